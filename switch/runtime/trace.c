@@ -191,6 +191,10 @@ void gb_recorder_use(struct gb_recorder *recorder) {
     trace = recorder;
 }
 
+int gb_recorder_used(void) {
+    return trace != NULL;
+}
+
 const uint64_t *gb_recorder_words(const struct gb_recorder *recorder, uint64_t *count, int *lost) {
     *count = recorder->count;
     *lost = recorder->lost;

@@ -47,6 +47,7 @@ struct gb_recorder *gb_recorder_open(enum gb_trace_level);
 void gb_recorder_close(struct gb_recorder *);
 /* Record what this thread's packets do from now on; NULL: no more. */
 void gb_recorder_use(struct gb_recorder *);
+int gb_recorder_used(void);         /* whether this thread has one */
 /* The records since the last call of gb_recorder_clear. `lost` is set when memory did not suffice for all of them. */
 const uint64_t *gb_recorder_words(const struct gb_recorder *, uint64_t *count, int *lost);
 void gb_recorder_clear(struct gb_recorder *);

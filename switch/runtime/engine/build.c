@@ -49,6 +49,7 @@ static int add_switch(struct gb_engine *engine, uint64_t device_id, const struct
         devices[at] = devices[at - 1];
     devices[at] = device;
     device->engine = engine;
+    device->part = &engine->partitions[options->partition];
     device->device_id = device_id;
     device->cpu_port = options->cpu_port;
     device->drop_port = options->drop_port;
@@ -67,7 +68,7 @@ static int add_switch(struct gb_engine *engine, uint64_t device_id, const struct
 int gb_engine_add_switch(struct gb_engine *engine, uint64_t device_id, const struct gb_switch_options *options) {
     if ((options->cpu_port != GB_NO_PORT && options->cpu_port >= GB_MAX_PORTS) ||
         options->cpu_port == options->drop_port || options->drop_port >= GB_MAX_PORTS || options->priorities == 0 ||
-        options->priorities > GB_PRIORITIES)
+        options->priorities > GB_PRIORITIES || options->partition >= engine->partition_count)
         return -EINVAL;
     engine_lock_control(&engine->lock);
     int outcome = add_switch(engine, device_id, options);
@@ -121,10 +122,8 @@ int gb_engine_add_link(struct gb_engine *engine, uint64_t device_a, uint32_t por
         if (back && direction_split(engine, forth, a_to_b->channels) &&
             direction_split(engine, back, b_to_a->channels)) {
             forth->far_end = back->far_end = TO_PIPELINE;
-            forth->to = b;
-            forth->to_port = port_b;
-            back->to = a;
-            back->to_port = port_a;
+            direction_lead_to(forth, b, port_b);
+            direction_lead_to(back, a, port_a);
             a->ports[port_a].out = forth;
             b->ports[port_b].out = back;
         } else {
@@ -157,7 +156,7 @@ static int add_memory_port(struct gb_engine *engine, uint64_t device_id, uint32_
     struct device *device = with_free_port(engine, device_id, port, &outcome);
     struct memory_port *memory;
     if (device)
-        outcome = memory_port_create(engine, device_id, port, listener, &memory);
+        outcome = memory_port_create(device, port, listener, &memory);
     if (outcome == 0)
         outcome = add_host_port(engine, device, port, in, out, TO_OUTSIDE, &memory->io);
     engine_unlock(&engine->lock);
@@ -264,10 +263,8 @@ static int add_wire(struct gb_engine *engine, struct device *a, uint32_t port_a,
     a->ports[port_a].out = forth;
     if (b) {
         b->ports[port_b].out = back;
-        forth->to = b;
-        forth->to_port = port_b;
-        back->to = a;
-        back->to_port = port_a;
+        direction_lead_to(forth, b, port_b);
+        direction_lead_to(back, a, port_a);
     } else {
         a->ports[port_a].in = back;
     }

@@ -43,6 +43,20 @@ int gb_engine_set_link(struct gb_engine *engine, uint64_t device_id, uint32_t po
 
 /* ---- Programs and replication ---- */
 
+/* Packets of any partition may come to run the program. */
+static void make_room(struct gb_engine *engine, const struct gb_program *program) {
+    uint32_t headroom_bytes = program->max_header_bytes;
+    if (headroom_bytes > MOST_HEADROOM_BYTES)
+        headroom_bytes = MOST_HEADROOM_BYTES;
+    for (uint32_t i = 0; i < engine->partition_count; i++) {
+        struct packet_pool *pool = &engine->partitions[i].pool;
+        if (program->phv_words > pool->phv_words)
+            pool->phv_words = program->phv_words;
+        if (headroom_bytes > pool->headroom_bytes)
+            pool->headroom_bytes = headroom_bytes;
+    }
+}
+
 int gb_engine_load(struct gb_engine *engine, uint64_t device_id, struct gb_switch *state) {
     int outcome = 0;
     engine_lock_control(&engine->lock);
@@ -50,7 +64,7 @@ int gb_engine_load(struct gb_engine *engine, uint64_t device_id, struct gb_switc
     if (!device) {
         outcome = -ESRCH;
     } else {
-        pipeline_abandon(engine, device);
+        pipeline_abandon(device);
         if (device->state)
             gb_switch_watch_ports(device->state, NULL);
         replica_map_clear(&device->groups);
@@ -64,13 +78,7 @@ int gb_engine_load(struct gb_engine *engine, uint64_t device_id, struct gb_switc
             uint64_t seed = state->random_state + device_id + device->seed;
             state->random_state = random_next(&seed);
             gb_switch_watch_ports(state, device->ports_down);
-            if (state->program->phv_words > engine->pool.phv_words)
-                engine->pool.phv_words = state->program->phv_words;
-            uint32_t headroom_bytes = state->program->max_header_bytes;
-            if (headroom_bytes > MOST_HEADROOM_BYTES)
-                headroom_bytes = MOST_HEADROOM_BYTES;
-            if (headroom_bytes > engine->pool.headroom_bytes)
-                engine->pool.headroom_bytes = headroom_bytes;
+            make_room(engine, state->program);
         }
         device->state = state;
     }
@@ -130,11 +138,12 @@ int gb_engine_listen(struct gb_engine *engine, uint64_t device_id, uint32_t kind
 /* ---- Frames ---- */
 
 static int offer_frame(struct gb_engine *engine, struct direction *in, const uint8_t *frame, uint32_t length) {
-    struct packet *packet = packet_from_bytes(&engine->pool, frame, length, engine->pool.headroom_bytes);
+    struct packet_pool *pool = &in->part->pool;
+    struct packet *packet = packet_from_bytes(pool, frame, length, pool->headroom_bytes);
     if (!packet)
         return -ENOMEM;
     engine_catch_up(engine);
-    direction_offer(engine, in, packet);
+    direction_offer(in->part, in, packet);
     engine_wake(engine);
     return 0;
 }
@@ -182,8 +191,8 @@ int gb_engine_drain(struct gb_engine *engine, struct gb_drained *drained, uint8_
         drained->port = packet->port;
         drained->length = packet->view.length;
         memcpy(data, packet->view.data, packet->view.length);
-        packet_free(&engine->pool, packet);
-        engine->arrived_packets--;
+        packet->device->part->arrived_packets--;
+        packet_free(&packet->device->part->pool, packet);
     }
     engine_unlock(&engine->lock);
     return packet != NULL;
@@ -245,8 +254,7 @@ int gb_engine_device_statistics(struct gb_engine *engine, uint64_t device_id,
 
 void gb_engine_statistics(struct gb_engine *engine, struct gb_engine_statistics *statistics) {
     engine_lock_control(&engine->lock);
-    *statistics = engine->statistics;
-    statistics->live_packets = engine->pool.live - engine->idle_packets;
-    statistics->pool_bytes = engine->pool.bytes;
+    partitions_statistics(engine, statistics);
+    statistics->live_packets -= engine->idle_packets;
     engine_unlock(&engine->lock);
 }

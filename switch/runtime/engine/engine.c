@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "engine/internal.h"
+#include "engine/ports/classes.h"
 #include "trace.h"
 
 enum {
@@ -19,6 +20,8 @@ enum {
     READY_SOCKETS = 64,
     NO_WAIT_NS = 2000,              /* going to sleep and waking up takes longer than that */
     QUIESCE_POLL_NS = 200000,
+    EVENTS_BEFORE_WINDOWS = 2048,
+    FEWEST_EVENTS_IN_WINDOWS = 24,  /* to wait for each other costs as much as some events */
 };
 
 uint64_t real_clock(void) {
@@ -45,11 +48,17 @@ struct device *engine_device(struct gb_engine *engine, uint64_t device_id) {
     return NULL;
 }
 
+/* When the next timer is due; UINT64_MAX if none is armed. */
+static uint64_t next_ns(struct gb_engine *engine) {
+    const struct partition *next = partitions_next(engine);
+    return next ? next->timers.near.places[0].due_ns : UINT64_MAX;
+}
+
 void engine_catch_up(struct gb_engine *engine) {
     uint64_t clock_ns = engine_clock(engine);
     /* While there are earlier events to work on, time has not come that far. */
-    if (!engine->ready.first && timer_next_ns(&engine->timers) > clock_ns)
-        engine->now_ns = clock_ns;
+    if (!engine->ready.first && next_ns(engine) > clock_ns)
+        partitions_set_now(engine, clock_ns);
 }
 
 void engine_wake(struct gb_engine *engine) {
@@ -63,26 +72,19 @@ void engine_wake(struct gb_engine *engine) {
 /* ---- Events ---- */
 
 static void work_on_packet(struct gb_engine *engine, struct packet *packet) {
-    if (packet->stage == STAGE_ENQUEUE)
-        pipeline_enqueue(engine, packet, packet->port);
-    else
-        pipeline_begin(engine, packet);
+    struct partition *part = packet->device->part;
+    part->now_ns = engine->now_ns;
+    part->clock_ns = engine->clock_ns;
+    partition_work_on(part, packet);
 }
 
-static void count_lateness(struct gb_engine_statistics *statistics, uint64_t late_ns) {
-    uint64_t late_us = late_ns / 1000;
-    uint32_t place = late_us ? 64 - (uint32_t)__builtin_clzll(late_us) : 0;
-    statistics->timers_fired++;
-    statistics->late_ns_total += late_ns;
-    if (late_ns > statistics->late_ns_max)
-        statistics->late_ns_max = late_ns;
-    statistics->late_counts[place < GB_LATE_COUNTS ? place : GB_LATE_COUNTS - 1]++;
-}
-
-static void fire_next(struct gb_engine *engine) {
-    engine->now_ns = timer_next_ns(&engine->timers);
-    struct timer *timer = timer_pop(&engine->timers);
-    timer->fire(engine, timer->owner);
+/* The partition's next timer. */
+static void fire_next(struct gb_engine *engine, struct partition *part) {
+    struct timer *timer = timer_pop(&part->timers);
+    engine->now_ns = part->now_ns = timer->due_ns;
+    part->clock_ns = engine->clock_ns;
+    partition_count_lateness(part, engine->clock_ns - timer->due_ns);
+    timer->fire(part, timer->owner);
 }
 
 /* Work on events up to clock_ns; how many. Fewer than max_events means that none is left. */
@@ -93,12 +95,12 @@ static uint64_t work(struct gb_engine *engine, uint64_t clock_ns, uint64_t max_e
         struct packet *packet = list_pop(&engine->ready);
         if (packet) {
             work_on_packet(engine, packet);
-        } else if (timer_next_ns(&engine->timers) <= clock_ns) {
-            count_lateness(&engine->statistics, clock_ns - timer_next_ns(&engine->timers));
-            fire_next(engine);
-        } else {
-            break;
+            continue;
         }
+        struct partition *next = partitions_next(engine);
+        if (!next || next->timers.near.places[0].due_ns > clock_ns)
+            break;
+        fire_next(engine, next);
     }
     return events;
 }
@@ -123,9 +125,9 @@ void engine_flush(struct gb_engine *engine) {
 
 /* Ask timer_fd for a wake-up at the next timer; true if that is so near that sleeping does not pay. */
 static bool arm_wake_up(struct gb_engine *engine) {
-    if (engine->timers.count == 0)
+    uint64_t due_ns = next_ns(engine);
+    if (due_ns == UINT64_MAX)
         return false;
-    uint64_t due_ns = timer_next_ns(&engine->timers);
     if (due_ns <= engine_clock(engine) + NO_WAIT_NS)
         return true;
     if (due_ns != engine->armed_ns) {
@@ -234,7 +236,7 @@ static bool quiet(struct gb_engine *engine) {
     engine_lock_control(&engine->lock);
     struct pollfd sockets = {.fd = engine->epoll_fd, .events = POLLIN};
     bool is_quiet =
-        engine->pool.live == engine->arrived_packets + engine->idle_packets && poll(&sockets, 1, 0) == 0;
+        partitions_live(engine) == partitions_arrived(engine) + engine->idle_packets && poll(&sockets, 1, 0) == 0;
     engine_unlock(&engine->lock);
     return is_quiet;
 }
@@ -253,26 +255,37 @@ int gb_engine_quiesce(struct gb_engine *engine, uint64_t timeout_ns) {
 /* ---- The manual clock ---- */
 
 static bool outside_waits(const struct gb_engine *engine) {
-    return engine->due_first || engine->upcall_waits;
+    bool waits = engine->upcall_waits;
+    for (uint32_t i = 0; i < engine->partition_count; i++)
+        waits |= engine->partitions[i].due_first != NULL;
+    return waits;
 }
 
 /* Work on events up to until_ns as a data plane does that slept until then; or, with for_outside, as one that is never
  * late, until somebody outside has to act and everything at that time is done. -ELOOP after max_events; with
  * for_outside, of one time. */
 static int run(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events, bool for_outside) {
+    uint64_t before_windows = engine->events_before_windows;
     for (uint64_t events = 0;; events++) {
         if (events == max_events)
             return -ELOOP;
+        if (for_outside && before_windows-- == 0 && !outside_waits(engine)) {
+            int outcome = windows_run(engine, until_ns, max_events);
+            if (outcome < 0)
+                return outcome;
+            before_windows = engine->events_before_windows;
+        }
         engine->clock_ns = for_outside ? engine->now_ns : until_ns;
         struct packet *packet = list_pop(&engine->ready);
         if (packet) {
             work_on_packet(engine, packet);
             continue;
         }
-        uint64_t next_ns = timer_next_ns(&engine->timers);
+        struct partition *next = partitions_next(engine);
+        uint64_t next_ns = next ? next->timers.near.places[0].due_ns : UINT64_MAX;
         if (next_ns > engine->now_ns && for_outside && outside_waits(engine))
             break;
-        if (next_ns > until_ns || next_ns == UINT64_MAX) {
+        if (next_ns > until_ns || !next) {
             if (until_ns != UINT64_MAX)
                 engine->now_ns = until_ns;
             break;
@@ -282,8 +295,7 @@ static int run(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events,
                 events = 0;
             engine->clock_ns = next_ns;
         }
-        count_lateness(&engine->statistics, engine->clock_ns - next_ns);
-        fire_next(engine);
+        fire_next(engine, next);
     }
     return 0;
 }
@@ -291,6 +303,7 @@ static int run(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events,
 static int advance(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events, bool for_outside) {
     int outcome = run(engine, until_ns, max_events, for_outside);
     engine->manual_ns = engine->now_ns;
+    partitions_set_now(engine, engine->now_ns);
     engine_flush(engine);
     return outcome;
 }
@@ -313,16 +326,17 @@ int gb_engine_run_until(struct gb_engine *engine, uint64_t until_ns, uint64_t ma
     int outcome = advance(engine, until_ns, max_events, true);
     stop->time_ns = engine->now_ns;
     stop->upcalls = engine->upcall_waits;
-    stop->idle = !engine->ready.first && engine->timers.count == 0;
-    stop->due_count = 0;
-    while (engine->due_first && stop->due_count < capacity) {
-        struct memory_port *port = engine->due_first;
-        engine->due_first = port->next_due;
-        port->due = false;
-        due[stop->due_count++] = port->number;
-    }
+    stop->idle = !engine->ready.first && !partitions_next(engine);
+    stop->due_count = partitions_take_due(engine, due, capacity);
     engine_unlock(&engine->lock);
     return outcome;
+}
+
+void gb_engine_set_windows(struct gb_engine *engine, uint64_t after_events, uint64_t fewest_events) {
+    engine_lock_control(&engine->lock);
+    engine->events_before_windows = after_events;
+    engine->fewest_events_in_windows = fewest_events;
+    engine_unlock(&engine->lock);
 }
 
 uint64_t gb_engine_now(struct gb_engine *engine) {
@@ -336,7 +350,9 @@ static bool watch(struct gb_engine *engine, int *fd, uint32_t events) {
     return *fd >= 0 && epoll_ctl(engine->epoll_fd, EPOLL_CTL_ADD, *fd, &event) == 0;
 }
 
-struct gb_engine *gb_engine_create(int manual_clock) {
+struct gb_engine *gb_engine_create(int manual_clock, uint32_t partitions) {
+    if (partitions == 0 || partitions > GB_MAX_PARTITIONS || (partitions > 1 && !manual_clock))
+        return NULL;
     struct gb_engine *engine = calloc(1, sizeof *engine);
     if (!engine)
         return NULL;
@@ -344,18 +360,21 @@ struct gb_engine *gb_engine_create(int manual_clock) {
     upcall_queue_open(&engine->upcalls);
     engine->receive_small = receive_batch_create(false);
     engine->receive_large = receive_batch_create(true);
+    bool partitioned = partitions_create(engine, partitions);
     engine->manual_clock = manual_clock;
+    engine->events_before_windows = EVENTS_BEFORE_WINDOWS;
+    engine->fewest_events_in_windows = FEWEST_EVENTS_IN_WINDOWS;
     engine->netlink_fd = -1;
     engine->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     engine->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     engine->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     /* Edge-triggered: setting the timer again is all it takes, it is never read. */
-    if (!engine->receive_small || !engine->receive_large || !watch(engine, &engine->wake_fd, EPOLLIN) ||
+    if (!partitioned || !engine->receive_small || !engine->receive_large || !watch(engine, &engine->wake_fd, EPOLLIN) ||
         !watch(engine, &engine->timer_fd, EPOLLIN | EPOLLET)) {
         gb_engine_free(engine);
         return NULL;
     }
-    engine->now_ns = engine_clock(engine);
+    partitions_set_now(engine, engine_clock(engine));
     return engine;
 }
 
@@ -366,34 +385,36 @@ static void close_if_open(int fd) {
 
 void gb_engine_free(struct gb_engine *engine) {
     gb_engine_stop(engine);
+    windows_free(engine);
     for (uint32_t i = 0; i < engine->io_count; i++)
         engine->ios[i]->kind->close(engine, engine->ios[i]);
     generators_free(engine);
-    receive_batch_free(&engine->pool, engine->receive_small);
-    receive_batch_free(&engine->pool, engine->receive_large);
+    classes_free(engine);
+    struct packet_pool *pool = &engine->partitions[0].pool;
+    receive_batch_free(pool, engine->receive_small);
+    receive_batch_free(pool, engine->receive_large);
     for (uint32_t i = 0; i < engine->direction_count; i++) {
         for (uint32_t priority = 0; priority < GB_PRIORITIES; priority++)
-            list_free(&engine->pool, &engine->directions[i]->queue.lists[priority]);
-        list_free(&engine->pool, &engine->directions[i]->flight);
+            list_free(pool, &engine->directions[i]->queue.lists[priority]);
+        list_free(pool, &engine->directions[i]->flight);
         taps_free(engine->directions[i]->departures);
         taps_free(engine->directions[i]->arrivals);
         free(engine->directions[i]);
     }
-    list_free(&engine->pool, &engine->ready);
-    list_free(&engine->pool, &engine->drained);
+    list_free(pool, &engine->ready);
+    list_free(pool, &engine->drained);
     for (uint32_t i = 0; i < engine->device_count; i++) {
         replica_map_clear(&engine->devices[i]->groups);
         replica_map_clear(&engine->devices[i]->sessions);
         free(engine->devices[i]);
     }
-    packet_pool_free(&engine->pool);
+    partitions_free(engine);
     upcall_queue_free(&engine->upcalls);
     captures_free(engine);
     free(engine->ios);
     free(engine->held);
     free(engine->directions);
     free(engine->devices);
-    timer_queue_free(&engine->timers);
     close_if_open(engine->netlink_fd);
     close_if_open(engine->timer_fd);
     close_if_open(engine->wake_fd);

@@ -21,6 +21,7 @@
 #define GB_MAX_FRAME_BYTES 9234     /* an MTU of 9,216 with Ethernet and one VLAN tag */
 #define GB_PRIORITIES 8             /* standard_metadata.priority has 3 bits */
 #define GB_NO_PORT UINT32_MAX
+#define GB_MAX_PARTITIONS 64
 
 struct gb_engine;
 struct gb_recorder;
@@ -47,6 +48,7 @@ struct gb_switch_options {
     uint32_t drop_port;             /* what mark_to_drop makes of egress_spec */
     uint32_t priorities;            /* 1..GB_PRIORITIES: packets of larger priorities are dropped */
     uint64_t seed;                  /* of what its programs draw, beside its device id */
+    uint32_t partition;             /* 0 to one less than the engine has */
 };
 
 #define GB_BACKLOG_NS 10000000      /* shorter stretches say little about a rate: one late packet would show */
@@ -88,6 +90,34 @@ struct gb_device_statistics {
     uint64_t no_entry_drops;        /* of the program's drops: the table applied last had no entry for the packet */
     uint64_t copied;                /* copies that groups and clone sessions made of a packet besides itself */
     uint64_t packet_ins;            /* went to the controller's port, whether anybody listens or not */
+    uint64_t packet_outs;           /* came from there */
+    uint64_t no_session_clones;     /* not made, since the clone session has no ports */
+};
+
+/* Classes of packets, which are counted apart. A frame is of the class of the first pattern that fits, counted from 1; of
+ * class 0 if none does. A pattern fits if its 16-bit words, big-endian and masked, have these values; bytes behind the
+ * end of a frame count as 0. In a switch a packet keeps the class with which it came until it has passed egress. */
+#define GB_CLASSES 16
+#define GB_CLASS_WORDS 6
+struct gb_class_pattern {
+    uint32_t words;
+    struct gb_class_word { uint32_t offset, mask, value; } word[GB_CLASS_WORDS];
+};
+
+/* Of one direction of a link, packets by class. entered, queue_drops: of what comes from outside alone; a queue in front
+ * of an egress pipeline is the switch's. started: transmitted, lost ones included. refusals: by what is behind the port. */
+struct gb_link_classes {
+    uint64_t device_id, port, outwards;
+    uint64_t entered[GB_CLASSES], queue_drops[GB_CLASSES], started[GB_CLASSES], losses[GB_CLASSES];
+    uint64_t duplicates[GB_CLASSES], delivered[GB_CLASSES], refusals[GB_CLASSES];
+};
+
+/* Of a switch. By the class with which packets came: from_controller; copied: clones and copies; ended: in the switch, for
+ * any reason, or for want of room in a port's queue. left: passed egress, by that class, and by that with which they
+ * left; handed: of these, to the controller or to no port, by the latter. */
+struct gb_device_classes {
+    uint64_t from_controller[GB_CLASSES], copied[GB_CLASSES], ended[GB_CLASSES], handed[GB_CLASSES];
+    uint64_t left[GB_CLASSES][GB_CLASSES];
 };
 
 struct gb_interface_statistics {
@@ -160,7 +190,9 @@ struct gb_replica { uint32_t egress_port, instance; };
 
 /* ---- Life (engine.c) ---- */
 
-struct gb_engine *gb_engine_create(int manual_clock);       /* NULL when out of memory or descriptors */
+/* Switches are in one of `partitions`, 1 to GB_MAX_PARTITIONS, and 1 without a manual clock. NULL when that is wrong, or
+ * memory or descriptors do not suffice. */
+struct gb_engine *gb_engine_create(int manual_clock, uint32_t partitions);
 void gb_engine_free(struct gb_engine *);                    /* stops it first; frees no struct gb_switch */
 int gb_engine_start(struct gb_engine *);                    /* the thread; not with a manual clock */
 void gb_engine_stop(struct gb_engine *);
@@ -175,6 +207,9 @@ int gb_engine_advance(struct gb_engine *, uint64_t nanoseconds, uint64_t max_eve
  * numbers of those inboxes, in order; each is told of once for each batch. -ELOOP after max_events of one time. */
 int gb_engine_run_until(struct gb_engine *, uint64_t until_ns, uint64_t max_events, struct gb_stop *, uint32_t *due,
                         uint32_t capacity);
+/* With more than one partition, and nothing for those outside to see: partitions are worked on side by side after so many
+ * events, and as long as they have so many in a window on average. */
+void gb_engine_set_windows(struct gb_engine *, uint64_t after_events, uint64_t fewest_events);
 uint64_t gb_engine_now(struct gb_engine *);
 void gb_engine_statistics(struct gb_engine *, struct gb_engine_statistics *);
 
@@ -231,6 +266,10 @@ int gb_engine_drain(struct gb_engine *, struct gb_drained *, uint8_t *data);
 uint32_t gb_engine_link_statistics(struct gb_engine *, struct gb_link_statistics *, uint32_t capacity);
 uint32_t gb_engine_interface_statistics(struct gb_engine *, struct gb_interface_statistics *, uint32_t capacity);
 int gb_engine_device_statistics(struct gb_engine *, uint64_t device_id, struct gb_device_statistics *);
+/* Count by these classes from now on, from zero; before, nothing is. -EINVAL for too many, or too many words. */
+int gb_engine_count_classes(struct gb_engine *, const struct gb_class_pattern *, uint32_t count);
+uint32_t gb_engine_link_classes(struct gb_engine *, struct gb_link_classes *, uint32_t capacity);
+int gb_engine_device_classes(struct gb_engine *, uint64_t device_id, struct gb_device_classes *);
 
 /* ---- Hosts in memory (memory.c) ---- */
 

@@ -7,8 +7,12 @@
 #include <stdint.h>
 
 #include "engine/engine.h"
+#include "engine/lock.h"
+#include "engine/timer.h"
 
 #pragma GCC visibility push(hidden)
+
+struct partition;
 
 #define SOCKET_BATCH 64
 
@@ -30,6 +34,7 @@ struct packet {
     uint32_t truncate_bytes;        /* UINT32_MAX: whole */
     uint8_t stage, priority;        /* priority: of the queue that it left */
     uint8_t size;                   /* of its buffer: which of PACKET_SIZES */
+    uint8_t class_number;           /* classes.h */
     bool duplicate;
 };
 
@@ -47,8 +52,8 @@ struct packet_pool {
     struct phv *free_phv;
     uint32_t phv_words;             /* of new PHVs: what the largest program needs */
     uint32_t headroom_bytes;        /* of frames from outside, likewise */
-    uint64_t live;
-    uint64_t bytes;
+    uint64_t live;                  /* taken here less given back here: of all pools together, how many are in use */
+    _Atomic uint64_t *bytes;        /* of all pools of the engine */
 };
 
 /* Empty, with room for `room` bytes from view.data on and at least `headroom` before. NULL when out of memory, when
@@ -64,6 +69,9 @@ struct packet *packet_with_headroom(struct packet_pool *, struct packet *, uint3
 /* Gives the PHV back as well. */
 void packet_free(struct packet_pool *, struct packet *);
 void packet_pool_free(struct packet_pool *);
+/* An empty packet of that size (an index) for another pool, or NULL; and what another pool gave. */
+struct packet *packet_pool_give(struct packet_pool *, uint8_t size);
+void packet_pool_take(struct packet_pool *, struct packet *);
 
 static inline void list_append(struct packet_list *list, struct packet *packet) {
     packet->next = NULL;
@@ -129,72 +137,13 @@ void phv_give(struct packet_pool *, uint64_t *cells);        /* NULL is none */
 void list_insert(struct packet_list *, struct packet *);
 void list_free(struct packet_pool *, struct packet_list *);
 
-/* ---- Timers (timer.c): earliest first, those of one time in the order in which they were caused ---- */
-
-enum { WHEEL_SLOTS = 1 << 14, WHEEL_SLOT_BITS = 6 };        /* of 64 ns: a millisecond ahead */
-enum timer_state { IDLE, NEAR, ON_WHEEL, FAR };
-
-struct timer {
-    uint64_t due_ns, sequence;
-    enum timer_state state;
-    uint32_t position;              /* NEAR and FAR: in the heap */
-    struct timer *next, **link;     /* ON_WHEEL: of the slot's list; link: what points here */
-    void (*fire)(struct gb_engine *, void *owner);
-    void *owner;
-};
-
-/* Times lie in the heap itself: sifting touches timers only to tell them where they are. */
-struct timer_place { uint64_t due_ns, sequence; struct timer *timer; };
-struct timer_heap { struct timer_place *places; uint32_t count; };
-
-/* Timers of the next millisecond hang in the slots of a wheel. When a slot's time comes, its timers go to a heap, which
- * is small; those of later times wait in another one. */
-struct timer_queue {
-    uint64_t slot;                  /* timers of this slot and of earlier ones are near */
-    struct timer_heap near, far;
-    struct timer *slots[WHEEL_SLOTS];
-    uint64_t occupied[WHEEL_SLOTS / 64], occupied_words[WHEEL_SLOTS / 64 / 64];
-    uint32_t count, on_wheel, capacity;
-    uint64_t next_sequence;
-};
-
-static inline bool timer_armed(const struct timer *timer) {
-    return timer->state != IDLE;
-}
-
-/* Let the timers of the next slot be near; there are some. */
-void timer_turn(struct timer_queue *);
-
-/* When the next timer is due; UINT64_MAX if none is armed. */
-static inline uint64_t timer_next_ns(struct timer_queue *queue) {
-    if (!queue->near.count) {
-        if (!queue->count)
-            return UINT64_MAX;
-        timer_turn(queue);
-    }
-    return queue->near.places[0].due_ns;
-}
-
-bool timer_queue_reserve(struct timer_queue *, uint32_t more);
-void timer_queue_free(struct timer_queue *);
-void timer_arm(struct timer_queue *, struct timer *, uint64_t due_ns);
-/* Disarm it, if it is armed. */
-void timer_stop(struct timer_queue *, struct timer *);
-struct timer *timer_pop(struct timer_queue *);
-
-/* A timed list: packets in the order of their times, with one timer, that of the first. Each has its place among the
- * events of its time from when it was put there. */
-void timed_put(struct timer_queue *, struct packet_list *, struct timer *, struct packet *, uint64_t due_ns);
-/* After the timer has fired, one after the other, until another event comes first. */
-struct packet *timed_pop(struct timer_queue *, struct packet_list *, struct timer *, uint64_t now_ns);
-
 /* ---- What lies behind a port that leads out: a network interface (socket.c), memory (memory.c) ---- */
 
 struct port_io;
 
 struct port_io_kind {
     /* Take a packet that has passed the link, and count it (direction_count), at once or when flushed. */
-    void (*send)(struct gb_engine *, struct port_io *, struct packet *);
+    void (*send)(struct partition *, struct port_io *, struct packet *);
     /* Hand on what `send` held back (port_io_hold). NULL: it holds nothing back. */
     void (*flush)(struct gb_engine *, struct port_io *);
     /* Offer a batch of what has come from outside to the link `in`. NULL: calls of the control plane bring it. */
@@ -223,6 +172,8 @@ enum far_end { TO_PIPELINE, TO_OUTSIDE, TO_CONTROLLER, TO_NOWHERE };
 /* One direction of a link: from a switch's traffic manager, or from a port that faces a host. */
 struct direction {
     struct gb_link_model model;
+    struct partition *part;         /* of the end that sends: its queue and its transmitter */
+    struct partition *far;          /* of the other end: what is in flight */
     /* Channels of one cable: packets of priority p take channel p, those of larger ones than there are the last. Each
      * has a queue and a transmitter of its own; everything else is that of the whole, which is channel 0. */
     struct direction *whole;        /* itself, if there is one channel */
@@ -233,6 +184,7 @@ struct direction {
     double bits_to_error;           /* that arrive right before the next that does not; negative: not drawn yet */
     struct packet_queue queue;
     struct packet_list flight;      /* by time of arrival */
+    uint64_t last_arrival_ns;       /* of all that were sent so far */
     uint64_t busy_until_ns;         /* the packet being sent has left by then */
     uint64_t busy_remainder;        /* and this many nanoseconds, divided by rate_bps, later */
     uint64_t backlog_start_ns;      /* clock time at which the present stretch of backlog began; 0: there is none */
@@ -245,6 +197,7 @@ struct direction {
     uint32_t to_port;
     struct port_io *io;             /* TO_OUTSIDE */
     struct tap *departures, *arrivals;
+    struct gb_link_classes *classes;    /* or NULL */
     bool reported;
     bool cut;                       /* the link is down: what is sent is lost */
     struct gb_link_statistics statistics;
@@ -252,11 +205,13 @@ struct direction {
 
 struct direction *direction_create(struct gb_engine *, const struct gb_link_model *, struct device *,
                                    uint32_t port, bool outwards);
+/* Let it end at that port, of another switch perhaps. */
+void direction_lead_to(struct direction *, struct device *, uint32_t port);
 /* Let it have so many channels; false when out of memory. */
 bool direction_split(struct gb_engine *, struct direction *, uint32_t channels);
-void direction_offer(struct gb_engine *, struct direction *, struct packet *);
+void direction_offer(struct partition *, struct direction *, struct packet *);
 /* The transmitter may be free again. */
-void direction_resume(struct gb_engine *, struct direction *);
+void direction_resume(struct partition *, struct direction *);
 /* The packet reached the far end; `accepted` is false if that refused it. */
 void direction_count(struct direction *, const struct packet *, bool accepted);
 
@@ -280,8 +235,10 @@ struct port {
 
 struct device {
     struct gb_engine *engine;
+    struct partition *part;
     uint64_t device_id, seed;
     struct gb_switch *state;        /* NULL: no program */
+    struct gb_device_classes *classes;  /* or NULL */
     uint64_t start_ns;
     uint32_t cpu_port, drop_port, priorities, listens;
     struct port ports[GB_MAX_PORTS];
@@ -291,12 +248,12 @@ struct device {
     struct gb_device_statistics statistics;
 };
 
-void pipeline_begin(struct gb_engine *, struct packet *);
+void pipeline_begin(struct partition *, struct packet *);
 /* Egress and deparser. False if the packet went elsewhere than to the port; the engine has it or freed it. */
-bool pipeline_egress(struct gb_engine *, struct direction *, struct packet *);
-void pipeline_enqueue(struct gb_engine *, struct packet *, uint64_t port);
+bool pipeline_egress(struct partition *, struct direction *, struct packet *);
+void pipeline_enqueue(struct partition *, struct packet *, uint64_t port);
 /* Drop everything of the device that holds a PHV. */
-void pipeline_abandon(struct gb_engine *, struct device *);
+void pipeline_abandon(struct device *);
 
 /* ---- Ports that are up or down (port_state.c) ---- */
 
@@ -338,6 +295,7 @@ enum listener { NOBODY, DRAIN, INBOX };
  * receive_coalescing_ns after the first (ethtool's rx-usecs), or not at all (GB_NEVER_TOLD). */
 struct memory_port {
     struct port_io io;              /* first */
+    struct partition *part;
     uint64_t device_id;
     uint32_t port, number;          /* number: among the engine's ports that lead out */
     enum listener listener;
@@ -347,12 +305,15 @@ struct memory_port {
     struct timer interrupt;
     struct packet_list outbox;      /* to be sent at their times */
     struct timer sending;
-    struct memory_port *next_due;   /* on the engine's list */
+    struct memory_port *next_due;   /* on its partition's list */
+    uint64_t due_order;             /* since when, among all */
     bool due;
     struct sink *sink;              /* or NULL */
 };
 
-int memory_port_create(struct gb_engine *, uint64_t device_id, uint32_t port, enum listener, struct memory_port **);
+int memory_port_create(struct device *, uint32_t port, enum listener, struct memory_port **);
+/* Whether its owner may have to be told of frames, or looks at them at any time. */
+bool memory_port_tells(struct port_io *);
 /* The port by its number, or by its place; NULL if it does not end in memory. */
 struct memory_port *memory_port_at(struct gb_engine *, uint64_t device_id, uint32_t port);
 
@@ -387,7 +348,7 @@ struct tap {
 };
 
 /* Record the frame as of now in the captures of all these taps. lost: the link does not carry it. */
-void captures_take(struct gb_engine *, const struct tap *, const struct packet *, bool lost);
+void captures_take(struct partition *, const struct tap *, const struct packet *, bool lost);
 void taps_free(struct tap *);
 /* Hand what the buffers hold to the files, for those who watch them. */
 void captures_flush(struct gb_engine *);
@@ -411,23 +372,48 @@ void upcall_send(struct device *, enum gb_upcall_kind, uint32_t list_id, const v
 void upcall_digest(struct gb_switch *, uint32_t list_id, const uint64_t *words, uint32_t word_count);
 void upcall_log(struct gb_switch *, const char *line);
 
-/* ---- The lock (lock.c) ---- */
+/* ---- Partitions (partitions/partition.c): switches with the hosts' ports at them, and what happens there ---- */
 
-/* Control calls wait for one batch of the data plane at most. Many of them in a row share one turn, without waking
- * the data plane in between, until it has waited for LOCK_PATIENCE_NS. */
-struct engine_lock {
-    pthread_mutex_t mutex;
-    uint32_t control_turn, batch_turn;      /* futexes: they change whenever somebody is to look again */
-    bool held, batch_waits;
-    uint32_t controls_waiting;
-    uint64_t batch_waits_since_ns;
+struct partition {
+    struct gb_engine *engine;
+    uint64_t now_ns;                /* the time of the event being worked on */
+    uint64_t clock_ns;              /* the time at which that is done: the same, or later */
+    struct packet_list *ready;      /* to be worked on at now_ns */
+    struct timer_queue timers;
+    struct packet_pool pool;
+    struct side *side;              /* while it is worked on beside others; or NULL */
+    struct gb_engine_statistics statistics;     /* of its timers */
+    struct memory_port *due_first, *due_last;   /* whose owners are to be told of frames */
+    uint64_t *next_due_order;
+    uint64_t arrived_packets;       /* in inboxes and drained */
 };
 
-void engine_lock_open(struct engine_lock *);
-void engine_lock_close(struct engine_lock *);
-void engine_lock_control(struct engine_lock *);
-void engine_lock_batch(struct engine_lock *);       /* the data plane's thread */
-void engine_unlock(struct engine_lock *);
+bool partitions_create(struct gb_engine *, uint32_t count);
+void partitions_free(struct gb_engine *);
+/* Room for the timers of something new, which may hang in any partition. */
+bool partitions_reserve(struct gb_engine *, uint32_t timers);
+/* Of all together. */
+void partitions_statistics(struct gb_engine *, struct gb_engine_statistics *);
+uint64_t partitions_live(const struct gb_engine *);
+uint64_t partitions_arrived(const struct gb_engine *);
+void partitions_set_now(struct gb_engine *, uint64_t now_ns);
+/* Take the numbers of inboxes with frames to be told of, in order; how many. */
+uint32_t partitions_take_due(struct gb_engine *, uint32_t *numbers, uint32_t capacity);
+void partition_count_lateness(struct partition *, uint64_t late_ns);
+void partition_work_on(struct partition *, struct packet *);
+/* Whether no timer is due now in any partition, or in this one while it is worked on beside others. */
+bool partition_alone_now(struct partition *);
+
+/* ---- Partitions side by side (partitions/windows.c) ---- */
+
+struct windows;
+
+/* Manual clock: work through events up to until_ns side by side, while there are many. 0 if nothing was done, 1 if all that
+ * was due was, or there are few; -ELOOP after max_events of one time. */
+int windows_run(struct gb_engine *, uint64_t until_ns, uint64_t max_events);
+void windows_free(struct gb_engine *);
+/* From within: let the packet arrive in another partition. */
+void window_cross(struct partition *, struct direction *, struct packet *, uint64_t arrival_ns);
 
 /* ---- The engine (engine.c) ---- */
 
@@ -436,17 +422,19 @@ struct gb_engine {
     bool manual_clock, running, stopping, sleeping;
     pthread_t thread;
     struct gb_recorder *recorder;   /* of the thread; NULL: none */
+    struct partition *partitions;
+    uint32_t partition_count;
+    struct windows *windows;        /* NULL until there are some */
+    uint64_t events_before_windows, fewest_events_in_windows;
     int epoll_fd, wake_fd, timer_fd;
     int netlink_fd;                 /* tells of interfaces; -1: there are none */
     uint64_t armed_ns;              /* what timer_fd is set to; 0: nothing */
-    uint64_t now_ns;                /* the time of the event being worked on */
-    uint64_t clock_ns;              /* the time at which that is done: the same, or later */
+    uint64_t now_ns, clock_ns;      /* as in the partition that is worked on */
     uint64_t manual_ns;
     struct packet_list ready;       /* to be worked on at now_ns */
-    struct timer_queue timers;
-    struct packet_pool pool;
+    uint64_t next_sequence;         /* of timers and of packets on timed lists */
+    _Atomic uint64_t pool_bytes;
     struct upcall_queue upcalls;
-    struct gb_engine_statistics statistics;
 
     struct device **devices;        /* by rising device id */
     uint32_t device_count;
@@ -458,8 +446,7 @@ struct gb_engine {
     uint32_t io_count, held_count, batches_since_flush;
 
     struct packet_list drained;     /* left through open ports */
-    struct memory_port *due_first, *due_last;   /* whose owners are to be told of frames */
-    uint64_t arrived_packets;       /* in inboxes and drained */
+    uint64_t next_due_order;
     bool upcall_waits;              /* since the data plane last stopped for one */
 
     struct generator **generators;
@@ -467,10 +454,23 @@ struct gb_engine {
 
     struct capture **captures;      /* NULL for those that were closed */
     uint32_t capture_count;
+    struct class_patterns *patterns;    /* or NULL */
 
     struct receive_batch *receive_small, *receive_large;
     uint64_t idle_packets;          /* in those */
 };
+
+/* The partition whose timer is the next one; NULL if none is armed. */
+static inline struct partition *partitions_next(struct gb_engine *engine) {
+    struct partition *next = NULL;
+    for (uint32_t i = 0; i < engine->partition_count; i++) {
+        struct partition *part = &engine->partitions[i];
+        if (timer_next_ns(&part->timers) != UINT64_MAX &&
+            (!next || timer_earlier(&part->timers.near.places[0], &next->timers.near.places[0])))
+            next = part;
+    }
+    return next;
+}
 
 uint64_t real_clock(void);          /* CLOCK_MONOTONIC */
 uint64_t engine_clock(struct gb_engine *);

@@ -26,14 +26,14 @@ static uint8_t *buffer_of(struct packet *packet) {
 
 static struct packet *packet_new(struct packet_pool *pool, uint8_t size) {
     size_t bytes = BUFFER_OFFSET + SIZES[size];
-    if (pool->bytes + bytes > LIMIT_BYTES)
+    if (*pool->bytes + bytes > LIMIT_BYTES)
         return NULL;
     struct packet *packet = aligned_alloc(ALIGNMENT, bytes);
     if (!packet)
         return NULL;
     memset(packet, 0, sizeof *packet);
     packet->size = size;
-    pool->bytes += bytes;
+    *pool->bytes += bytes;
     return packet;
 }
 
@@ -67,6 +67,7 @@ struct packet *packet_take(struct packet_pool *pool, uint32_t headroom, uint32_t
     packet->direction = NULL;
     packet->truncate_bytes = UINT32_MAX;
     packet->stage = STAGE_PARSE;
+    packet->class_number = 0;
     packet->duplicate = false;
     pool->live++;
     return packet;
@@ -87,6 +88,7 @@ struct packet *packet_copy_frame(struct packet_pool *pool, const struct packet *
         copy->device = from->device;
         copy->port = from->port;
         copy->due_ns = from->due_ns;
+        copy->class_number = from->class_number;
     }
     return copy;
 }
@@ -111,6 +113,7 @@ struct packet *packet_copy_parsed(struct packet_pool *pool, const struct packet 
     copy->view.std = view->std;
     copy->device = from->device;
     copy->truncate_bytes = from->truncate_bytes;
+    copy->class_number = from->class_number;
     return copy;
 }
 
@@ -145,7 +148,7 @@ uint64_t *phv_take(struct packet_pool *pool, uint32_t words) {
     while (phv && phv->words < words) {
         /* Left from a time when no program needed more. */
         pool->free_phv = phv->next;
-        pool->bytes -= sizeof *phv + phv->words * sizeof *phv->cells;
+        *pool->bytes -= sizeof *phv + phv->words * sizeof *phv->cells;
         free(phv);
         phv = pool->free_phv;
     }
@@ -159,7 +162,7 @@ uint64_t *phv_take(struct packet_pool *pool, uint32_t words) {
     if (!phv)
         return NULL;
     phv->words = words;
-    pool->bytes += sizeof *phv + words * sizeof *phv->cells;
+    *pool->bytes += sizeof *phv + words * sizeof *phv->cells;
     return phv->cells;
 }
 
@@ -173,9 +176,20 @@ void phv_give(struct packet_pool *pool, uint64_t *cells) {
 
 void packet_free(struct packet_pool *pool, struct packet *packet) {
     phv_give(pool, packet->view.phv);
+    packet_pool_take(pool, packet);
+    pool->live--;
+}
+
+struct packet *packet_pool_give(struct packet_pool *pool, uint8_t size) {
+    struct packet *packet = pool->free_packets[size];
+    if (packet)
+        pool->free_packets[size] = packet->next;
+    return packet;
+}
+
+void packet_pool_take(struct packet_pool *pool, struct packet *packet) {
     packet->next = pool->free_packets[packet->size];
     pool->free_packets[packet->size] = packet;
-    pool->live--;
 }
 
 void list_insert(struct packet_list *list, struct packet *packet) {

@@ -10,15 +10,31 @@
 #include <string.h>
 
 #include "engine/internal.h"
+#include "engine/ports/classes.h"
 
 /* Egress must not start with the drop port. */
 static uint64_t no_egress_spec(const struct device *device) {
     return device->drop_port == 0;
 }
 
-static void drop(struct gb_engine *engine, struct packet *packet, uint64_t *counter) {
+static void drop(struct partition *part, struct packet *packet, uint64_t *counter) {
     (*counter)++;
-    packet_free(&engine->pool, packet);
+    if (packet->device->classes)
+        packet->device->classes->ended[packet->class_number]++;
+    packet_free(&part->pool, packet);
+}
+
+/* Clones and copies of the packet that go on, and those of them that there was no memory for. */
+static void count_copies(struct device *device, const struct packet *packet, uint64_t *counter, uint64_t count) {
+    *counter += count;
+    if (device->classes)
+        device->classes->copied[packet->class_number] += count;
+}
+
+static void count_failed_copy(struct device *device, const struct packet *packet) {
+    device->statistics.buffer_drops++;
+    if (device->classes)
+        device->classes->ended[packet->class_number]++;
 }
 
 static uint32_t smaller(uint32_t a, uint32_t b) {
@@ -47,37 +63,37 @@ static void preserve(const struct gb_program *program, uint32_t field_list, stru
     packet->view.std.packet_length = packet->view.length;
 }
 
-static void enter_again(struct gb_engine *engine, struct packet *packet, enum stage stage) {
+static void enter_again(struct partition *part, struct packet *packet, enum stage stage) {
     packet->stage = stage;
-    list_append(&engine->ready, packet);
+    list_append(part->ready, packet);
 }
 
-static void to_traffic_manager(struct gb_engine *engine, struct packet *packet, uint64_t port, bool from_egress) {
+static void to_traffic_manager(struct partition *part, struct packet *packet, uint64_t port, bool from_egress) {
     if (!from_egress) {
-        pipeline_enqueue(engine, packet, port);
+        pipeline_enqueue(part, packet, port);
         return;
     }
     /* By way of the ready list: a program that clones in every egress must not recurse. */
     packet->port = (uint32_t)port;
-    enter_again(engine, packet, STAGE_ENQUEUE);
+    enter_again(part, packet, STAGE_ENQUEUE);
 }
 
 /* Takes the packet. */
-static void replicate(struct gb_engine *engine, struct packet *packet, const struct replica_set *set,
+static void replicate(struct partition *part, struct packet *packet, const struct replica_set *set,
                       bool from_egress) {
     struct device *device = packet->device;
-    device->statistics.copied += set->count - 1;
+    count_copies(device, packet, &device->statistics.copied, set->count - 1);
     for (uint32_t i = 0; i + 1 < set->count; i++) {
-        struct packet *copy = packet_copy_parsed(&engine->pool, packet, device->state->program);
+        struct packet *copy = packet_copy_parsed(&part->pool, packet, device->state->program);
         if (!copy) {
-            device->statistics.buffer_drops++;
+            count_failed_copy(device, packet);
             continue;
         }
         copy->view.std.egress_rid = set->replicas[i].instance;
-        to_traffic_manager(engine, copy, set->replicas[i].egress_port, from_egress);
+        to_traffic_manager(part, copy, set->replicas[i].egress_port, from_egress);
     }
     packet->view.std.egress_rid = set->replicas[set->count - 1].instance;
-    to_traffic_manager(engine, packet, set->replicas[set->count - 1].egress_port, from_egress);
+    to_traffic_manager(part, packet, set->replicas[set->count - 1].egress_port, from_egress);
 }
 
 static void apply_session(struct packet *clone, const struct replica_set *session) {
@@ -87,19 +103,21 @@ static void apply_session(struct packet *clone, const struct replica_set *sessio
 }
 
 /* The frame as it came to ingress, parsed once more; then straight to egress. */
-static void clone_ingress(struct gb_engine *engine, const struct packet *packet) {
+static void clone_ingress(struct partition *part, const struct packet *packet) {
     struct device *device = packet->device;
     struct gb_switch *state = device->state;
     const struct gb_program *program = state->program;
     const struct replica_set *session = replica_map_find(&device->sessions, packet->view.requests.clone_session);
-    if (!session || session->count == 0)
+    if (!session || session->count == 0) {
+        device->statistics.no_session_clones++;
         return;
-    device->statistics.cloned++;
-    struct packet *clone = packet_copy_frame(&engine->pool, packet, program->max_header_bytes);
-    if (!clone || !(clone->view.phv = phv_take(&engine->pool, program->phv_words))) {
-        device->statistics.buffer_drops++;
+    }
+    count_copies(device, packet, &device->statistics.cloned, 1);
+    struct packet *clone = packet_copy_frame(&part->pool, packet, program->max_header_bytes);
+    if (!clone || !(clone->view.phv = phv_take(&part->pool, program->phv_words))) {
+        count_failed_copy(device, packet);
         if (clone)
-            packet_free(&engine->pool, clone);
+            packet_free(&part->pool, clone);
         return;
     }
     begin_pass(clone, packet->view.std.ingress_port, packet->view.std.ingress_global_timestamp,
@@ -108,55 +126,57 @@ static void clone_ingress(struct gb_engine *engine, const struct packet *packet)
     program->parse(state, &clone->view);
     preserve(program, packet->view.requests.clone_field_list, clone, &packet->view);
     apply_session(clone, session);
-    replicate(engine, clone, session, false);
+    replicate(part, clone, session, false);
 }
 
 /* The packet as egress left it, headers included; then egress again. */
-static void clone_egress(struct gb_engine *engine, const struct packet *packet) {
+static void clone_egress(struct partition *part, const struct packet *packet) {
     struct device *device = packet->device;
     const struct gb_program *program = device->state->program;
     const struct replica_set *session = replica_map_find(&device->sessions, packet->view.requests.clone_session);
-    if (!session || session->count == 0)
+    if (!session || session->count == 0) {
+        device->statistics.no_session_clones++;
         return;
-    device->statistics.cloned++;
-    struct packet *clone = packet_copy_parsed(&engine->pool, packet, program);
+    }
+    count_copies(device, packet, &device->statistics.cloned, 1);
+    struct packet *clone = packet_copy_parsed(&part->pool, packet, program);
     if (!clone) {
-        device->statistics.buffer_drops++;
+        count_failed_copy(device, packet);
         return;
     }
     begin_pass(clone, packet->view.std.ingress_port, packet->view.std.ingress_global_timestamp,
                GB_INSTANCE_EGRESS_CLONE);
     preserve(program, packet->view.requests.clone_field_list, clone, &packet->view);
     apply_session(clone, session);
-    replicate(engine, clone, session, true);
+    replicate(part, clone, session, true);
 }
 
 /* Back to the parser, with the frame that packet->view has now. */
-static void pass_again(struct gb_engine *engine, struct packet *packet, uint32_t field_list,
+static void pass_again(struct partition *part, struct packet *packet, uint32_t field_list,
                        enum gb_instance_type type) {
     struct device *device = packet->device;
     const struct gb_program *program = device->state->program;
     struct gb_packet old = packet->view;
-    packet->view.phv = phv_take(&engine->pool, program->phv_words);
+    packet->view.phv = phv_take(&part->pool, program->phv_words);
     if (packet->view.phv) {
         uint64_t ingress_us = type == GB_INSTANCE_RESUBMITTED ? old.std.ingress_global_timestamp
-                                                              : device_time_us(device, engine->now_ns);
+                                                              : device_time_us(device, part->now_ns);
         begin_pass(packet, old.std.ingress_port, ingress_us, type);
         preserve(program, field_list, packet, &old);
         packet->view.keep_metadata = 1;
         packet->truncate_bytes = UINT32_MAX;
-        enter_again(engine, packet, STAGE_PARSE_AGAIN);
+        enter_again(part, packet, STAGE_PARSE_AGAIN);
     } else {
-        drop(engine, packet, &device->statistics.buffer_drops);
+        drop(part, packet, &device->statistics.buffer_drops);
     }
-    phv_give(&engine->pool, old.phv);
+    phv_give(&part->pool, old.phv);
 }
 
-void pipeline_enqueue(struct gb_engine *engine, struct packet *packet, uint64_t port) {
+void pipeline_enqueue(struct partition *part, struct packet *packet, uint64_t port) {
     struct device *device = packet->device;
     struct direction *out = port < GB_MAX_PORTS ? device->ports[port].out : NULL;
     if (packet->view.std.priority >= device->priorities) {
-        drop(engine, packet, &device->statistics.priority_drops);
+        drop(part, packet, &device->statistics.priority_drops);
         return;
     }
     if (!out) {
@@ -164,58 +184,58 @@ void pipeline_enqueue(struct gb_engine *engine, struct packet *packet, uint64_t 
         out = device->nowhere;
         out->egress_port = (uint32_t)port;
     }
-    direction_offer(engine, out, packet);
+    direction_offer(part, out, packet);
 }
 
-static void after_ingress(struct gb_engine *engine, struct packet *packet) {
+static void after_ingress(struct partition *part, struct packet *packet) {
     struct device *device = packet->device;
     struct gb_packet *view = &packet->view;
     if (view->requests.clone)
-        clone_ingress(engine, packet);
+        clone_ingress(part, packet);
     if (view->requests.truncate)
         packet->truncate_bytes = smaller(packet->truncate_bytes, view->requests.truncate_length_bytes);
     if (view->requests.resubmit) {
         device->statistics.resubmitted++;
-        pass_again(engine, packet, view->requests.resubmit_field_list, GB_INSTANCE_RESUBMITTED);
+        pass_again(part, packet, view->requests.resubmit_field_list, GB_INSTANCE_RESUBMITTED);
     } else if (view->std.mcast_grp) {
         const struct replica_set *group = replica_map_find(&device->groups, view->std.mcast_grp);
         if (!group || group->count == 0) {
-            drop(engine, packet, &device->statistics.no_group_drops);
+            drop(part, packet, &device->statistics.no_group_drops);
             return;
         }
         view->std.instance_type = GB_INSTANCE_REPLICATED;
         device->statistics.replicated += group->count;
-        replicate(engine, packet, group, false);
+        replicate(part, packet, group, false);
     } else if (view->std.egress_spec == device->drop_port) {
         device->statistics.no_entry_drops += device->state->table_missed;
-        drop(engine, packet, &device->statistics.ingress_drops);
+        drop(part, packet, &device->statistics.ingress_drops);
     } else {
         view->std.instance_type = GB_INSTANCE_NORMAL;
-        pipeline_enqueue(engine, packet, view->std.egress_spec);
+        pipeline_enqueue(part, packet, view->std.egress_spec);
     }
 }
 
-void pipeline_begin(struct gb_engine *engine, struct packet *packet) {
+void pipeline_begin(struct partition *part, struct packet *packet) {
     struct device *device = packet->device;
     struct gb_switch *state = device->state;
     if (!state) {
-        drop(engine, packet, &device->statistics.no_program_drops);
+        drop(part, packet, &device->statistics.no_program_drops);
         return;
     }
     const struct gb_program *program = state->program;
-    struct packet *roomy = packet_with_headroom(&engine->pool, packet, program->max_header_bytes);
+    struct packet *roomy = packet_with_headroom(&part->pool, packet, program->max_header_bytes);
     if (!roomy) {
-        drop(engine, packet, &device->statistics.buffer_drops);
+        drop(part, packet, &device->statistics.buffer_drops);
         return;
     }
     packet = roomy;
     if (packet->stage == STAGE_PARSE) {
-        packet->view.phv = phv_take(&engine->pool, program->phv_words);
+        packet->view.phv = phv_take(&part->pool, program->phv_words);
         if (!packet->view.phv) {
-            drop(engine, packet, &device->statistics.buffer_drops);
+            drop(part, packet, &device->statistics.buffer_drops);
             return;
         }
-        begin_pass(packet, packet->port, device_time_us(device, engine->now_ns), GB_INSTANCE_NORMAL);
+        begin_pass(packet, packet->port, device_time_us(device, part->now_ns), GB_INSTANCE_NORMAL);
         packet->view.keep_metadata = 0;
         device->statistics.received++;
     }
@@ -223,16 +243,16 @@ void pipeline_begin(struct gb_engine *engine, struct packet *packet) {
     program->parse(state, &packet->view);
     state->table_missed = 0;
     program->ingress(state, &packet->view);
-    after_ingress(engine, packet);
+    after_ingress(part, packet);
 }
 
-bool pipeline_egress(struct gb_engine *engine, struct direction *direction, struct packet *packet) {
+bool pipeline_egress(struct partition *part, struct direction *direction, struct packet *packet) {
     struct device *device = direction->egress;
     struct gb_switch *state = device->state;
     const struct gb_program *program = state->program;
     struct gb_packet *view = &packet->view;
     struct gb_standard_metadata *std = &view->std;
-    std->egress_global_timestamp = device_time_us(device, engine->now_ns);
+    std->egress_global_timestamp = device_time_us(device, part->now_ns);
     std->deq_timedelta = (uint32_t)(std->egress_global_timestamp - std->enq_timestamp);
     std->deq_qdepth = direction->queue.lists[packet->priority].count & GB_QDEPTH_MASK;
     std->egress_port = direction->egress_port;
@@ -243,61 +263,63 @@ bool pipeline_egress(struct gb_engine *engine, struct direction *direction, stru
 
     struct gb_requests requests = view->requests;
     if (requests.clone)
-        clone_egress(engine, packet);
+        clone_egress(part, packet);
     if (requests.truncate)
         packet->truncate_bytes = smaller(packet->truncate_bytes, requests.truncate_length_bytes);
     if (std->egress_spec == device->drop_port) {
         device->statistics.no_entry_drops += state->table_missed;
-        drop(engine, packet, &device->statistics.egress_drops);
+        drop(part, packet, &device->statistics.egress_drops);
         return false;
     }
     program->deparse(state, view);
     if (view->length == 0 || view->length > GB_MAX_FRAME_BYTES) {
-        drop(engine, packet, &device->statistics.buffer_drops);
+        drop(part, packet, &device->statistics.buffer_drops);
         return false;
     }
     view->length = smaller(view->length, packet->truncate_bytes);
     if (requests.recirculate) {
         device->statistics.recirculated++;
-        pass_again(engine, packet, requests.recirculate_field_list, GB_INSTANCE_RECIRCULATED);
+        pass_again(part, packet, requests.recirculate_field_list, GB_INSTANCE_RECIRCULATED);
         return false;
     }
-    phv_give(&engine->pool, view->phv);
+    phv_give(&part->pool, view->phv);
     view->phv = NULL;
     packet->truncate_bytes = UINT32_MAX;
+    if (device->classes)
+        classes_left(device, packet);
     return true;
 }
 
-static void abandon(struct gb_engine *engine, struct device *device, struct packet_list *list) {
+static void abandon(struct device *device, struct packet_list *list) {
     struct packet_list kept = {0};
     struct packet *packet;
     while ((packet = list_pop(list))) {
         if (packet->device == device && packet->view.phv)
-            drop(engine, packet, &device->statistics.swap_drops);
+            drop(device->part, packet, &device->statistics.swap_drops);
         else
             list_append(&kept, packet);
     }
     *list = kept;
 }
 
-static void abandon_queue(struct gb_engine *engine, struct device *device, struct packet_queue *queue) {
+static void abandon_queue(struct device *device, struct packet_queue *queue) {
     queue->count = 0;
     for (uint32_t priority = 0; priority < GB_PRIORITIES; priority++) {
-        abandon(engine, device, &queue->lists[priority]);
+        abandon(device, &queue->lists[priority]);
         queue->count += queue->lists[priority].count;
         if (!queue->lists[priority].first)
             queue->occupied &= ~(1u << priority);
     }
 }
 
-void pipeline_abandon(struct gb_engine *engine, struct device *device) {
-    abandon(engine, device, &engine->ready);
+void pipeline_abandon(struct device *device) {
+    abandon(device, device->part->ready);
     for (uint32_t port = 0; port < GB_MAX_PORTS; port++) {
         struct direction *out = device->ports[port].out;
         if (!out)
             continue;
-        abandon_queue(engine, device, &out->queue);
+        abandon_queue(device, &out->queue);
         for (uint32_t i = 0; i < out->more_channels; i++)
-            abandon_queue(engine, device, &out->channels[i]->queue);
+            abandon_queue(device, &out->channels[i]->queue);
     }
 }

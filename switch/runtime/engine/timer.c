@@ -11,10 +11,6 @@ enum { CHILDREN = 4 };
 
 /* ---- Heaps ---- */
 
-static inline bool earlier(const struct timer_place *a, const struct timer_place *b) {
-    return a->due_ns != b->due_ns ? a->due_ns < b->due_ns : a->sequence < b->sequence;
-}
-
 static inline void put(struct timer_heap *heap, struct timer_place place, uint32_t position) {
     heap->places[position] = place;
     place.timer->position = position;
@@ -23,7 +19,7 @@ static inline void put(struct timer_heap *heap, struct timer_place place, uint32
 static void sift_up(struct timer_heap *heap, struct timer_place place, uint32_t position) {
     while (position > 0) {
         uint32_t parent = (position - 1) / CHILDREN;
-        if (!earlier(&place, &heap->places[parent]))
+        if (!timer_earlier(&place, &heap->places[parent]))
             break;
         put(heap, heap->places[parent], position);
         position = parent;
@@ -39,9 +35,9 @@ static void sift_down(struct timer_heap *heap, struct timer_place place, uint32_
         uint32_t end = child + CHILDREN < heap->count ? child + CHILDREN : heap->count;
         uint32_t first = child;
         while (++child < end)
-            if (earlier(&heap->places[child], &heap->places[first]))
+            if (timer_earlier(&heap->places[child], &heap->places[first]))
                 first = child;
-        if (!earlier(&heap->places[first], &place))
+        if (!timer_earlier(&heap->places[first], &place))
             break;
         put(heap, heap->places[first], position);
         position = first;
@@ -189,8 +185,22 @@ static void arm(struct timer_queue *queue, struct timer *timer, uint64_t due_ns,
         heap_push(&queue->far, timer, FAR);
 }
 
+static uint64_t take_sequence(struct timer_queue *queue, struct timer *timer, struct packet *packet) {
+    if (queue->causes)
+        causes_note(queue->causes, timer, packet);
+    return (*queue->next_sequence)++;
+}
+
 void timer_arm(struct timer_queue *queue, struct timer *timer, uint64_t due_ns) {
-    arm(queue, timer, due_ns, queue->next_sequence++);
+    arm(queue, timer, due_ns, take_sequence(queue, timer, NULL));
+}
+
+void timer_renumber(struct timer_queue *queue, struct timer *timer, uint64_t sequence) {
+    timer->sequence = sequence;
+    if (timer->state == NEAR)
+        queue->near.places[timer->position].sequence = sequence;
+    else if (timer->state == FAR)
+        queue->far.places[timer->position].sequence = sequence;
 }
 
 void timer_stop(struct timer_queue *queue, struct timer *timer) {
@@ -220,12 +230,19 @@ struct timer *timer_pop(struct timer_queue *queue) {
 
 void timed_put(struct timer_queue *queue, struct packet_list *list, struct timer *timer, struct packet *packet,
                uint64_t due_ns) {
+    if (queue->causes)
+        causes_forget(queue->causes, packet);
+    timed_put_numbered(queue, list, timer, packet, due_ns, take_sequence(queue, timer, packet));
+}
+
+void timed_put_numbered(struct timer_queue *queue, struct packet_list *list, struct timer *timer,
+                        struct packet *packet, uint64_t due_ns, uint64_t sequence) {
     packet->due_ns = due_ns;
-    packet->sequence = queue->next_sequence++;
+    packet->sequence = sequence;
     list_insert(list, packet);
     if (list->first == packet) {
         timer_stop(queue, timer);
-        arm(queue, timer, due_ns, packet->sequence);
+        arm(queue, timer, due_ns, sequence);
     }
 }
 
@@ -234,7 +251,7 @@ struct packet *timed_pop(struct timer_queue *queue, struct packet_list *list, st
     if (!packet)
         return NULL;
     struct timer_place place = {packet->due_ns, packet->sequence, timer};
-    if (place.due_ns > now_ns || (queue->near.count && earlier(&queue->near.places[0], &place))) {
+    if (place.due_ns > now_ns || (queue->near.count && timer_earlier(&queue->near.places[0], &place))) {
         arm(queue, timer, place.due_ns, place.sequence);
         return NULL;
     }

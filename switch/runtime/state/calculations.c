@@ -135,8 +135,9 @@ uint64_t gb_crc_bytes(uint32_t slices[8][256], uint64_t rest, const uint8_t *at,
     if (odd) {
         uint64_t bytes = high_bytes(at, odd) ^ rest << (64 - 8 * odd);
         rest = gb_crc_step(slices, 0, bytes, 8) ^ rest >> 8 * odd;
+        at += odd;
     }
-    for (at += odd; length >= 8; at += 8, length -= 8)
+    for (; length >= 8; at += 8, length -= 8)
         rest = gb_crc_step(slices, rest, high_bytes(at, 8), 8);
     return rest;
 }

@@ -100,16 +100,16 @@ static void append_block(struct capture *capture, const struct tap *tap, const s
     append(capture, &block.block_bytes, sizeof block.block_bytes);
 }
 
-static bool over(const struct gb_engine *engine, const struct capture *capture) {
-    return capture->error || capture->packets >= capture->most_packets || engine->now_ns >= capture->end_ns;
+static bool over(const struct partition *part, const struct capture *capture) {
+    return capture->error || capture->packets >= capture->most_packets || part->now_ns >= capture->end_ns;
 }
 
-void captures_take(struct gb_engine *engine, const struct tap *first, const struct packet *packet, bool lost) {
+void captures_take(struct partition *part, const struct tap *first, const struct packet *packet, bool lost) {
     for (const struct tap *tap = first; tap; tap = tap->next) {
         struct capture *capture = tap->capture;
-        if (over(engine, capture))
+        if (over(part, capture))
             continue;
-        uint64_t wall_ns = engine->now_ns + (uint64_t)capture->wall_ns;
+        uint64_t wall_ns = part->now_ns + (uint64_t)capture->wall_ns;
         if (capture->format == GB_CAPTURE_PCAPNG)
             append_block(capture, tap, packet, wall_ns, lost);
         else

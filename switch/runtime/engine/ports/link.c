@@ -17,10 +17,11 @@
 #include <stdlib.h>
 
 #include "engine/internal.h"
+#include "engine/ports/classes.h"
 #include "engine/random.h"
 
-static void departure_due(struct gb_engine *engine, void *direction);
-static void arrive(struct gb_engine *engine, void *direction);
+static void departure_due(struct partition *part, void *direction);
+static void arrive(struct partition *part, void *direction);
 
 struct direction *direction_create(struct gb_engine *engine, const struct gb_link_model *model, struct device *device,
                                    uint32_t port, bool outwards) {
@@ -30,11 +31,12 @@ struct direction *direction_create(struct gb_engine *engine, const struct gb_lin
         return NULL;
     engine->directions = directions;
     struct direction *direction = calloc(1, sizeof *direction);
-    if (!direction || !timer_queue_reserve(&engine->timers, 2)) {
+    if (!direction || !partitions_reserve(engine, 2)) {
         free(direction);
         return NULL;
     }
     direction->model = *model;
+    direction->part = direction->far = device->part;
     direction->whole = direction;
     /* Seeds of neighbouring links are neighbouring numbers; their generators must be far apart. */
     uint64_t seed = model->seed;
@@ -53,11 +55,18 @@ struct direction *direction_create(struct gb_engine *engine, const struct gb_lin
         direction->egress_port = port;
     } else {
         direction->far_end = TO_PIPELINE;
-        direction->to = device;
-        direction->to_port = port;
+        direction_lead_to(direction, device, port);
     }
     engine->directions[engine->direction_count++] = direction;
     return direction;
+}
+
+void direction_lead_to(struct direction *direction, struct device *device, uint32_t port) {
+    direction->to = device;
+    direction->to_port = port;
+    direction->far = device->part;
+    for (uint32_t i = 0; i < direction->more_channels; i++)
+        direction->channels[i]->far = device->part;
 }
 
 bool direction_split(struct gb_engine *engine, struct direction *whole, uint32_t channels) {
@@ -68,6 +77,7 @@ bool direction_split(struct gb_engine *engine, struct direction *whole, uint32_t
             return false;
         channel->reported = false;
         channel->whole = whole;
+        channel->far = whole->far;
         whole->channels[whole->more_channels++] = channel;
         channel->channel = whole->more_channels;
     }
@@ -82,6 +92,8 @@ static struct direction *channel_of(struct direction *whole, uint32_t priority) 
 void direction_count(struct direction *direction, const struct packet *packet, bool accepted) {
     struct gb_link_statistics *statistics = &direction->statistics;
     uint32_t length = packet->view.length;
+    if (direction->classes)
+        classes_reached(direction, packet, accepted);
     if (accepted) {
         statistics->packets++;
         statistics->bytes += length;
@@ -95,13 +107,18 @@ void direction_count(struct direction *direction, const struct packet *packet, b
     }
 }
 
-static void deliver(struct gb_engine *engine, struct direction *channel, struct packet *packet) {
+static void count_handed(struct device *device, const struct packet *packet) {
+    if (device->classes)
+        device->classes->handed[packet->class_number]++;
+}
+
+static void deliver(struct partition *part, struct direction *channel, struct packet *packet) {
     struct direction *direction = channel->whole;
     if (direction->arrivals)
-        captures_take(engine, direction->arrivals, packet, false);
+        captures_take(part, direction->arrivals, packet, false);
     if (direction->far_end == TO_OUTSIDE) {
         packet->direction = direction;
-        direction->io->kind->send(engine, direction->io, packet);
+        direction->io->kind->send(part, direction->io, packet);
         return;
     }
     direction_count(direction, packet, true);
@@ -109,37 +126,46 @@ static void deliver(struct gb_engine *engine, struct direction *channel, struct 
         direction->statistics.channel_bytes[channel->channel] += packet->view.length;
     switch (direction->far_end) {
     case TO_PIPELINE:
+        if (direction->to_port == direction->to->cpu_port) {
+            direction->to->statistics.packet_outs++;
+            if (direction->to->classes)
+                direction->to->classes->from_controller[packet->class_number]++;
+        }
         packet->device = direction->to;
         packet->port = direction->to_port;
         packet->stage = STAGE_PARSE;
         packet->duplicate = false;
-        list_append(&engine->ready, packet);
+        list_append(part->ready, packet);
         break;
     case TO_NOWHERE:
         direction->egress->statistics.no_port_drops++;
-        packet_free(&engine->pool, packet);
+        count_handed(direction->egress, packet);
+        packet_free(&part->pool, packet);
         break;
     default:
         direction->egress->statistics.packet_ins++;
+        count_handed(direction->egress, packet);
         upcall_send(direction->egress, GB_UPCALL_PACKET_IN, 0, packet->view.data, packet->view.length);
-        packet_free(&engine->pool, packet);
+        packet_free(&part->pool, packet);
     }
 }
 
-static void arrive(struct gb_engine *engine, void *owner) {
+static void arrive(struct partition *part, void *owner) {
     struct direction *direction = owner;
     struct packet *packet;
-    while ((packet = timed_pop(&engine->timers, &direction->flight, &direction->arrival, engine->now_ns)))
-        deliver(engine, direction, packet);
+    while ((packet = timed_pop(&part->timers, &direction->flight, &direction->arrival, part->now_ns)))
+        deliver(part, direction, packet);
 }
 
-static void propagate(struct gb_engine *engine, struct direction *direction, struct packet *packet,
+static void propagate(struct partition *part, struct direction *direction, struct packet *packet,
                       uint64_t arrival_ns) {
     /* At once, unless there are other events of this time. */
-    if (arrival_ns == engine->now_ns && timer_next_ns(&engine->timers) > engine->now_ns)
-        deliver(engine, direction, packet);
+    if (arrival_ns == part->now_ns && direction->far == part && partition_alone_now(part))
+        deliver(part, direction, packet);
+    else if (direction->far != part && part->side)
+        window_cross(part, direction, packet, arrival_ns);
     else
-        timed_put(&engine->timers, &direction->flight, &direction->arrival, packet, arrival_ns);
+        timed_put(&direction->far->timers, &direction->flight, &direction->arrival, packet, arrival_ns);
 }
 
 /* When a packet that is sent by then will be at the far end. */
@@ -151,21 +177,23 @@ static uint64_t arrival_time(struct direction *direction, uint64_t sent_ns) {
         arrival_ns -= model->jitter_ns;
         arrival_ns += (uint64_t)((unsigned __int128)drawn * (2 * model->jitter_ns + 1) >> 64);
     }
-    if (!model->reorder && direction->flight.last && arrival_ns < direction->flight.last->due_ns)
-        return direction->flight.last->due_ns;
-    return arrival_ns;
+    if (direction->last_arrival_ns < arrival_ns)
+        direction->last_arrival_ns = arrival_ns;
+    return model->reorder ? arrival_ns : direction->last_arrival_ns;
 }
 
-static void begin(struct gb_engine *engine, struct direction *whole, const struct packet *packet, bool lost) {
+static void begin(struct partition *part, struct direction *whole, const struct packet *packet, bool lost) {
     if (whole->departures)
-        captures_take(engine, whole->departures, packet, lost);
+        captures_take(part, whole->departures, packet, lost);
 }
 
-static void lose(struct gb_engine *engine, struct direction *direction, struct packet *packet) {
-    begin(engine, direction->whole, packet, true);
+static void lose(struct partition *part, struct direction *direction, struct packet *packet) {
+    begin(part, direction->whole, packet, true);
     direction->whole->statistics.losses++;
     direction->whole->statistics.lost_bytes += packet->view.length;
-    packet_free(&engine->pool, packet);
+    if (direction->whole->classes)
+        classes_lost(direction->whole, packet);
+    packet_free(&part->pool, packet);
 }
 
 /* How many bits arrive right before the next wrong one: a geometric distribution. */
@@ -195,21 +223,23 @@ static uint64_t sending_ends(struct direction *direction, uint64_t length, uint6
     return now_ns + bit_ns / rate_bps;
 }
 
-static void transmit(struct gb_engine *engine, struct direction *direction, struct packet *packet) {
+static void transmit(struct partition *part, struct direction *direction, struct packet *packet) {
     struct direction *whole = direction->whole;
     const struct gb_link_model *model = &whole->model;
-    uint64_t sent_ns = engine->now_ns;
+    uint64_t sent_ns = part->now_ns;
+    if (whole->classes)
+        classes_started(whole, packet);
     if (model->rate_bps) {
         sent_ns = direction->busy_until_ns = sending_ends(direction, packet->view.length, sent_ns);
         direction->backlog_bytes += packet->view.length;
     }
     if (whole->cut) {
-        lose(engine, direction, packet);
+        lose(part, direction, packet);
         return;
     }
     uint64_t arrival_ns = arrival_time(direction, sent_ns);
     if (model->bit_error_rate > 0 && has_bit_error(whole, packet->view.length)) {
-        lose(engine, direction, packet);
+        lose(part, direction, packet);
         return;
     }
     if (model->loss_threshold | model->duplicate_threshold) {
@@ -217,27 +247,27 @@ static void transmit(struct gb_engine *engine, struct direction *direction, stru
         uint64_t loss = random_next(&whole->random_state);
         uint64_t duplication = random_next(&whole->random_state);
         if (loss < model->loss_threshold) {
-            lose(engine, direction, packet);
+            lose(part, direction, packet);
             return;
         }
         if (duplication < model->duplicate_threshold) {
-            begin(engine, whole, packet, false);
-            struct packet *duplicate = packet_copy_frame(&engine->pool, packet, engine->pool.headroom_bytes);
-            propagate(engine, direction, packet, arrival_ns);
+            begin(part, whole, packet, false);
+            struct packet *duplicate = packet_copy_frame(&part->pool, packet, part->pool.headroom_bytes);
+            propagate(part, direction, packet, arrival_ns);
             if (duplicate) {
                 duplicate->duplicate = true;
-                propagate(engine, direction, duplicate, arrival_ns);
+                propagate(part, direction, duplicate, arrival_ns);
             }
             return;
         }
     }
-    begin(engine, whole, packet, false);
-    propagate(engine, direction, packet, arrival_ns);
+    begin(part, whole, packet, false);
+    propagate(part, direction, packet, arrival_ns);
 }
 
-static void depart(struct gb_engine *engine, struct direction *direction, struct packet *packet) {
-    if (!direction->egress || pipeline_egress(engine, direction, packet))
-        transmit(engine, direction, packet);
+static void depart(struct partition *part, struct direction *direction, struct packet *packet) {
+    if (!direction->egress || pipeline_egress(part, direction, packet))
+        transmit(part, direction, packet);
 }
 
 /* From then on, or from later on, a channel that takes turns may begin to send. */
@@ -255,56 +285,57 @@ static uint64_t turn_from(const struct direction *channel, uint64_t from_ns) {
     return (turn + ahead) * model->turn_ns;
 }
 
-static bool idle(const struct gb_engine *engine, const struct direction *direction) {
-    return direction->busy_until_ns <= engine->now_ns && turn_from(direction, engine->now_ns) == engine->now_ns &&
+static bool idle(const struct partition *part, const struct direction *direction) {
+    return direction->busy_until_ns <= part->now_ns && turn_from(direction, part->now_ns) == part->now_ns &&
            !(direction->io && direction->io->blocked);
 }
 
 /* What is behind a blocked port wakes up by itself. */
-static void depart_when_idle(struct gb_engine *engine, struct direction *direction) {
+static void depart_when_idle(struct partition *part, struct direction *direction) {
     if (direction->queue.count == 0 || timer_armed(&direction->departure))
         return;
-    bool busy = direction->busy_until_ns > engine->now_ns;
-    uint64_t due_ns = turn_from(direction, busy ? direction->busy_until_ns : engine->now_ns);
-    if (due_ns > engine->now_ns)
-        timer_arm(&engine->timers, &direction->departure, due_ns);
+    bool busy = direction->busy_until_ns > part->now_ns;
+    uint64_t due_ns = turn_from(direction, busy ? direction->busy_until_ns : part->now_ns);
+    if (due_ns > part->now_ns)
+        timer_arm(&part->timers, &direction->departure, due_ns);
 }
 
 /* Called when the transmitter turns to the next waiting packet: what it sent before took until now. Who takes turns
  * cannot be held to a rate. */
-static void count_backlog(struct gb_engine *engine, struct direction *direction) {
+static void count_backlog(struct partition *part, struct direction *direction) {
     if (direction->whole->model.turn_ns)
         return;
     if (direction->backlog_start_ns) {
-        uint64_t taken_ns = engine->clock_ns - direction->backlog_start_ns;
+        uint64_t taken_ns = part->clock_ns - direction->backlog_start_ns;
         if (taken_ns < GB_BACKLOG_NS)
             return;
         direction->whole->statistics.backlogged_bytes += direction->backlog_bytes;
         direction->whole->statistics.backlogged_ns += taken_ns;
     }
-    direction->backlog_start_ns = engine->clock_ns;
+    direction->backlog_start_ns = part->clock_ns;
     direction->backlog_bytes = 0;
 }
 
-static void depart_waiting(struct gb_engine *engine, struct direction *direction) {
-    while (direction->queue.count > 0 && idle(engine, direction)) {
-        count_backlog(engine, direction);
-        depart(engine, direction, queue_pop(&direction->queue));
+static void depart_waiting(struct partition *part, struct direction *direction) {
+    struct packet *next;
+    while (idle(part, direction) && (next = queue_pop(&direction->queue))) {
+        count_backlog(part, direction);
+        depart(part, direction, next);
     }
     if (direction->queue.count == 0)
         direction->backlog_start_ns = 0;
-    depart_when_idle(engine, direction);
+    depart_when_idle(part, direction);
 }
 
-static void departure_due(struct gb_engine *engine, void *direction) {
-    depart_waiting(engine, direction);
+static void departure_due(struct partition *part, void *direction) {
+    depart_waiting(part, direction);
 }
 
-void direction_resume(struct gb_engine *engine, struct direction *direction) {
-    depart_waiting(engine, direction);
+void direction_resume(struct partition *part, struct direction *direction) {
+    depart_waiting(part, direction);
 }
 
-void direction_offer(struct gb_engine *engine, struct direction *whole, struct packet *packet) {
+void direction_offer(struct partition *part, struct direction *whole, struct packet *packet) {
     struct direction *direction = whole;
     uint32_t priority = 0, waiting = direction->queue.lists[0].count;
     whole->statistics.entered_bytes += packet->view.length;
@@ -313,20 +344,24 @@ void direction_offer(struct gb_engine *engine, struct direction *whole, struct p
         priority = (uint32_t)std->priority;
         direction = channel_of(whole, priority);
         waiting = direction->queue.lists[priority].count;
-        std->enq_timestamp = (uint32_t)device_time_us(direction->egress, engine->now_ns);
+        std->enq_timestamp = (uint32_t)device_time_us(direction->egress, part->now_ns);
         std->enq_qdepth = waiting & GB_QDEPTH_MASK;
+    } else if (whole->classes) {
+        classes_entered(whole, packet);
     }
     packet->priority = (uint8_t)priority;
-    if (direction->queue.count == 0 && idle(engine, direction)) {
-        depart(engine, direction, packet);
+    if (direction->queue.count == 0 && idle(part, direction)) {
+        depart(part, direction, packet);
         return;
     }
     if (waiting >= whole->model.queue_packets) {
         whole->statistics.queue_drops++;
         whole->statistics.queue_drop_bytes += packet->view.length;
-        packet_free(&engine->pool, packet);
+        if (whole->classes)
+            classes_queue_drop(whole, packet);
+        packet_free(&part->pool, packet);
         return;
     }
     queue_append(&direction->queue, priority, packet);
-    depart_when_idle(engine, direction);
+    depart_when_idle(part, direction);
 }

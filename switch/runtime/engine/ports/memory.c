@@ -9,52 +9,53 @@
 
 #include "engine/internal.h"
 
-static void tell(struct gb_engine *engine, struct memory_port *port) {
+static void tell(struct partition *part, struct memory_port *port) {
     if (port->due)
         return;
     port->due = true;
+    port->due_order = (*part->next_due_order)++;
     port->next_due = NULL;
-    if (engine->due_first)
-        engine->due_last->next_due = port;
+    if (part->due_first)
+        part->due_last->next_due = port;
     else
-        engine->due_first = port;
-    engine->due_last = port;
+        part->due_first = port;
+    part->due_last = port;
 }
 
-static void interrupt(struct gb_engine *engine, void *owner) {
+static void interrupt(struct partition *part, void *owner) {
     struct memory_port *port = owner;
     list_join(&port->told, &port->ring);
-    tell(engine, port);
+    tell(part, port);
 }
 
-static void keep(struct gb_engine *engine, struct memory_port *port, struct packet *packet) {
-    packet->due_ns = engine->now_ns;
-    engine->arrived_packets++;
+static void keep(struct partition *part, struct memory_port *port, struct packet *packet) {
+    packet->due_ns = part->now_ns;
+    part->arrived_packets++;
     if (port->listener == DRAIN) {
         packet->device = packet->direction->egress;
         packet->port = packet->direction->egress_port;
-        list_append(&engine->drained, packet);
+        list_append(&part->engine->drained, packet);
     } else if (timer_armed(&port->interrupt)) {
         list_append(&port->ring, packet);
     } else if (port->receive_coalescing_ns == GB_NEVER_TOLD) {
         list_append(&port->told, packet);
     } else if (port->receive_coalescing_ns == 0) {
         list_append(&port->told, packet);
-        tell(engine, port);
+        tell(part, port);
     } else {
         list_append(&port->ring, packet);
-        timer_arm(&engine->timers, &port->interrupt, engine->now_ns + port->receive_coalescing_ns);
+        timer_arm(&part->timers, &port->interrupt, part->now_ns + port->receive_coalescing_ns);
     }
 }
 
-static void memory_send(struct gb_engine *engine, struct port_io *io, struct packet *packet) {
+static void memory_send(struct partition *part, struct port_io *io, struct packet *packet) {
     struct memory_port *port = (struct memory_port *)io;
     direction_count(packet->direction, packet, true);
-    bool taken = port->sink && sink_take(port->sink, packet, engine->now_ns);
+    bool taken = port->sink && sink_take(port->sink, packet, part->now_ns);
     if (taken || port->listener == NOBODY)
-        packet_free(&engine->pool, packet);
+        packet_free(&part->pool, packet);
     else
-        keep(engine, port, packet);
+        keep(part, port, packet);
 }
 
 static bool memory_carrier(const struct port_io *io) {
@@ -62,23 +63,24 @@ static bool memory_carrier(const struct port_io *io) {
     return true;
 }
 
-static void send_due(struct gb_engine *engine, void *owner) {
+static void send_due(struct partition *part, void *owner) {
     struct memory_port *port = owner;
     struct packet *packet;
-    while ((packet = timed_pop(&engine->timers, &port->outbox, &port->sending, engine->now_ns)))
-        direction_offer(engine, port->io.in, packet);
+    while ((packet = timed_pop(&part->timers, &port->outbox, &port->sending, part->now_ns)))
+        direction_offer(part, port->io.in, packet);
 }
 
-static void throw_away(struct gb_engine *engine, struct memory_port *port) {
-    engine->arrived_packets -= port->ring.count + port->told.count;
-    list_free(&engine->pool, &port->ring);
-    list_free(&engine->pool, &port->told);
+static void throw_away(struct memory_port *port) {
+    port->part->arrived_packets -= port->ring.count + port->told.count;
+    list_free(&port->part->pool, &port->ring);
+    list_free(&port->part->pool, &port->told);
 }
 
 static void memory_close(struct gb_engine *engine, struct port_io *io) {
     struct memory_port *port = (struct memory_port *)io;
-    throw_away(engine, port);
-    list_free(&engine->pool, &port->outbox);
+    (void)engine;
+    throw_away(port);
+    list_free(&port->part->pool, &port->outbox);
     free(port->sink);
     free(port);
 }
@@ -89,21 +91,22 @@ static const struct port_io_kind memory_io = {
     .close = memory_close,
 };
 
-int memory_port_create(struct gb_engine *engine, uint64_t device_id, uint32_t port, enum listener listener,
-                       struct memory_port **created) {
+int memory_port_create(struct device *device, uint32_t port, enum listener listener, struct memory_port **created) {
+    struct gb_engine *engine = device->engine;
     struct memory_port *memory = calloc(1, sizeof *memory);
     if (!memory)
         return -ENOMEM;
     memory->io.kind = &memory_io;
     memory->io.carrier = true;
-    memory->device_id = device_id;
+    memory->part = device->part;
+    memory->device_id = device->device_id;
     memory->port = port;
     memory->number = engine->io_count;
     memory->listener = listener;
     memory->interrupt = (struct timer){.fire = interrupt, .owner = memory};
     memory->sending = (struct timer){.fire = send_due, .owner = memory};
     *created = memory;
-    if (timer_queue_reserve(&engine->timers, 2) && port_io_adopt(engine, &memory->io))
+    if (partitions_reserve(engine, 2) && port_io_adopt(engine, &memory->io))
         return 0;
     free(memory);
     return -ENOMEM;
@@ -111,6 +114,12 @@ int memory_port_create(struct gb_engine *engine, uint64_t device_id, uint32_t po
 
 static struct memory_port *memory_port_of(struct port_io *io) {
     return io && io->kind == &memory_io ? (struct memory_port *)io : NULL;
+}
+
+bool memory_port_tells(struct port_io *io) {
+    const struct memory_port *port = memory_port_of(io);
+    return !port || port->listener == DRAIN || timer_armed(&port->interrupt) ||
+           (port->listener == INBOX && port->receive_coalescing_ns != GB_NEVER_TOLD);
 }
 
 struct memory_port *memory_port_at(struct gb_engine *engine, uint64_t device_id, uint32_t port) {
@@ -135,7 +144,7 @@ int gb_engine_open_inbox(struct gb_engine *engine, uint64_t device_id, uint32_t 
         memory->listener = INBOX;
         memory->receive_coalescing_ns = receive_coalescing_ns;
         if (memory->told.count && receive_coalescing_ns != GB_NEVER_TOLD)
-            tell(engine, memory);
+            tell(memory->part, memory);
         outcome = (int)memory->number;
     }
     engine_unlock(&engine->lock);
@@ -147,8 +156,8 @@ int gb_engine_close_inbox(struct gb_engine *engine, uint32_t inbox) {
     struct memory_port *port = inbox_of(engine, inbox);
     if (port) {
         port->listener = NOBODY;
-        timer_stop(&engine->timers, &port->interrupt);
-        throw_away(engine, port);
+        timer_stop(&port->part->timers, &port->interrupt);
+        throw_away(port);
     }
     engine_unlock(&engine->lock);
     return port ? 0 : -EINVAL;
@@ -156,17 +165,18 @@ int gb_engine_close_inbox(struct gb_engine *engine, uint32_t inbox) {
 
 static int offer_all(struct gb_engine *engine, struct memory_port *port, const uint8_t *frames, uint64_t stride,
                      const uint32_t *lengths, const uint64_t *times_ns, uint32_t count) {
+    struct partition *part = port->part;
     engine_catch_up(engine);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t length = lengths ? lengths[i] : (uint32_t)stride;
         struct packet *packet =
-            packet_from_bytes(&engine->pool, frames + i * stride, length, engine->pool.headroom_bytes);
+            packet_from_bytes(&part->pool, frames + i * stride, length, part->pool.headroom_bytes);
         if (!packet)
             return -ENOMEM;
-        if (times_ns && times_ns[i] > engine->now_ns)
-            timed_put(&engine->timers, &port->outbox, &port->sending, packet, times_ns[i]);
+        if (times_ns && times_ns[i] > part->now_ns)
+            timed_put(&part->timers, &port->outbox, &port->sending, packet, times_ns[i]);
         else
-            direction_offer(engine, port->io.in, packet);
+            direction_offer(part, port->io.in, packet);
     }
     engine_wake(engine);
     return 0;
@@ -214,9 +224,9 @@ int gb_engine_receive(struct gb_engine *engine, uint32_t inbox, uint8_t *frames,
             memcpy(frames + count * stride, packet->view.data, length);
             lengths[count] = length;
             times_ns[count] = packet->due_ns;
-            packet_free(&engine->pool, packet);
+            packet_free(&port->part->pool, packet);
         }
-        engine->arrived_packets -= count;
+        port->part->arrived_packets -= count;
         outcome = (int)count;
     }
     engine_unlock(&engine->lock);

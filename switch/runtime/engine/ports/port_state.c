@@ -97,7 +97,7 @@ void carriers_read(struct gb_engine *engine) {
     _Alignas(struct nlmsghdr) char bytes[MESSAGES_BYTES];
     ssize_t received;
     while ((received = recv(engine->netlink_fd, bytes, sizeof bytes, 0)) > 0) {
-        int left = (int)received;
+        ssize_t left = received;
         for (const struct nlmsghdr *header = (void *)bytes; NLMSG_OK(header, left); header = NLMSG_NEXT(header, left))
             take_message(engine, header);
     }

@@ -69,12 +69,12 @@ void receive_batch_free(struct packet_pool *pool, struct receive_batch *batch) {
 }
 
 /* Give the used-up places new packets; how many can be received into. */
-static unsigned refill(struct gb_engine *engine, struct receive_batch *batch) {
+static unsigned refill(struct gb_engine *engine, struct packet_pool *pool, struct receive_batch *batch) {
     unsigned i = 0;
     for (; i < SOCKET_BATCH; i++) {
         if (batch->packets[i])
             continue;
-        struct packet *packet = packet_take(&engine->pool, VLAN_TAG_BYTES + engine->pool.headroom_bytes, batch->room);
+        struct packet *packet = packet_take(pool, VLAN_TAG_BYTES + pool->headroom_bytes, batch->room);
         if (!packet)
             break;
         engine->idle_packets++;
@@ -114,7 +114,7 @@ int interface_open(struct interface *interface, const char *name) {
 
 static void interface_close(struct gb_engine *engine, struct port_io *io) {
     struct interface *interface = (struct interface *)io;
-    list_free(&engine->pool, &interface->pending);
+    list_free(&engine->partitions[0].pool, &interface->pending);
     close(interface->fd);
     free(interface);
 }
@@ -144,7 +144,9 @@ static void restore_vlan_tag(struct packet *packet, struct msghdr *message) {
 static void receive_frames(struct gb_engine *engine, struct interface *interface) {
     struct receive_batch *batch = interface->jumbo ? engine->receive_large : engine->receive_small;
     /* -1 when the interface went down meanwhile; the socket tells once and goes on when it is up again. */
-    int received = recvmmsg(interface->fd, batch->messages, refill(engine, batch), MSG_DONTWAIT, NULL);
+    struct partition *part = interface->io.in->part;
+    unsigned room = refill(engine, &part->pool, batch);
+    int received = recvmmsg(interface->fd, batch->messages, room, MSG_DONTWAIT, NULL);
     for (int i = 0; i < received; i++) {
         struct msghdr *message = &batch->messages[i].msg_hdr;
         if (message->msg_flags & MSG_TRUNC) {
@@ -158,7 +160,7 @@ static void receive_frames(struct gb_engine *engine, struct interface *interface
             packet->view.length = batch->messages[i].msg_len;
             restore_vlan_tag(packet, message);
             interface->statistics.received++;
-            direction_offer(engine, interface->io.in, packet);
+            direction_offer(part, interface->io.in, packet);
         }
         message->msg_controllen = sizeof batch->control[i];
     }
@@ -195,7 +197,7 @@ static void interface_flush(struct gb_engine *engine, struct port_io *io) {
         for (uint32_t i = 0; i < settled; i++) {
             struct packet *packet = list_pop(&interface->pending);
             direction_count(packet->direction, packet, accepted);
-            packet_free(&engine->pool, packet);
+            packet_free(&packet->direction->part->pool, packet);
         }
         *(accepted ? &interface->statistics.sent : &interface->statistics.send_errors) += settled;
         if (settled == 0) {
@@ -205,12 +207,12 @@ static void interface_flush(struct gb_engine *engine, struct port_io *io) {
     }
 }
 
-static void interface_send(struct gb_engine *engine, struct port_io *io, struct packet *packet) {
+static void interface_send(struct partition *part, struct port_io *io, struct packet *packet) {
     struct interface *interface = (struct interface *)io;
-    port_io_hold(engine, io);
+    port_io_hold(part->engine, io);
     list_append(&interface->pending, packet);
     if (interface->pending.count >= SOCKET_BATCH)
-        interface_flush(engine, io);
+        interface_flush(part->engine, io);
 }
 
 /* The kernel takes frames again. */
@@ -220,7 +222,7 @@ static void unblock(struct gb_engine *engine, struct interface *interface) {
     if (interface->io.blocked)
         return;
     watch_for(engine, interface, EPOLLIN);
-    direction_resume(engine, interface->io.out);
+    direction_resume(interface->io.out->part, interface->io.out);
 }
 
 /* An interface that goes down leaves an error on its socket, which epoll reports until it is read. */

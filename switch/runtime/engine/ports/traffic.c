@@ -69,27 +69,27 @@ static void put_64(uint8_t *at, uint64_t value) {
     memcpy(at, &value, sizeof value);
 }
 
-static void arm(struct gb_engine *engine, struct generator *generator) {
+static void arm(struct partition *part, struct generator *generator) {
     if (generator->sent < generator->options.packets && generator->due_ns < generator->options.stop_ns)
-        timer_arm(&engine->timers, &generator->timer, generator->due_ns);
+        timer_arm(&part->timers, &generator->timer, generator->due_ns);
 }
 
-static void send_next(struct gb_engine *engine, void *owner) {
+static void send_next(struct partition *part, void *owner) {
     struct generator *generator = owner;
     const struct gb_generator_options *options = &generator->options;
-    struct packet *packet = packet_take(&engine->pool, engine->pool.headroom_bytes, options->frame_bytes);
+    struct packet *packet = packet_take(&part->pool, part->pool.headroom_bytes, options->frame_bytes);
     if (packet) {
         uint8_t *data = packet->view.data;
         memcpy(data, options->header, sizeof options->header);
         put_64(data + GB_TRAFFIC_HEADER_BYTES, generator->sent);
-        put_64(data + GB_TRAFFIC_HEADER_BYTES + 8, engine->now_ns);
+        put_64(data + GB_TRAFFIC_HEADER_BYTES + 8, part->now_ns);
         memset(data + GB_TRAFFIC_LEAST_BYTES, 0, options->frame_bytes - GB_TRAFFIC_LEAST_BYTES);
         packet->view.length = options->frame_bytes;
-        direction_offer(engine, generator->link, packet);
+        direction_offer(part, generator->link, packet);
     }
     generator->sent++;
     take_pause(generator);
-    arm(engine, generator);
+    arm(part, generator);
 }
 
 static uint64_t get_64(const uint8_t *at) {
@@ -134,7 +134,7 @@ static int add_generator(struct gb_engine *engine, struct memory_port *port,
     if (generators)
         engine->generators = generators;
     struct generator *generator = calloc(1, sizeof *generator);
-    if (!generators || !generator || !timer_queue_reserve(&engine->timers, 1)) {
+    if (!generators || !generator || !partitions_reserve(engine, 1)) {
         free(generator);
         return -ENOMEM;
     }
@@ -149,7 +149,7 @@ static int add_generator(struct gb_engine *engine, struct memory_port *port,
     generator->due_ns = options->start_ns > engine->manual_ns ? options->start_ns : engine->manual_ns;
     if (options->poisson)
         take_pause(generator);
-    arm(engine, generator);
+    arm(port->io.in->part, generator);
     return 0;
 }
 

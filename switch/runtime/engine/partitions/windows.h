@@ -1,0 +1,57 @@
+/* Partitions side by side (windows.c). Each has a side, which its thread alone writes; others read what has two copies
+ * while the thread already writes the other one. */
+#ifndef GRADBED_WINDOWS_H
+#define GRADBED_WINDOWS_H
+
+#include <stdatomic.h>
+
+#include "engine/internal.h"
+
+#pragma GCC visibility push(hidden)
+
+struct event { uint64_t due_ns, sequence; uint32_t caused; };   /* caused: in the window until after it */
+struct events { struct event *events; uint32_t count, capacity; };
+
+/* A packet for another partition. number: which of what was caused in the window. */
+struct crossing { struct packet *packet; struct direction *direction; uint64_t due_ns, number; };
+struct crossings { struct crossing *crossings; uint32_t count, capacity; };
+
+struct numbers { uint64_t *of; uint32_t capacity; };
+
+struct windows_end { uint64_t sequence, begin_ns; bool kept_limit; };
+
+struct side {
+    _Alignas(128) struct partition *part;
+    uint32_t parity;                /* which copies it writes */
+    struct packet_list ready;
+    uint64_t next_sequence;
+    struct causes causes;
+    struct numbers numbers[GB_MAX_PARTITIONS];
+    struct windows_end end;
+
+    struct events events[2];
+    struct crossings boxes[2][GB_MAX_PARTITIONS];     /* for each of the others */
+    struct packet_list empties[2][GB_MAX_PARTITIONS]; /* for what each of them handed over */
+    uint64_t next_ns[2];            /* its next event */
+    uint64_t crossing_ns[2];        /* the first arrival of what crosses */
+    uint32_t caused[2];
+    bool kept_limit[2];
+};
+
+struct windows {
+    uint32_t count;
+    uint64_t until_ns, lookahead_ns, max_events, fewest_events;
+    uint64_t base, begin_ns;        /* of the first window */
+    pthread_mutex_t mutex;
+    pthread_cond_t begins;
+    uint32_t round;                 /* of windows_run */
+    bool stopping;
+    uint32_t started;
+    pthread_t threads[GB_MAX_PARTITIONS];
+    _Alignas(128) atomic_uint arrived;
+    _Alignas(128) atomic_uint turn;
+    struct side sides[GB_MAX_PARTITIONS];
+};
+
+#pragma GCC visibility pop
+#endif
