@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import functools
 import shutil
 import socket
 from collections.abc import Callable
@@ -12,8 +11,6 @@ from dataclasses import dataclass
 from pyroute2 import IPRoute, NetlinkError
 
 from common.namespaces import in_new_network_namespace
-
-_LOOPBACK_INDEX = 1
 
 
 @dataclass(frozen=True)
@@ -24,34 +21,6 @@ class Feature:
     purpose: str
     present: bool
     remedy: str
-
-
-@functools.cache
-def _has_qdisc(kind: str) -> bool:
-    """Whether the kernel has this queueing discipline, built in or as a module. Needs root; OSError without."""
-
-    def attempt() -> bool:
-        with IPRoute() as netlink:
-            try:
-                netlink.tc("add", kind, index=_LOOPBACK_INDEX, handle="1:")
-            except NetlinkError as error:
-                if error.code == errno.ENOENT:
-                    return False
-                if error.code != errno.EINVAL:  # EINVAL: it is there and wants options
-                    raise OSError(error.code, f"qdisc {kind}: {error}") from error
-            return True
-
-    return in_new_network_namespace(attempt)
-
-
-def has_netem() -> bool:
-    """Whether Linux links can delay, lose and duplicate packets (tc-netem(8))."""
-    return _has_qdisc("netem")
-
-
-def has_htb() -> bool:
-    """Whether Linux links can have a rate (tc-htb(8))."""
-    return _has_qdisc("htb")
 
 
 def has_veth() -> bool:
@@ -100,10 +69,6 @@ def features() -> tuple[Feature, ...]:
         Feature("network namespaces", "hosts of their own", namespaces, privileged),
         feature("packet sockets", "switch ports", has_packet_sockets, privileged),
         feature("veth", "links to hosts", has_veth, "load the kernel module veth"),
-        feature("htb", "link rates with BMv2", has_htb, "use the gradbed switch, whose links need no module"),
-        feature(
-            "netem", "delay, loss, duplication with BMv2", has_netem, "use the gradbed switch, which does it itself"
-        ),
         Feature(
             "Mininet",
             "hosts and the command line",

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from common.capabilities import GRADBED_SWITCHES
+from emulation.links.class_counts import ClassCounts
 from emulation.links.link_statistics import DataPlaneStatistics, DirectionStatistics
+from switch.engine.classes import Patterns
 from switch.insight.fabric_recorder import Recording
 from topo.graph import Link, Topology
 from topo.link import LinkModel
 from topo.places import Place
 
-QUIET_S = 0.02
-"""Where nobody tells what a switch holds, so long without a packet on any link counts as nothing."""
+QUIET_S = 0.05
+"""Nobody tells what foreign switches hold: so long without a packet on any link counts as nothing."""
 
 
 class CaptureState(NamedTuple):
@@ -36,18 +39,21 @@ class ForeignSwitches(Protocol):
 
     def restart_switch(self, switch: str) -> None: ...
 
+    def thrift_ports(self) -> dict[str, int]:
+        """Of those that serve Thrift, by name."""
+
 
 class Fabric(ABC):
     """A back end is a subclass. It says how each verb is done; of those that have a body here it may leave out what
     it cannot do. Nodes go by their names.
 
-    foreign: runs some of the switches. The back end runs the others, and is the model of every link.
+    foreign: run some of the switches, or all. The back end runs the others, and is the model of every link.
     """
 
-    def __init__(self, topology: Topology, foreign: ForeignSwitches | None = None) -> None:
+    def __init__(self, topology: Topology, foreign: Sequence[ForeignSwitches] = ()) -> None:
         self.topology = topology
-        self._foreign = foreign
-        self.foreign: frozenset[str] = foreign.names if foreign is not None else frozenset()
+        self._foreign = {name: each for each in foreign for name in each.names}
+        self.foreign: frozenset[str] = frozenset(self._foreign)
         """The names of the switches that it does not run."""
         self._models: dict[frozenset[str], LinkModel] = {}
         """Of links that were changed, by their two nodes."""
@@ -87,8 +93,8 @@ class Fabric(ABC):
         """Where the controller reaches a switch, "127.0.0.1:PORT": its P4Runtime server (the device id is its
         number), or the OpenFlow port at which it waits for a controller."""
         name = self.topology.switch(switch).name
-        if self._foreign is not None and name in self.foreign:
-            return self._foreign.control_address(name)
+        if name in self._foreign:
+            return self._foreign[name].control_address(name)
         return self._p4runtime_address(name)
 
     @abstractmethod
@@ -96,14 +102,14 @@ class Fabric(ABC):
 
     def thrift_ports(self) -> dict[str, int]:
         """Of BMv2's switches, by name."""
-        return {}
+        return {name: port for each in set(self._foreign.values()) for name, port in each.thrift_ports().items()}
 
     def restart_switch(self, switch: str) -> None:
         """Switch a switch off and on: program, tables, registers (or flows and groups) and connections are gone, its
         links stay. Returns when it serves again."""
         name = self.topology.switch(switch).name
-        if self._foreign is not None and name in self.foreign:
-            self._foreign.restart_switch(name)
+        if name in self._foreign:
+            self._foreign[name].restart_switch(name)
         else:
             self._restart_switch(name)
 
@@ -115,11 +121,18 @@ class Fabric(ABC):
         switches that can tell."""
         return {}
 
+    def count_classes(self, patterns: Patterns) -> None:  # noqa: B027
+        """Let links and switches count packets by these classes from now on, those of them that can."""
+
+    def classes(self) -> ClassCounts:
+        """What they have counted since."""
+        return ClassCounts()
+
     # Packets.
 
     def quiesce(self, timeout_s: float = 2.0) -> bool:
         """Wait until no packet is on its way between switches; False if some still are after `timeout_s`."""
-        if self._foreign is None:
+        if not self._foreign:
             return self._quiesce(timeout_s)
         deadline = time.monotonic() + timeout_s
         before: list[DirectionStatistics] | None = None
@@ -141,7 +154,7 @@ class Fabric(ABC):
 
     def packets_in_flight(self) -> int | None:
         """At most so many are now; None: nobody can tell."""
-        found = self.data_plane_statistics()
+        found = None if self._foreign else self.data_plane_statistics()
         return None if found is None else found.live_packets
 
     def start_capture(
@@ -150,7 +163,7 @@ class Fabric(ABC):
         """Write what passes a link or a host's interfaces, both ways, to a pcapng file from now on: of a link each
         packet when the link begins to send it, also one that it then loses, with a comment; of a host what it sends
         at that time, and what it gets when it has it. At most so many packets, and for so long."""
-        raise GRADBED_SWITCHES.missing("to capture what passes links", "tcpdump -i e1-eth1")
+        raise GRADBED_SWITCHES.missing("to capture what passes links")
 
     def captures(self) -> list[CaptureState]:
         """Those that were started and not stopped."""

@@ -61,12 +61,12 @@ class EmulatedNetwork:
     topology: what to build.
     switch_kind: "gradbed" (one fabric process for all P4 switches) or "bmv2" (one simple_switch_grpc each).
     links: "memory" (links between switches are queues in the fabric process) or "veth" (interfaces of the kernel,
-        to capture on); with bmv2 always veth. Links to hosts are veth.
+        to capture on). Links to hosts, BMv2 and Open vSwitch are veth.
     run_dir: where configuration and logs go; without one, a temporary directory that goes with the network.
     seed: of everything random in the links; the same seed gives the same decisions.
     kinds: which switches are "openflow", each a bridge of one Open vSwitch (ovs_switches.py); the others, and those
-        not named, are "p4". The links' model is the same everywhere: links that touch no P4 switch run through the
-        fabric process, too (with bmv2 the kernel shapes all links). Links to Open vSwitch are veth.
+        not named, are "p4". The links' model is the same everywhere: links that touch none of these run through
+        the fabric process, too.
     p4runtime: where gradbed's switches serve P4Runtime besides, for clients outside the network.
     record: what gradbed's switches keep of what their programs do, for `records` (switch.fabric_config).
 
@@ -87,19 +87,15 @@ class EmulatedNetwork:
     ) -> None:
         self.topology = topology
         self.switch_kind: SwitchKind = switch_kind
-        self._openflow_names = frozenset(
-            topology.switch(name).name for name, kind in (kinds or {}).items() if kind == "openflow"
-        )
-        self.links: LinkKind = "veth" if switch_kind == "bmv2" else links
-        legacy = OvsSwitches(topology, self._openflow_names) if self._openflow_names else None
-        p4 = (
-            Bmv2Switches(topology, legacy)
-            if switch_kind == "bmv2"
-            else FabricSwitches(topology, links, seed, legacy, p4runtime, record)
-        )
-        self.fabric: Fabric = p4
+        bridges = frozenset(topology.switch(name).name for name, kind in (kinds or {}).items() if kind == "openflow")
+        self.links: LinkKind = links
+        foreign: list[OvsSwitches | Bmv2Switches] = [OvsSwitches(topology, bridges)] if bridges else []
+        if switch_kind == "bmv2":
+            foreign.append(Bmv2Switches(topology, {switch.name for switch in topology.switches} - bridges))
+        fabric = FabricSwitches(topology, links, seed, foreign, p4runtime, record)
+        self.fabric: Fabric = fabric
         """What switches and links can do."""
-        self._runners: tuple[SwitchRunner, ...] = (p4,) if legacy is None else (p4, legacy)
+        self._runners: tuple[SwitchRunner, ...] = (fabric, *foreign)
         self._given_run_dir = run_dir
         self._scratch = contextlib.ExitStack()
         self._own_run_dir: Path | None = None
@@ -246,7 +242,7 @@ class EmulatedNetwork:
         near, far = (link.b, link.a) if self.topology.is_host(link.a.node) else (link.a, link.b)
         if not self._is_veth(near, far):
             return []
-        if self.switch_kind == "gradbed" and is_wire(self.topology, link, self._openflow_names):
+        if is_wire(self.topology, link, self.fabric.foreign):
             # Two pairs, with the fabric process between them.
             return [self._veth_pair(wire_interface_name(end), self._wire_mac(end), end) for end in (near, far)]
         return [self._veth_pair(interface_name(near), self._interface_mac(near), far)]
@@ -263,7 +259,7 @@ class EmulatedNetwork:
 
     def _is_veth(self, a: Endpoint, b: Endpoint) -> bool:
         return self.links == "veth" or any(
-            self.topology.is_host(end.node) or end.node in self._openflow_names for end in (a, b)
+            self.topology.is_host(end.node) or end.node in self.fabric.foreign for end in (a, b)
         )
 
     def _wire_mac(self, end: Endpoint) -> str:

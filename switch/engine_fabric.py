@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from pathlib import Path
 
 from common.closing import Closing
@@ -22,8 +23,11 @@ class EngineFabric(Closing):
     captures: dict[Path, Capture]
     recorder: FabricRecorder | None
 
-    def __init__(self, config: FabricConfig, engine: Engine) -> None:
-        """Raises UserError for what cannot be built, such as an interface that does not exist."""
+    def __init__(self, config: FabricConfig, engine: Engine, partition_of: Mapping[int, int] | None = None) -> None:
+        """partition_of: the engine's partitions by device id; None: all are in one.
+
+        Raises UserError for what cannot be built, such as an interface that does not exist.
+        """
         self.engine = engine
         try:
             self.devices = {
@@ -34,6 +38,7 @@ class EngineFabric(Closing):
                     drop_port=switch.drop_port,
                     priorities=switch.priorities,
                     seed=switch.seed,
+                    partition=partition_of[switch.device_id] if partition_of else 0,
                 )
                 for switch in config.switches
             }

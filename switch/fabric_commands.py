@@ -58,6 +58,27 @@ class GetStatistics(Command):
         }
 
 
+class CountClasses(Command):
+    """Count packets by class from now on. patterns: of each class its words (engine/classes.py)."""
+
+    command: Literal["count_classes"] = "count_classes"
+    patterns: tuple[tuple[tuple[int, int, int], ...], ...]
+
+    def run(self, fabric: EngineFabric) -> None:
+        fabric.engine.count_classes(self.patterns)
+
+
+class GetClasses(Command):
+    """links: the fields of LinkClasses for each direction; devices: those of DeviceClasses, with device_id."""
+
+    command: Literal["classes"] = "classes"
+
+    def run(self, fabric: EngineFabric) -> Answer:
+        links = [asdict(row) for row in fabric.engine.link_classes()]
+        counted = {each: device.classes() for each, device in fabric.devices.items()} if links else {}
+        return {"links": links, "devices": [{"device_id": each, **asdict(row)} for each, row in counted.items()]}
+
+
 class Quiesce(Command):
     """idle: whether no packet is queued or in flight any more, as soon as that is so."""
 
@@ -168,6 +189,8 @@ COMMANDS: dict[str, type[Command]] = {
     for kind in (
         GetLinkStatistics,
         GetStatistics,
+        CountClasses,
+        GetClasses,
         Quiesce,
         SetLink,
         SetLinkUp,

@@ -19,6 +19,12 @@ def cache_dir() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gradbed"
 
 
+def make_cache_folder(folder: Path) -> None:
+    """One of the cache, or all of it: nobody else can open it, since what is compiled is loaded and run."""
+    for each in (cache_dir(), folder):
+        each.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
 def digest_of(texts: Iterable[str | bytes], files: Iterable[Path] = ()) -> str:
     """Of texts and of files, their names and contents."""
     digest = hashlib.sha256()
@@ -38,7 +44,7 @@ def stored(make: Callable[..., object], *places: Path) -> None:
         return
     folder = places[0].parent
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_cache_folder(folder)
     except OSError as error:
         raise UserError(f"cannot make the cache {folder} ({error.strerror}): set GRADBED_CACHE") from None
     with tempfile.TemporaryDirectory(dir=folder) as scratch:

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+from emulation.links.class_counts import DirectionClasses
 from emulation.links.link_statistics import DirectionStatistics
 from switch.fabric_config import (
     FabricConfig,
@@ -17,7 +18,7 @@ from switch.fabric_config import (
     SwitchConfig,
     WireConfig,
 )
-from topo.graph import Endpoint, Link, Topology
+from topo.graph import Direction, Endpoint, Link, Topology
 from topo.link import LinkModel
 
 LinkKind = Literal["memory", "veth"]
@@ -120,23 +121,12 @@ def name_statistics(
     The far port of a veth link between two of its switches models nothing (see fabric_config): its rows repeat those
     of the near port, but for what it lost itself while the link was cut.
     """
-    ends: dict[tuple[int, int], tuple[str, str]] = {}
-    far_ends: dict[tuple[int, int], tuple[str, str]] = {}
-    for link in topology.links:
-        own = not any(topology.is_host(end.node) or end.node in foreign for end in (link.a, link.b))
-        for end, other in ((link.a, link.b), (link.b, link.a)):
-            repeats = kind == "veth" and end == link.b and own
-            if not topology.is_host(end.node):
-                kept = far_ends if repeats else ends
-                kept[topology.switch(end.node).number, end.port] = (end.node, other.node)
-
-    def direction_of(row: Mapping[str, Any], here: str, there: str) -> tuple[str, str]:
-        return (here, there) if row["direction"] == "out" else (there, here)
+    ends, far_ends = _nodes_at_ports(topology, kind, foreign)
 
     rows = list(rows)
     nothing = {"losses": 0, "lost_bytes": 0, "direction": "out"}
     at_far_end = {
-        direction_of(row, *far_ends[place]): row
+        _direction(row, *far_ends[place]): row
         for row in rows
         if (place := (row["device_id"], row["port"])) in far_ends
     }
@@ -144,7 +134,7 @@ def name_statistics(
         nodes = ends.get((row["device_id"], row["port"]))
         if nodes is None:
             continue
-        from_node, to_node = direction_of(row, *nodes)
+        from_node, to_node = _direction(row, *nodes)
         far = at_far_end.get((from_node, to_node), nothing)
         behind = far if far["direction"] == "in" else nothing
         yield DirectionStatistics(
@@ -166,3 +156,40 @@ def name_statistics(
             channel_bytes=tuple(row.get("channel_bytes", ())),
             time_ns=row.get("time_ns"),
         )
+
+
+def name_classes(
+    topology: Topology, kind: LinkKind, rows: Iterable[Mapping[str, Any]], foreign: Collection[str] = ()
+) -> dict[Direction, DirectionClasses]:
+    """The fabric's rows of switch.engine.classes.LinkClasses, likewise. A veth link between two of its switches is
+    one after the other: what leaves the sender's port, and what comes in at the other."""
+    ends, far_ends = _nodes_at_ports(topology, kind, foreign)
+    found: dict[Direction, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        place = row["device_id"], row["port"]
+        if nodes := ends.get(place) or far_ends.get(place):
+            found.setdefault(_direction(row, *nodes), []).append(row)
+    return {
+        direction: DirectionClasses.of(sorted(parts, key=lambda row: row["direction"] == "in"))
+        for direction, parts in found.items()
+    }
+
+
+def _nodes_at_ports(
+    topology: Topology, kind: LinkKind, foreign: Collection[str]
+) -> tuple[dict[tuple[int, int], Direction], dict[tuple[int, int], Direction]]:
+    """By device id and port: the node there, and that at the other end; and likewise of ports that model nothing."""
+    ends: dict[tuple[int, int], Direction] = {}
+    far_ends: dict[tuple[int, int], Direction] = {}
+    for link in topology.links:
+        own = not any(topology.is_host(end.node) or end.node in foreign for end in (link.a, link.b))
+        for end, other in ((link.a, link.b), (link.b, link.a)):
+            repeats = kind == "veth" and end == link.b and own
+            if not topology.is_host(end.node):
+                kept = far_ends if repeats else ends
+                kept[topology.switch(end.node).number, end.port] = (end.node, other.node)
+    return ends, far_ends
+
+
+def _direction(row: Mapping[str, Any], here: str, there: str) -> Direction:
+    return (here, there) if row["direction"] == "out" else (there, here)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -37,7 +38,7 @@ class FabricSwitches(GradbedFabric):
         topology: Topology,
         links: LinkKind,
         seed: int,
-        foreign: ForeignSwitches | None = None,
+        foreign: Sequence[ForeignSwitches] = (),
         p4runtime: OutsideAddress | None = None,
         record: Literal["points", "values"] | None = None,
     ) -> None:

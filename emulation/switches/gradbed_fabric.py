@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 
 from emulation.fabric import CaptureState, Fabric, ForeignSwitches
+from emulation.links.class_counts import ClassCounts, SwitchClasses
 from emulation.links.link_statistics import DataPlaneStatistics, DirectionStatistics
-from emulation.switches.fabric_layout import LinkKind, interface_name, name_statistics
+from emulation.switches.fabric_layout import LinkKind, interface_name, name_classes, name_statistics
 from switch.engine import CaptureInterface, Tap
+from switch.engine.classes import Patterns
 from switch.engine.statistics import Direction
 from switch.fabric_commands import (
     Answer,
     Command,
+    CountClasses,
     GetCaptures,
+    GetClasses,
     GetLinkStatistics,
     GetStatistics,
     Quiesce,
@@ -31,7 +36,7 @@ from topo.places import Place
 class GradbedFabric(Fabric):
     """What is the same wherever the switches run. links: as of emulation.network.EmulatedNetwork."""
 
-    def __init__(self, topology: Topology, links: LinkKind, foreign: ForeignSwitches | None = None) -> None:
+    def __init__(self, topology: Topology, links: LinkKind, foreign: Sequence[ForeignSwitches] = ()) -> None:
         super().__init__(topology, foreign)
         self.links: LinkKind = links
 
@@ -45,6 +50,17 @@ class GradbedFabric(Fabric):
     def device_statistics(self) -> dict[str, dict[str, int]]:
         rows = self._ask(GetStatistics())["devices"]
         return {self.topology.switch_by_number(row.pop("device_id")).name: row for row in rows}
+
+    def count_classes(self, patterns: Patterns) -> None:
+        self._ask(CountClasses(patterns=tuple(tuple(words) for words in patterns)))
+
+    def classes(self) -> ClassCounts:
+        found = self._ask(GetClasses())
+        switches = {self.topology.switch_by_number(row["device_id"]).name: row for row in found["devices"]}
+        return ClassCounts(
+            name_classes(self.topology, self.links, found["links"], self.foreign),
+            {name: SwitchClasses.of(row) for name, row in switches.items() if name not in self.foreign},
+        )
 
     def data_plane_statistics(self) -> DataPlaneStatistics:
         found = self._ask(GetStatistics())

@@ -68,17 +68,20 @@ class OvsSwitches:
             veth.delete_interfaces([DATAPATH_INTERFACE, *(switch.name for switch in self.switches)])
 
     def restart_switch(self, switch: str) -> None:
-        """Let a bridge lose its flows, its groups and its controller's connection."""
+        """Take a bridge away, with its ports, flows, groups and connections, and make it anew. The daemon goes on: it
+        runs the others, too."""
         if self._processes is None:
             raise RuntimeError("Open vSwitch has not been started")
-        self._processes.vsctl("del-controller", switch)
-        self._processes.ofctl(switch, "del-flows")
-        self._processes.ofctl(switch, "del-groups")
-        self._processes.vsctl("set-controller", switch, self._controller_target(switch))
+        self._processes.vsctl("del-br", switch)
+        self._processes.vsctl(*self._bridge(self.topology.switch(switch)))
+        self._require_working_ports(self._processes)
 
     def control_address(self, switch: str) -> str:
         """Where the bridge waits for its controller, as "127.0.0.1:PORT"."""
         return f"127.0.0.1:{self._ports[switch]}"
+
+    def thrift_ports(self) -> dict[str, int]:
+        return {}
 
     def _bridge(self, switch: Switch) -> Iterator[str]:
         """Arguments of ovs-vsctl (ovs-vswitchd.conf.db(5))."""

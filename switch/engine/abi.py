@@ -19,6 +19,8 @@ NEVER_TOLD = 2**64 - 1
 LATE_COUNTS = 24
 LATENCY_COUNTS = 64
 TRAFFIC_HEADER_BYTES = 42
+CLASSES = 16
+CLASS_WORDS = 6
 TRAFFIC_LEAST_BYTES = TRAFFIC_HEADER_BYTES + 16
 
 
@@ -64,7 +66,13 @@ class LinkModelStruct(ctypes.Structure):
 class SwitchOptionsStruct(ctypes.Structure):
     """struct gb_switch_options."""
 
-    _fields_ = (("cpu_port", c_uint32), ("drop_port", c_uint32), ("priorities", c_uint32), ("seed", c_uint64))
+    _fields_ = (
+        ("cpu_port", c_uint32),
+        ("drop_port", c_uint32),
+        ("priorities", c_uint32),
+        ("seed", c_uint64),
+        ("partition", c_uint32),
+    )
 
 
 class LinkStatisticsStruct(ctypes.Structure):
@@ -115,7 +123,44 @@ class DeviceStatisticsStruct(ctypes.Structure):
             "no_entry_drops",
             "copied",
             "packet_ins",
+            "packet_outs",
+            "no_session_clones",
         )
+    )
+
+
+class ClassWordStruct(ctypes.Structure):
+    """struct gb_class_word."""
+
+    _fields_ = tuple((name, c_uint32) for name in ("offset", "mask", "value"))
+
+
+class ClassPatternStruct(ctypes.Structure):
+    """struct gb_class_pattern."""
+
+    _fields_ = (("words", c_uint32), ("word", ClassWordStruct * CLASS_WORDS))
+
+
+class LinkClassesStruct(ctypes.Structure):
+    """struct gb_link_classes."""
+
+    _fields_ = (
+        ("device_id", c_uint64),
+        ("port", c_uint64),
+        ("outwards", c_uint64),
+        *(
+            (name, c_uint64 * CLASSES)
+            for name in ("entered", "queue_drops", "started", "losses", "duplicates", "delivered", "refusals")
+        ),
+    )
+
+
+class DeviceClassesStruct(ctypes.Structure):
+    """struct gb_device_classes."""
+
+    _fields_ = (
+        *((name, c_uint64 * CLASSES) for name in ("from_controller", "copied", "ended", "handed")),
+        ("left", c_uint64 * CLASSES * CLASSES),
     )
 
 
@@ -257,7 +302,11 @@ _FUNCTIONS: tuple[tuple[str, object, tuple[object, ...]], ...] = (
     ("link_statistics", c_uint32, (POINTER(LinkStatisticsStruct), c_uint32)),
     ("interface_statistics", c_uint32, (POINTER(InterfaceStatisticsStruct), c_uint32)),
     ("device_statistics", c_int, (c_uint64, POINTER(DeviceStatisticsStruct))),
+    ("count_classes", c_int, (POINTER(ClassPatternStruct), c_uint32)),
+    ("link_classes", c_uint32, (POINTER(LinkClassesStruct), c_uint32)),
+    ("device_classes", c_int, (c_uint64, POINTER(DeviceClassesStruct))),
     ("listen", c_int, (c_uint64, c_uint32)),
+    ("set_windows", None, (c_uint64, c_uint64)),
     ("upcall_wait", c_void_p, (c_uint64,)),
     ("upcall_close", None, ()),
 )
@@ -268,7 +317,7 @@ def engine_library() -> ctypes.CDLL:
     """The runtime library with the engine's functions declared."""
     library = runtime_library()
     library.gb_engine_create.restype = c_void_p
-    library.gb_engine_create.argtypes = (c_int,)
+    library.gb_engine_create.argtypes = (c_int, c_uint32)
     library.gb_upcall_free.restype = None
     library.gb_upcall_free.argtypes = (c_void_p,)
     for name, result, arguments in _FUNCTIONS:

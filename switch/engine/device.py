@@ -7,6 +7,7 @@ import logging
 
 from switch.device import Program
 from switch.engine import abi
+from switch.engine.classes import DeviceClasses
 from switch.engine.handle import EngineHandle
 from switch.engine.statistics import DeviceStatistics
 from switch.state.device import DigestCallback, PacketInCallback
@@ -93,6 +94,12 @@ class EngineDevice:
         row = abi.DeviceStatisticsStruct()
         self._engine.call("device_statistics", self._device_id, row)
         return DeviceStatistics(**abi.values(row))
+
+    def classes(self) -> DeviceClasses:
+        """By class; all zero while nobody counts so."""
+        row = abi.DeviceClassesStruct()
+        self._engine.call("device_classes", self._device_id, row)
+        return DeviceClasses.of(row)
 
     # Packets and messages between the switch and its controller
 

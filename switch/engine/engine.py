@@ -15,6 +15,7 @@ from common.closing import Closing
 from common.errors import EndlessCircle, UserError
 from switch.engine import abi
 from switch.engine.capture import Capture, CaptureInterface, Format, of_ports
+from switch.engine.classes import LinkClasses, Patterns, pattern_structs
 from switch.engine.device import EngineDevice
 from switch.engine.handle import EngineHandle
 from switch.engine.statistics import Direction, EngineStatistics, InterfaceStatistics, LinkStatistics
@@ -34,8 +35,8 @@ class Engine(EngineHandle, Closing):
     meanwhile, so that a run comes out the same every time. Use it as a context manager, or call `close`.
     """
 
-    def __init__(self, *, manual_clock: bool = False) -> None:
-        super().__init__(manual_clock)
+    def __init__(self, *, manual_clock: bool = False, partitions: int = 1) -> None:
+        super().__init__(manual_clock, partitions)
         self._manual_clock = manual_clock
         self._devices: dict[int, EngineDevice] = {}
         self._upcall_thread: threading.Thread | None = None
@@ -63,6 +64,7 @@ class Engine(EngineHandle, Closing):
         drop_port: int = abi.DROP_PORT,
         priorities: int = abi.PRIORITIES,
         seed: int = 0,
+        partition: int = 0,
     ) -> EngineDevice:
         """A switch without program: it drops and counts what arrives until one is loaded.
 
@@ -71,6 +73,7 @@ class Engine(EngineHandle, Closing):
         priorities: how many queues each port has, one for each value of standard_metadata.priority from 0 on; the
         largest goes first. Packets of larger priorities are dropped (priority_drops).
         seed: of what its programs draw (random), beside the device id.
+        partition: of the engine's, 0 to partitions - 1.
         """
         who = f"switch {name or device_id}"
         if not 0 <= drop_port < abi.MAX_PORTS:
@@ -81,7 +84,8 @@ class Engine(EngineHandle, Closing):
             )
         if not 1 <= priorities <= abi.PRIORITIES:
             raise UserError(f"{who}: a port has 1..{abi.PRIORITIES} priority queues, not {priorities}")
-        options = abi.SwitchOptionsStruct(abi.NO_PORT if cpu_port is None else cpu_port, drop_port, priorities, seed)
+        port = abi.NO_PORT if cpu_port is None else cpu_port
+        options = abi.SwitchOptionsStruct(port, drop_port, priorities, seed, partition)
         code = self.call("add_switch", device_id, ctypes.byref(options))
         if code == -errno.EEXIST:
             raise UserError(f"there are two switches with device id {device_id}: give each its own")
@@ -334,6 +338,15 @@ class Engine(EngineHandle, Closing):
         self.call("statistics", ctypes.byref(row))
         values: dict[str, Any] = {**abi.values(row), "late_counts": tuple(row.late_counts)}
         return EngineStatistics(**values)
+
+    def count_classes(self, patterns: Patterns) -> None:
+        """Count packets by these classes from now on, from zero. UserError for too many, or too many words."""
+        code = self.call("count_classes", pattern_structs(patterns), len(patterns))
+        _raise_unless_done(code, f"cannot count packets by {len(patterns)} classes")
+
+    def link_classes(self) -> list[LinkClasses]:
+        """As `link_statistics`; none while nobody counts by class."""
+        return [LinkClasses.of(row) for row in self._rows("link_classes", abi.LinkClassesStruct)]
 
     # Private
 

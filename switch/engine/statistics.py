@@ -64,10 +64,12 @@ class DeviceStatistics:
     packet-ins, digests and log lines that nobody fetched in time. no_entry_drops: of the ingress and egress drops
     those where the table that was applied last had no entry for the packet. cloned: clones; copied: what multicast
     groups and clone sessions of several ports made besides. packet_ins: went to the controller's port, whether
-    anybody listens there or not.
+    anybody listens there or not; packet_outs: came from there. no_session_clones: were not made, since their clone
+    session has no ports.
 
-    Once nothing is on its way, every packet is accounted for: those that links brought, cloned and copied are those
-    that were offered to links, dropped (all the drops above but upcall_drops and no_entry_drops), and packet_ins.
+    Once nothing is on its way, every packet is accounted for: those that links brought, packet_outs, cloned and
+    copied are those that were offered to links, packet_ins, and dropped (all the drops above but upcall_drops and
+    no_entry_drops).
     """
 
     received: int
@@ -87,6 +89,8 @@ class DeviceStatistics:
     no_entry_drops: int = 0
     copied: int = 0
     packet_ins: int = 0
+    packet_outs: int = 0
+    no_session_clones: int = 0
 
 
 @dataclass(frozen=True)

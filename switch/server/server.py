@@ -21,6 +21,7 @@ from switch.p4runtime.values.malformed import MalformedRequests
 from switch.p4runtime.values.status import RequestError
 from switch.server.addresses import check_address, check_free, is_unix
 from switch.server.arbitration import Election
+from switch.server.drops import BUSY_SERVER
 from switch.server.outside_address import OutsideAddress
 from switch.server.server_tls import ServerTls
 from switch.server.service import ControllersFirst, P4RuntimeService
@@ -118,6 +119,13 @@ class P4RuntimeServer:
         self._thread.join()
         self._thread = None
 
+    def drops(self, device_id: int) -> dict[str, int]:
+        """Stream messages of a device that no controller got: KIND_REASON (switch/server/drops.py) and how many.
+
+        KeyError for a device that does not exist.
+        """
+        return self._targets[device_id].drops.by_reason()
+
     def restart_device(self, device_id: int) -> None:
         """Let a device lose program, tables and registers, and its controllers their streams; others go on.
 
@@ -179,19 +187,24 @@ class Inbox:
     def __init__(self, loop: asyncio.AbstractEventLoop, targets: Mapping[int, Target]) -> None:
         self._loop = loop
         self._targets = targets
-        self._messages: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque(maxlen=PENDING_MESSAGES)
+        self._messages: deque[tuple[Target, str, tuple[Any, ...]]] = deque()
         self._woken = False
         for target in targets.values():
-            target.digest_sink = functools.partial(self._receive, target.deliver_digest)
-            target.device.on_packet_in(functools.partial(self._receive, target.deliver_packet_in))
+            target.digest_sink = functools.partial(self._receive, target, "digest")
+            target.device.on_packet_in(functools.partial(self._receive, target, "packet"))
 
     def close(self) -> None:
         for target in self._targets.values():
             target.device.on_packet_in(None)
             target.device.on_digest(None)
 
-    def _receive(self, deliver: Callable[..., None], *message: Any) -> None:
-        self._messages.append((deliver, message))
+    def _receive(self, target: Target, kind: str, *message: Any) -> None:
+        self._messages.append((target, kind, message))
+        if len(self._messages) > PENDING_MESSAGES:
+            # The event loop may have taken them all since.
+            with contextlib.suppress(IndexError):
+                oldest, its_kind, _ = self._messages.popleft()
+                oldest.drops.count(its_kind, BUSY_SERVER)
         if not self._woken:
             self._woken = True
             # The loop may be closed already when a device's last message comes.
@@ -202,7 +215,11 @@ class Inbox:
         # Cleared before the messages are taken: at worst, that costs an empty wake-up.
         self._woken = False
         for _ in range(len(self._messages)):
-            deliver, message = self._messages.popleft()
+            try:
+                target, kind, message = self._messages.popleft()
+            except IndexError:  # dropped meanwhile
+                return
+            deliver: Callable[..., None] = target.deliver_digest if kind == "digest" else target.deliver_packet_in
             deliver(*message)
 
 

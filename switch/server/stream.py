@@ -14,10 +14,16 @@ from finsy.proto import p4r
 
 from switch.p4runtime.values.status import Code, RequestError, denied, not_found, unimplemented
 from switch.server.arbitration import Controller, Election
+from switch.server.drops import SLOW_CONTROLLER
 from switch.server.target import Target
 
-# Packets and errors wait for a slow controller up to this many messages; further ones are dropped.
+# What waits for a slow controller, at most; further messages are dropped, and counted (Target.drops).
 PENDING_MESSAGES = 2048
+PENDING_BYTES = 32 << 20
+# Arbitration is never dropped: a controller for which so much more waits has asked for it and does not read.
+SPARE = 2
+# Of a stream that ends, for the message that is being written.
+LAST_WRITE_S = 5.0
 
 
 class StreamSession:
@@ -26,6 +32,7 @@ class StreamSession:
         self._targets = targets
         self._context = context
         self._pending: asyncio.Queue[Any] = asyncio.Queue()
+        self._pending_bytes = 0
         self._controller = Controller(self._send, self._end)
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._target: Target | None = None
@@ -44,7 +51,9 @@ class StreamSession:
                 self._leave(self._election)
             # The status that ends the stream must not overtake a message that is being written.
             self._pending.put_nowait(None)
-            await writer
+            # A controller that does not read would keep the stream for ever.
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(writer, LAST_WRITE_S)
 
     def _leave(self, election: Election) -> None:
         before = election.primary
@@ -64,11 +73,31 @@ class StreamSession:
         # Writing fails when the controller is gone, which ends the reading side as well.
         with contextlib.suppress(Exception):
             while (response := await self._pending.get()) is not None:
+                self._pending_bytes -= response.ByteSize()
                 await self._context.write(response)
 
     def _send(self, response: Any) -> None:
-        if response.WhichOneof("update") == "arbitration" or self._pending.qsize() < PENDING_MESSAGES:
-            self._pending.put_nowait(response)
+        kind = response.WhichOneof("update")
+        size = response.ByteSize()
+        if kind == "arbitration":
+            if self._is_full(size, SPARE):
+                self._drop(kind)
+                reason = f"{self._pending.qsize()} messages wait to be read on this stream"
+                self._end(RequestError(Code.RESOURCE_EXHAUSTED, reason))
+                return
+        elif self._is_full(size):
+            self._drop(kind)
+            return
+        self._pending_bytes += size
+        self._pending.put_nowait(response)
+
+    def _is_full(self, size_bytes: int, times: int = 1) -> bool:
+        messages = self._pending.qsize() >= times * PENDING_MESSAGES
+        return messages or self._pending_bytes + size_bytes > times * PENDING_BYTES
+
+    def _drop(self, kind: str) -> None:
+        if self._target is not None:
+            self._target.count_drop(kind, SLOW_CONTROLLER)
 
     async def _handle(self, request: Any) -> None:
         if isinstance(request, RequestError):

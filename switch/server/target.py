@@ -21,6 +21,7 @@ from switch.p4runtime.values.status import (
     unimplemented,
 )
 from switch.server.arbitration import Controller, Election
+from switch.server.drops import NO_CONTROLLER, NO_HEADER, Drops
 from switch.state.device import Device, DigestCallback
 from switch.state.forwarding_state import ForwardingState
 from switch.state.pipeline import Pipeline, Pipelines
@@ -54,6 +55,8 @@ class Target(RunningDevice):
     def __init__(self, device: Device, executor: Executor, election: type[Election] = Election) -> None:
         super().__init__(device, self._send_digests, time.monotonic_ns, time.time_ns)
         self._election = election
+        self.drops = Drops(device.device_id)
+        self.count_drop = self.drops.count
         # Where the device's digests go: into the event loop, to `digest`.
         self.digest_sink: DigestCallback | None = None
         self.elections = {"": self.new_election("")}
@@ -88,10 +91,17 @@ class Target(RunningDevice):
         """Hand a frame from the CPU port to the primary controllers that want it."""
         packet = self.packet_in(frame)
         if packet is None:
+            self.drops.count("packet", NO_HEADER)
             return
-        for election in self.elections.values():
-            if election.primary is not None and election.role.accepts(packet):
-                election.primary.send(p4r.StreamMessageResponse(packet=packet))
+        receivers = [
+            election.primary
+            for election in self.elections.values()
+            if election.primary is not None and election.role.accepts(packet)
+        ]
+        for controller in receivers:
+            controller.send(p4r.StreamMessageResponse(packet=packet))
+        if not receivers:
+            self.drops.count("packet", NO_CONTROLLER)
 
     def deliver_digest(self, list_id: int, words: tuple[int, ...]) -> None:
         """Take a digest from the data plane; its list goes to the primary controllers when it is complete or due."""
@@ -123,6 +133,8 @@ class Target(RunningDevice):
         receivers = self._primaries(digest_id)
         for controller in receivers:
             controller.send(p4r.StreamMessageResponse(digest=digest_list))
+        if not receivers:
+            self.drops.count("digest", NO_CONTROLLER)
         return bool(receivers)
 
     def _primaries(self, p4_id: int) -> list[Controller]:

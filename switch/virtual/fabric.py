@@ -17,6 +17,7 @@ from switch.fabric_config import FabricConfig, InterfaceConfig
 from switch.state.pipeline import Build, Pipelines
 from switch.virtual import traffic
 from switch.virtual.interface import HostInterface
+from switch.virtual.partitions import MOST_PARTITIONS, partitions
 from switch.virtual.target import LocalTarget
 
 _MAX_EVENTS = 10_000_000
@@ -53,13 +54,19 @@ class VirtualFabric(EngineFabric):
     lead to the same bytes. Any number of fabrics can be used side by side. A context manager.
     """
 
-    def __init__(self, config: FabricConfig, build: Build = build_program) -> None:
+    def __init__(self, config: FabricConfig, build: Build = build_program, threads: int = 1) -> None:
         """Every interface of the configuration becomes a port in memory, with its link in both directions.
+
+        threads: how many work on it at most, while there is much to do in the network and nothing for hosts and
+        controllers; what happens does not depend on it.
 
         build: makes programs of BMv2 JSON, such as switch.insight.instrumented.build_instrumented. Raises UserError
         for what cannot be built, such as switches that other programs run.
         """
-        super().__init__(config, Engine(manual_clock=True))
+        if not 1 <= threads <= MOST_PARTITIONS:
+            raise UserError(f"a network is simulated on 1 to {MOST_PARTITIONS} threads, not {threads}")
+        engine = Engine(manual_clock=True, partitions=threads)
+        super().__init__(config, engine, partitions(config, threads))
         pipelines = Pipelines(build)
         self.after_running: Callable[[], None] | None = None
         """Called whenever time has gone on a little."""

@@ -40,14 +40,16 @@ class FabricTrace:
         folders: Sequence[Path],
         wanted: Callable[[bytes], bool],
     ) -> None:
-        """programs: by device id. folders: of the P4 sources. wanted: is shown each frame that a switch gets, until
-        it says yes."""
+        """programs: by device id. folders: of the P4 sources. wanted: is shown each frame at its first switch,
+        until it says yes."""
         self._of_program = {
             id(program): (SourceMap(program.model, folders), Places(program.model, program.layout))
             for program in programs.values()
         }
         self._wanted = wanted
         self._mark: bytes | None = None
+        self._shown: set[bytes] = set()
+        """Marks of frames that were not wanted."""
         self._hop_of_pass: dict[int, list[Record]] = {}
         self._hops: list[tuple[SwitchPass, list[Record]]] = []
         """The first pass in a switch, and the records of all."""
@@ -69,8 +71,8 @@ class FabricTrace:
         if begin.parent:
             hop = self._hop_of_pass.get(begin.parent)
         else:
-            if self._mark is None and self._wanted(begin.frame):
-                self._mark = begin.frame[-MARK_BYTES:]
+            if self._mark is None:
+                self._show(begin.frame)
             hop = None
             if self._mark is not None and begin.frame.endswith(self._mark):
                 hop = []
@@ -78,6 +80,12 @@ class FabricTrace:
         if hop is not None:
             self._hop_of_pass[begin.number] = hop
         return hop
+
+    def _show(self, frame: bytes) -> None:
+        mark = frame[-MARK_BYTES:]
+        if mark not in self._shown and self._wanted(frame):
+            self._mark = mark
+        self._shown.add(mark)
 
     def _traced_hop(self, first: SwitchPass, records: Sequence[Record]) -> Hop:
         begin = records[0]
