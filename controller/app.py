@@ -5,9 +5,11 @@
 runs it as a process (configuration: controller/config.py). With "-" for the file it loads its modules, and then waits
 for {"command": "configure", "file": "CONFIG.json"} on standard input: that can be while the network is still being
 made. It writes {"event": "ready"} on standard output once
-every switch holds pipeline and routes. SIGTERM and SIGINT end it at once, and so does the end of its parent; the
-switches keep what they hold. A wrong configuration, or switches that refuse or stay away, are one line on
-standard error and exit status 2.
+every switch holds pipeline and routes. If another controller with the same journal is in charge, it writes
+{"event": "standby"} first and waits until that one ends or stands still (controller/core/term.py). SIGTERM and SIGINT
+end it at once, and so does the end of its parent; the switches keep what they hold. A wrong configuration, switches
+that refuse or stay away, or another controller that has taken charge meanwhile, are one line on standard error and
+exit status 2.
 
 Legacy switches are reached by OpenFlow 1.3, where there are any: os-ken's part for that is loaded only then.
 """
@@ -16,8 +18,12 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import signal
+import socket
 import sys
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,19 +38,25 @@ from controller.core.controller import Controller
 from controller.core.jobs import Job
 from controller.core.journal import Journal
 from controller.core.mailbox import Mailbox
-from controller.core.services import load_services
+from controller.core.services import LoadedService, load_services
+from controller.core.term import Superseded, Term, take_charge
 from controller.events import EventJobAdded, EventJobDeleted, EventSwitchConnected, EventSwitchDisconnected
 from controller.rest.interface import create_app
 from controller.rest.server import RestServer, inherited_socket, listening_socket
 from controller.southbound.interface import SwitchStatus
 from controller.southbound.messages import Message
 from controller.southbound.openflow.openflow import OpenFlowSouthbound
-from controller.switches import load_pipelines, openflow_southbound, southbound, unrouted_programs
+from controller.southbound.p4runtime.pipeline import Pipeline
+from controller.switches import has_openflow, load_pipelines, openflow_southbound, southbound, unrouted_programs
 
 EXIT_USER_ERROR = 2
+REST_RETRY_S = 0.1
 
 OPENFLOW_APP = "controller.southbound.openflow.openflow_app"
 """The application through which os-ken speaks OpenFlow; not loaded where no switch does."""
+
+
+_logger = logging.getLogger(__name__)
 
 
 class GradbedController(app_manager.OSKenApp):  # type: ignore[misc]
@@ -56,17 +68,23 @@ class GradbedController(app_manager.OSKenApp):  # type: ignore[misc]
     _EVENTS = [EventSwitchConnected, EventSwitchDisconnected, EventJobAdded, EventJobDeleted]  # noqa: RUF012
 
     def __init__(
-        self, *args: Any, config: ControllerConfig, openflow: OpenFlowSouthbound | None = None, **kwargs: Any
+        self,
+        *args: Any,
+        config: ControllerConfig,
+        pipelines: Mapping[str, Pipeline],
+        services: Sequence[LoadedService],
+        term: Term | None = None,
+        openflow: OpenFlowSouthbound | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self.config = config
-        journal = None if config.journal is None else Journal(config.journal)
+        journal = None if term is None else Journal(term.journal)
         takes_over = config.keep_pipelines or (journal is not None and journal.path.exists())
-        pipelines = load_pipelines(config)
         self.controller = Controller(
             config.topology,
-            southbound(config, pipelines, takes_over, openflow),
-            load_services(config.services),
+            southbound(config, pipelines, takes_over, openflow, term),
+            services,
             config.switches,
             unrouted_programs=unrouted_programs(pipelines),
             first_job=config.first_job,
@@ -81,16 +99,20 @@ class GradbedController(app_manager.OSKenApp):  # type: ignore[misc]
     def program_switches(self) -> None:
         """Connect to all switches and bring them to the plan; UserError if that cannot be done in time."""
         self.controller.start(self.config.ready_timeout_s)
+        self.controller.write_down()
         if self.config.hand_over:
             self.controller.southbound.hand_over()
 
-    def serve_rest(self) -> None:
-        """Start the REST interface where the configuration says; UserError if it cannot listen there."""
+    def serve_rest(self, has_predecessor: bool) -> None:
+        """Start the REST interface where the configuration says; UserError if it cannot listen there.
+
+        has_predecessor: wait for the address, which another controller has until it notices that its term is over.
+        """
         listeners = []
         if self.config.rest_fd is not None:
             listeners.append(inherited_socket(self.config.rest_fd))
         if self.config.rest_address is not None:
-            listeners.append(listening_socket(self.config.rest_address))
+            listeners.append(_listening_socket(self.config.rest_address, has_predecessor))
         if listeners:
             self._rest = RestServer(create_app(self.controller), listeners)
             self._rest.start()
@@ -126,26 +148,74 @@ class GradbedController(app_manager.OSKenApp):  # type: ignore[misc]
 
 
 def run(config: ControllerConfig) -> None:
-    """Load the application, and those of config.apps, into os-ken; program the switches; serve until killed."""
+    """Load the application, and those of config.apps, into os-ken; be in charge; program the switches; serve until
+    killed."""
     manager = app_manager.AppManager.get_instance()
-    openflow = openflow_southbound(config)
     own_apps = [GradbedController.__module__]
-    if openflow is not None:
+    if has_openflow(config):
         own_apps.append(OPENFLOW_APP)
     try:
         manager.load_apps([*own_apps, *config.apps])
     except ImportError as error:
         raise UserError(f"cannot load the applications {', '.join(config.apps)}: {error}") from None
+    # One that stands by has done beforehand what can be.
+    parts = {"pipelines": load_pipelines(config), "services": load_services(config.services)}
+    term, has_predecessor = _in_charge(config)
+    openflow = openflow_southbound(config, term)
     try:
-        threads = manager.instantiate_apps(**manager.create_contexts(), config=config, openflow=openflow)
+        threads = manager.instantiate_apps(
+            **manager.create_contexts(), config=config, **parts, term=term, openflow=openflow
+        )
         controller = app_manager.lookup_service_brick(GradbedController.__name__)
-        controller.serve_rest()
+        if not has_predecessor:
+            controller.serve_rest(has_predecessor)
         controller.program_switches()
-        print(json.dumps({"event": "ready"}), flush=True)
+        if has_predecessor:
+            controller.serve_rest(has_predecessor)
+        _say("ready")
         hub.joinall(threads)
         signal.pause()
     finally:
         manager.close()
+
+
+def _in_charge(config: ControllerConfig) -> tuple[Term | None, bool]:
+    """The term of this controller, if it has a journal, and whether another one was in charge until now."""
+    if config.journal is None:
+        return None, False
+    waited: list[str] = []
+
+    def standing_by() -> None:
+        waited.append("standby")
+        _say("standby")
+
+    term = take_charge(config.journal, standing_by)
+    term.keep(_give_up)
+    return term, bool(waited)
+
+
+def _give_up(error: Superseded) -> None:
+    """Whatever other threads are doing: neither switches nor journal take it any more."""
+    print(f"error: {error}", file=sys.stderr, flush=True)
+    os._exit(EXIT_USER_ERROR)
+
+
+def _say(event: str) -> None:
+    print(json.dumps({"event": event}), flush=True)
+
+
+def _listening_socket(address: str, has_predecessor: bool) -> socket.socket:
+    waiting = False
+    while True:
+        try:
+            return listening_socket(address)
+        except UserError as error:
+            if not has_predecessor:
+                raise
+            if not waiting:
+                _logger.warning("%s: waiting for the controller before this one", error)
+            waiting = True
+            time.sleep(REST_RETRY_S)
 
 
 def _told_on_standard_input() -> str:

@@ -36,10 +36,11 @@ class ControllerConfig(BaseModel):
     that have jobs in this network. The REST interface listens on rest_fd (an inherited bound socket) and at
     rest_address ("127.0.0.1:8080", or the path of a unix socket), whichever are not null. ready_timeout_s: seconds
     within which every switch must be programmed. apps: further os-ken applications to load into the process. journal:
-    a file that holds the jobs; a controller that finds one takes over from the one that wrote it, and leaves in the
-    switches what is right already. keep_pipelines and first_job: for a controller that takes over a running
-    network without a journal; job numbers that were in use there must not be given out again. hand_over: once every
-    switch holds its plan, let go of them all, for another controller to take over.
+    a folder that holds the jobs; a controller that finds one takes over from the one that wrote it, and leaves in the
+    switches what is right already. Of several controllers with one journal one is in charge, the others stand by.
+    keep_pipelines and first_job: for a controller that takes over a running network without a journal; job numbers
+    that were in use there must not be given out again. hand_over: once every switch holds its plan, let go of them
+    all, for another controller to take over.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

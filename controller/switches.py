@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from controller.config import ControllerConfig
+from controller.core.term import Term
 from controller.planning.legacy import OPENFLOW
 from controller.southbound.by_protocol import SouthboundByProtocol
 from controller.southbound.interface import Southbound
 from controller.southbound.openflow.openflow import OpenFlowSouthbound
 from controller.southbound.p4runtime.p4runtime import P4RuntimeSouthbound
 from controller.southbound.p4runtime.pipeline import Pipeline
+from controller.southbound.p4runtime.session import time_as_bid
 
 
 def load_pipelines(config: ControllerConfig) -> dict[str, Pipeline]:
@@ -25,7 +27,11 @@ def unrouted_programs(pipelines: Mapping[str, Pipeline]) -> frozenset[str]:
     return frozenset(name for name, each in pipelines.items() if not (each.routed and each.schema.routes_ipv4))
 
 
-def openflow_southbound(config: ControllerConfig) -> OpenFlowSouthbound | None:
+def has_openflow(config: ControllerConfig) -> bool:
+    return bool(_openflow_switches(config))
+
+
+def openflow_southbound(config: ControllerConfig, term: Term | None) -> OpenFlowSouthbound | None:
     """For the OpenFlow switches; None if there are none, and then none of os-ken's OpenFlow is loaded."""
     names = _openflow_switches(config)
     if not names:
@@ -33,20 +39,26 @@ def openflow_southbound(config: ControllerConfig) -> OpenFlowSouthbound | None:
     from controller.southbound.openflow.openflow_app import dial
 
     targets = config.switch_targets()
-    return OpenFlowSouthbound({name: targets[name] for name in names}, dial)
+    return OpenFlowSouthbound({name: targets[name] for name in names}, dial, None if term is None else term.number)
 
 
 def southbound(
-    config: ControllerConfig, pipelines: Mapping[str, Pipeline], takes_over: bool, openflow: OpenFlowSouthbound | None
+    config: ControllerConfig,
+    pipelines: Mapping[str, Pipeline],
+    takes_over: bool,
+    openflow: OpenFlowSouthbound | None,
+    term: Term | None,
 ) -> Southbound:
     """For all switches.
 
-    takes_over: leave in P4 switches what is right already. openflow: what openflow_southbound gave.
+    takes_over: leave in P4 switches what is right already. openflow: what openflow_southbound gave. term: whose
+    election ids are used, if the controller has one.
     """
     openflow_names = _openflow_switches(config)
     targets = {name: target for name, target in config.switch_targets().items() if name not in openflow_names}
+    bid = time_as_bid if term is None else term.election_id
     # Who is to take over may bid as little as it likes.
-    p4 = P4RuntimeSouthbound(targets, pipelines, takes_over, 1 if config.hand_over else None)
+    p4 = P4RuntimeSouthbound(targets, pipelines, takes_over, (lambda at_least: 1) if config.hand_over else bid)
     return p4 if openflow is None else SouthboundByProtocol(p4, openflow, openflow_names)
 
 

@@ -81,6 +81,10 @@ class Controller:
         self.southbound.start(self.plan())
         self.southbound.wait_ready(ready_timeout_s)
 
+    def write_down(self) -> None:
+        """Have a successor know that the switches were programmed, though there is no job yet; UserError."""
+        self._jobs.write_down()
+
     def plan(self) -> Plan:
         """What all switches should hold now."""
         return self._together(self._job_plans)

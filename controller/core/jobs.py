@@ -72,6 +72,9 @@ class Jobs:
         self._next_job += 1
         self._write_down(self._jobs)
 
+    def write_down(self) -> None:
+        self._write_down(self._jobs)
+
     def add(self, job: Job) -> None:
         self._keep({**self._jobs, job.number: job})
 

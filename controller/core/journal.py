@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,10 @@ class JournalContents(BaseModel):
 
 
 class Journal:
-    """A file that holds the last contents written, or those before: it is replaced, never changed."""
+    """A file that holds the last contents written, or those before: it is replaced, never changed.
+
+    In the folder of a controller's term (term.py) it cannot be written any more once another one is in charge.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -53,13 +57,19 @@ class Journal:
         return UserError(f"{self.path} is no journal of a controller ({problem}): remove it to start afresh")
 
     def write(self, contents: JournalContents) -> None:
-        """Return once the contents would outlast this process; UserError if they cannot be written."""
+        """Return once the contents would outlast this process. UserError if they cannot be written; the file is as
+        it was then."""
         draft = self.path.with_name(f"{self.path.name}.new")
         try:
-            with draft.open("w") as file:
+            # Another file each time: a predecessor may have its own open still.
+            draft.unlink(missing_ok=True)
+            with draft.open("x") as file:
                 file.write(contents.model_dump_json(indent=1) + "\n")
                 file.flush()
                 os.fsync(file.fileno())
             draft.replace(self.path)
         except OSError as error:
+            # On a full disk its room is wanted.
+            with contextlib.suppress(OSError):
+                draft.unlink()
             raise UserError(f"cannot write the journal {self.path}: {error.strerror}") from None

@@ -46,7 +46,12 @@ def read_table(
 def _of_rule(fields: Mapping[str, Element], variables: Variables) -> Iterator[Values | None]:
     """The values of each entry that is to be made; None: the one that is written."""
     if "routes" in fields:
-        which = _word(fields["routes"], ("shortest", "all"))
+        which = _word(fields["routes"], ("shortest", "all", "prefixes"))
+        if which == "prefixes":
+            if "to" in fields:
+                raise fields["to"].error("'to' goes with 'routes: shortest': prefixes are those of hosts")
+            yield from variables.prefixes()
+            return
         to = _word(fields["to"], ("hosts", "switches")) if "to" in fields else "hosts"
         yield from variables.destinations(to == "switches", which == "all")
     elif "to" in fields:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from common.suggestion import suggestion
 from controller.entries.document import Element
-from controller.planning.routing import Routes
+from controller.planning.routing import Routes, prefix_routes, prefixes_behind
 from topo.graph import Switch, Topology
 
 _VARIABLE = re.compile(r"\$(\w+(?:\.\w+)?)")
@@ -72,6 +72,13 @@ class Variables:
             }
             for choice, hop in enumerate(hops if every_next_hop else hops[:1]):
                 yield {**common, "choice": choice, **self._neighbour(hop)}
+
+    def prefixes(self) -> Iterator[Values]:
+        """For each prefix of this switch's shortest routes: those that together name every host once."""
+        topology = self._topology
+        routes = prefix_routes(topology, self._routes, self._switch.name, prefixes_behind(topology))
+        for prefix, hop in routes.items():
+            yield {"dst_prefix": str(prefix), **self._neighbour(hop)}
 
     def ports(self, hosts: bool, switches: bool) -> Iterator[Values]:
         """For each port that leads to a host, or to a switch."""

@@ -20,7 +20,8 @@ import networkx as nx
 
 from common.errors import UserError
 from controller.planning.entries import ipv4_route
-from controller.planning.plan import Plan, SwitchPlan, TableEntry
+from controller.planning.plan import Plan, SwitchPlan
+from controller.planning.prefixes import summarised
 from topo.graph import Host, Topology
 
 
@@ -132,35 +133,45 @@ def routing_plan(
     Switches whose program is one of unrouted_programs, which have no table ipv4_routes, and those of `unrouted` hold
     nothing.
 
-    A switch holds one /32 for each host of its own, and one entry for a whole subnet that sits behind another
-    switch (one /32 for each host where a subnet is spread over several). Towards a switch the next destination
-    MAC is that switch's, at the edge the host's.
+    A switch holds an entry for each of its prefixes (prefix_routes). Towards a switch the next destination MAC is
+    that switch's, at the edge the host's.
     """
-    behind = _prefixes_behind(topology)
+    behind = prefixes_behind(topology)
     switches: dict[str, SwitchPlan] = {}
     for switch in topology.switches:
         program = programs[switch.name]
         if program in unrouted_programs or switch.name in unrouted:
             switches[switch.name] = SwitchPlan(program=program)
             continue
-        entries = [
-            ipv4_route(IPv4Network(host.ip), topology.port(switch.name, host.name), host.mac)
-            for host in topology.hosts
-            if topology.attachment(host.name).name == switch.name
-        ]
-        for destination, prefixes in behind.items():
-            if destination != switch.name:
-                entries += _routes_via(topology, switch.name, routes.next_hop(switch.name, destination), prefixes)
+        entries = []
+        for prefix, hop in prefix_routes(topology, routes, switch.name, behind).items():
+            mac = topology.host(hop).mac if topology.is_host(hop) else topology.switch(hop).mac
+            entries.append(ipv4_route(prefix, topology.port(switch.name, hop), mac))
         switches[switch.name] = SwitchPlan.of(program, entries)
     return Plan(switches=switches)
 
 
-def _routes_via(topology: Topology, switch: str, hop: str, prefixes: list[IPv4Network]) -> list[TableEntry]:
-    port, mac = topology.port(switch, hop), topology.switch(hop).mac
-    return [ipv4_route(prefix, port, mac) for prefix in prefixes]
+def prefix_routes(
+    topology: Topology, routes: Routes, switch: str, behind: Mapping[str, Collection[IPv4Network]]
+) -> dict[IPv4Network, str]:
+    """The neighbour that a switch sends each prefix to; `behind`: prefixes_behind of the topology.
+
+    One /32 for each host of its own. A whole subnet that sits behind another switch is one prefix (one /32 for each
+    host where a subnet is spread over several), and neighbouring prefixes that go the same way are one (prefixes.py).
+    """
+    own = {
+        IPv4Network(host.ip): host.name for host in topology.hosts if topology.attachment(host.name).name == switch
+    }
+    elsewhere = {
+        prefix: routes.next_hop(switch, destination)
+        for destination, prefixes in behind.items()
+        if destination != switch
+        for prefix in prefixes
+    }
+    return own | summarised(elsewhere)
 
 
-def _prefixes_behind(topology: Topology) -> dict[str, list[IPv4Network]]:
+def prefixes_behind(topology: Topology) -> dict[str, list[IPv4Network]]:
     """For each switch that has hosts, the fewest prefixes that name them and no host of another switch."""
     subnets: defaultdict[IPv4Network, list[tuple[Host, str]]] = defaultdict(list)
     for host in topology.hosts:

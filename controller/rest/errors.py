@@ -19,6 +19,8 @@ from controller.southbound.interface import SouthboundError, SouthboundTimeout
 MEANINGS = {
     400: "It makes no sense in this network.",
     404: "It is not there.",
+    408: "The body took too long to come.",
+    413: "The body is too long.",
     422: "The request is not of the form that is described.",
     503: "A switch is away.",
     504: "A switch did not answer in time.",
@@ -58,6 +60,7 @@ def errors_in_one_line(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     def on_http_error(request: Request, error: HTTPException) -> JSONResponse:
         refused = response(error.status_code, str(error.detail))
+        refused.headers.update(error.headers or {})
         if error.status_code == 405:
             refused.headers["Allow"] = ", ".join(sorted(_methods_at(request)))
         return refused

@@ -17,6 +17,7 @@ from controller.core.controller import Controller
 from controller.planning.failures import link_name
 from controller.planning.text import plan_text
 from controller.rest import examples
+from controller.rest.body_limits import OF_BODIES
 from controller.rest.description import documented_app, example
 from controller.rest.errors import OF_SWITCHES, errors_in_one_line, problems
 from controller.rest.job_endpoints import add_job_endpoints
@@ -65,7 +66,11 @@ def _add_network_endpoints(app: FastAPI, controller: Controller) -> None:
         down = controller.links_down()
         return [LinkState(a=link.a.node, b=link.b.node, up=link_name(link) not in down) for link in topology.links]
 
-    @app.post("/links", tags=["network"], responses=example(examples.LINK_STATE) | problems(400, 422, *OF_SWITCHES))
+    @app.post(
+        "/links",
+        tags=["network"],
+        responses=example(examples.LINK_STATE) | problems(400, *OF_BODIES, 422, *OF_SWITCHES),
+    )
     def post_link(state: strict(LinkState)) -> LinkState:  # type: ignore[valid-type]
         """Tell the controller that a link went down or came up: it plans everything anew on the links that are left.
         The link itself is not touched."""

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from controller.core.controller import Controller
+from controller.rest.body_limits import OF_BODIES
 from controller.rest.description import example
 from controller.rest.errors import OF_SWITCHES, problems
 from controller.rest.strict_body import strict
@@ -68,7 +69,7 @@ def _add_endpoints_of(app: FastAPI, controller: Controller, system: str) -> None
         status_code=201,
         response_model=service.Answer,
         responses=(example(post_example, status=201) if post_example is not None else {})
-        | problems(400, 422, *OF_SWITCHES),
+        | problems(400, *OF_BODIES, 422, *OF_SWITCHES),
         operation_id=f"add_job_of_{system}",
         summary=f"Add a job of {system}",
         description="Plan a job and bring the switches to it; the answer is what its agents must know.",

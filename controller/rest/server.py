@@ -17,8 +17,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from common.errors import UserError
 from controller.rest.address import unix_path
+from controller.rest.body_limits import BodyLimits
+from controller.rest.patience import ImpatientProtocol
 
-BACKLOG = 64
+BACKLOG = 128
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -89,7 +91,14 @@ class RestServer:
     """uvicorn in a thread of its own; requests that arrive before it is up wait in the sockets' backlogs."""
 
     def __init__(self, app: FastAPI, listeners: Sequence[socket.socket]) -> None:
-        config = uvicorn.Config(HostCheck(app), log_level="warning", access_log=False, lifespan="off")
+        config = uvicorn.Config(
+            HostCheck(BodyLimits(app)),
+            http=ImpatientProtocol,
+            log_level="warning",
+            access_log=False,
+            lifespan="off",
+            backlog=BACKLOG,  # so many are taken in at once, before any of them is looked at
+        )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(
             target=self._server.run, kwargs={"sockets": list(listeners)}, name="rest", daemon=True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -28,15 +29,18 @@ class OpenFlowSouthbound(SessionsSouthbound[OpenFlowSession]):
     """Implements controller.southbound.interface.Southbound.
 
     targets: where each switch waits for its controller; its device id is the datapath id that it must tell. dial:
-    how a connection is made (openflow_app.py), which then reports to `arrived`, `left` and `message`.
+    how a connection is made (openflow_app.py), which then reports to `arrived`, `left` and `message`. generation:
+    higher than that of every controller before (see OpenFlowSession).
     """
 
-    def __init__(self, targets: Mapping[str, Target], dial: Dial) -> None:
+    def __init__(self, targets: Mapping[str, Target], dial: Dial, generation: int | None = None) -> None:
         super().__init__(targets)
         self._dial = dial
         self._stopped = threading.Event()
+        generation = time.time_ns() if generation is None else generation
         self._sessions = {
-            name: OpenFlowSession(name, target.address, self._status_changed) for name, target in targets.items()
+            name: OpenFlowSession(name, target.address, self._status_changed, generation)
+            for name, target in targets.items()
         }
         self._by_datapath_id = {target.device_id: self._sessions[name] for name, target in targets.items()}
         self._one_plan_at_a_time = threading.Lock()

@@ -40,6 +40,7 @@ class OpenFlowConnections(app_manager.OSKenApp):  # type: ignore[misc]
         [
             ofp_event.EventOFPErrorMsg,
             ofp_event.EventOFPBarrierReply,
+            ofp_event.EventOFPRoleReply,
             ofp_event.EventOFPFlowStatsReply,
             ofp_event.EventOFPGroupDescStatsReply,
             ofp_event.EventOFPPortStatsReply,

@@ -54,10 +54,15 @@ class _Message:
 
 
 class OpenFlowSession(Session):
-    """Methods may be called from any thread but the one that calls `message` and `left`: they wait for answers."""
+    """Methods may be called from any thread but the one that calls `message` and `left`: they wait for answers.
 
-    def __init__(self, name: str, address: str, on_change: Callable[[SwitchStatus], None]) -> None:
+    generation: with which this controller becomes the switch's master (OpenFlow 1.3.5, section 6.3.5). From then on
+    the switch takes nothing from the master before, and does not let one of a lower generation be master again.
+    """
+
+    def __init__(self, name: str, address: str, on_change: Callable[[SwitchStatus], None], generation: int) -> None:
         super().__init__(name, address, on_change, SwitchPlan(kind="openflow", program=""))
+        self._generation = generation
         self._lock = threading.Lock()
         self._datapath: Any = None
         self._exchange: _Exchange | None = None
@@ -111,6 +116,7 @@ class OpenFlowSession(Session):
             self._datapath = datapath
             self._held = None
             try:
+                self._become_master()
                 self._bring_to_plan()
             except (SouthboundError, UserError) as error:
                 self.refused = not isinstance(error, SouthboundError) or isinstance(error, SwitchRefuses)
@@ -161,6 +167,12 @@ class OpenFlowSession(Session):
         if datapath is None:
             raise SouthboundError(f"{self.name}: the connection was lost")
         return datapath
+
+    def _become_master(self) -> None:
+        datapath = self._connected()
+        role = datapath.ofproto.OFPCR_ROLE_MASTER
+        request = datapath.ofproto_parser.OFPRoleRequest(datapath, role, self._generation)
+        self._send([_Message(request, "another controller is in charge")])
 
     def _bring_to_plan(self) -> None:
         wanted = self._wanted

@@ -9,7 +9,6 @@ import grpc
 from finsy.proto import p4r, p4r_grpc, rpc_code
 
 from common.errors import UserError
-from controller.planning.diff import switch_diff
 from controller.planning.plan import SwitchPlan
 from controller.southbound.interface import CounterCell, SouthboundError, SouthboundTimeout
 from controller.southbound.p4runtime.codec import (
@@ -113,7 +112,7 @@ class SwitchContents:
         held = self._held if self._held is not None else await self._read_back_or_clear(pipeline)
         # Should a write fail half-way, only the switch knows how far it came.
         self._held = None
-        for batch in batches(pipeline.schema, switch_diff(held, wanted)):
+        for batch in batches(pipeline.schema, held, wanted):
             await self._write(batch)
         self._held = wanted
         self._written = wanted
@@ -178,10 +177,16 @@ class SwitchContents:
 
     async def _enable_digests(self, pipeline: Pipeline) -> None:
         """Have the switch send every digest of its program; a predecessor may have done so already."""
-        for digest in pipeline.schema.digests:
-            enable = p4r.Update(type=p4r.Update.INSERT, entity=encode_digest_config(digest))
+        wanted = {digest.id: digest for digest in pipeline.schema.digests}
+        enabled = await self._enabled_digests() if wanted else {}
+        for digest_id, digest in wanted.items():
+            entity = encode_digest_config(digest)
+            if enabled.get(digest_id) == entity.digest_entry.config:
+                continue
+            kind = p4r.Update.MODIFY if digest_id in enabled else p4r.Update.INSERT
             try:
-                await self._stub.Write(self._write_request([enable]), timeout=CALL_TIMEOUT_S)
+                request = self._write_request([p4r.Update(type=kind, entity=entity)])
+                await self._stub.Write(request, timeout=CALL_TIMEOUT_S)
             except AlreadyThere:
                 continue
             except grpc.aio.AioRpcError as error:
@@ -190,6 +195,14 @@ class SwitchContents:
                 ]:
                     raise self._failure(error, "write", [f"digest {digest.name}"]) from None
         self._digests_enabled = True
+
+    async def _enabled_digests(self) -> dict[int, Any]:
+        """How each digest is sent, by its number; none of a switch that cannot tell."""
+        try:
+            found = await self._read("read digests", [p4r.Entity(digest_entry=p4r.DigestEntry())])
+        except _Unreadable:
+            return {}
+        return {entity.digest_entry.digest_id: entity.digest_entry.config for entity in found}
 
     async def _read_back_or_clear(self, pipeline: Pipeline) -> SwitchPlan:
         """What the switch holds; one that cannot tell (not every target reads groups) is made to start afresh."""

@@ -15,7 +15,7 @@ from controller.southbound.interface import CounterCell, SouthboundTimeout
 from controller.southbound.messages import Message
 from controller.southbound.p4runtime.contents import CALL_TIMEOUT_S, PUSH_TIMEOUT_S
 from controller.southbound.p4runtime.pipeline import Pipeline
-from controller.southbound.p4runtime.session import SwitchSession
+from controller.southbound.p4runtime.session import Bid, SwitchSession, time_as_bid
 from controller.southbound.p4runtime.thrift import ThriftReader
 from controller.southbound.sessions import SessionsSouthbound
 from controller.southbound.target import Target
@@ -38,7 +38,7 @@ class P4RuntimeSouthbound(SessionsSouthbound[SwitchSession]):
     targets: where each switch is. pipelines: the programs that plans name. Every switch gets its pipeline anew
     when it is first met, since it may hold state of an earlier controller's jobs; with keep_pipelines a switch
     that already runs the same configuration keeps it, and its entries are reconciled. A switch that merely
-    lost its connection keeps its pipeline either way. election_id: to be primary with; None: the time.
+    lost its connection keeps its pipeline either way. bid: election ids to be primary with.
     """
 
     def __init__(
@@ -46,12 +46,12 @@ class P4RuntimeSouthbound(SessionsSouthbound[SwitchSession]):
         targets: Mapping[str, Target],
         pipelines: Mapping[str, Pipeline],
         keep_pipelines: bool = False,
-        election_id: int | None = None,
+        bid: Bid = time_as_bid,
     ) -> None:
         super().__init__(targets)
         self._pipelines = dict(pipelines)
         self._keep_pipelines = keep_pipelines
-        self._election_id = election_id
+        self._bid = bid
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="p4runtime", daemon=True)
         self._tasks: list[asyncio.Task[None]] = []
@@ -107,7 +107,7 @@ class P4RuntimeSouthbound(SessionsSouthbound[SwitchSession]):
                 self._keep_pipelines,
                 self._status_changed,
                 self._on_message,
-                self._election_id,
+                self._bid,
             )
         self._tasks = [
             asyncio.create_task(session.run(plan[name]), name=name) for name, session in self._sessions.items()

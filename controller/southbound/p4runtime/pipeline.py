@@ -61,7 +61,7 @@ def read_p4info(path: Path) -> Any:
     data = _read(path)
     try:
         text_format.Parse(data.decode(), p4info)
-    except (text_format.ParseError, UnicodeDecodeError):
+    except (text_format.ParseError, ValueError):  # no UTF-8, or a number that its field cannot take
         p4info = p4i.P4Info()
         try:
             p4info.ParseFromString(data)

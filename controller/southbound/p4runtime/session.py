@@ -26,6 +26,14 @@ from controller.southbound.target import Target
 FIRST_RETRY_S = 0.1
 LAST_RETRY_S = 2.0
 
+Bid = Callable[[int], int]
+"""The election id to ask to be primary with, if possible of at least so much; UserError if it is not our turn."""
+
+
+def time_as_bid(at_least: int) -> int:
+    """A later controller takes over from one that hangs."""
+    return max(at_least, time.time_ns())
+
 
 class SwitchSession(Session):
     """Keeps one switch connected and at its plan. All methods run on one event loop."""
@@ -39,7 +47,7 @@ class SwitchSession(Session):
         keep_pipeline: bool,
         on_change: Callable[[SwitchStatus], None],
         on_message: Callable[[str, Message], None],
-        election_id: int | None = None,
+        bid: Bid,
     ) -> None:
         super().__init__(name, target.address, on_change, SwitchPlan(program=""))
         self._device_id = target.device_id
@@ -47,7 +55,7 @@ class SwitchSession(Session):
         self._contents = SwitchContents(name, self._stub, target.device_id, pipelines)
         self._may_keep_pipeline = keep_pipeline
         self._on_message = on_message
-        self._election_id = election_id
+        self._bid_of = bid
         self._lock = asyncio.Lock()
 
     async def run(self, plan: SwitchPlan) -> None:
@@ -123,9 +131,9 @@ class SwitchSession(Session):
         finally:
             stream.cancel()
 
-    async def _bid(self, stream: Any) -> None:
-        """Ask to be primary. The time as election id lets a later controller take over from one that hangs."""
-        election_id = U128.encode(self._election_id or time.time_ns())
+    async def _bid(self, stream: Any, at_least: int = 0) -> None:
+        """Ask to be primary."""
+        election_id = U128.encode(self._bid_of(at_least))
         self._contents.election_id = election_id
         await stream.write(
             p4r.StreamMessageRequest(
@@ -142,7 +150,8 @@ class SwitchSession(Session):
             return
         self._set_status(SwitchStatus(self.name, False, error="another controller is in charge"))
         if update.status.code == rpc_code.NOT_FOUND:
-            await self._bid(stream)  # the primary has left
+            # The primary has left. A switch goes on comparing with its election id.
+            await self._bid(stream, U128.decode(update.election_id) + 1)
 
     async def _take_digest(self, stream: Any, digest: Any) -> None:
         decoded = decode_digest(self._schema(), digest)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from finsy.proto import p4r
 
-from controller.planning.diff import SwitchDiff
+from controller.planning.diff import SwitchDiff, switch_diff
+from controller.planning.plan import SwitchPlan
 from controller.planning.text import default_text, entry_text, register_text
 from controller.southbound.p4runtime.codec import (
     encode_clone,
@@ -18,7 +20,7 @@ from controller.southbound.p4runtime.codec import (
     encode_meter,
     encode_register,
 )
-from controller.southbound.p4runtime.schema import ProgramSchema
+from controller.southbound.p4runtime.schema import MatchType, ProgramSchema
 
 T = TypeVar("T")
 
@@ -30,9 +32,11 @@ class Update(NamedTuple):
     subject: str
 
 
-def batches(schema: ProgramSchema, diff: SwitchDiff) -> list[list[Update]]:
-    """Of a difference between normalised plans, in the order in which they are to be written: updates of one Write
-    may take effect in any order, so what must be there first is in an earlier batch."""
+def batches(schema: ProgramSchema, held: SwitchPlan, wanted: SwitchPlan) -> list[list[Update]]:
+    """From one normalised plan to another, in the order in which they are to be written: updates of one Write may
+    take effect in any order, so what must be there first is in an earlier batch."""
+    diff = switch_diff(held, wanted)
+    lasting = _tables_that_keep_prefixes(schema, held, diff)
     insert, modify, delete = p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE
     meter, default = partial(encode_meter, schema), partial(encode_default, schema)
 
@@ -57,7 +61,7 @@ def batches(schema: ProgramSchema, diff: SwitchDiff) -> list[list[Update]]:
 
     return [
         [
-            *entries(delete, diff.entries.delete),
+            *entries(delete, (entry for entry in diff.entries.delete if entry.table not in lasting)),
             *copies(insert, diff.groups.insert, diff.clones.insert),
             *copies(modify, diff.groups.modify, diff.clones.modify),
             *cells(whole=True),
@@ -71,5 +75,19 @@ def batches(schema: ProgramSchema, diff: SwitchDiff) -> list[list[Update]]:
             *cells(whole=False),
             *updates(modify, (*diff.defaults.insert, *diff.defaults.modify), default, default_text),
         ],
+        entries(delete, (entry for entry in diff.entries.delete if entry.table in lasting)),
         copies(delete, diff.groups.delete, diff.clones.delete),
     ]
+
+
+def _tables_that_keep_prefixes(schema: ProgramSchema, held: SwitchPlan, diff: SwitchDiff) -> Collection[str]:
+    """Tables of prefixes in which what is to go stays until the new is there, since there is room for both: where a
+    prefix becomes its parts, or parts one prefix, no address is without a route in between."""
+    entries = Counter(entry.table for entry in (*held.entries, *diff.entries.insert))
+
+    def keeps(name: str) -> bool:
+        table = schema.tables[name]
+        prefixes = any(field.match_type == MatchType.LPM for field in table.fields) and not table.needs_priority
+        return prefixes and not table.has_own_entries and entries[name] <= table.size
+
+    return {name for name in {entry.table for entry in diff.entries.delete} if keeps(name)}
