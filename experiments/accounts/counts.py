@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from emulation.links.class_counts import ClassCounts
 from experiments.accounts.accounting import HostAccount, LinkEffect, Tally
 from experiments.testbeds.interface import Testbed
 from topo.graph import Direction
@@ -18,18 +19,20 @@ Cells = Mapping[int, Tally]
 class Counts:
     """counters: by switch and by the last part of the counter's name. delivered: what links brought to the far end,
     whatever it was; effects: what they did to the rest. Links that cannot tell losses count as having none.
-    devices: by switch, what became of packets that did not leave it (Fabric.device_statistics)."""
+    devices: by switch, what became of packets that did not leave it (Fabric.device_statistics). classes: what links
+    and switches counted by class, where all counters were asked for."""
 
     counters: Mapping[str, Mapping[str, Cells]] = field(default_factory=dict)
     delivered: Mapping[Direction, Tally] = field(default_factory=dict)
     effects: Mapping[Direction, LinkEffect] = field(default_factory=dict)
     devices: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    classes: ClassCounts = field(default_factory=ClassCounts)
 
     @classmethod
     def read(cls, testbed: Testbed) -> Counts:
         """Ask every switch and every link now."""
         counters = {switch.name: _by_name(testbed.counters(switch.name)) for switch in testbed.topology.switches}
-        return replace(cls.of_links(testbed), counters=counters)
+        return replace(cls.of_links(testbed), counters=counters, classes=testbed.fabric.classes())
 
     @classmethod
     def of_links(cls, testbed: Testbed) -> Counts:
@@ -67,6 +70,7 @@ class Counts:
                 }
                 for switch, now in self.devices.items()
             },
+            classes=self.classes.since(before.classes),
         )
 
     def has(self, switch: str, counter: str) -> bool:

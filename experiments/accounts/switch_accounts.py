@@ -22,14 +22,13 @@ ENDS = (
 def switch_disagreements(topology: Topology, counts: Counts) -> list[str]:
     """One line for each switch at which this does not hold, once nothing is on its way (packets):
 
-    from its links + cloned + copied = offered to its links + dropped + to the controller
-
-    A controller that sends packets of its own makes it untrue.
+    from its links + from the controller + cloned + copied = offered to its links + dropped + to the controller
     """
     lines = []
     for switch, device in counts.devices.items():
         neighbours = topology.neighbours(switch)
         entered = sum(counts.delivered[other, switch].packets for other in neighbours)
+        entered += device["packet_outs"]
         made = device["cloned"] + device["copied"]
         offered = sum(_offered(counts, switch, other) for other in neighbours)
         ended = sum(device[name] for name in ENDS)

@@ -25,13 +25,17 @@ def schedule(
     scale: Scale,
     jobs: Sequence[int],
     note: Callable[[Fault], None] = lambda fault: None,
+    begun_us: int | None = None,
 ) -> None:
-    """Let faults happen at their times from now on, those of one time in the order in which they stand.
+    """Let faults happen at their times, those of one time in the order in which they stand.
 
-    jobs: the controller's numbers of the jobs that run. note: called with each as it happens."""
+    jobs: the controller's numbers of the jobs that run. note: called with each as it happens. begun_us: from when
+    times count (Testbed.now_us); what is overdue happens at once. None: from now on."""
+    passed_us = 0 if begun_us is None else testbed.now_us() - begun_us
     for fault in faults:
         testbed.call_after(
-            scale.time_us(1000 * fault.at_ms), functools.partial(_apply, fault, testbed, scale, jobs, note)
+            max(0, scale.time_us(1000 * fault.at_ms) - passed_us),
+            functools.partial(_apply, fault, testbed, scale, jobs, note),
         )
 
 
@@ -44,6 +48,8 @@ def _apply(fault: Fault, testbed: Testbed, scale: Scale, jobs: Sequence[int], no
             testbed.change_link(*fault.link, **fault.change.fields(scale))
         case SwitchRestart():
             testbed.restart_switch(fault.switch)
+        case ControllerRestart(fault="controller-failover"):
+            testbed.fail_over_controller()
         case ControllerRestart():
             testbed.restart_controller()
         case AgentPause():

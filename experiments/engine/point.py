@@ -7,14 +7,18 @@ complete. What switches, links and agents counted in between is the system's to 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from common.errors import EndlessCircle
 from emulation.switches.fabric_layout import link_seed
+from experiments.accounts.accounting import first_lines
+from experiments.accounts.class_accounts import class_disagreements, class_rows
 from experiments.accounts.counts import Counts
+from experiments.accounts.host_accounts import uncounted_hosts
+from experiments.accounts.switch_accounts import switch_disagreements
 from experiments.captures import capturing, ordered
 from experiments.configuration.samples import SampleOrder
 from experiments.engine.faults import schedule
@@ -26,7 +30,7 @@ from experiments.fidelity.report import FidelityReport
 from experiments.fidelity.verdict import worst_report
 from experiments.phases import Measured, Phase, PointResult, Progress
 from experiments.records.network_file import write_network
-from experiments.setup import PointTask
+from experiments.setup import NetworkSetup, PointTask
 from experiments.system import System
 from experiments.testbeds.agents import AgentSpec
 from experiments.testbeds.interface import Testbed
@@ -57,6 +61,7 @@ def run_point(
         capturing(testbed.fabric, ordered(task.capture, testbed.fabric, point.network.capture), task.folder),
         ExitStack() as stack,
     ):
+        testbed.fabric.count_classes([each.words for each in point.network.classes])
         onlooker.network_is_up(testbed, point.network, task, system.name)
         stack.callback(onlooker.network_goes)
         for phase in point.phases:
@@ -73,10 +78,7 @@ def run_point(
     return replace(
         result,
         fidelity=worst_report(reports),
-        failures=[
-            *(found.unsettled for found in measured if found.unsettled),
-            *result.failures,
-        ],
+        failures=[*_failures(point.network, task, point.phases, measured), *result.failures],
         decisions={
             **result.decisions,
             # The n-th packet of a direction has the n-th draw of its generator, whatever the time.
@@ -85,19 +87,42 @@ def run_point(
         tables={
             **result.tables,
             **_sample_tables(point.phases, measured),
-            "links": [
-                {"phase": phase.name, **row, "load": _load(topology, found, row)}
-                for phase, found in zip(point.phases, measured, strict=True)
-                for row in found.links
-                if row["packets"]
-            ],
-            "timeline": [
-                {"phase": phase.name, **row}
-                for phase, found in zip(point.phases, measured, strict=True)
-                for row in found.timeline
-            ],
+            **_phase_tables(point.network, point.phases, measured),
         },
     )
+
+
+def _failures(
+    network: NetworkSetup, task: PointTask, phases: Sequence[Phase], measured: Sequence[Measured]
+) -> Iterator[str]:
+    """Of any system: which phase did not come to rest; at which switch, and of which class where, packets are missing
+    or too many."""
+    yield from (found.unsettled for found in measured if found.unsettled)
+    for phase, found in zip(phases, measured, strict=True):
+        if found.unsettled:
+            continue
+        uncounted = uncounted_hosts(network.topology, task.configuration.faults, found.hosts)
+        for lines in (
+            switch_disagreements(network.topology, found.counts),
+            class_disagreements(network.topology, network.classes, found.counts.classes, found.final, uncounted),
+        ):
+            yield from (f"{phase.name}, {line}" for line in first_lines(lines))
+
+
+def _phase_tables(
+    network: NetworkSetup, phases: Sequence[Phase], measured: Sequence[Measured]
+) -> dict[str, list[dict[str, Any]]]:
+    """Of any system: what links carried, packets by class, and what happened when."""
+    tables: dict[str, list[dict[str, Any]]] = {"links": [], "packet_classes": [], "timeline": []}
+    for phase, found in zip(phases, measured, strict=True):
+        rows: Mapping[str, Iterable[Mapping[str, Any]]] = {
+            "links": ({**row, "load": _load(network.topology, found, row)} for row in found.links if row["packets"]),
+            "packet_classes": class_rows(network.classes, found.counts.classes, found.final),
+            "timeline": found.timeline,
+        }
+        for name, of_phase in rows.items():
+            tables[name] += [{"phase": phase.name, **row} for row in of_phase]
+    return tables
 
 
 def _load(topology: Topology, found: Measured, row: Mapping[str, Any]) -> float | None:
@@ -138,16 +163,16 @@ def run_phase(
         timeline = Timeline(testbed, task.scale)
         carried = Carried(testbed, warm_up_us, timeline.measuring)
         sampler = _started(Sampler(testbed, samples, task.scale)) if samples else None
-        schedule(testbed, task.configuration.faults, task.scale, jobs, _both(timeline.fault, onlooker.fault_happens))
+        faults = task.configuration.faults
+        schedule(testbed, faults, task.scale, jobs, _both(timeline.fault, onlooker.fault_happens), timeline.begun_us)
         onlooker.phase_begins(phase, jobs)
         on_progress(phase.progress())
-        still_s = longest_stand_s(testbed.topology, task.configuration.faults, task.scale)
         try:
             specs += _events(testbed, phase, on_progress, _both(timeline.event, onlooker.agent_told))
             timeline.complete()
             carried.taken()
             testbed.cancel_calls()
-            unsettled = settle(testbed, before, still_s)
+            unsettled = settle(testbed, before, longest_stand_s(testbed.topology, faults, task.scale))
         except EndlessCircle as circle:
             if not phase.tells_unfinished:
                 raise

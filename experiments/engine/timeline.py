@@ -6,17 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.configuration.faults import (
-    AgentFault,
-    AgentPause,
-    ControllerRestart,
-    Fault,
-    LinkChange,
-    LinkFault,
-    SwitchRestart,
-)
+from experiments.configuration.faults import Fault
 from experiments.scale import Scale
-from experiments.tables.words import value_words
 from experiments.testbeds.interface import Testbed
 
 MEASURING, COMPLETE = "measuring begins", "complete"
@@ -29,12 +20,12 @@ class Timeline:
     def __init__(self, testbed: Testbed, scale: Scale) -> None:
         self._testbed = testbed
         self._scale = scale
-        self._begin_us = testbed.now_us()
+        self.begun_us = testbed.now_us()
         self._rows: list[dict[str, Any]] = []
         self._of_kind: dict[str, dict[str, Any]] = {}
 
     def fault(self, fault: Fault) -> None:
-        self._add("fault", fault_words(fault))
+        self._add("fault", fault.words)
 
     def event(self, event: Mapping[str, Any]) -> None:
         kind = str(event["event"])
@@ -62,21 +53,4 @@ class Timeline:
         return row
 
     def _now_us(self) -> float:
-        return self._scale.nominal_time(self._testbed.now_us() - self._begin_us)
-
-
-def fault_words(fault: Fault) -> str:
-    """A fault without its time: "link-down e1 a1", "switch-restart s1", "agent-stop worker 0"."""
-    match fault:
-        case LinkFault():
-            return f"{fault.fault} {' '.join(fault.link)}"
-        case LinkChange():
-            return f"{fault.fault} {' '.join(fault.link)}: {value_words(fault.change.model_dump(exclude_none=True))}"
-        case SwitchRestart():
-            return f"{fault.fault} {fault.switch}"
-        case ControllerRestart():
-            return fault.fault
-        case AgentPause():
-            return f"{fault.fault} {fault.agent} for {fault.for_ms:g} ms"
-        case AgentFault():
-            return f"{fault.fault} {fault.agent}{f' of job {fault.job}' if fault.job > 1 else ''}"
+        return self._scale.nominal_time(self._testbed.now_us() - self.begun_us)

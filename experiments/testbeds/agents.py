@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from common.errors import UserError
 from common.json_lines import JsonLinesProcess, own_program
+from formats.packet_class import PacketClass
 from hosts.agents.computing import ComputeTimes
 
 SILENCE_TIMEOUT_S = 60.0
@@ -71,10 +72,12 @@ class Agents:
         silence_timeout_s: float = SILENCE_TIMEOUT_S,
         compute: ComputeTimes | None = None,
         launcher: Launcher | None = None,
+        classes: Sequence[PacketClass] = (),
     ) -> None:
         """hosts: need not be up before the first agent starts. preload: modules that the launcher loads at once.
         keep_open: descriptors that the agents inherit. compute: what computations take at least. launcher: one that
-        is there (hosts.agents.virtual.launcher) instead of a process."""
+        is there (hosts.agents.virtual.launcher) instead of a process. classes: by which interfaces count."""
+        self._classes = tuple(each.words for each in classes)
         self._launcher: Launcher = launcher or JsonLinesProcess(
             "agent launcher",
             own_program("hosts.agents.kernel.launcher", *(compute.to_arguments() if compute else ()), *preload),
@@ -87,7 +90,7 @@ class Agents:
         """By job and name, since the last stop."""
         self._kept: deque[dict[str, Any]] = deque()
         """Events that came while another was waited for."""
-        self._interfaces: dict[tuple[int, str], dict[str, dict[str, int]]] = {}
+        self._interfaces: dict[tuple[int, str], dict[str, dict[str, Any]]] = {}
         self._heard_s = 0.0
         """When the launcher last said anything."""
 
@@ -120,6 +123,7 @@ class Agents:
                 if isinstance(description, BaseModel)
                 else dict(description),
                 stop_rank=spec.stop_rank,
+                classes=self._classes,
             )
             self._started[spec.job, spec.name] = spec
 

@@ -9,11 +9,12 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import BaseModel
 
 from common.capabilities import GRADBED_SWITCHES
+from common.errors import UserError
 from common.json_lines import JsonLinesProcess, own_program
 from controller.client import ControllerClient
 from controller.config import ControllerConfig, ProgramFiles
@@ -22,6 +23,7 @@ from controller.planning.legacy import OPENFLOW
 from controller.planning.plan import Plan
 from emulation.network import EmulatedNetwork
 from emulation.size import estimate
+from experiments.configuration.faults import needs_standby
 from experiments.fidelity.meter import FidelityMeter, NetworkCounts
 from experiments.fidelity.priority import raise_priorities
 from experiments.programs import Program
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from experiments.setup import NetworkSetup, PointTask, Served
     from switch.insight.coverage.coverage import Report as CoverageReport
 
+Told = TypeVar("Told")
+
 REST_ADDRESS = "127.0.0.1:8080"
 """In the sandbox, whose loopback nobody else uses."""
 
@@ -48,6 +52,7 @@ PATIENCE = 4
 """Times the estimate of what a network takes to come up (emulation/size.py): machines have more to do."""
 
 STOP_TIMEOUT_S = 3.0
+CONNECTION_POLL_S = 0.02
 
 _RECORDED: Mapping[Level | None, Literal["points", "values"] | None] = {
     None: None,
@@ -100,6 +105,9 @@ class MininetTestbed(Testbed):
         self.fabric = self.network.fabric
         self.client = ControllerClient(REST_ADDRESS)
         self._controller: JsonLinesProcess | None = None
+        self._standby: JsonLinesProcess | None = None
+        self._needs_standby = needs_standby(task.configuration.faults)
+        self._controllers = 0
         self._patience_s = PATIENCE * estimate(setup.topology).time_s
         self._agents = Agents(
             task.folder,
@@ -107,10 +115,12 @@ class MininetTestbed(Testbed):
             preload=setup.preload,
             keep_open=setup.keep_open,
             compute=task.compute_times,
+            classes=setup.classes,
         )
         self._calls: list[tuple[float, int, Callable[[], None]]] = []
         self._look: Callable[[], int] | None = None
         self._look_us = 0
+        self._restarted: set[str] = set()
 
     def __enter__(self) -> Self:
         try:
@@ -121,6 +131,8 @@ class MininetTestbed(Testbed):
             path = self._write_configuration()
             self._controller.send("configure", file=str(path))
             self._controller.expect("ready", START_TIMEOUT_S + self._patience_s)
+            if self._needs_standby:
+                self._stand_by()
         except BaseException:
             self.stop()
             raise
@@ -132,9 +144,11 @@ class MininetTestbed(Testbed):
     def stop(self) -> None:
         """Take everything down; harmless when it is down already."""
         self._agents.__exit__(None, None, None)
-        if self._controller is not None:
-            self._controller.terminate(STOP_TIMEOUT_S)
-            self._controller = None
+        # The one that stands by goes first, lest it take over.
+        for process in (self._standby, self._controller):
+            if process is not None:
+                process.terminate(STOP_TIMEOUT_S)
+        self._standby = self._controller = None
         self.network.stop()
 
     def reload(self, setup: NetworkSetup) -> None:
@@ -167,6 +181,20 @@ class MininetTestbed(Testbed):
         self._controller = self._start_controller(str(self._configuration_path))
         self._controller.expect("ready", START_TIMEOUT_S + self._patience_s)
 
+    def _fail_over_controller(self) -> None:
+        if self._controller is None or self._standby is None:
+            raise RuntimeError("no controller stands by")
+        os.kill(self._controller.pid, signal.SIGKILL)
+        successor, self._standby = self._standby, None
+        successor.expect("ready", START_TIMEOUT_S + self._patience_s)
+        self._controller.stop(STOP_TIMEOUT_S)
+        self._controller = successor
+        self._stand_by()
+
+    def _stand_by(self) -> None:
+        self._standby = self._start_controller(str(self._configuration_path))
+        self._standby.expect("standby", START_TIMEOUT_S)
+
     # Jobs and counters.
 
     def add_job(self, request: BaseModel) -> dict[str, Any]:
@@ -176,13 +204,27 @@ class MininetTestbed(Testbed):
         self.client.delete_job(self._system.name, number)
 
     def counters(self, switch: str) -> dict[str, list[dict[str, int]]]:
-        return self.client.counters(switch)
+        return self._when_connected(switch, lambda: self.client.counters(switch))
 
     def plan(self) -> Plan:
         return self.client.plan()
 
     def registers(self, switch: str, name: str) -> dict[int, int | None]:
-        return self.client.registers(switch, name)
+        return self._when_connected(switch, lambda: self.client.registers(switch, name))
+
+    def _when_connected(self, switch: str, ask: Callable[[], Told]) -> Told:
+        """What a switch tells. One that was restarted just now serves again, but its controller has yet to notice."""
+        deadline = time.monotonic() + READY_TIMEOUT_S
+        while True:
+            try:
+                told = ask()
+            except UserError:
+                if switch not in self._restarted or time.monotonic() > deadline:
+                    raise
+                time.sleep(CONNECTION_POLL_S)
+            else:
+                self._restarted.discard(switch)
+                return told
 
     # Agents.
 
@@ -272,6 +314,10 @@ class MininetTestbed(Testbed):
     def _tell_controller(self, a: str, b: str, up: bool) -> None:
         self.client.link(a, b, up)
 
+    def restart_switch(self, switch: str) -> None:
+        super().restart_switch(switch)
+        self._restarted.add(switch)
+
     def change_link(self, a: str, b: str, **fields: Any) -> None:
         super().change_link(a, b, **fields)
         if self._meter is not None and "rate_bps" in fields:
@@ -288,10 +334,13 @@ class MininetTestbed(Testbed):
         return self.folder / "controller.json"
 
     def _start_controller(self, argument: str) -> JsonLinesProcess:
+        """Each has a log of its own."""
+        self._controllers += 1
+        number = f".{self._controllers}" if self._controllers > 1 else ""
         return JsonLinesProcess(
             "controller",
             own_program("controller.app", argument),
-            log=self.folder / "controller.log",
+            log=self.folder / f"controller{number}.log",
             keep_open=[] if self._rest_fd is None else [self._rest_fd],
         )
 
@@ -319,7 +368,7 @@ class MininetTestbed(Testbed):
                 ),
                 *setup.services,
             ),
-            journal=self.folder / "controller.journal.json",
+            journal=self.folder / "controller.journal",
             rest_fd=self._rest_fd,
             rest_address=REST_ADDRESS,
             ready_timeout_s=READY_TIMEOUT_S + self._patience_s,

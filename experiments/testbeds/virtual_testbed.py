@@ -75,6 +75,7 @@ class VirtualTestbed(Testbed):
             task.folder,
             _Hosts(self),
             launcher=VirtualLauncher(self.clock, self.interfaces, task.compute_times),
+            classes=setup.classes,
         )
         self._calls: list[Any] = []
 
@@ -172,6 +173,13 @@ class VirtualTestbed(Testbed):
 
     def event(self) -> Mapping[str, Any]:
         return self._agents.event()
+
+    def stop_agents(self) -> dict[tuple[int, str], dict[str, Any]]:
+        found = super().stop_agents()
+        # A switch that has just restarted can tell its counts once the controller has brought it back.
+        while len(self._running()) < len(self._switches.devices) and self.clock.step():
+            pass
+        return found
 
     def restart_agent(self, job: int, name: str) -> None:
         self._agents.launch([self._agents.started(job, name)])

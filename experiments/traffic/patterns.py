@@ -88,15 +88,14 @@ def _permutation(
     names: Sequence[str], argument: str, allowed: Allowed, random: np.random.Generator
 ) -> dict[Pair, float]:
     """By a matching of random weights: uniform enough, and it exists whenever there is one."""
+    from scipy.optimize import linear_sum_assignment  # takes a while to load
+
     _no_argument("permutation", argument)
-    graph = networkx.Graph()
-    for a in names:
-        for b in names:
-            if allowed(a, b):
-                graph.add_edge(("from", a), ("to", b), weight=1000 + int(random.integers(1000)))
-    matching = networkx.max_weight_matching(graph, maxcardinality=True)
-    ordered = (pair if pair[0][0] == "from" else (pair[1], pair[0]) for pair in matching)
-    return {(a, b): 1.0 for (_, a), (_, b) in sorted(ordered)}
+    # Whatever is allowed outweighs any sum of differences: as many pairs as can be.
+    least = 2000 * (len(names) + 1)
+    weights = np.array([[least + int(random.integers(1000)) if allowed(a, b) else 0 for b in names] for a in names])
+    matching = zip(*linear_sum_assignment(weights, maximize=True), strict=True)
+    return dict.fromkeys(sorted((names[i], names[j]) for i, j in matching if weights[i, j]), 1.0)
 
 
 def _stride(names: Sequence[str], argument: str, allowed: Allowed, random: np.random.Generator) -> dict[Pair, float]:

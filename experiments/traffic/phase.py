@@ -8,7 +8,8 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
-from experiments.configuration.faults import Fault, stopped_agents
+from common.errors import UserError
+from experiments.configuration.faults import AgentFault, Fault, stopped_agents
 from experiments.phases import Phase, Progress
 from experiments.testbeds.agents import AgentSpec
 from experiments.traffic.agents import Traffic
@@ -16,6 +17,12 @@ from experiments.traffic.background import Background
 from experiments.traffic.connections import ConnectionTraffic
 
 AnyTraffic = TypeVar("AnyTraffic", bound=Traffic | ConnectionTraffic)
+
+
+def check_faults_of_traffic(faults: Sequence[Fault]) -> None:
+    """UserError for one that would have a host send its schedule twice."""
+    if any(isinstance(fault, AgentFault) and fault.fault == "agent-start" for fault in faults):
+        raise UserError("faults: agent-start: a host's traffic does not begin anew; link-up brings a host back")
 
 
 class TrafficPhase(Phase, Generic[AnyTraffic]):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from hosts.transport.retransmission_timeout import MAX_BACKED_OFF_US, RetransmissionTimeout, backed_off_us
+from hosts.transport.retransmission_timeout import RetransmissionTimeout, backed_off_us
 
 INITIAL_FACTOR = 10
 """Before the first sample the timeout is this many minimum timeouts; RFC 6298's second is for the Internet."""
@@ -24,6 +24,9 @@ LOSSLESS_PATIENCE = 4
 PROBE_PATIENCE = 8
 """Before the first ACK a timer is as many times longer as fragments are out, at most this: the more are out,
 the less likely are losses to have stopped all of them, and the more likely is a late worker."""
+MAX_TIMEOUT_US = 1_000_000
+"""The timeout itself is no longer while packets get lost (RFC 6298, 2.5): waits for each other's repairs are taken
+for round trips now and then, and one of 3 s would leave 10 tries until the server is given up."""
 THIN_STREAM = 3
 """Few enough fragments unacknowledged to know that queues are short: they are the last of the round for all workers,
 except for those that lost an ACK."""
@@ -92,8 +95,10 @@ class RoundTrips:
         if self._lossless_rounds >= KEPT_ROUNDS:
             margin_us *= LOSSLESS_PATIENCE
         base_us = self._timeout.base_us(margin_us)
+        if self._lossless_rounds < KEPT_ROUNDS:
+            base_us = min(base_us, max(MAX_TIMEOUT_US, INITIAL_FACTOR * self._min_timeout_us))
         if self._first_ack_us is None:
-            patient_us = min(base_us * min(unacknowledged, PROBE_PATIENCE), MAX_BACKED_OFF_US)
+            patient_us = min(base_us * min(unacknowledged, PROBE_PATIENCE), MAX_TIMEOUT_US)
             return sent_us + backed_off_us(max(base_us, patient_us), timeouts)
         least_us = self.least_us
         if resent and unacknowledged <= THIN_STREAM and least_us is not None:

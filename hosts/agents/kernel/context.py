@@ -10,6 +10,7 @@ from typing import Any
 
 from common.errors import UserError
 from hosts.agents.channel import BEGIN, INTERFACES, STOP, write_event
+from hosts.agents.class_counts import Patterns
 from hosts.agents.context import Result
 from hosts.agents.interface_counts import by_interface
 from hosts.agents.kernel.raw_socket import RawSocket
@@ -27,9 +28,11 @@ class RealContext:
         control: int,
         events: int,
         compute_us: Callable[[], int] = lambda: 0,
+        classes: Patterns = (),
     ) -> None:
         """interfaces: of the present network namespace. control, events: descriptors of the two pipes' ends.
-        compute_us: how long the next computation takes at least."""
+        compute_us: how long the next computation takes at least. classes: of packets, by which interfaces count."""
+        self._classes = classes
         self._compute_us = compute_us
         self.job = job
         self.name = name
@@ -66,7 +69,11 @@ class RealContext:
         if interface >= len(self.interfaces):
             raise UserError(f"{self.name} has {len(self.interfaces)} interfaces, none with the number {interface}")
         raw_socket = RawSocket(
-            self.interfaces[interface], udp_port=udp_port, ether_type=ether_type, except_udp_port=except_udp_port
+            self.interfaces[interface],
+            udp_port=udp_port,
+            ether_type=ether_type,
+            except_udp_port=except_udp_port,
+            classes=self._classes,
         )
         descriptor = raw_socket.fileno()
         if not quiet:

@@ -5,7 +5,8 @@
 loads the modules and reads JSON lines from standard input:
 
     {"command": "start", "agent": "module:main", "name": "worker 0", "job": 3, "host_pid": 123,
-     "interfaces": ["h2-eth0"], "description": {...}, "stop_rank": 1}
+     "interfaces": ["h2-eth0"], "description": {...}, "stop_rank": 1,
+     "classes": [[[12, 65535, 2048], ...], ...]}     by which to count packets (class_counts.py)
     {"command": "begin"}     to all agents, once those that should have reported ready
     {"command": "kill", "job": 3, "name": "worker 0"}     ends an agent at once; another of its name may be started
     {"command": "pause", "job": 3, "name": "worker 0"}    lets an agent do nothing until {"command": "resume", ...}
@@ -45,7 +46,7 @@ from hosts.agents.channel import BEGIN, STOP, write_event
 from hosts.agents.computing import ComputeTimes
 from hosts.agents.functions import one_line, prepare_agent
 from hosts.agents.kernel.context import RealContext
-from hosts.agents.kernel.namespace import enter_network_namespace
+from hosts.agents.kernel.namespace import enter_network_namespace, forbid_unreachable
 
 STOP_PATIENCE_S = 5.0
 SIGN_OF_LIFE_S = 5.0
@@ -66,6 +67,7 @@ class _Start(_CommandModel):
     interfaces: tuple[str, ...]
     description: dict[str, Any]
     stop_rank: int = 0
+    classes: tuple[tuple[tuple[int, int, int], ...], ...] = ()
 
 
 class _Begin(_CommandModel):
@@ -101,6 +103,7 @@ class _Agent:
     job: int
     name: str
     stop_rank: int
+    host_pid: int
     pid: int
     pidfd: int
     control: int
@@ -204,6 +207,7 @@ class Launcher:
         if agent is None:
             raise UserError(f"there is no agent {kill.name} of job {kill.job} to be killed")
         agent.killed = True
+        forbid_unreachable(agent.host_pid)
         os.kill(agent.pid, signal.SIGKILL)
 
     def _pause(self, command: _Pause) -> None:
@@ -241,7 +245,8 @@ class Launcher:
             finally:
                 os._exit(status)
         os.close(control_read)
-        agent = _Agent(start.job, start.name, start.stop_rank, pid, os.pidfd_open(pid), control_write)
+        pidfd = os.pidfd_open(pid)
+        agent = _Agent(start.job, start.name, start.stop_rank, start.host_pid, pid, pidfd, control_write)
         self._agents[agent.pidfd] = agent
         self._selector.register(agent.pidfd, selectors.EVENT_READ)
 
@@ -265,7 +270,9 @@ class Launcher:
             return self._compute_us(start.job, start.name)
 
         # An agent may print to descriptor 1.
-        context = RealContext(start.job, start.name, start.interfaces, control, os.dup(_STDOUT), compute_us)
+        context = RealContext(
+            start.job, start.name, start.interfaces, control, os.dup(_STDOUT), compute_us, start.classes
+        )
         try:
             enter_network_namespace(start.host_pid)
             main(context, description)

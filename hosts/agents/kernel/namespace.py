@@ -1,13 +1,18 @@
-"""What a forked agent asks of the kernel: another network namespace."""
+"""What agents ask of the kernel of their host: to be in its network namespace, and that it says nothing for them."""
 
 from __future__ import annotations
 
 import ctypes
 import os
+from pathlib import Path
 
 from common.errors import UserError
+from common.namespaces import in_network_namespace
 
 _CLONE_NEWNET = 0x40000000
+
+_ICMP_INTERVAL = Path("/proc/sys/net/ipv4/icmp_ratelimit")
+_NEVER_MS = 24 * 3600 * 1000
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -25,3 +30,9 @@ def enter_network_namespace(pid: int) -> None:
             raise UserError(f"cannot enter the network namespace of process {pid}: {reason}")
     finally:
         os.close(descriptor)
+
+
+def forbid_unreachable(pid: int) -> None:
+    """Let the kernel of the host that is process `pid` answer no packet with "port unreachable" any more: nobody
+    answers for a program that is dead (icmp(7): so long between two such messages to one destination)."""
+    in_network_namespace(pid, lambda: _ICMP_INTERVAL.write_text(str(_NEVER_MS)))

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from common.closing import Closing
 from common.errors import UserError
 from formats.datagram import ETHER_TYPE_IPV4
+from hosts.agents.class_counts import Patterns
 from hosts.agents.interface_counts import InterfaceCounts
 from hosts.agents.kernel.message_batch import ReceiveBatch, SendBatch
 from hosts.agents.kernel.packet_filter import DROP_ALL, attach_filter, inverted, udp_destination_port
@@ -55,8 +56,9 @@ class RawSocket(Closing):
         udp_port: int | None = None,
         ether_type: int | None = None,
         except_udp_port: int | None = None,
+        classes: Patterns = (),
     ) -> None:
-        """Takes in what hosts.agents.context.AgentContext.open says."""
+        """Takes in what hosts.agents.context.AgentContext.open says. classes: of packets, by which it counts."""
         protocol = ETHER_TYPE_IPV4 if udp_port is not None else ether_type or _ETH_P_ALL
         with contextlib.ExitStack() as stack:
             try:
@@ -83,7 +85,7 @@ class RawSocket(Closing):
         self._receive_batch = ReceiveBatch(BATCH_FRAMES, FRAME_CAPACITY_BYTES)
         self._send_batch = SendBatch(BATCH_FRAMES)
         self._timed = TimedFrames()
-        self.counts = InterfaceCounts()
+        self.counts = InterfaceCounts.by(classes)
         self.on_close(self.drops)
 
     def close(self) -> None:
@@ -110,7 +112,7 @@ class RawSocket(Closing):
             lengths = self._receive_batch.receive(self.fileno())
         except OSError as error:
             raise UserError(f"cannot receive: {error.strerror}") from None
-        self.counts.add_received(lengths)
+        self.counts.add_received(self._receive_batch.buffer, lengths)
         return self._receive_batch.buffer, lengths
 
     @property

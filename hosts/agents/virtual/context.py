@@ -17,6 +17,7 @@ from common.closing import Closing
 from common.errors import UserError
 from formats.datagram import ETHER_TYPE_IPV4, ETHERNET_BYTES, FRAGMENT_MASK, PROTOCOL_UDP
 from hosts.agents.channel import BEGIN, INTERFACES, STOP
+from hosts.agents.class_counts import Patterns
 from hosts.agents.context import Result
 from hosts.agents.interface_counts import InterfaceCounts, by_interface
 from hosts.agents.time_stamps import stamped
@@ -104,7 +105,7 @@ class VirtualInterface(Closing):
         self._except_udp_port = except_udp_port
         self._batches: deque[Batch] = deque()
         self._is_open = True
-        self.counts = InterfaceCounts()
+        self.counts = InterfaceCounts.by(context.classes)
         port.open(self)
 
     @property
@@ -145,7 +146,7 @@ class VirtualInterface(Closing):
 
     def receive(self) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
         buffer, lengths, self.times_ns = self._next_batch()
-        self.counts.add_received(lengths)
+        self.counts.add_received(buffer, lengths)
         return buffer, lengths
 
     def _next_batch(self) -> Batch:
@@ -240,10 +241,13 @@ class VirtualContext:
         ports: dict[str, VirtualPort],
         on_event: Callable[[dict[str, Any]], None],
         compute_us: Callable[[], int],
+        classes: Patterns = (),
     ) -> None:
-        """ports: by the names of the host's interfaces, in order. compute_us: how long the next computation takes."""
+        """ports: by the names of the host's interfaces, in order. compute_us: how long the next computation takes.
+        classes: of packets, by which interfaces count."""
         self.job = job
         self.name = name
+        self.classes = classes
         self.interfaces = tuple(ports)
         self.stopped = False
         self.activity = ""

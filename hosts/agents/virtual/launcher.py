@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from common.errors import UserError
 from hosts.agents.channel import BEGIN, STOP
+from hosts.agents.class_counts import Patterns
 from hosts.agents.functions import one_line, prepare_agent
 from hosts.agents.virtual.clock import Card, Timer, VirtualClock
 from hosts.agents.virtual.context import VirtualContext, VirtualPort
@@ -106,6 +107,7 @@ class VirtualLauncher:
         description: Mapping[str, Any],
         stop_rank: int = 0,
         host_pid: int = 0,
+        classes: Patterns = (),
     ) -> None:
         if job in self._stopping:
             raise UserError(f"{name} of job {job} must not start before the agents before it have stopped")
@@ -122,6 +124,7 @@ class VirtualLauncher:
             {interface: self._ports[interface] for interface in interfaces},
             self._events.append,
             lambda: self._compute_us(job, name),
+            classes,
         )
         self._agents[job, name] = _Agent(context, stop_rank)
         self._clock.at(self._clock.now_ns, lambda: context.start(lambda: self._live(context, main, checked)))

@@ -8,6 +8,10 @@ a switch could not add a packet for fear of an overflow: what it holds of the ot
 The sums of the round before stay, because a worker that has lost the ACK asks for it with a resend: it can be
 one round behind the others, never two, since no round completes without it.
 
+A worker that asks for a sum which is still incomplete waits for other workers, perhaps for long where many packets
+are lost. It is told that the server is there by the newest global sum again. Only as long as gradients come that are
+news, though: else a worker is gone, and the others may learn it from the server's silence.
+
 Sums are exact, in 64 bits; ACKs carry them in 32 (hosts.learning.shifted_sums).
 """
 
@@ -30,6 +34,8 @@ _KEPT_ROUNDS = 2
 _OVERFLOW, _PARTIAL = Flags.OVERFLOW.value, Flags.PARTIAL.value
 _ASKS = Flags.RESEND.value | Flags.RETRY.value
 _DELAYED = _ASKS | Flags.LATE.value
+SIGNS_OF_LIFE = 30
+"""At most so many in the time after which a worker gives up: in the beginning, when it asks more often, sums come."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +91,11 @@ class Collector:
         repeat_interval_us: int,
         first_number: int = 0,
         multicast: bool = False,
+        give_up_us: int | None = None,
     ) -> None:
         """repeat_interval_us: nothing is sent again, or asked for again, for the same fragment and worker sooner.
-        multicast: an ACK that several workers miss is repeated to all of them at once."""
+        multicast: an ACK that several workers miss is repeated to all of them at once. give_up_us: when workers give
+        a silent server up; None: they do not, and need no signs of life."""
         if not 1 <= workers <= MAX_WORKERS:
             raise UserError(
                 f"the worker bitmap has {MAX_WORKERS} bits: use 1 to {MAX_WORKERS} workers, not {workers}"
@@ -98,6 +106,13 @@ class Collector:
         self._fragments = fragments_per_round
         self._repeat_interval_us = repeat_interval_us
         self._multicast = multicast
+        self._give_up_us = give_up_us
+        self._merged_us = 0
+        """When a gradient came that was news."""
+        self._newest: int | None = None
+        """The last packet number whose sum became complete."""
+        self._told_us = [0] * workers
+        """When something was sent to each worker."""
         self._round = 0
         self._first_number = first_number
         self._rounds = [_Round(fragments_per_round, lanes) for _ in range(_KEPT_ROUNDS)]
@@ -180,19 +195,23 @@ class Collector:
             self.statistics.congestion_marks += congested[position]
             if overlap == 0 or (overlap == have != bitmap):
                 self._merge(kept, fragment, bitmap, flags[position], lanes[position])
+                self._merged_us = now_us
                 kept.congested[fragment] |= congested[position]
                 if have | bitmap == self.full_bitmap:
                     kept.missing -= 1
                     replies.complete.append((number, bool(flags[position] & _DELAYED)))
+                    self._newest = number
+                    self._told_us = [now_us] * len(self._told_us)
             elif overlap != bitmap:
                 self.statistics.overlaps += 1
                 self._request(kept, fragment, number, bitmap & ~have, now_us, replies)
             else:
                 self.statistics.duplicates += 1
                 # Sums that a repeated packet released from a switch are marked like it.
-                asks = flags[position] & _ASKS and have == self.full_bitmap
-                if asks:
+                if flags[position] & _ASKS and have == self.full_bitmap:
                     self._repeat(kept, fragment, number, senders[position], now_us, replies)
+                elif flags[position] & _ASKS:
+                    self._show_life(senders[position], now_us, replies)
             if flags[position] & _OVERFLOW:
                 self.statistics.overflows += 1
                 missing = self.full_bitmap & ~kept.bitmaps[fragment]
@@ -239,6 +258,15 @@ class Collector:
         replies.repeats.append((number, None if for_all else worker))
         for acknowledged in range(self.full_bitmap.bit_length()) if for_all else [worker]:
             repeated_us[fragment, acknowledged] = now_us
+            self._told_us[acknowledged] = now_us
+
+    def _show_life(self, worker: int, now_us: int, replies: Replies) -> None:
+        if self._give_up_us is None or self._newest is None or now_us - self._merged_us >= self._give_up_us:
+            return
+        if now_us - self._told_us[worker] >= self._give_up_us // SIGNS_OF_LIFE:
+            self._told_us[worker] = now_us
+            self.statistics.signs_of_life += 1
+            replies.repeats.append((self._newest, worker))
 
     def _is_recent(self, last_us: dict[tuple[int, int], int], key: tuple[int, int], now_us: int) -> bool:
         before_us = last_us.get(key)

@@ -3,8 +3,9 @@
 The caller passes in the time and moves the packets. Fragments are sent in order, as many of them on their way as the
 congestion window allows. One that is unacknowledged is sent again when its timer runs out, or sooner: when several
 that were sent after it on the same path have been acknowledged (RFC 5681, RFC 6675), or all have been (RFC 5827).
-That holds for repeated transmissions, too. Paths are told apart since packets keep their order only among those that
-meet at the same designated switches (hosts.systems.aggregation.paths).
+That holds for repeated transmissions, too. Fragments whose timers have backed off share one and take turns; a sum
+that is news brings their own ones back, as a fresh sample does in RFC 6298. Paths are told apart since
+packets keep their order only among those that meet at the same designated switches (hosts.systems.aggregation.paths).
 
 What is sent again goes to the designated switch as a RETRY at first: if this worker's gradient is what the slot waits
 for, it completes the sum there, and if it is not, the switch drops it, so a loss costs the server's link nothing.
@@ -27,6 +28,7 @@ from formats.aggregation import Flags
 from hosts.systems.aggregation.statistics import SenderStatistics
 from hosts.transport.congestion_window import CongestionControl, CongestionWindow
 from hosts.transport.packet_numbers import forward_distance
+from hosts.transport.retransmission_timeout import CONSTANT_TIMEOUTS
 from hosts.transport.round_trips import RoundTrips
 
 EARLY_RESEND_AFTER = 3
@@ -85,6 +87,11 @@ class _Flight:
     requested: bool = False
     """By the server."""
 
+    @property
+    def backed_off(self) -> bool:
+        """Its timer is longer than at first."""
+        return self.timeouts >= CONSTANT_TIMEOUTS
+
 
 class Sender:
     """Windows, timers and repeated transmissions of one worker; `begin` starts each round."""
@@ -119,6 +126,8 @@ class Sender:
         """Those among them that are lost or asked for."""
         self._acknowledged: list[bool] = []
         self._requested_ahead: set[int] = set()
+        self._probed_us = 0
+        """When a fragment was sent whose timer has backed off."""
         self._late_below = 0
         """Fragments that others may have sent long ago, while a timer held up this worker's window."""
         self.statistics = SenderStatistics(window=self._window.statistics)
@@ -175,6 +184,8 @@ class Sender:
             self.statistics.timeout_resends += 1
             if self._round_trips.all_have_begun:
                 self._window.lost(flight.order, next_order=self._order)
+            if flight.backed_off:
+                self._probed_us = now_us
             flight.timeouts += 1
             out.append(self._repeat(fragment, flight, now_us))
         while self._may_send_new:
@@ -227,17 +238,28 @@ class Sender:
             return [
                 item for item in itertools.islice(self._flights.items(), 1) if self._deadline_us(item[1]) <= now_us
             ]
-        due = [fragment for fragment in self._repeated if self._deadline_us(self._flights[fragment]) <= now_us]
+        due = [fragment for fragment in self._timed_again() if self._deadline_us(self._flights[fragment]) <= now_us]
         for fragment, flight in self._sent_once_in_order():
             if self._deadline_us(flight) > now_us:
                 break
             due.append(fragment)
         return [(fragment, self._flights[fragment]) for fragment in sorted(due)]
 
+    def _timed_again(self) -> Iterator[int]:
+        """Repeated fragments whose timers run: of those that have backed off the one that was sent longest ago."""
+        waiting: list[int] = []
+        for fragment in self._repeated:
+            if self._flights[fragment].backed_off:
+                waiting.append(fragment)
+            else:
+                yield fragment
+        if waiting:
+            yield min(waiting, key=lambda fragment: self._flights[fragment].order)
+
     def _deadline_us(self, flight: _Flight) -> int:
         # Computed anew each time, so that a fresh sample moves the timers that run.
         return self._round_trips.deadline_us(
-            flight.sent_us,
+            max(flight.sent_us, self._probed_us) if flight.backed_off else flight.sent_us,
             timeouts=flight.timeouts,
             resent=flight.order != flight.first_order,
             unacknowledged=len(self._flights),
@@ -249,7 +271,7 @@ class Sender:
         if self._may_send_new or self._marked:
             return 0
         if self._round_trips.all_have_begun:
-            timed = [self._flights[fragment] for fragment in self._repeated]
+            timed = [self._flights[fragment] for fragment in self._timed_again()]
             timed += [flight for _, flight in itertools.islice(self._sent_once_in_order(), 1)]
         else:
             timed = list(itertools.islice(self._flights.values(), 1))
@@ -290,6 +312,10 @@ class Sender:
             )
             self._learn(flight, after_resend, now_us)
             news.append((position, fragment))
+        if news:
+            for fragment in self._repeated:
+                flight = self._flights[fragment]
+                flight.timeouts = min(flight.timeouts, CONSTANT_TIMEOUTS - 1)
         return news
 
     def request(self, packet_numbers: Sequence[int]) -> None:

@@ -34,6 +34,7 @@ class Server:
             repeat_interval_us=job.min_timeout_us // 2,
             first_number=job.first_packet_number,
             multicast=bool(job.multicast),
+            give_up_us=job.give_up_us,
         )
         self._group_ips = np.array([ip_integer(group.ip) for group in job.multicast], np.uint32)
         self._group_macs = np.array([mac_array(group.mac) for group in job.multicast])

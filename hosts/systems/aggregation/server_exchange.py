@@ -109,4 +109,5 @@ class ServerExchange(PacketExchange):
         if news:
             positions, chosen = map(list, zip(*news, strict=True))
             self._sums[chosen] = restored(frames["lanes"][positions], frames["magnitude"][positions])
-        return bool(news)
+        # An old sum is the server's sign of life to those who wait for other workers.
+        return len(frames) > 0

@@ -56,6 +56,8 @@ class CollectorStatistics:
     """NACKs: a worker was asked for its gradient alone."""
     suppressed_requests: int = 0
     """Too soon after the last one to the same worker."""
+    signs_of_life: int = 0
+    """Global sums sent again to a worker that waits for the others."""
     shifted_acks: int = 0
     """ACKs, new and repeated, whose sum had left the range of int32 and was rounded."""
 

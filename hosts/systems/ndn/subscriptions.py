@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from formats.ndn import DELETE, DISTRIBUTE, INSERT
 from formats.tlv import Component, Name
+from hosts.transport.retransmission_timeout import backed_off_us
 
 MOST_DELETIONS = 20
 """So often a deletion is sent. A publisher that has died does not answer; its rows end for want of refreshes."""
@@ -15,7 +16,8 @@ MOST_DELETIONS = 20
 
 @dataclass
 class _Subscription:
-    """fresh: routers are not to answer themselves. due_us: when the Interest is sent again."""
+    """fresh: routers are not to answer themselves. tries: since the last acknowledgement. due_us: when the
+    Interest is sent again."""
 
     publisher: Component
     training: Component
@@ -75,7 +77,10 @@ class Subscriptions:
                 if each.deleting and each.tries > MOST_DELETIONS:
                     each.acknowledged = True
                     self.abandoned += 1
-                each.due_us = now_us + self._retry_us
+                # As consumers do that wait for Data: who has died is asked less and less often. Not more rarely than
+                # rows are refreshed, though, or those that the last Interest left on its way end before the next.
+                length_us = backed_off_us(self._retry_us, each.tries - 1)
+                each.due_us = now_us + min(length_us, max(self._retry_us, self._refresh_us))
 
     def take(self, name: Name, now_us: int) -> bool:
         """Data of three components came: whether it acknowledges one of these."""
@@ -84,7 +89,7 @@ class Subscriptions:
             return False
         if not each.acknowledged:
             # Acknowledgements that others asked for say nothing of the own port.
-            each.acknowledged, each.fresh = True, False
+            each.acknowledged, each.fresh, each.tries = True, False, 0
             each.due_us = now_us + self._refresh_us
         return True
 

@@ -109,6 +109,9 @@ class _Worker:
         parsed = Parsed(buffer, lengths, description.job, description.bits, description.fragment_bytes)
         self._statistics["foreign"] += parsed.foreign
         now_us = self._context.now_us  # decoding takes time
+        for frames in (parsed.scheduled, parsed.repairs, parsed.requests):
+            for worker in set(frames["bfir_id"].tolist()):
+                self._reception.heard(worker - 1)
         for frame in parsed.scheduled:
             self._reception.take_scheduled(
                 int(frame["bfir_id"]) - 1,
