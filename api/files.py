@@ -8,11 +8,11 @@ from pathlib import Path
 
 def kept_text(kind: str, text: str, suffix: str) -> Path:
     """The file with this text, made if it is not there yet."""
-    from switch.store import cache_dir, digest_of
+    from switch.store import cache_dir, digest_of, make_cache_folder
 
     path = cache_dir() / kind / f"{digest_of([text])}{suffix}"
     if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_cache_folder(path.parent)
         scratch = path.with_name(f".{path.name}")
         scratch.write_text(text, encoding="utf-8")
         scratch.replace(path)

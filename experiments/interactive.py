@@ -66,7 +66,6 @@ def run_interactive(
     topology = configuration.topology.build(Scale())
     wanted = () if keeps is None else places(topology, keeps.captures)
     is_gradbed = configuration.program.model == "gradbed"
-    GRADBED_SWITCHES.require(is_gradbed or not wanted, "--pcap")
     GRADBED_SWITCHES.require(is_gradbed or p4runtime_address is None, "--p4runtime-address")
     announce(topology)
     require_root("gradbed up")

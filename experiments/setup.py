@@ -15,6 +15,7 @@ from experiments.configuration.point import Configuration, Configuration_co
 from experiments.configuration.samples import SampleOrder
 from experiments.programs import SwitchProgram
 from experiments.scale import Scale
+from formats.packet_class import BY_PROTOCOL, PacketClass
 from hosts.agents.computing import ComputeTimes
 from topo.graph import Topology
 
@@ -73,6 +74,7 @@ class NetworkSetup:
     registers: (switch, name) of those that are read at the end of each phase. coverage: whether to tell what of the
     programs packets reach; trace: which packet's way through all switches to tell (gradbed's switches; one of the
     two). warm_up_us: what links carry counts from so long after the agents begin, emulated.
+    classes: of packets, which hosts and links count apart (experiments/accounts/class_accounts.py).
     """
 
     topology: Topology
@@ -89,3 +91,4 @@ class NetworkSetup:
     coverage: bool = False
     trace: Callable[[bytes], bool] | None = None
     warm_up_us: int = 0
+    classes: Sequence[PacketClass] = BY_PROTOCOL

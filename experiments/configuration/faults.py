@@ -10,7 +10,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 
 from common.errors import UserError
+from common.problems import first_problem
 from experiments.configuration.sections import LinkOverride, Section
+from experiments.tables.words import value_words
 from topo.graph import Topology
 from topo.places import place
 
@@ -20,12 +22,24 @@ TEXT = "KIND[:NAME][,FIELD=VALUE]@MS"
 class _Fault(Section):
     at_ms: float = Field(ge=0, description="Nominal milliseconds after the agents have begun.")
 
+    @property
+    def words(self) -> str:
+        """Without its time: "link-down e1 a1", "switch-restart s1", "agent-stop worker 0"."""
+        return " ".join([str(getattr(self, "fault", "")), *self._subject()])
+
+    def _subject(self) -> Sequence[str]:
+        """What it happens to, and how."""
+        return ()
+
 
 class LinkFault(_Fault):
     """A link between two nodes goes down or comes up again."""
 
     fault: Literal["link-down", "link-up"]
     link: tuple[str, str]
+
+    def _subject(self) -> Sequence[str]:
+        return self.link
 
 
 class LinkChange(_Fault):
@@ -35,6 +49,9 @@ class LinkChange(_Fault):
     link: tuple[str, str]
     change: LinkOverride
 
+    def _subject(self) -> Sequence[str]:
+        return self.link[0], f"{self.link[1]}:", value_words(self.change.model_dump(exclude_none=True))
+
 
 class SwitchRestart(_Fault):
     """A switch loses program, tables and registers, and comes back."""
@@ -42,11 +59,15 @@ class SwitchRestart(_Fault):
     fault: Literal["switch-restart"]
     switch: str
 
+    def _subject(self) -> Sequence[str]:
+        return (self.switch,)
+
 
 class ControllerRestart(_Fault):
-    """The controller is killed and started anew: it has its journal, and what switches hold."""
+    """The controller is killed. It is started anew, or one that stood by takes over: that has its journal, and what
+    switches hold."""
 
-    fault: Literal["controller-restart"]
+    fault: Literal["controller-restart", "controller-failover"]
 
 
 class AgentPause(_Fault):
@@ -58,6 +79,9 @@ class AgentPause(_Fault):
     job: int = Field(default=1, ge=1)
     for_ms: float = Field(gt=0)
 
+    def _subject(self) -> Sequence[str]:
+        return self.agent, f"for {self.for_ms:g} ms"
+
 
 class AgentFault(_Fault):
     """An agent is ended at once, or started anew. agent: its name, such as "worker 0"; job: which of the point's
@@ -66,6 +90,9 @@ class AgentFault(_Fault):
     fault: Literal["agent-stop", "agent-start"]
     agent: str
     job: int = Field(default=1, ge=1)
+
+    def _subject(self) -> Sequence[str]:
+        return (self.agent, *([f"of job {self.job}"] if self.job > 1 else []))
 
 
 def touched_agents(faults: Sequence[Fault]) -> frozenset[tuple[int, str]]:
@@ -78,6 +105,11 @@ def stopped_agents(faults: Sequence[Fault]) -> frozenset[str]:
     in_time = sorted(faults, key=lambda fault: fault.at_ms)
     last = {fault.agent: fault.fault for fault in in_time if isinstance(fault, AgentFault)}
     return frozenset(agent for agent, fault in last.items() if fault == "agent-stop")
+
+
+def needs_standby(faults: Sequence[Fault]) -> bool:
+    """Whether a controller stands by from the beginning."""
+    return any(fault.fault == "controller-failover" for fault in faults)
 
 
 def restarted_switches(faults: Sequence[Fault]) -> frozenset[str]:
@@ -119,9 +151,7 @@ def fault_of_text(text: str, topology: Topology) -> Fault:
     try:
         return _fault.validate_python(plain)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = f"{first['loc'][-1]}: " if len(first["loc"]) > 1 else ""
-        raise UserError(f"{text!r}: {where}{first['msg']}") from None
+        raise UserError(f"{text!r}: {first_problem(error)}") from None
 
 
 def check_faults(faults: Sequence[Fault], topology: Topology) -> None:

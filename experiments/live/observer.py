@@ -11,7 +11,6 @@ from typing import Any
 from common.errors import UserError
 from experiments.configuration.faults import Fault
 from experiments.engine.onlooker import Onlooker
-from experiments.engine.timeline import fault_words
 from experiments.live.channel import Feed
 from experiments.live.contents import Contents
 from experiments.live.introduction import introduction
@@ -98,7 +97,7 @@ class LiveObserver(Onlooker):
             self.tell({"kind": "progress", "bars": told})
 
     def fault_happens(self, fault: Fault) -> None:
-        self.tell({"kind": "event", "level": "fault", "text": fault_words(fault)})
+        self.tell({"kind": "event", "level": "fault", "text": fault.words})
 
     def phase_ended(self, phase: Phase) -> None:
         self._take_frame()

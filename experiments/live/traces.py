@@ -59,13 +59,12 @@ def _pipeline(name: str, source: str, macros: tuple[tuple[str, str], ...]) -> Pi
 
 
 def _fill(traced: Any, pipeline: Pipeline, plan: Any) -> None:
-    from controller.planning.diff import switch_diff
     from controller.planning.plan import SwitchPlan
     from controller.southbound.p4runtime.schema import ProgramSchema
     from controller.southbound.p4runtime.updates import batches
     from switch.insight.p4runtime_state import write_updates
 
     schema = ProgramSchema(pipeline.info)
-    diff = switch_diff(SwitchPlan(program=plan.program), schema.normalised(plan))
-    updates = [update.message for batch in batches(schema, diff) for update in batch]
+    steps = batches(schema, SwitchPlan(program=plan.program), schema.normalised(plan))
+    updates = [update.message for batch in steps for update in batch]
     write_updates(traced.device, pipeline, updates)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import textwrap
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from switch.store import cache_dir
+from switch.store import cache_dir, make_cache_folder
 
 FORMATS = ("png", "svg", "pdf")
 
@@ -61,7 +61,10 @@ def figure(
     if not rows * columns:
         raise NothingToDraw
     # Its cache, wherever home is, and no style of the user's: figures look alike for all.
-    os.environ.setdefault("MPLCONFIGDIR", str(cache_dir() / "matplotlib"))
+    own = cache_dir() / "matplotlib"
+    os.environ.setdefault("MPLCONFIGDIR", str(own))
+    with suppress(OSError):  # matplotlib finds another place, and says so
+        make_cache_folder(own)
     import matplotlib as mpl
 
     mpl.use("Agg")

@@ -11,7 +11,6 @@ from typing import Any
 from pydantic import ValidationError
 from rich.console import Console
 
-from common.capabilities import GRADBED_SWITCHES
 from common.errors import UserError
 from common.namespaces import require_root
 from emulation.size import announce
@@ -164,10 +163,9 @@ def _say_what_ran(study: Study, console: Console) -> None:
 
 
 def _check_captures(study: Study) -> None:
-    """UserError for names that a network of the study does not have, and for networks that tell no packets."""
+    """UserError for names that a network of the study does not have."""
     if not isinstance(study.head.pcap, bool):
         for point in study.points:
-            GRADBED_SWITCHES.require(point.configuration.program.model == "gradbed", "--pcap")
             places(point.configuration.topology.build(Scale()), study.head.pcap)
 
 

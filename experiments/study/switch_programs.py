@@ -32,15 +32,12 @@ def suited_to_bmv2(system: System, values: Mapping[str, Any], given: Collection[
     given: what the user has chosen, as names of parameters; it stays, and is refused where BMv2 cannot do it.
     UserError without BMv2.
     """
-    from common.kernel import has_netem
     from switch.p4lang.bmv2_programs import find_simple_switch_grpc
 
     if "clock" in given and values.get("clock") == "virtual":
         return dict(values)  # refused in a moment (check_switch_programs)
     find_simple_switch_grpc()
     wanted: dict[str, tuple[Any, str]] = {"clock": ("real", "BMv2 has no other")}
-    if not has_netem():
-        wanted["topology.link.delay_us"] = (0, "this kernel has no netem, which would delay packets")
     wanted |= {path: (value, "BMv2 cannot do otherwise") for path, value in system.on_bmv2.items()}
     changed = with_values(values, {})
     for path, (value, why) in wanted.items():

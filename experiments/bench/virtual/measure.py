@@ -1,4 +1,7 @@
-"""One measurement on the virtual clock, in a process of its own: `measure K MILLISECONDS` prints one JSON object."""
+"""One measurement on the virtual clock, in a process of its own.
+
+`measure K MILLISECONDS THREADS` prints a JSON object.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,8 @@ _MILLISECOND_NS = 1_000_000
 
 @dataclass(frozen=True)
 class Measured:
-    """hops: frames that links handed over. Seconds are of the processor; packets were received by sinks."""
+    """hops: frames that links handed over. Seconds are of all processors together, but clock_s, which is what passed
+    while time went on; packets were received by sinks."""
 
     k: int
     hosts: int
@@ -36,6 +40,7 @@ class Measured:
     queue_drops: int
     setup_s: float
     run_s: float
+    clock_s: float
     memory_bytes: int
 
     @property
@@ -43,15 +48,17 @@ class Measured:
         return self.hops / self.run_s
 
 
-def measure(k: int, milliseconds: int) -> Measured:
+def measure(k: int, milliseconds: int, threads: int) -> Measured:
     start_s = time.process_time()
     permutation = Permutation(k)
-    with VirtualFabric(fabric_config(permutation.topology, "memory", 1, ())) as fabric:
+    with VirtualFabric(fabric_config(permutation.topology, "memory", 1, ()), threads=threads) as fabric:
         install_routes(fabric, permutation)
         add_traffic(fabric, permutation)
         ready_s = time.process_time()
+        begin_s = time.perf_counter()
         fabric.run_until(milliseconds * _MILLISECOND_NS)
         end_s = time.process_time()
+        clock_s = time.perf_counter() - begin_s
         rows = fabric.engine.link_statistics()
         sinks = [fabric.sink_statistics(*place_of(permutation, host)) for host in permutation.topology.hosts]
         return Measured(
@@ -63,25 +70,26 @@ def measure(k: int, milliseconds: int) -> Measured:
             queue_drops=sum(row.queue_drops for row in rows),
             setup_s=ready_s - start_s,
             run_s=end_s - ready_s,
+            clock_s=clock_s,
             memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         )
 
 
 def install_routes(fabric: VirtualFabric, permutation: Permutation) -> None:
-    """router.p4 in every switch, with a route for each host."""
+    """router.p4 in every switch, with a route for each prefix."""
     files = compiled_files(ROUTER, {})
     program = build_program(json.loads(Path(files.json).read_text()))
     topology = permutation.topology
-    for switch, routes in permutation.routes().items():
+    for switch, routes in permutation.routes():
         device = fabric.devices[topology.switch(switch).number]
         device.load(program)
         for port in sorted(set(routes.values())):
             forward = ActionCall("RouterIngress.forward", (port, 1, 2))
             device.state.tables.insert("RouterIngress.next_hops", [KeyMatch(port)], forward, 0)
-        for host, port in routes.items():
-            key = KeyMatch(int(IPv4Address(topology.host(host).ip)), prefix_bits=32)
+        for prefix, port in routes.items():
+            key = KeyMatch(int(prefix.network_address), prefix_bits=prefix.prefixlen)
             device.state.tables.insert(
-                "RouterIngress.routes", [key], ActionCall("RouterIngress.set_next_hop", (port,)), 32
+                "RouterIngress.routes", [key], ActionCall("RouterIngress.set_next_hop", (port,)), prefix.prefixlen
             )
 
 
@@ -111,8 +119,8 @@ def mac(text: str) -> bytes:
 
 
 def main(arguments: Sequence[str]) -> int:
-    k, milliseconds = map(int, arguments)
-    print(json.dumps(asdict(measure(k, milliseconds))))
+    k, milliseconds, threads = map(int, arguments)
+    print(json.dumps(asdict(measure(k, milliseconds, threads))))
     return 0
 
 

@@ -18,7 +18,7 @@ from experiments.bench.virtual.workload import (
     PAYLOAD_BYTES,
     Permutation,
 )
-from switch.store import cache_dir
+from switch.store import cache_dir, make_cache_folder
 
 SOURCE = Path(__file__).with_name("ns3_permutation.cc")
 MODULES = ("core", "network", "internet", "point-to-point", "applications")
@@ -71,7 +71,7 @@ def description(permutation: Permutation, milliseconds: int, *, global_routing: 
     if not global_routing:
         lines += [
             f"route {numbers[switch]} {numbers[host]} {interfaces[switch, port]}"
-            for switch, routes in permutation.routes().items()
+            for switch, routes in permutation.host_routes()
             for host, port in routes.items()
         ]
     lines += [f"flow {numbers[source.name]} {numbers[to.name]}" for source, to in permutation.flows()]
@@ -89,7 +89,7 @@ def _program() -> Path:
     target = cache_dir() / f"ns3-permutation-{digest.hexdigest()[:32]}"
     if target.exists():
         return target
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_cache_folder(target.parent)
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
         built = Path(scratch) / target.name
         command = ["g++", "-std=c++17", "-O2", "-o", str(built), str(SOURCE), *flags]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-
-import networkx
+from ipaddress import IPv4Network
 
 from topo.graph import Host, Topology
 from topo.link import LinkModel
@@ -20,7 +20,11 @@ PAUSE_NS = PAYLOAD_BYTES * 8 * 1_000_000_000 // FLOW_PAYLOAD_BPS
 
 @dataclass(frozen=True)
 class Permutation:
-    """Host i sends to host i + n/2 (mod n) of a k-ary fat-tree; every link carries one flow each way at most."""
+    """Host x of edge switch e in pod p of a k-ary fat-tree sends to host e of edge switch x in pod p + x + 1.
+
+    With the routes below every link carries one flow each way at most, and every flow takes six links. Pods count
+    from 0, modulo k.
+    """
 
     k: int
 
@@ -28,9 +32,22 @@ class Permutation:
     def topology(self) -> Topology:
         return fat_tree(self.k, LinkModel(rate_bps=LINK_RATE_BPS, delay_us=LINK_DELAY_US))
 
+    @property
+    def half(self) -> int:
+        return self.k // 2
+
     def flows(self) -> list[tuple[Host, Host]]:
-        hosts = self.topology.hosts
-        return [(host, hosts[(i + len(hosts) // 2) % len(hosts)]) for i, host in enumerate(hosts)]
+        hosts, half = self.topology.hosts, self.half
+        found = []
+        for i, host in enumerate(hosts):
+            pod, edge, x = self._place(i)
+            to_pod = (pod + x + 1) % self.k
+            found.append((host, hosts[(to_pod * half + x) * half + edge]))
+        return found
+
+    def _place(self, host: int) -> tuple[int, int, int]:
+        """Pod, edge switch in it, and place there of the host with this number, all from 0."""
+        return host // self.half**2, host // self.half % self.half, host % self.half
 
     @cached_property
     def ports(self) -> dict[tuple[str, str], int]:
@@ -46,28 +63,51 @@ class Permutation:
         """The switch that each host hangs on."""
         return {host.name: next(iter(self.topology.graph[host.name])) for host in self.topology.hosts}
 
-    def routes(self) -> dict[str, dict[str, int]]:
-        """By switch and host: the port of a shortest path. Upwards, edge switches spread their destinations by their
-        place at their edge switch, aggregation switches by that of the edge switch in its pod."""
-        graph, half = self.topology.graph, self.k // 2
-        between = graph.subgraph([switch.name for switch in self.topology.switches])
-        routes: dict[str, dict[str, int]] = {switch.name: {} for switch in self.topology.switches}
-        nearer: dict[tuple[str, str], list[int]] = {}
-        for edge in dict.fromkeys(self.edges.values()):
-            distance = networkx.single_source_shortest_path_length(between, edge)
-            for switch in self.topology.switches:
-                nearer[switch.name, edge] = sorted(
-                    self.ports[switch.name, next_one]
-                    for next_one in between[switch.name]
-                    if distance[next_one] < distance[switch.name]
-                )
-        for i, host in enumerate(self.topology.hosts):
-            edge = self.edges[host.name]
-            for switch in self.topology.switches:
-                if switch.name == edge:
-                    routes[edge][host.name] = self.ports[edge, host.name]
-                else:
-                    choice = nearer[switch.name, edge]
-                    spread = i if switch.tier == "edge" else i // half
-                    routes[switch.name][host.name] = choice[spread % len(choice)]
-        return routes
+    def routes(self) -> Iterator[tuple[str, Mapping[IPv4Network, int]]]:
+        """For each switch the port of each prefix: at most 2 k of them, by the addresses of fat-trees.
+
+        Downwards there is one way. Upwards, edge switch e of pod p takes uplink P + p + e (mod k/2) to pod P, and the
+        pod's aggregation switches take uplink P + p: so a pod's traffic leaves over all links, and arrives over all.
+        """
+        for number, switch in enumerate(self.topology.switches):
+            if switch.tier == "core":
+                yield switch.name, {_pod(pod): 1 + pod for pod in range(self.k)}
+                continue
+            # Cores come first, then the aggregation switches of all pods, then the edge switches.
+            pod, place = divmod((number - self.half**2) % (self.k * self.half), self.half)
+            spread = pod + (place if switch.tier == "edge" else 0)
+            routes = {
+                _pod(other): 1 + self.half + (other + spread) % self.half for other in range(self.k) if other != pod
+            }
+            for edge in range(self.half):
+                if switch.tier == "aggregation":
+                    routes[_edge(pod, edge)] = 1 + edge
+                elif edge != place:
+                    routes[_edge(pod, edge)] = 1 + self.half + (edge + place) % self.half
+            if switch.tier == "edge":
+                first = (pod * self.half + place) * self.half
+                for x, host in enumerate(self.topology.hosts[first : first + self.half]):
+                    routes[IPv4Network(host.ip)] = 1 + x
+            yield switch.name, routes
+
+    def host_routes(self) -> Iterator[tuple[str, Mapping[str, int]]]:
+        """The same by host, for those that know no prefixes."""
+        hosts = [(_pod_and_edge(host), host.name, IPv4Network(host.ip)) for host in self.topology.hosts]
+        for switch, routes in self.routes():
+            found = {}
+            for (pod, edge), name, own in hosts:
+                longest = next(prefix for prefix in (own, edge, pod) if prefix in routes)
+                found[name] = routes[longest]
+            yield switch, found
+
+
+def _pod(pod: int) -> IPv4Network:
+    return IPv4Network(((10 << 24) + (pod << 16), 16))
+
+
+def _edge(pod: int, edge: int) -> IPv4Network:
+    return IPv4Network(((10 << 24) + (pod << 16) + (edge << 8), 24))
+
+
+def _pod_and_edge(host: Host) -> tuple[IPv4Network, IPv4Network]:
+    return IPv4Network(f"{host.ip}/16", strict=False), IPv4Network(f"{host.ip}/24", strict=False)

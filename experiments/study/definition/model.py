@@ -176,13 +176,15 @@ class ChaosSection(Section):
     over the repetitions. back_ms: what goes comes back so much later. links: that are cut; switch: with the system's
     program; forwarding: one without. worker, server: agents; the worker does not come back. errors: by fault, a
     pattern of the line with which a point may end, where no right result is possible. A name that is not given: the
-    system has no such thing."""
+    system has no such thing. openflow: by dotted path, with what the forwarding switch is a bridge of Open vSwitch,
+    for a further fault on the real clock."""
 
     at_ms: tuple[float, float]
     back_ms: float = Field(gt=0)
     links: tuple[str, str]
     switch: str
     forwarding: str | None = None
+    openflow: dict[str, Any] = Field(default_factory=dict)
     worker: str | None = None
     server: str | None = None
     errors: dict[str, str] = Field(default_factory=dict)
@@ -217,6 +219,8 @@ class StudyHead(Section):
     """By what people call them."""
     attempts: int = Field(default=1, ge=1)
     """So often a point in real time is measured at most, as long as the machine cannot keep up."""
+    limit_s: float | None = Field(default=None, gt=0)
+    """So much of the machine's time a point may take; one that takes longer is ended, and has no result."""
     pcap: CaptureOrder = False
     """What to capture while a point runs."""
     real_time: RealTimeSection | None = None

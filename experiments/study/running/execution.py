@@ -9,11 +9,12 @@ import multiprocessing
 import os
 import signal
 import sys
+import tempfile
 import traceback
 import types
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol
 
 from common.errors import UserError, trouble
@@ -23,8 +24,10 @@ from experiments.configuration.point import PointConfiguration
 from experiments.engine.onlooker import NOBODY, Onlooker
 from experiments.records.run_files import StoredPoint
 from experiments.scale import Scale
+from experiments.study.running.leftovers import belongings, left_since, own_orphans
 from experiments.study.running.measure import PointOrder, measure
 from experiments.study.running.progress import progress_bars
+from experiments.study.running.time_limit import time_limit
 
 INTERRUPTED = 130
 TERMINATED = 128 + 15
@@ -124,14 +127,21 @@ class OneByOne:
 
 
 def run_sandboxed(order: PointOrder, bars: bool = False, onlooker: Onlooker = NOBODY) -> Outcome:
-    """One point in a sandbox of its own. KeyboardInterrupt if it was interrupted."""
+    """One point in a sandbox of its own. KeyboardInterrupt if it was interrupted. It fails if anything is left,
+    behind, in the sandbox, which would take it away, or outside."""
     from common.sandbox import run_in_sandbox
 
-    with scratch_folder("point") as folder:
-        told = folder / "outcome.json"
+    with scratch_folder("point") as folder, own_orphans():
+        told, temporary = folder / "outcome.json", folder / "tmp"
+        temporary.mkdir()
+        before = belongings()
 
         def body() -> int:
-            told.write_text(json.dumps(_as_plain(attempt(order, bars, onlooker))), encoding="utf-8")
+            tempfile.tempdir = os.environ["TMPDIR"] = str(temporary)
+            with own_orphans():
+                at_first = belongings(temporary)
+                outcome = _tidy(attempt(order, bars, onlooker), left_since(at_first, temporary))
+            told.write_text(json.dumps(_as_plain(outcome)), encoding="utf-8")
             return 0
 
         status = run_in_sandbox(body, "gradbed run")
@@ -139,16 +149,28 @@ def run_sandboxed(order: PointOrder, bars: bool = False, onlooker: Onlooker = NO
             raise KeyboardInterrupt
         if not told.exists():
             return Broken(f"the run ended with status {status}", f"status {status}")
-        return _from_plain(json.loads(told.read_text(encoding="utf-8")))
+        return _tidy(_from_plain(json.loads(told.read_text(encoding="utf-8"))), left_since(before))
+
+
+def _tidy(outcome: Outcome, left: Sequence[str]) -> Outcome:
+    """The outcome, failed if anything was left behind."""
+    if not left:
+        return outcome
+    line = f"left behind: {', '.join(left)}"
+    if isinstance(outcome, Broken):
+        return Broken(line, f"{line}\n{outcome.details}")
+    failures = [*outcome.failures, line]
+    return replace(outcome, failures=failures, row={**outcome.row, "failures": "; ".join(failures)})
 
 
 def attempt(order: PointOrder, bars: bool = False, onlooker: Onlooker = NOBODY) -> Outcome:
     """Run a point in this process; whatever it ends with. bars: show how far it is."""
     try:
-        if not bars:
-            return measure(order, onlooker=onlooker)
-        with progress_bars() as on_progress:
-            return measure(order, on_progress, onlooker)
+        with time_limit(order.limit_s):
+            if not bars:
+                return measure(order, onlooker=onlooker)
+            with progress_bars() as on_progress:
+                return measure(order, on_progress, onlooker)
     except UserError as error:
         return Broken(str(error), str(error))
     except Exception as error:

@@ -23,7 +23,7 @@ from experiments.systems import find_system
 @dataclass(frozen=True)
 class PointOrder:
     """A point as plain values that can be sent to another process. configuration: as JSON. attempts: in real time, as
-    long as the machine cannot keep up."""
+    long as the machine cannot keep up. limit_s: of this machine's time, after which it is ended; None: none."""
 
     digest: str
     system: str
@@ -33,6 +33,7 @@ class PointOrder:
     folder: Path
     capture: CaptureOrder = False
     attempts: int = 1
+    limit_s: float | None = None
 
 
 def measure(

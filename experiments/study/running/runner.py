@@ -123,7 +123,7 @@ def _run(
         else:
             files.write(outcome)
             said = _outcome(outcome)
-        if broken and len(orders) == 1:
+        if broken and len(planned) == 1:
             raise UserError(broken[order.digest])
         left_s = (time.monotonic() - started_s) / ended * (len(orders) - ended)
         say(f"[{ended}/{len(orders)}] {labels[order.digest]}: {said}{_left(left_s)}")
@@ -161,6 +161,7 @@ def _order(study: Study, item: PlannedPoint, scale: Scale, files: RunFiles) -> P
         files.folder(item.digest),
         False if item.point.other_clock else study.head.pcap,
         study.head.attempts,
+        study.head.limit_s,
     )
 
 

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from common.errors import UserError
 from controller.systems.aggregation.messages import JobRequest
+from experiments.configuration.faults import stopped_agents
 from experiments.phases import Phase, Progress
 from experiments.systems.aggregation.agents import agent_specs
 from experiments.systems.aggregation.jobs import JobSetup, Shared, describe_job
@@ -48,6 +50,8 @@ class AggregationPhase(Phase):
         self.descriptions: list[JobDescription] = []
         self.rounds = [[RoundReport() for _ in job.digests] for job in jobs]
         self.mismatches: list[str] = []
+        self._killed: list[set[str]] = [set() for _ in jobs]
+        """By job, agents that were killed and do not come back."""
 
     @property
     def by_links(self) -> bool:
@@ -62,10 +66,25 @@ class AggregationPhase(Phase):
         return [spec for description in self.descriptions for spec in agent_specs(description)]
 
     def take(self, event: Mapping[str, Any]) -> Sequence[AgentSpec] | None:
+        if event["event"] not in ("round", "killed"):
+            return None
+        place = next(i for i, job in enumerate(self.descriptions) if job.job == event["job"])
         if event["event"] == "round":
-            place = next(i for i, job in enumerate(self.descriptions) if job.job == event["job"])
             self._take_round(place, event)
+        elif event["name"] in stopped_agents(self.task.configuration.faults):
+            self._killed[place].add(event["name"])
+        self._check_killed(place)
         return None
+
+    def _check_killed(self, place: int) -> None:
+        """UserError if the workers that lack sums were killed, and do not come back: nobody else waits for them."""
+        rounds = [report.reported for report in self.rounds[place]]
+        names = [f"worker {index}" for index in range(len(self.jobs[place].workers))]
+        lacking = {name for name in names if any(name not in reported for reported in rounds)}
+        if lacking and lacking <= self._killed[place]:
+            name = min(lacking)
+            had = sum(name in reported for reported in rounds)
+            raise UserError(f"{self._where(place)}{name} was killed when it had {had} of {len(rounds)} sums")
 
     def _take_round(self, place: int, event: Mapping[str, Any]) -> None:
         number = event["round"]

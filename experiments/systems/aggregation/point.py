@@ -16,6 +16,7 @@ from experiments.phases import Measured, Point, PointResult
 from experiments.programs import FORWARD, Program, SwitchProgram
 from experiments.setup import NetworkSetup, PointTask, Underlay
 from experiments.systems import find_system
+from experiments.systems.aggregation.classes import CLASSES
 from experiments.systems.aggregation.configuration import AggregationConfiguration, ScriptWorkload
 from experiments.systems.aggregation.counts import account, events_of
 from experiments.systems.aggregation.jobs import Shared, job_setup
@@ -24,6 +25,7 @@ from experiments.systems.aggregation.phase import IN_NETWORK, PARAMETER_SERVER, 
 from experiments.systems.aggregation.programmable import Hosts, choose_programmable
 from experiments.systems.aggregation.script_phase import ScriptPhase
 from experiments.torch_scripts import MODULE as SCRIPTS
+from formats.packet_class import in_any_form
 from hosts.systems.aggregation.description import Exchange
 from topo.graph import Topology
 
@@ -179,6 +181,7 @@ def network_of(
             *([SCRIPTS] if isinstance(configuration.workload, ScriptWorkload) else []),
         ],
         keep_open=keep_open,
+        classes=CLASSES if underlay is None else in_any_form(CLASSES),
     )
 
 

@@ -54,7 +54,7 @@ class AggregationSystem(System[AggregationConfiguration]):
     model_runs: Mapping[str, str] = {"greedy": SMALL, "legacy switches (OpenFlow)": f"{SMALL} --legacy openflow"}
     benches: Mapping[str, str] = {
         name: f"experiments.systems.aggregation.bench.commands:{name}"
-        for name in ("clocks", "lanes", "rounds", "throughput", "placement")
+        for name in ("clocks", "lanes", "rounds", "throughput", "placement", "soak")
     }
 
     switch_workloads = ("experiments.systems.aggregation.bench.switch_workload:gradients",)

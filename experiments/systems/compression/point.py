@@ -12,6 +12,7 @@ from experiments.configuration.samples import SampleOrder
 from experiments.phases import Measured, Point, PointResult
 from experiments.programs import Program
 from experiments.setup import NetworkSetup, PointTask
+from experiments.systems.compression.classes import CLASSES
 from experiments.systems.compression.configuration import CompressionConfiguration, ScriptWorkload
 from experiments.systems.compression.expected import unexpected
 from experiments.systems.compression.metrics import LONGEST_QUEUE, metrics, rate_rows, round_rows
@@ -44,6 +45,7 @@ class CompressionPoint(Point[CompressionConfiguration]):
             capture=[server],
             preload=[MODULE, TRAFFIC, *([SCRIPTS] if self._is_script else [])],
             keep_open=self._phase.keep_open,
+            classes=CLASSES,
             samples=SampleOrder(
                 max(1, task.scale.time_us(configuration.samples.interval_us)),
                 [(switch, server)],

@@ -16,6 +16,7 @@ from experiments.scale import Scale
 from experiments.setup import NetworkSetup, PointTask
 from experiments.systems.interconnect import links
 from experiments.systems.interconnect.bounds import most_accepted_bytes, saturation_load
+from experiments.systems.interconnect.classes import CLASSES
 from experiments.systems.interconnect.configuration import InterconnectConfiguration
 from experiments.systems.interconnect.metrics import host_capacity_bytes, link_rows, loss_rows, metrics
 from experiments.systems.interconnect.physics import changes_rates, differences, impossible, sent_by_pair
@@ -71,6 +72,7 @@ class InterconnectPoint(Point[InterconnectConfiguration]):
                 seed=task.seed,
             ),
             preload=[MODULE],
+            classes=CLASSES,
             samples=configuration.samples.order(self.topology, task.scale),
             warm_up_us=task.scale.time_us(1000 * configuration.traffic.warm_up_ms),
         )

@@ -20,6 +20,7 @@ from experiments.systems.interconnect.metrics import METRICS
 from experiments.systems.interconnect.point import InterconnectPoint, build_topology, programs_of
 from experiments.tables.metric import Metric
 from experiments.traffic.agents import check_traffic
+from experiments.traffic.phase import check_faults_of_traffic
 from hosts.traffic.sizes import longest_frame_bytes
 from topo.graph import Topology
 from topo.link import MOST_CHANNELS
@@ -61,6 +62,7 @@ class InterconnectSystem(System[InterconnectConfiguration]):
             _check_guard(configuration)
         configuration.samples.order(topology, Scale())
         check_traffic(configuration.traffic, build_topology(configuration, Scale()))
+        check_faults_of_traffic(configuration.faults)
 
     def underlay(self, topology: Topology, way: str, seed: int) -> Underlay:
         """way: a policy; least-loaded where none is named."""

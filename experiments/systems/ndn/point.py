@@ -21,6 +21,7 @@ from experiments.systems.ndn.checks import (
     wrong_losses,
     wrong_transmissions,
 )
+from experiments.systems.ndn.classes import CLASSES
 from experiments.systems.ndn.configuration import NdnConfiguration
 from experiments.systems.ndn.jobs import MODULE, job_setup
 from experiments.systems.ndn.metrics import (
@@ -52,7 +53,11 @@ def network_of(configuration: NdnConfiguration, topology: Topology, scale: Scale
         REPEAT_TICKS=min(MOST_REPEAT_TICKS, scale.time_us(REPEAT_TICKS)),
     )
     return NetworkSetup(
-        topology, {switch.name: program for switch in topology.switches}, NoSettings(), preload=[MODULE]
+        topology,
+        {switch.name: program for switch in topology.switches},
+        NoSettings(),
+        preload=[MODULE],
+        classes=CLASSES,
     )
 
 

@@ -51,7 +51,7 @@ class ShuffleSection(Section):
     fragment_bytes: int = option(1200, "Of a sample in one packet, at most.", ge=1, le=1300)
     threshold_us: int = option(2000, "A packet waits so long for a neighbour's sample at most.", ge=0)
     timeout_us: int = option(20_000, "A worker asks for what has not come so long after it should have.", ge=1)
-    give_up_us: int = option(10_000_000, "It ends the run where no holder has answered for so long.", ge=1)
+    give_up_us: int = option(30_000_000, "It ends the run where no holder has answered for so long.", ge=1)
 
 
 class TrainingSection(Section):

@@ -19,6 +19,7 @@ from experiments.phases import Measured, Point, PointResult
 from experiments.programs import Program
 from experiments.setup import NetworkSetup, PointTask
 from experiments.systems.shuffle.checks import failures
+from experiments.systems.shuffle.classes import CLASSES
 from experiments.systems.shuffle.configuration import ShuffleConfiguration
 from experiments.systems.shuffle.drawn import draw, scheduler_timing
 from experiments.systems.shuffle.jobs import AGENT, ShuffleJob
@@ -51,6 +52,7 @@ class ShufflePoint(Point[ShuffleConfiguration]):
             ShuffleSettings(bits=shuffle.bits),
             capture=[self.instances[0].workers[0]],
             preload=[AGENT.partition(":")[0]],
+            classes=CLASSES,
         )
         self.phases = [
             self._phase(number, instance, following.stored)

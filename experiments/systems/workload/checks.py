@@ -11,7 +11,6 @@ from typing import Any
 
 from experiments.accounts.accounting import HostAccount, disagreements, first_lines
 from experiments.accounts.counts import Counts
-from experiments.accounts.switch_accounts import switch_disagreements
 from experiments.traffic.marks import mark_disagreements
 from experiments.traffic.results import TrafficResults
 from topo.graph import Topology
@@ -25,7 +24,6 @@ def packet_failures(
     return first_lines(
         [
             *disagreements(accounts),
-            *switch_disagreements(topology, counts),
             *mark_disagreements(results),
             *_copies(counts, results),
         ]

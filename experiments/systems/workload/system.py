@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from common.capabilities import GRADBED_SWITCHES
-from common.errors import UserError
-from experiments.configuration.faults import AgentFault
 from experiments.own_program.system import SERVICE
 from experiments.scale import Scale
 from experiments.setup import PointTask
@@ -20,6 +18,7 @@ from experiments.systems.workload.point import WorkloadPoint, background_of, net
 from experiments.tables.metric import Metric, metric_table
 from experiments.traffic.choice import packet_choice
 from experiments.traffic.connections import check_transport
+from experiments.traffic.phase import check_faults_of_traffic
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,9 +61,7 @@ class WorkloadSystem(System[WorkloadConfiguration]):
         configuration.samples.order(setup.topology, Scale())
         if configuration.program.trace is not None:
             packet_choice(configuration.program.trace, setup.topology)
-
-        if any(isinstance(fault, AgentFault) and fault.fault == "agent-start" for fault in configuration.faults):
-            raise UserError("faults: agent-start: a host's traffic does not begin anew; link-up brings a host back")
+        check_faults_of_traffic(configuration.faults)
 
     def point(self, task: PointTask[WorkloadConfiguration]) -> WorkloadPoint:
         return WorkloadPoint(task)

@@ -1,4 +1,4 @@
-"""gradbed bench lanes, clocks, rounds, throughput, placement."""
+"""gradbed bench lanes, clocks, rounds, throughput, placement, soak."""
 
 from __future__ import annotations
 
@@ -65,3 +65,19 @@ def placement(
     from experiments.systems.aggregation.bench.placement import run_bench_placement
 
     return run_bench_placement([(k, maximum) for k, maximum in sizes_of(sizes, "K:M")], instances, output)
+
+
+def soak(
+    minutes: Annotated[float, typer.Option(min=0.1, help="For so long jobs come and go.")] = 60.0,
+    every_s: Annotated[
+        float, typer.Option("--every-s", min=0.0, help="From one job's beginning to the next's.")
+    ] = 5.0,
+    sample_s: Annotated[float, typer.Option("--sample-s", min=0.1, help="Between samples.")] = 10.0,
+    output: Output = RESULTS,
+) -> int:
+    """Jobs that come and go for an hour on one network in Mininet: nothing is left, and memory and all else stay."""
+    from common.namespaces import require_root
+    from experiments.systems.aggregation.bench.soak import Pace, run_bench_soak
+
+    require_root("gradbed bench soak")
+    return run_bench_soak(Pace(60 * minutes, every_s, sample_s), output)

@@ -1,0 +1,108 @@
+"""What all processes of a pid namespace hold, and what the kernel holds for them, as /proc tells."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+OTHERS = "others"
+"""The role of processes that have none: the shells of hosts and switches, process 1."""
+
+
+LOOKS, BETWEEN_LOOKS_S = 5, 0.05
+
+
+@dataclass(frozen=True)
+class Process:
+    """command: its arguments, the program first. network: of its namespace, as the kernel numbers these."""
+
+    pid: int
+    command: tuple[str, ...]
+    resident_bytes: int
+    descriptors: int
+    threads: int
+    network: str
+
+
+def processes() -> list[Process]:
+    """All that /proc shows, but those that end meanwhile, and those into which this one may not look."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                found.append(_process(folder))
+            except (FileNotFoundError, ProcessLookupError, PermissionError):
+                continue
+    return sorted(found, key=lambda process: process.pid)
+
+
+def _process(folder: Path) -> Process:
+    status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines() if ":" in line)
+    return Process(
+        pid=int(folder.name),
+        command=tuple((folder / "cmdline").read_text(errors="replace").split("\0")[:-1]),
+        resident_bytes=1024 * int(status["VmRSS"].split()[0]) if "VmRSS" in status else 0,
+        descriptors=len(os.listdir(folder / "fd")),
+        threads=int(status["Threads"]),
+        network=os.readlink(folder / "ns" / "net"),
+    )
+
+
+def role_of(process: Process, modules: Mapping[str, str], own: str) -> str:
+    """modules: roles by the module that a process was started with (python -m); this process has the role `own`."""
+    if process.pid == os.getpid():
+        return own
+    words = process.command
+    started = words[words.index("-m") + 1] if "-m" in words[:-1] else ""
+    return next((role for module, role in modules.items() if f".{started}".endswith(f".{module}")), OTHERS)
+
+
+def held_by_roles(modules: Mapping[str, str], own: str) -> dict[str, int]:
+    """resident_bytes, descriptors and threads of each role as ROLE_WHAT, those of several processes together; and
+    processes, networks and interfaces of all."""
+    every = processes()
+    counts: dict[str, int] = {}
+    for process in every:
+        role = role_of(process, modules, own)
+        for what in ("resident_bytes", "descriptors", "threads"):
+            counts[f"{role}_{what}"] = counts.get(f"{role}_{what}", 0) + getattr(process, what)
+    networks, interfaces = networks_of(every)
+    return {**counts, "processes": len(every), "networks": networks, "interfaces": interfaces}
+
+
+def least_of_several(census: Callable[[], Mapping[str, int]]) -> dict[str, int]:
+    """Of some counts in a row the least of each quantity: a connection that is just being closed is no leak, and a
+    leak is in all of them."""
+    looks = []
+    for _ in range(LOOKS):
+        looks.append(census())
+        time.sleep(BETWEEN_LOOKS_S)
+    names = dict.fromkeys(name for look in looks for name in look)
+    return {name: min(look.get(name, 0) for look in looks) for name in names}
+
+
+def networks_of(every: Sequence[Process]) -> tuple[int, int]:
+    """How many network namespaces these processes are in, and how many interfaces are there."""
+    one_of_each = {process.network: process.pid for process in every}
+    return len(one_of_each), sum(_interfaces(pid) for pid in one_of_each.values())
+
+
+def _interfaces(pid: int) -> int:
+    try:
+        lines = Path(f"/proc/{pid}/net/dev").read_text().splitlines()
+    except FileNotFoundError:
+        return 0
+    return sum(":" in line for line in lines)
+
+
+def mounts() -> int:
+    return len(Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines())
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """Files, sockets and links, not folders."""
+    for place, _, names in os.walk(folder):
+        yield from (Path(place) / name for name in names)

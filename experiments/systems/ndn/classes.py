@@ -1,0 +1,20 @@
+"""The classes of packets that hosts, links and switches count apart."""
+
+from __future__ import annotations
+
+from formats import tlv
+from formats.datagram import ETHERNET_BYTES
+from formats.ndn import ETHER_TYPE
+from formats.packet_class import PacketClass, ether_type
+
+
+def _packet(name: str, kind: int, *becomes: str) -> PacketClass:
+    words = ((ETHERNET_BYTES, 0xFF00, kind << 8), ether_type(ETHER_TYPE))
+    return PacketClass(name, words, frozenset(becomes))
+
+
+CLASSES = (
+    # A router that holds the Data answers the Interest.
+    _packet("Interest", tlv.INTEREST, "Data"),
+    _packet("Data", tlv.DATA),
+)
