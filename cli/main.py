@@ -41,7 +41,7 @@ All commands: ./gradbed --help. Completion by the TAB key: ./gradbed --install-c
 class GradbedCommands(Commands):
     entries = {  # noqa: RUF012
         "demo": Entry(
-            "cli.commands.demo:demo",
+            "cli.systems.demo:demo",
             "Show what a system does: a table, a figure, and what they mean.",
             ("run", "study"),
         ),
@@ -62,7 +62,7 @@ class GradbedCommands(Commands):
             "cli.commands.up:up", "Bring up a network, and give Mininet's prompt.", ("run", "study"), network=True
         ),
         "replay": Entry("cli.commands.replay:replay", "Show the recording of a run with --live again.", ("run",)),
-        "chaos": Entry("cli.commands.demo:chaos", "Let faults happen to a system.", ("run", "study")),
+        "chaos": Entry("cli.systems.chaos:chaos", "Let faults happen to a system.", ("run", "study")),
         "figures": Entry("cli.commands.figures:figures", "Make the figures of a system.", ("run", "study")),
         "report": Entry(
             "cli.commands.report:report", "Make the page of a run, or of a folder of runs.", ("run", "study")

@@ -83,6 +83,27 @@ def models(
 
 
 @app.command()
+def leftovers(
+    starts: Annotated[int, typer.Option(min=3, help="Networks that come and go.")] = 100,
+) -> int:
+    """Networks of two hosts come up and go, some of them killed: nothing of them may be left."""
+    from experiments.bench.load.leftovers import run_bench_leftovers
+
+    return run_bench_leftovers(starts)
+
+
+@app.command()
+def large(
+    k: Annotated[int, typer.Option(min=0, help="Of the fat-tree in Mininet; 0: none.")] = 8,
+    virtual_k: Annotated[int, typer.Option(min=0, help="Of the one on the virtual clock; 0: none.")] = 16,
+) -> int:
+    """Fat-trees of 128 and 1,024 hosts: time to come up, memory, and does everybody reach everybody?"""
+    from experiments.bench.load.large import run_bench_large
+
+    return run_bench_large(k, virtual_k)
+
+
+@app.command()
 def live(
     repetitions: Annotated[int, typer.Option(min=1, help="Runs with and without, in turns; medians are shown.")] = 5,
 ) -> int:
@@ -94,11 +115,12 @@ def live(
 
 @app.command()
 def virtual(
-    sizes: Annotated[str, typer.Option(help="k of the fat-trees, separated by commas.")] = "4,8,16",
+    sizes: Annotated[str, typer.Option(help="k of the fat-trees, separated by commas.")] = "4,8,16,32",
     repetitions: Annotated[int, typer.Option(min=1, help="Measurements of each size; medians are shown.")] = 3,
+    threads: Annotated[int, typer.Option(min=1, max=64, help="How much sooner are so many done than one?")] = 1,
 ) -> int:
     """Packet hops per processor second on the virtual clock, and ns-3's where libns3-dev is installed."""
     from experiments.bench.options import sizes_of
     from experiments.bench.virtual.run import run_bench_virtual
 
-    return run_bench_virtual([k for (k,) in sizes_of(sizes)], repetitions)
+    return run_bench_virtual([k for (k,) in sizes_of(sizes)], repetitions, threads)

@@ -164,12 +164,11 @@ def _plan(text: str, switch_name: str | None) -> Any:
 
 def _updates(schema: Any, plan: Any) -> list[Any]:
     """All that a fresh switch is written."""
-    from controller.planning.diff import switch_diff
     from controller.planning.plan import SwitchPlan
     from controller.southbound.p4runtime.updates import batches
 
-    diff = switch_diff(SwitchPlan(program=plan.program), schema.normalised(plan))
-    return [update.message for batch in batches(schema, diff) for update in batch]
+    steps = batches(schema, SwitchPlan(program=plan.program), schema.normalised(plan))
+    return [update.message for batch in steps for update in batch]
 
 
 def _read(path: Path) -> str:
@@ -198,6 +197,6 @@ def _p4info(path: Path) -> Any:
     info = p4i.P4Info()
     try:
         text_format.Parse(_read(path), info)
-    except text_format.ParseError:
+    except (text_format.ParseError, ValueError):  # or a number that its field cannot take
         raise UserError(f"{path} is not P4Info as text") from None
     return info

@@ -1,4 +1,4 @@
-"""gradbed demo: what a system does, in half a minute; gradbed chaos: what it does when things fail."""
+"""gradbed demo: what a system does, in half a minute."""
 
 from __future__ import annotations
 
@@ -46,28 +46,3 @@ def demo(
         )
     with options.looked_on(live, live_paused) as onlooker:
         return run_demo(name, RunOptions(output, pcap=options.captured(pcap), onlooker=onlooker), clock)
-
-
-def chaos(
-    system: Annotated[
-        str | None,
-        typer.Argument(help="aggregation, ndn, shuffle, compression, interconnect or workload; none: all."),
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="One repetition of each fault.")] = False,
-    fault: Annotated[list[str] | None, typer.Option("--fault", help="Of the table's faults, this one alone.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the newest run.")] = False,
-    jobs: options.Jobs = None,
-    output: options.Output = Path("results"),
-) -> int:
-    """Let every fault happen to a system, each at several times (virtual clock): is the result right, or the error
-    clear?"""
-    from experiments.study.chaos import run_chaos, with_chaos
-    from experiments.study.command import INTERRUPTED, RunOptions
-
-    of_run = RunOptions(output, resume, jobs=jobs)
-    status = 0
-    for name in with_chaos() if system is None else [system]:
-        status = max(status, run_chaos(name, of_run, quick, fault or ()))
-        if status == INTERRUPTED:
-            break
-    return status

@@ -1,0 +1,48 @@
+"""gradbed chaos: what systems do when things fail."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from cli import options
+
+
+def chaos(
+    system: Annotated[
+        str | None,
+        typer.Argument(help="aggregation, ndn, shuffle, compression, interconnect or workload; none: all."),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="One repetition of each fault.")] = False,
+    fault: Annotated[list[str] | None, typer.Option("--fault", help="Of the table's faults, this one alone.")] = None,
+    clock: options.Clock = None,
+    switch: Annotated[
+        Literal["gradbed", "bmv2"] | None, typer.Option(help="Runs the P4 switches; bmv2 needs the real clock.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the newest run.")] = False,
+    jobs: options.Jobs = None,
+    output: options.Output = Path("results"),
+    scale: options.Scale = None,
+) -> int:
+    """Let every fault happen to a system, each at several times: is the result right, or the error clear?"""
+    from cli.layers import need_debian
+    from experiments.study.chaos import Cell, Matrix, run_chaos, with_chaos
+    from experiments.study.chaos_outcome import write_outcome
+    from experiments.study.command import INTERRUPTED, RunOptions
+
+    if clock == "real" or switch == "bmv2":
+        need_debian()
+    of_run = RunOptions(output, resume, scale, jobs)
+    wanted = Matrix(quick, fault or (), clock, switch)
+    status = 0
+    found: dict[str, Sequence[Cell]] = {}
+    for name in with_chaos() if system is None else [system]:
+        status = max(status, run_chaos(name, of_run, wanted, found))
+        if status == INTERRUPTED:
+            return status
+    if system is None and not fault and found:
+        print(f"all systems together: {write_outcome(output, found)}")
+    return status
