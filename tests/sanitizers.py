@@ -4,6 +4,7 @@ tests are built of the same runtime, and compiling that takes longer than they d
 from __future__ import annotations
 
 import functools
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from switch.build import RUNTIME_DIR, RUNTIME_HEADERS, compiler
 from switch.store import cache_dir, digest_of, stored
 
 MEMORY, THREADS = "address,undefined", "thread"
+CLANGS = ("clang", *(f"clang-{version}" for version in range(22, 10, -1)))
 
 FLAGS = ("-std=gnu11", "-g", "-O1", "-fno-strict-aliasing", "-fno-sanitize-recover=all")
 STRICT = ("-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter")
@@ -25,37 +27,61 @@ def sanitized(target: Path, sources: Sequence[Path], generated: str = "", checks
     """Build `target` of C files, which include the runtime's headers, and of generated C. Skips the test if this
     compiler has no such sanitizers."""
     _require(checks)
-    objects = [_object(source.stem, source.read_text(), checks, STRICT, source.parent) for source in sources]
+    return _linked(compiler(), target, sources, generated, checks, checks)
+
+
+def guided(target: Path, sources: Sequence[Path], generated: str) -> Path:
+    """The same with libFuzzer's main(), which looks for inputs that reach code that none before reached. `fuzzer()`
+    says whether that can be built here."""
+    cc = fuzzer()
+    if cc is None:
+        raise FileNotFoundError("no clang with libFuzzer")
+    return _linked(cc, target, sources, generated, f"fuzzer-no-link,{MEMORY}", f"fuzzer,{MEMORY}")
+
+
+@functools.cache
+def fuzzer() -> tuple[str, str] | None:
+    """A clang that has libFuzzer, and its version."""
+    for cc in filter(None, map(shutil.which, CLANGS)):
+        main = "int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { return !d && n; }\n"
+        if _builds(cc, f"fuzzer,{MEMORY}", main):
+            return cc, subprocess.run([cc, "--version"], capture_output=True, text=True, check=True).stdout
+    return None
+
+
+def _linked(
+    cc: tuple[str, str], target: Path, sources: Sequence[Path], generated: str, checks: str, linked_checks: str
+) -> Path:
+    objects = [_object(cc, source.stem, source.read_text(), checks, STRICT, source.parent) for source in sources]
     if generated:
-        objects.append(_object("program", generated, checks, (), RUNTIME_DIR))
-    command = [compiler()[0], f"-fsanitize={checks}", "-o", str(target), *map(str, objects), "-lpthread", "-lm"]
+        objects.append(_object(cc, "program", generated, checks, ("-w",), RUNTIME_DIR))
+    command = [cc[0], f"-fsanitize={linked_checks}", "-o", str(target), *map(str, objects), "-lpthread", "-lm"]
     subprocess.run(command, check=True)
     return target
 
 
-def _object(name: str, text: str, checks: str, more: Sequence[str], folder: Path) -> Path:
+def _object(cc: tuple[str, str], name: str, text: str, checks: str, more: Sequence[str], folder: Path) -> Path:
     flags = [*FLAGS, *more, f"-fsanitize={checks}"]
     headers = sorted({*RUNTIME_HEADERS, *folder.glob("*.h")})
-    place = cache_dir() / f"sanitized-{digest_of([*compiler(), *flags, name, text], headers)}.o"
+    place = cache_dir() / f"sanitized-{digest_of([*cc, *flags, name, text], headers)}.o"
 
     def compile_object(made: Path) -> None:
         source = made.with_name(f"{name}.c")
         source.write_text(text)
         folders = [f"-I{RUNTIME_DIR}", f"-I{folder}"]
-        subprocess.run([compiler()[0], *flags, *folders, "-c", "-o", str(made), str(source)], check=True)
+        subprocess.run([cc[0], *flags, *folders, "-c", "-o", str(made), str(source)], check=True)
 
     stored(compile_object, place)
     return place
 
 
 @functools.cache
-def _has(checks: str) -> bool:
+def _builds(cc: str, checks: str, text: str = "int main(void) { return 0; }\n") -> bool:
     with tempfile.TemporaryDirectory() as folder:
-        command = [compiler()[0], f"-fsanitize={checks}", "-x", "c", "-", "-o", f"{folder}/empty"]
-        empty = "int main(void) { return 0; }\n"
-        return subprocess.run(command, input=empty, text=True, capture_output=True, check=False).returncode == 0
+        command = [cc, f"-fsanitize={checks}", "-x", "c", "-", "-o", f"{folder}/built"]
+        return subprocess.run(command, input=text, text=True, capture_output=True, check=False).returncode == 0
 
 
 def _require(checks: str) -> None:
-    if not _has(checks):
+    if not _builds(compiler()[0], checks):
         pytest.skip(f"{compiler()[0]} cannot build with -fsanitize={checks}")

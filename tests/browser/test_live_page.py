@@ -130,9 +130,9 @@ def test_packets_have_headers_by_a_click(page: Any, recording: Recording) -> Non
 
 def test_progress_curves_and_events_are_drawn(page: Any, recording: Recording) -> None:
     names = {row["name"] for row in recording.of("value")}
-    assert page.locator("#plots .uplot").count() == len(names)
+    until(page, f"document.querySelectorAll('#plots .uplot').length == {len(names)}")
     page.locator("#time").fill("1000")
-    assert "link-down l1 s1" in page.inner_text("#events")
+    until(page, "document.querySelector('#events').textContent.includes('link-down l1 s1')")
     page.locator("#time").fill("0")
     until(page, "!document.querySelector('#events').textContent.includes('link-down')")
 

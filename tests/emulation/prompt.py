@@ -31,6 +31,10 @@ class Prompt:
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def _read(self) -> None:
         assert self._process.stdout is not None
         while letter := self._process.stdout.read(1):

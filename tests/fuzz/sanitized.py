@@ -17,6 +17,7 @@ from switch.state.abi import to_words
 from tests.fuzz.parser_frames import parser_frames
 from tests.sanitizers import sanitized
 
+FRAMES = Path(__file__).with_name("frames")
 ENTRIES = 40
 SEED_FRAMES = 200
 MEMBERS = 4
@@ -24,8 +25,8 @@ MEMBERS = 4
 
 
 def build_driver(program: dict[str, Any], folder: Path) -> Path:
-    """The program with runtime, engine and frame_driver.c."""
-    sources = [Path(__file__).with_name("frame_driver.c"), *RUNTIME_SOURCES]
+    """The program with runtime, engine and frames/driver.c."""
+    sources = [FRAMES / "driver.c", FRAMES / "setup.c", *RUNTIME_SOURCES]
     return sanitized(folder / "driver", sources, generate(load_program(program)))
 
 
@@ -45,12 +46,12 @@ def run_driver(
 
     entries: of each table, at most. parser_of: the program whose parser takes the frames apart, if not this one.
     walks: so many of the frames to start from are walks over the parser's states. more: further lines for the driver
-    (frame_driver.c). counted: what the program's counters have is added, by the last parts of their names.
+    (frames/driver.c). counted: what the program's counters have is added, by the last parts of their names.
     """
     rng = random.Random(seed)
     lines = [
         *more,
-        *_table_lines(load_program(program), entries, rng),
+        *table_lines(load_program(program), entries, rng),
         *(f"seed {frame.hex()}" for frame in parser_frames(parser_of or program, rng, walks)),
         f"seed {rng.randbytes(200).hex()}",
         "seed ",
@@ -73,7 +74,8 @@ def run_driver(
 # ---- Tables: the program's own defaults and entries, and random ones with small numbers ----
 
 
-def _table_lines(model: ProgramModel, entries: int, rng: random.Random) -> Iterator[str]:
+def table_lines(model: ProgramModel, entries: int, rng: random.Random) -> Iterator[str]:
+    """What the driver takes (frames/setup.h)."""
     for number, table in enumerate(model.tables.values()):
         if table.default is not None:
             arguments = to_words(

@@ -8,6 +8,7 @@ import json
 import random
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -68,13 +69,24 @@ def with_lies(frame: bytes, rng: random.Random) -> bytes:
     return bytes(damaged)
 
 
+def small_router() -> dict[str, Any]:
+    """With little memory, so that it is soon full."""
+    defines = {"LANES": str(LANES), "CONTENTS": "16", "SUBSCRIPTIONS": "8", "PENDING": "8"}
+    program: dict[str, Any] = json.loads(compiled_files(ROOT / "p4src" / "ndn.p4", defines).json.read_text())
+    return program
+
+
+def routing_lines(program: dict[str, Any]) -> list[str]:
+    """All names lead somewhere (lines of frames/setup.h)."""
+    model = load_program(program)
+    return [entry_for_all(model, "fib", "towards", 1), entry_for_all(model, "port_sets", "has_group")]
+
+
 def check(folder: Path, runs: int, frames: int) -> None:
     """Random frames, in runs with packets of their own."""
-    defines = {"LANES": str(LANES), "CONTENTS": "16", "SUBSCRIPTIONS": "8", "PENDING": "8"}
-    program = json.loads(compiled_files(ROOT / "p4src" / "ndn.p4", defines).json.read_text())
+    program = small_router()
     driver = build_driver(program, folder)
-    model = load_program(program)
-    everything = [entry_for_all(model, "fib", "towards", 1), entry_for_all(model, "port_sets", "has_group")]
+    everything = routing_lines(program)
     out = 0
     counted: Counter[str] = Counter()
     for seed in range(runs):

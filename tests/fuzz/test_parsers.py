@@ -4,10 +4,7 @@ that are hostile to any parser, and changed copies of the repository's own files
 
 from __future__ import annotations
 
-import os
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,10 +12,10 @@ import pytest
 from tests.fuzz.parsers.hostile import HOSTILE
 from tests.fuzz.parsers.mutation import mutated
 from tests.fuzz.parsers.table import TARGETS
-from tests.fuzz.parsers.target import ROOT, Target, TooSlow
+from tests.fuzz.parsers.target import Target, TooSlow
+from tests.fuzz.searching import NIGHTLY_S, search
 
 FINDINGS = Path(__file__).with_name("findings")
-NIGHTLY_S = 60
 
 each_target = pytest.mark.parametrize("name", TARGETS)
 
@@ -29,7 +26,11 @@ def test_inputs_that_are_hostile_to_any_parser(name: str) -> None:
         TARGETS[name].check(text)
 
 
-@pytest.mark.parametrize("file", sorted(FINDINGS.glob("*/*")), ids=lambda path: f"{path.parent.name}-{path.name}")
+@pytest.mark.parametrize(
+    "file",
+    [each for name in TARGETS for each in sorted((FINDINGS / name).glob("*"))],
+    ids=lambda path: f"{path.parent.name}-{path.name}",
+)
 def test_what_once_was_a_finding(file: Path) -> None:
     TARGETS[file.parent.name].check(file.read_bytes())
 
@@ -79,6 +80,4 @@ def test_what_is_a_finding(read: object, finding: type[Exception]) -> None:
 @each_target
 def test_a_minute_of_search(name: str) -> None:
     pytest.importorskip("atheris")
-    command = [sys.executable, "-m", "tests.fuzz", str(NIGHTLY_S), name]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=dict(os.environ))
-    assert done.returncode == 0, done.stdout + done.stderr
+    search(name, NIGHTLY_S)

@@ -51,7 +51,7 @@ ROOMS = {
         "accounts bench by_hand configuration engine exercises fidelity live own_program plotting prompt records "
         "study systems tables testbeds traffic"
     ),
-    "cli": "commands p4 site",
+    "cli": "commands p4 site systems",
 }
 """The folders of each package: a new one is named here and in docs/architecture.md."""
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from experiments.systems.aggregation.agents import agent_specs
+from formats.aggregation import GRADIENT_PORT
 from formats.lanes import frame_bytes
 from hosts.learning.reference import reference, synthetic_reference
 from hosts.learning.settings import SyntheticSettings, TrainingSettings
@@ -150,6 +151,25 @@ def test_a_killed_agent_may_be_started_again_and_the_launcher_gives_signs_of_lif
         stop(launcher, job)
         assert_equals_reference(launcher.events[first:], job)
         assert launcher.signs_of_life > 0
+
+
+def test_nobody_answers_for_a_killed_agent() -> None:
+    """Its port is free then, but its host is as dead as the agent."""
+    with StarOfHosts(2) as star, LauncherProcess() as launcher:
+        star.middle.run("sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward")
+
+        def unreachable(host: int) -> int:
+            send = f"import socket; socket.socket(2, 2).sendto(b'?', ('{star.ip(host)}', {GRADIENT_PORT}))"
+            star.middle.run(sys.executable, "-c", send)
+            star.middle.run("ping", "-c", "1", "-W", "5", star.ip(host))  # by now it has taken that in
+            return unreachable_sent(star, host)
+
+        assert unreachable(0) == 1
+        launcher.start(star, star.job(1, workload=TRAINING))
+        assert unreachable(0) == 1
+        launcher.tell("kill", job=3, name="server")
+        launcher.wait_for("killed")
+        assert unreachable(0) == 1
 
 
 def test_stop_ends_workers_in_the_middle_and_end_of_input_ends_the_launcher() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import struct
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -199,6 +200,26 @@ def check_lookups(testbed: Any) -> None:
     assert eventually(lambda: all(unseen(switch) == 0 for switch in LEGACY))
 
 
+STALE = (11, 0)
+"""OFPET_ROLE_REQUEST_FAILED, OFPRRFC_STALE (OpenFlow 1.3.5, section 7.4.4)."""
+
+
+def answer_to_master(address: str, generation: int) -> tuple[int, int] | None:
+    """Type and code of the error with which a switch refuses a master of this generation; None if it does not."""
+    host, port = address.rsplit(":", 1)
+    header, hello, error, role_request, xid = struct.Struct("!BBHI"), 0, 1, 24, 0x4742
+    body = struct.pack("!I4xQ", 2, generation)
+    with socket.create_connection((host, int(port)), 10) as connection, connection.makefile("rb") as answers:
+        connection.sendall(header.pack(4, hello, header.size, 1))
+        connection.sendall(header.pack(4, role_request, header.size + len(body), xid) + body)
+        while True:
+            _version, kind, length, answered = header.unpack(answers.read(header.size))
+            rest = answers.read(length - header.size)
+            if answered == xid:
+                kind_and_code: tuple[int, int] = struct.unpack_from("!HH", rest)
+                return kind_and_code if kind == error else None
+
+
 def check_restart(testbed: Any) -> None:
     bridge = testbed.network.mininet["l3"]
     before = bridge.dpctl("dump-flows", "--no-stats")
@@ -246,6 +267,7 @@ def test_two_programmable_switches_among_legacy_ones(legacy: str, tmp_path: Path
             testbed.restart_controller()
             ping_everybody(testbed.network)
             aggregate_once(testbed)
+            assert answer_to_master(testbed.fabric.control_address("l2"), generation=1) == STALE
             # So it does with a switch that comes back empty.
             check_restart(testbed)
     assert os.listdir("/sys/class/net") == ["lo"]

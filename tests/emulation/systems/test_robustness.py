@@ -103,13 +103,19 @@ def bmv2_or_skip(switch: str) -> None:
 )
 def test_a_switch_that_is_restarted(switch: str, restarted: str, tmp_path: Path) -> None:
     bmv2_or_skip(switch)
-    delay = {"delay_us": 0} if switch == "bmv2" else {}
-    with Run(tmp_path, program={"model": switch}, link=delay) as run:
+    with Run(tmp_path, program={"model": switch}) as run:
         result = run.sum(after=2, happening=lambda testbed: testbed.restart_switch(restarted))
         assert exact(result)
         assert all_connected(run.testbed)
         # Its counters began anew with its program, so that is what it did after the restart.
         assert events_of(run.testbed, restarted)["completed"] > 0
+
+
+@in_sandbox
+def test_a_switch_that_was_restarted_just_now_is_asked_once_it_is_back(tmp_path: Path) -> None:
+    with Run(tmp_path) as run:
+        run.testbed.restart_switch("s1")
+        assert "events" in run.testbed.counters("s1")
 
 
 @in_sandbox

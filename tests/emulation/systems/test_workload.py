@@ -71,7 +71,7 @@ def test_coverage_is_that_of_the_virtual_clock(tmp_path: Path) -> None:
 def test_a_packet_is_followed_through_processes(tmp_path: Path) -> None:
     result = run(tmp_path, program={"trace": "dst=h2 and nth=3"}, **THREE_SWITCHES)
     rows = table(result, "trace")
-    assert [row["switch"] for row in rows] == ["l1", "s1", "l2"]
+    assert [row["switch"] for row in rows] == ["l1", "s1", "l2"], [(row["switch"], row["time_us"]) for row in rows]
     times = [row["time_us"] for row in rows]
     assert times == sorted(times) and times[0] > 0, times
     assert all("OwnIngress.routes" in row["text"] for row in rows)

@@ -122,10 +122,10 @@ def _calls() -> list[bytes]:
         b"GET /switches/s1/counters\n",
         b"GET /switches/s1/registers/memory\n",
         b"GET /plan.txt\n",
-        b"GET /aggregation/jobs\n",
-        b"DELETE /aggregation/jobs/1\n",
+        b"GET /systems/aggregation/jobs\n",
+        b"DELETE /systems/aggregation/jobs/1\n",
         b'POST /links\n{"a": "h1", "b": "s1", "up": false}',
-        b'POST /aggregation/jobs\n{"server": "h1", "workers": ["h2"], "slots": 4}',
+        b'POST /systems/aggregation/jobs\n{"server": "h1", "workers": ["h2"], "slots": 4}',
     ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from switch import build
 from switch.codegen import MalformedProgram, build_program, program
 from switch.codegen.build_cache import cache_entry
+from switch.store import cache_dir, stored
 from tests.unit.codegen import program_maker as make
 
 
@@ -85,3 +88,15 @@ def test_what_is_no_program_is_refused_each_time(cache: Path) -> None:
         with pytest.raises(MalformedProgram):
             build_program({"headers": 3})
     assert not list(cache.glob("*.model"))
+
+
+def test_the_cache_is_open_to_nobody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it has is loaded and run."""
+    cache = tmp_path / "above" / "gradbed"
+    monkeypatch.setenv("GRADBED_CACHE", str(cache))
+    before = os.umask(0)
+    try:
+        stored(lambda made: made.write_text("x"), cache_dir() / "kind" / "thing")
+    finally:
+        os.umask(before)
+    assert [stat.S_IMODE(each.stat().st_mode) for each in (cache, cache / "kind")] == [0o700, 0o700]

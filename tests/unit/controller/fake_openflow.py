@@ -20,6 +20,8 @@ class FakeSwitch:
         self.groups: dict[int, Any] = {}
         self.log: list[str] = []
         self.refuse: int | None = None
+        self.master: FakeDatapath | None = None
+        self.generation = 0
         self.silent = False
 
     def connect(self, listener: Any) -> FakeDatapath:
@@ -36,6 +38,7 @@ class FakeDatapath(ofproto_protocol.ProtocolDesc):  # type: ignore[misc]
         self.listener = listener
         self.xid = 0
         self.closed = False
+        self.is_slave = False
 
     def set_xid(self, message: Any) -> int:
         self.xid += 1
@@ -57,12 +60,23 @@ class FakeDatapath(ofproto_protocol.ProtocolDesc):  # type: ignore[misc]
             reply.xid = xid
             self.listener(reply)
 
+    def _take_OFPRoleRequest(self, message: Any) -> Any:
+        assert message.role == OFP.OFPCR_ROLE_MASTER
+        if message.generation_id < self.switch.generation:
+            return self._error(OFP.OFPET_ROLE_REQUEST_FAILED, OFP.OFPRRFC_STALE)
+        if self.switch.master is not None:
+            self.switch.master.is_slave = True
+        self.switch.master, self.switch.generation, self.is_slave = self, message.generation_id, False
+        return SimpleNamespace(datapath=self, msg_type=OFP.OFPT_ROLE_REPLY, xid=0)
+
     def _take_OFPFlowMod(self, message: Any) -> Any:
+        if self.is_slave:
+            return self._error(OFP.OFPET_BAD_REQUEST, OFP.OFPBRC_IS_SLAVE)
         key = message.priority, str(sorted(message.match.items()))
         if message.command == OFP.OFPFC_ADD:
             self.switch.log.append(f"add {message.priority}")
             if message.priority == self.switch.refuse:
-                return self._error()
+                return self._error(OFP.OFPET_FLOW_MOD_FAILED, OFP.OFPFMFC_TABLE_FULL)
             self.switch.flows[key] = message
         else:
             assert message.command == OFP.OFPFC_DELETE_STRICT
@@ -72,8 +86,8 @@ class FakeDatapath(ofproto_protocol.ProtocolDesc):  # type: ignore[misc]
                 del self.switch.flows[key]
         return None
 
-    def _error(self) -> Any:
-        error = PARSER.OFPErrorMsg(self, OFP.OFPET_FLOW_MOD_FAILED, OFP.OFPFMFC_TABLE_FULL)
+    def _error(self, kind: int, code: int) -> Any:
+        error = PARSER.OFPErrorMsg(self, kind, code)
         error.msg_type = OFP.OFPT_ERROR
         return error
 

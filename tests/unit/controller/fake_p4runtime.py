@@ -30,6 +30,9 @@ class FakeDevice:
         self.registers: dict[tuple[int, int], int] = {}
         self.counters: dict[tuple[int, int], tuple[int, int]] = {}
         self.updates: Counter[str] = Counter()
+        # Of each Write that was let in, the updates.
+        self.writes: list[list[Any]] = []
+        self.denied = 0
         self.streams: dict[int, queue.Queue[Any]] = {}
         self.refuse_pipeline = ""
         self.unreadable = False
@@ -156,6 +159,7 @@ class FakeP4Runtime(p4r_grpc.P4RuntimeServicer):
     def _device(self, request: Any, context: Any, writes: bool = False) -> FakeDevice:
         device = self.devices[request.device_id]
         if writes and U128.decode(request.election_id) != device.primary:
+            device.denied += 1
             context.abort(grpc.StatusCode.PERMISSION_DENIED, "not primary")
         if device.config is None and not isinstance(request, p4r.SetForwardingPipelineConfigRequest):
             context.abort(grpc.StatusCode.FAILED_PRECONDITION, "no forwarding pipeline config")
@@ -189,6 +193,7 @@ class FakeP4Runtime(p4r_grpc.P4RuntimeServicer):
         device = self._device(request, context, writes=True)
         if not self._waited(device, context):
             return p4r.WriteResponse()
+        device.writes.append(list(request.updates))
         with self._lock:
             errors = [device.update(update) for update in request.updates]
         if any(error.canonical_code != rpc_code.OK for error in errors):

@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from google.protobuf import text_format
 
 from common.errors import UserError
 from controller.client import ControllerClient
 from controller.config import ControllerConfig
+from tests.listening import listening
 from tests.unit.controller.fake_p4runtime import FakeP4Runtime
-from tests.unit.controller.p4info import aggregation_p4info
+from tests.unit.controller.process import PATIENCE_S, ROOT, SERVICE, TOPOLOGY, command, running
 from tests.waiting import wait_until
-from topo.shapes.leaf_spine import leaf_spine
 
-ROOT = Path(__file__).parents[3]
-TOPOLOGY = leaf_spine(2, 1, 2)
 DISCONNECTED = json.loads(
     TOPOLOGY.model_copy(update={"links": tuple(x for x in TOPOLOGY.links if x.a.node != "l2")}).to_json()
 )
-PATIENCE_S = 30.0
-SERVICE = "controller.systems.aggregation.service:AggregationService"
-
 OBSERVER = """
 import sys
 from os_ken.base import app_manager
@@ -47,55 +39,6 @@ class Observer(app_manager.OSKenApp):
     def job(self, event):
         print(type(event).__name__, event.job.number, file=sys.stderr, flush=True)
 """
-
-
-@pytest.fixture
-def switches(tmp_path: Path) -> Iterator[FakeP4Runtime]:
-    server = FakeP4Runtime(f"unix:{tmp_path}/p4rt", [switch.number for switch in TOPOLOGY.switches])
-    server.start()
-    yield server
-    server.stop()
-
-
-@pytest.fixture
-def config(tmp_path: Path) -> dict[str, Any]:
-    (tmp_path / "program.json").write_text("{}")
-    (tmp_path / "program.p4info.txt").write_text(text_format.MessageToString(aggregation_p4info()))
-    return {
-        "topology": json.loads(TOPOLOGY.to_json()),
-        "targets": {switch.name: f"unix:{tmp_path}/p4rt" for switch in TOPOLOGY.switches},
-        "programs": {
-            "aggregation": {
-                "json": str(tmp_path / "program.json"),
-                "p4info": str(tmp_path / "program.p4info.txt"),
-            }
-        },
-        "switches": {switch.name: "aggregation" for switch in TOPOLOGY.switches},
-        "services": [{"name": "aggregation", "service": SERVICE}],
-        "rest_address": str(tmp_path / "rest.sock"),
-    }
-
-
-def command(config: dict[str, Any], directory: Path) -> list[str]:
-    path = directory / "controller.json"
-    path.write_text(json.dumps(config))
-    return [sys.executable, "-m", "controller.app", str(path)]
-
-
-@contextlib.contextmanager
-def running(config: dict[str, Any], directory: Path, **options: Any) -> Iterator[subprocess.Popen[str]]:
-    """The process, once it has said that it is ready."""
-    with (directory / "stderr").open("w") as errors:
-        process = subprocess.Popen(
-            command(config, directory), cwd=ROOT, stdout=subprocess.PIPE, stderr=errors, text=True, **options
-        )
-    try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == '{"event": "ready"}\n', (directory / "stderr").read_text()
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def refused(config: dict[str, Any], directory: Path) -> str:
@@ -124,21 +67,6 @@ def test_the_configuration_can_be_named_on_standard_input(config: dict[str, Any]
     assert outcomes[1].stderr == "error: no configuration: standard input said ''\n"
 
 
-def listening_tcp_ports(pid: int) -> set[int]:
-    """Local TCP ports that a process listens on (proc(5): state 0A in /proc/net/tcp)."""
-    inodes = set()
-    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-        with contextlib.suppress(FileNotFoundError):
-            inodes.add(os.readlink(descriptor))
-    ports = set()
-    for table in ("tcp", "tcp6"):
-        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
-            fields = line.split()
-            if fields[3] == "0A" and f"socket:[{fields[9]}]" in inodes:
-                ports.add(int(fields[1].rsplit(":", 1)[1], 16))
-    return ports
-
-
 def test_it_programs_the_switches_serves_jobs_and_opens_no_port(
     switches: FakeP4Runtime, config: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -152,7 +80,7 @@ def test_it_programs_the_switches_serves_jobs_and_opens_no_port(
         assert list(switches.devices[leaf].groups) == [16 * job["job"]]
         client.delete_job("aggregation", job["job"])
         assert not switches.devices[leaf].groups
-        assert listening_tcp_ports(process.pid) == set()
+        assert not listening(process.pid)
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE_S) == -signal.SIGTERM
     assert (tmp_path / "stderr").read_text() == ""
@@ -161,7 +89,7 @@ def test_it_programs_the_switches_serves_jobs_and_opens_no_port(
 def test_a_successor_of_a_killed_controller_goes_on_without_touching_the_switches(
     switches: FakeP4Runtime, config: dict[str, Any], tmp_path: Path
 ) -> None:
-    config = {**config, "journal": str(tmp_path / "journal.json")}
+    config = {**config, "journal": str(tmp_path / "journal")}
     own_slots = {"slot_policy": "static", "slots": 100}
     client = ControllerClient(config["rest_address"], timeout_s=PATIENCE_S)
     with running(config, tmp_path) as process:
@@ -198,7 +126,7 @@ def test_rest_on_an_inherited_socket_too(switches: FakeP4Runtime, config: dict[s
         with running(settings, tmp_path, pass_fds=[listener.fileno()]) as process:
             for address in (f"127.0.0.1:{port}", config["rest_address"]):
                 assert ControllerClient(address, timeout_s=PATIENCE_S).topology() == TOPOLOGY
-            assert listening_tcp_ports(process.pid) == {port}
+            assert {each.port for each in listening(process.pid)} == {port}
 
 
 def test_other_applications_see_its_events(switches: FakeP4Runtime, config: dict[str, Any], tmp_path: Path) -> None:
@@ -210,7 +138,7 @@ def test_other_applications_see_its_events(switches: FakeP4Runtime, config: dict
         client.delete_job("aggregation", job["job"])
         switches.stop()
         wait_until(lambda: (tmp_path / "stderr").read_text().count("EventSwitchDisconnected") == 3)
-        assert listening_tcp_ports(process.pid) == set()
+        assert not listening(process.pid)
     switches.start()
     seen = (tmp_path / "stderr").read_text().splitlines()
     assert sorted(seen[:3]) == [f"EventSwitchConnected {name}" for name in ("l1", "l2", "s1")]

@@ -1,17 +1,25 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from ipaddress import IPv4Network
 from itertools import pairwise, permutations
+from random import Random
 
 import networkx as nx
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from common.errors import UserError
-from controller.planning.routing import shortest_routes
+from controller.planning.diff import switch_diff
+from controller.planning.failures import link_name, remaining_network
+from controller.planning.plan import Lpm, SwitchPlan
+from controller.planning.routing import routing_plan, shortest_routes
 from tests.unit.controller.networks import REGULAR, network, random_networks, routes_alone
-from tests.unit.controller.plan_walker import PlanWalker
+from tests.unit.controller.plan_walker import IPV4_DST, PlanWalker
 from topo.graph import Topology
+from topo.registry import parse_topology
 from topo.shapes.fat_tree import fat_tree
 from topo.shapes.leaf_spine import leaf_spine
 
@@ -55,19 +63,74 @@ def test_routes_do_not_depend_on_anything_but_the_topology() -> None:
     assert routes_alone(topology) == routes_alone(again)
 
 
-def test_a_subnet_behind_another_switch_is_one_entry() -> None:
+def test_subnets_that_lie_together_and_go_the_same_way_are_one_entry() -> None:
     topology = fat_tree(4)
     plan = routes_alone(topology)
-    # Core and aggregation: one /24 for each of 8 edge switches; edge: 7 of those and its own two hosts.
+    # The two subnets of a pod are one for the core; elsewhere they mostly go two ways.
     sizes = {name: len(switch.entries) for name, switch in plan.switches.items()}
-    assert sizes == {s.name: 9 if s.tier == "edge" else 8 for s in topology.switches}
+    assert {sizes[switch.name] for switch in topology.switches if switch.tier == "core"} == {4}
+    assert all(sizes[switch.name] <= (9 if switch.tier == "edge" else 8) for switch in topology.switches)
+    assert {str(prefix) for prefix in prefixes(plan["c1"])} == {f"10.{pod}.0.0/23" for pod in range(4)}
 
 
-def test_hosts_of_a_subnet_that_is_spread_have_an_entry_each() -> None:
+def prefixes(switch: SwitchPlan) -> Iterator[IPv4Network]:
+    for entry in switch.entries:
+        prefix = entry.match[IPV4_DST]
+        assert isinstance(prefix, Lpm)
+        yield IPv4Network((prefix.value, prefix.prefix_bits))
+
+
+def test_hosts_of_a_subnet_that_is_spread_have_an_entry_each_or_one_for_neighbours() -> None:
     topology = network([(0, 1)], [2, 1], shared_subnet=True)
     plan = routes_alone(topology)
-    assert {name: len(switch.entries) for name, switch in plan.switches.items()} == {"s1": 3, "s2": 3}
+    assert {str(prefix) for prefix in prefixes(plan["s1"])} == {"10.0.0.2/32", "10.0.0.3/32", "10.0.0.4/32"}
+    assert {str(prefix) for prefix in prefixes(plan["s2"])} == {"10.0.0.2/31", "10.0.0.4/32"}
     check_all_pairs(topology)
+
+
+def check_paths(topology: Topology) -> None:
+    """For every pair of hosts: the way through the plan is that of the next hops towards the one host's switch."""
+    routes = shortest_routes(topology)
+    walker = PlanWalker(topology, routes_alone(topology))
+    at = {host.name: topology.attachment(host.name).name for host in topology.hosts}
+    for destination in at:
+        towards = nx.DiGraph(routes.next_hops[at[destination]].items())
+        towards.add_node(at[destination])
+        for source in at.keys() - {destination}:
+            way = nx.shortest_path(towards, at[source], at[destination])
+            assert walker.send(source, destination).path == (source, *way, destination)
+
+
+@pytest.mark.parametrize(
+    "shape", ["fat-tree:4", "leaf-spine:5,3,2", "dragonfly:4,2,2", "torus:3,3,2", "bcube:3,1", "optical-electrical:2"]
+)
+def test_paths_by_prefix_are_those_by_host_on_every_shape_and_after_a_failure(shape: str) -> None:
+    topology = parse_topology(shape)
+    check_paths(topology)
+    down = [link_name(link) for link in topology.switch_links[:: max(1, len(topology.switch_links) // 3)]]
+    check_paths(remaining_network(topology, down))
+
+
+@given(random_networks(), st.randoms(use_true_random=False))
+@settings(max_examples=60, deadline=None)
+def test_paths_by_prefix_are_those_by_host_on_random_networks(topology: Topology, random: Random) -> None:
+    down = [link_name(link) for link in topology.switch_links if random.random() < 0.3]
+    check_paths(remaining_network(topology, down))
+
+
+def test_a_failure_is_written_only_to_switches_with_hosts_that_go_another_way() -> None:
+    topology = parse_topology("torus:3,3,2")
+    rest = remaining_network(topology, [link_name(topology.switch_links[0])])
+    before, after = shortest_routes(topology), shortest_routes(rest)
+    programs = {switch.name: "forward" for switch in topology.switches}
+    old, new = routing_plan(topology, before, programs), routing_plan(rest, after, programs)
+    homes = {topology.attachment(host.name).name for host in topology.hosts}
+    left_alone = 0
+    for name in programs:
+        same = all(before.next_hop(name, home) == after.next_hop(name, home) for home in homes - {name})
+        assert bool(switch_diff(old[name], new[name])) != same
+        left_alone += same
+    assert 0 < left_alone < len(programs)
 
 
 @pytest.mark.parametrize(

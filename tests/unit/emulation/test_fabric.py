@@ -11,7 +11,6 @@ import pytest
 
 from common.errors import UserError
 from emulation.fabric import Fabric
-from emulation.switches.bmv2_switches import Bmv2Switches
 from emulation.switches.fabric_layout import fabric_config
 from emulation.switches.virtual_switches import VirtualSwitches
 from hosts.agents.virtual.clock import VirtualClock
@@ -173,16 +172,34 @@ def test_a_capture_ends_when_its_time_is_over(network: Network, tmp_path: Path) 
     assert network.fabric.stop_capture(file) == 1
 
 
+class Plain(Fabric):
+    """Does what every back end must, and nothing else."""
+
+    def _p4runtime_address(self, switch: str) -> str:
+        return f"127.0.0.1:2 of {switch}"
+
+    def _restart_switch(self, switch: str) -> None:
+        raise KeyError(switch)
+
+    def link_statistics(self) -> Any:
+        return []
+
+    def set_link_up(self, a: str, b: str, up: bool) -> None: ...
+
+    def _quiesce(self, timeout_s: float) -> bool:
+        return timeout_s > 0
+
+
 def test_what_a_back_end_cannot_do_is_one_line() -> None:
-    bmv2 = Bmv2Switches(TOPOLOGY)
+    plain = Plain(TOPOLOGY)
     with pytest.raises(UserError, match=r"^to change a link of a network that is up needs gradbed's switches"):
-        bmv2.change_link("h1", "l1", loss=0.1)
-    assert bmv2.link_model("h1", "l1") == TOPOLOGY.link("h1", "l1").model and bmv2.changed_rates_bps() == {}
-    with pytest.raises(UserError, match=r"use tcpdump -i e1-eth1, or --switch gradbed$"):
-        bmv2.start_capture(Path("x"), place(TOPOLOGY, "h1"))
+        plain.change_link("h1", "l1", loss=0.1)
+    assert plain.link_model("h1", "l1") == TOPOLOGY.link("h1", "l1").model and plain.changed_rates_bps() == {}
+    with pytest.raises(UserError, match=r"^to capture what passes links needs gradbed's switches"):
+        plain.start_capture(Path("x"), place(TOPOLOGY, "h1"))
     with pytest.raises(UserError, match=r"^to see what programs do needs gradbed's switches: use --switch gradbed$"):
-        bmv2.records(Path("x"))
-    assert (bmv2.packets_in_flight(), bmv2.device_statistics(), bmv2.thrift_ports()) == (None, {}, {})
+        plain.records(Path("x"))
+    assert (plain.packets_in_flight(), plain.device_statistics(), plain.thrift_ports()) == (None, {}, {})
 
 
 class Bridges:
@@ -199,16 +216,16 @@ class Bridges:
     def restart_switch(self, switch: str) -> None:
         self.restarted.append(switch)
 
+    def thrift_ports(self) -> dict[str, int]:
+        return {"s1": 9090}
 
-class Counting(Bmv2Switches):
+
+class Counting(Plain):
     """Its links have carried a packet more at each of the first looks."""
 
     def __init__(self, foreign: Bridges, looks: int) -> None:
-        super().__init__(TOPOLOGY, foreign)
+        super().__init__(TOPOLOGY, (foreign,))
         self.looks = looks
-
-    def _quiesce(self, timeout_s: float) -> bool:
-        return timeout_s > 0
 
     def link_statistics(self) -> Any:
         self.looks -= 1
@@ -219,6 +236,8 @@ def test_foreign_switches_are_asked_for_what_is_theirs() -> None:
     bridges = Bridges()
     fabric = Counting(bridges, 3)
     assert fabric.control_address("s1") == "127.0.0.1:1 of s1"
+    assert fabric.control_address("l1") == "127.0.0.1:2 of l1"
+    assert fabric.thrift_ports() == {"s1": 9090}
     fabric.restart_switch("s1")
     assert bridges.restarted == ["s1"]
     with pytest.raises(KeyError):

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from switch.build import RUNTIME_DIR, RUNTIME_SOURCES, compiler
+from tests.sanitized_python import no_data_race
 from tests.sanitizers import FLAGS, STRICT, THREADS, sanitized
 
 PROGRAMS = Path(__file__).parent / "programs"
 SOURCES = [PROGRAMS / "driver.c", PROGRAMS / "instructed.c", *RUNTIME_SOURCES]
+SIDE_BY_SIDE = [PROGRAMS / "windows_driver.c", *SOURCES[1:]]
 
 
 def run(driver: Path, *arguments: int) -> str:
@@ -31,10 +33,25 @@ def test_no_bad_memory_access_no_undefined_behaviour_no_leak(tmp_path: Path) -> 
     run(driver, 4, 10_000, 3)
 
 
+def test_partitions_side_by_side_do_what_one_does(tmp_path: Path) -> None:
+    driver = sanitized(tmp_path / "driver", SIDE_BY_SIDE)
+    for seed in (1, 2, 3):
+        alone = run(driver, seed, 1)
+        assert "link 5:3" in alone
+        assert run(driver, seed, 2) == run(driver, seed, 3) == alone
+
+
 def test_no_data_race_between_the_data_plane_and_control_calls(tmp_path: Path) -> None:
-    driver = sanitized(tmp_path / "driver", SOURCES, checks=THREADS)
+    no_data_race_in_the_driver(sanitized(tmp_path / "driver", SOURCES, checks=THREADS), 5, 3000, 3)
+
+
+def test_no_data_race_between_partitions(tmp_path: Path) -> None:
+    no_data_race_in_the_driver(sanitized(tmp_path / "driver", SIDE_BY_SIDE, checks=THREADS), 5, 3)
+
+
+def no_data_race_in_the_driver(driver: Path, *arguments: int) -> None:
     # Without address randomisation, which older thread sanitizers cannot cope with.
-    command = ["setarch", "-R", str(driver), "5", "3000", "3"]
+    command = ["setarch", "-R", str(driver), *map(str, arguments)]
     for _ in range(3):
         outcome = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         assert "WARNING: ThreadSanitizer" not in outcome.stderr
@@ -42,6 +59,13 @@ def test_no_data_race_between_the_data_plane_and_control_calls(tmp_path: Path) -
         if "ThreadSanitizer: CHECK failed" not in outcome.stderr:
             break
     assert outcome.returncode == 0, outcome.stderr
+
+
+@pytest.mark.slow
+def test_no_data_race_in_any_test_of_the_engine(tmp_path: Path) -> None:
+    """But those of the fabric's process, which would need the sanitizer, too."""
+    options = ("-m", "not slow", "-k", "not the_process", f"--ignore={__file__}")
+    no_data_race(tmp_path, [Path(__file__).parent], [], options)
 
 
 @pytest.mark.slow

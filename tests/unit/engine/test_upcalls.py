@@ -22,6 +22,7 @@ def test_packet_out_enters_ingress_on_the_cpu_port(engine: Engine, device: Engin
     [(_, port, frame)] = engine.drain()
     report = read_report(frame)
     assert (port, report.ingress_port, report.payload) == (2, CPU_PORT, b"from the controller")
+    assert device.statistics().packet_outs == 1
 
 
 def test_packet_in_is_what_egress_and_deparser_made(engine: Engine) -> None:

@@ -118,6 +118,7 @@ def test_an_optical_switch_is_cut_off_and_the_controller_hears_of_nothing(tmp_pa
         ({"routing": {"optical": "openflow"}}, "--optical: Open vSwitch needs the real clock: use --optical p4, or"),
         ({"clock": "real", "routing": {"optical": "openflow"}}, "one channel: take --channels uplink"),
         ({"routing": {"channels": "circuit", "guard_us": 80}}, "1004 bytes takes 81 us, .* take 81 or more"),
+        ({"faults": [{"fault": "agent-start", "agent": "traffic of h1", "at_ms": 1}]}, "traffic does not begin anew"),
         ({"routing": {"channels": "circuit", "slot_us": 100}}, "--slot-us: .* all guard time .--guard-us 100.:"),
     ],
 )

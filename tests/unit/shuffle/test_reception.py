@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ import pytest
 from common.errors import UserError
 from hosts.agents.addresses import WorkerAddress
 from hosts.systems.shuffle.description import Incoming, ShuffleDescription, even_fragment_bytes, fragments_of
-from hosts.systems.shuffle.reception import CONSTANT_TIMEOUTS, UNANSWERED, Reception
+from hosts.systems.shuffle.reception import CONSTANT_TIMEOUTS, MOST_DOUBLINGS, UNANSWERED, Reception
 from hosts.systems.shuffle.samples import SyntheticSamples, original
 from hosts.systems.shuffle.store import Fragments, Store, cut, encode
 
@@ -33,7 +33,7 @@ def fragments(sample: int) -> np.ndarray:
     return cut(original(SOURCE, sample, SIZES[sample]), FRAGMENT_BYTES)
 
 
-def reception(*incoming: Incoming) -> tuple[Reception, Store]:
+def reception(*incoming: Incoming, give_up_us: int = GIVE_UP_US) -> tuple[Reception, Store]:
     store = Store(FRAGMENT_BYTES)
     store.put(1, fragments(1))
     description = ShuffleDescription(
@@ -57,7 +57,7 @@ def reception(*incoming: Incoming) -> tuple[Reception, Store]:
         distances=(0, 2, 2),
         interval_us=10,
         timeout_us=TIMEOUT_US,
-        give_up_us=GIVE_UP_US,
+        give_up_us=give_up_us,
     )
 
     def compute(work: Callable[[], Fragments]) -> Fragments:
@@ -216,3 +216,20 @@ def test_fragments_are_as_few_as_possible_and_even(size: int, most: int) -> None
     assert fragment_bytes <= most
     assert fragments_of(size, fragment_bytes) == fragments_of(size, most)
     assert fragments_of(size, fragment_bytes) * fragment_bytes - size < fragments_of(size, most)
+
+
+def test_what_is_wanted_of_one_that_says_nothing_takes_turns() -> None:
+    """A worker that has stopped, or stands still, is not asked for everything at once."""
+    found, _ = reception(PACKET, LATER, give_up_us=200_000)
+    found.begin(0)
+    asked: list[tuple[int, int]] = []
+    while (now_us := found.deadline_us) is not None and now_us < 150_000:
+        asked += [(now_us, told.number) for told, _, _ in found.asking(now_us)]
+    silent = asked[-10:]
+    times_us = [time_us for time_us, _ in silent]
+    assert {after - before for before, after in pairwise(times_us)} == {TIMEOUT_US << MOST_DOUBLINGS}
+    assert {(a, b) for (_, a), (_, b) in pairwise(silent)} == {(5, 6), (6, 5)}
+    # Once it sends anything, all is asked for that is due.
+    found.heard(1)
+    last_us = times_us[-1]
+    assert [told.number for told, _, _ in found.asking(last_us + 1)] == [silent[-2][1]]

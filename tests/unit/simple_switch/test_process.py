@@ -254,3 +254,26 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
             _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 1
     assert address in errors
+
+
+def test_a_client_that_is_refused_leaves_its_address_and_the_reason_where_grpc_is_told_to_say_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As docs/safety.md has it."""
+    monkeypatch.setenv("GRPC_VERBOSITY", "INFO")
+    monkeypatch.setenv("GRPC_TRACE", "handshaker")
+    authority, port = Authority(tmp_path, "ca"), free_port()
+    certificate, key = authority.issue("server")
+    files = ["--grpc-server-cacert", authority.certificate, "--grpc-server-cert", certificate]
+    tls = ["--grpc-server-ssl", "--grpc-server-with-client-auth", *files, "--grpc-server-key", key]
+    options = ["--", "--grpc-server-addr", f"127.0.0.1:{port}", *tls]
+    with running("simple_switch_grpc", "--no-p4", *options, cwd=tmp_path) as process:
+        wait_until_it_serves(process)
+        with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as client:
+            own = client.getsockname()[1]
+            client.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+            client.recv(1)
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=PATIENCE_S)
+    assert "WRONG_VERSION_NUMBER" in errors
+    assert f"peer_address=ipv4:127.0.0.1:{own}" in errors

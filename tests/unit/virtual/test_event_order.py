@@ -49,7 +49,7 @@ def link_model(byte_us: int, delay_us: int) -> LinkModel:
     return LinkModel(rate_bps=8_000_000 // byte_us if byte_us else None, delay_us=delay_us, queue_packets=1000)
 
 
-def fabric_of(links: Links) -> VirtualFabric:
+def fabric_of(links: Links, threads: int = 1) -> VirtualFabric:
     fabric = VirtualFabric(
         FabricConfig(
             switches=tuple(SwitchConfig(device_id=number) for number in (1, 2, 3)),
@@ -61,7 +61,8 @@ def fabric_of(links: Links) -> VirtualFabric:
                 LinkConfig(a=(switch, 1), b=(switch % 3 + 1, 2), link=link_model(*each))
                 for switch, each in enumerate(links.between, 1)
             ),
-        )
+        ),
+        threads=threads,
     )
     for device in fabric.devices.values():
         device.load(instructed_program())

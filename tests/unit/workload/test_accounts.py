@@ -44,8 +44,8 @@ def a_host_counts_one_too_few_sent(patch: pytest.MonkeyPatch) -> None:
 def a_host_counts_other_bytes(patch: pytest.MonkeyPatch) -> None:
     counted = InterfaceCounts.add_received
 
-    def add_received(self: InterfaceCounts, lengths: Any) -> None:
-        counted(self, lengths)
+    def add_received(self: InterfaceCounts, buffer: Any, lengths: Any) -> None:
+        counted(self, buffer, lengths)
         self.received_bytes += len(lengths)
 
     patch.setattr(InterfaceCounts, "add_received", add_received)
@@ -161,7 +161,7 @@ tables:
     assert list(run(tmp_path, entries).failures) == []
     a_switch_tells_a_drop_too_few(monkeypatch, name)
     (said,) = run(tmp_path, entries).failures
-    assert said.startswith("s1: 300 packets came and 0 copies were made, but 0 left and 299 ended")
+    assert said.startswith("traffic, s1: 300 packets came and 0 copies were made, but 0 left and 299 ended")
 
 
 def test_traffic_goes_on_without_a_host_that_was_stopped(tmp_path: Path) -> None:

@@ -205,10 +205,12 @@ def test_coverage_is_of_all_switches(tmp_path: Path) -> None:
 # ---- Traces ----
 
 
-def test_a_packet_is_followed_through_all_switches(tmp_path: Path) -> None:
+@pytest.mark.parametrize("load", [0.1, 0.001])
+def test_a_packet_is_followed_through_all_switches(load: float, tmp_path: Path) -> None:
+    """The third that was sent, also where the first is at another switch before that."""
     topology = {"kind": "leaf-spine:2,1,1"}
     result = run(
-        tmp_path, program={"trace": "dst=h2 and nth=3"}, topology=topology, traffic={"packets": 20, "load": 0.1}
+        tmp_path, program={"trace": "dst=h2 and nth=3"}, topology=topology, traffic={"packets": 20, "load": load}
     )
     rows = table(result, "trace")
     assert [(row["hop"], row["switch"]) for row in rows] == [(1, "l1"), (2, "s1"), (3, "l2")]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from ipaddress import IPv4Address, IPv4Network
+
 import pytest
 
 from controller.planning.plan import (
@@ -29,6 +31,16 @@ def routes_of(plan: SwitchPlan) -> dict[str, tuple[int, int]]:
         how = entry.match["hdr.ipv4.dst_addr"]
         assert isinstance(how, Lpm) and how.prefix_bits == 32
         found[".".join(map(str, how.value.to_bytes(4, "big")))] = (entry.params["port"], entry.params["dst_mac"])
+    return found
+
+
+def prefixes_of(plan: SwitchPlan) -> dict[IPv4Network, tuple[int, int]]:
+    """Prefix of each route -> port and MAC."""
+    found = {}
+    for entry in plan.entries:
+        how = entry.match["hdr.ipv4.dst_addr"]
+        assert isinstance(how, Lpm)
+        found[IPv4Network((how.value, how.prefix_bits))] = (entry.params["port"], entry.params["dst_mac"])
     return found
 
 
@@ -119,6 +131,18 @@ def test_shortest_routes_lead_from_every_switch_to_every_host(written: Written) 
                 hops += 1
                 assert hops <= 5
             assert at == host.name
+
+
+def test_routes_by_prefix_are_fewer_and_lead_where_those_by_host_do(written: Written) -> None:
+    topology = fat_tree(4)
+    by_host = written.plan(ROUTES, topology=topology)
+    plan = written.plan(ROUTES.replace("shortest", "prefixes").replace("$dst_ip", "$dst_prefix"), topology=topology)
+    for switch in by_host.switches:
+        prefixes = prefixes_of(plan[switch])
+        assert len(prefixes) < len(topology.hosts)
+        for host in topology.hosts:
+            (way,) = (how for prefix, how in prefixes.items() if IPv4Address(host.ip) in prefix)
+            assert way == routes_of(by_host[switch])[host.ip]
 
 
 def test_all_equal_next_hops(written: Written) -> None:
@@ -322,6 +346,9 @@ MISTAKES = {
     ),
     "tables: {routes: [{routes: shortets, match: {dst_addr: $dst_ip}, action: drop}]}": (
         "1:28: 'shortets' is no rule; did you mean 'shortest'?"
+    ),
+    "tables: {routes: [{routes: prefixes, to: switches, match: {dst_addr: $dst_prefix}, action: drop}]}": (
+        "1:42: 'to' goes with 'routes: shortest': prefixes are those of hosts"
     ),
     "tables: {routes: [{match: {dst_addr: 1}, action: drop, priority: 3}]}": (
         "1:66: TheIngress.routes takes no priority: it has no ternary, range or optional field"

@@ -22,7 +22,7 @@ from controller.southbound.interface import CounterCell, SwitchStatus
 from tests.unit.controller.fake_southbound import FakeSouthbound
 from tests.unit.controller.lamps import LAMPS, LampService
 from topo.link import LinkModel
-from topo.shapes.star import star
+from topo.registry import parse_topology
 
 AGGREGATION = "controller.systems.aggregation.service:AggregationService"
 
@@ -32,12 +32,14 @@ class AnswerableSouthbound(FakeSouthbound):
         return [SwitchStatus(name, True, "forward 1") for name in self.switches]
 
 
-def description_of(program: str, service: LoadedService) -> FastAPI:
-    """The interface of a controller of one system on star:2, whose switch runs `program`."""
-    southbound = AnswerableSouthbound(["s1"])
+def description_of(program: str, service: LoadedService, topology: str = "star:2") -> FastAPI:
+    """The interface of a controller of one system, whose switches run `program`, but for optical ones."""
+    network = parse_topology(topology, LinkModel(rate_bps=20_000_000))
+    programs = {switch.name: "optical" if switch.tier == "optical" else program for switch in network.switches}
+    southbound = AnswerableSouthbound(list(programs))
     southbound.cells = {"port_in": [CounterCell(2, 5, 7270)], "port_out": []}
     southbound.register_cells = {"memory": [0, 0, 7]}
-    return create_app(Controller(star(2, LinkModel(rate_bps=20_000_000)), southbound, [service], {"s1": program}))
+    return create_app(Controller(network, southbound, [service], programs))
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network
 
@@ -18,6 +19,7 @@ from controller.southbound.openflow.openflow import OpenFlowSouthbound
 from controller.southbound.target import Target
 from tests.unit.controller.fake_openflow import FakeDatapath, FakeSwitch
 from tests.unit.controller.fake_southbound import FakeSouthbound
+from tests.waiting import wait_until
 from topo.addressing import make_switch
 
 PATIENCE_S = 20.0
@@ -40,15 +42,15 @@ def plan_with(*designated: int, group: tuple[int, ...] = ()) -> Plan:
 
 
 class Network(NoListener):
-    """Two switches that can be called, cut off and replaced."""
+    """Two switches that can be called, cut off and replaced. switches: those that another one has, too."""
 
-    def __init__(self) -> None:
-        self.switches = {str(number): FakeSwitch(number) for number in NUMBERS.values()}
+    def __init__(self, switches: dict[str, FakeSwitch] | None = None, generation: int | None = None) -> None:
+        self.switches = switches or {str(number): FakeSwitch(number) for number in NUMBERS.values()}
         self.connections: dict[str, tuple[FakeDatapath, threading.Event]] = {}
         self.unreachable: set[str] = set()
         self.statuses: list[SwitchStatus] = []
         targets = {name: Target(str(number), number) for name, number in NUMBERS.items()}
-        self.southbound = OpenFlowSouthbound(targets, self._dial)
+        self.southbound = OpenFlowSouthbound(targets, self._dial, generation)
         self.southbound.listen(self)
         self.changed = threading.Condition()
 
@@ -66,6 +68,11 @@ class Network(NoListener):
         self.connections[address] = (datapath, over)
         self.southbound.arrived(datapath)
         over.wait()
+
+    def stop(self) -> None:
+        self.southbound.stop()
+        for _, over in self.connections.values():
+            over.set()
 
     def hang_up(self, address: str) -> None:
         self.connections[address][1].set()
@@ -92,9 +99,7 @@ class Network(NoListener):
 def network() -> Iterator[Network]:
     network = Network()
     yield network
-    network.southbound.stop()
-    for _, over in network.connections.values():
-        over.set()
+    network.stop()
 
 
 def start(network: Network, plan: Plan) -> None:
@@ -150,6 +155,23 @@ def test_a_new_controller_leaves_strangers_flows_alone(network: Network) -> None
     # The second bears our cookie, but no plan of ours has such flows.
     assert network.writes("1") == ["delete 32768", "barrier", "add 1024", "barrier"]
     assert sorted(flow.cookie for flow in switch.flows.values()) == [1, 0x6772616462656400]
+
+
+def test_the_master_before_is_refused_and_cannot_come_back(network: Network) -> None:
+    start(network, plan_with(5))
+    later = Network(network.switches, generation=time.time_ns())
+    try:
+        start(later, plan_with(5))
+        held = {address: dict(switch.flows) for address, switch in network.switches.items()}
+        network.writes("1")
+        with pytest.raises(SouthboundError, match=r"s1: .*BAD_REQUEST.*IS_SLAVE"):
+            network.southbound.apply(plan_with(6))
+        network.hang_up("1")
+        wait_until(lambda: "another controller is in charge" in network.southbound.status()[0].error)
+        assert "STALE" in network.southbound.status()[0].error
+        assert held == {address: switch.flows for address, switch in network.switches.items()}
+    finally:
+        later.stop()
 
 
 def test_a_refusal_names_the_flow(network: Network) -> None:

@@ -51,7 +51,7 @@ static void load(unsigned device) {
 
 static void build(unsigned *seed) {
     for (unsigned device = 0; device < SWITCHES; device++) {
-        struct gb_switch_options options = {CPU_PORT, GB_PORT_DROP, 1 + pick(seed, GB_PRIORITIES), 0};
+        struct gb_switch_options options = {CPU_PORT, GB_PORT_DROP, 1 + pick(seed, GB_PRIORITIES), 0, 0};
         check(gb_engine_add_switch(engine, device, &options), "add switch");
         load(device);
         check(gb_engine_listen(engine, device, ~0u), "listen");
@@ -224,7 +224,7 @@ int main(int count, char **arguments) {
         return 2;
     unsigned seed = (unsigned)atoi(arguments[1]), frames = (unsigned)atoi(arguments[2]);
     unsigned threads = (unsigned)atoi(arguments[3]);
-    engine = gb_engine_create(threads == 0);
+    engine = gb_engine_create(threads == 0, 1);
     build(&seed);
     if (threads == 0) {
         generate(&seed);

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from ipaddress import IPv4Address, IPv4Network
 
+import networkx
 import pytest
 
 from cli.commands.bench import virtual
@@ -13,27 +16,60 @@ from experiments.bench.virtual.measure import Measured, measure
 from experiments.bench.virtual.ns3 import description, measure_ns3, ns3_version
 from experiments.bench.virtual.run import measure_apart, milliseconds, run_bench_virtual
 from experiments.bench.virtual.workload import Permutation
+from topo.graph import Host
 
 
-@pytest.mark.parametrize("k", [2, 4, 8])
+@pytest.mark.parametrize("k", [2, 4, 6, 8])
 def test_no_link_carries_two_flows_one_way(k: int) -> None:
     permutation = Permutation(k)
-    routes, ports = permutation.routes(), permutation.ports
-    towards = {(node, port): neighbour for (node, neighbour), port in ports.items()}
+    routes, towards = dict(permutation.routes()), {(at, port): to for (at, to), port in permutation.ports.items()}
     used: Counter[tuple[str, int]] = Counter()
     for source, destination in permutation.flows():
-        at, hops = permutation.edges[source.name], 1
-        while at != destination.name:
-            port = routes[at][destination.name]
-            used[at, port] += 1
-            at, hops = towards[at, port], hops + 1
-        assert hops == 6
-    assert max(used.values()) == 1
+        for hop in path(routes, towards, permutation.edges[source.name], destination):
+            used[hop] += 1
+    assert {to.name for _, to in permutation.flows()} == {host.name for host in permutation.topology.hosts}
+    assert set(used.values()) == {1}
     assert sum(used.values()) == 5 * k**3 // 4
 
 
+@pytest.mark.parametrize("k", [4, 6])
+def test_few_prefixes_lead_to_every_host_on_a_shortest_path(k: int) -> None:
+    permutation = Permutation(k)
+    routes, towards = dict(permutation.routes()), {(at, port): to for (at, to), port in permutation.ports.items()}
+    assert max(map(len, routes.values())) < 2 * k
+    between = networkx.Graph((link.a.node, link.b.node) for link in permutation.topology.links)
+    for switch in routes:
+        distance = networkx.single_source_shortest_path_length(between, switch)
+        for host in permutation.topology.hosts:
+            assert len(path(routes, towards, switch, host)) == distance[host.name]
+
+
+@pytest.mark.parametrize("k", [4, 6])
+def test_routes_by_host_are_those_by_prefix(k: int) -> None:
+    permutation = Permutation(k)
+    routes = dict(permutation.routes())
+    for switch, by_host in permutation.host_routes():
+        assert by_host == {host.name: longest(routes[switch], host) for host in permutation.topology.hosts}
+
+
+def longest(routes: Mapping[IPv4Network, int], host: Host) -> int:
+    found = [prefix for prefix in routes if IPv4Address(host.ip) in prefix]
+    return routes[max(found, key=lambda prefix: prefix.prefixlen)]
+
+
+def path(
+    routes: Mapping[str, Mapping[IPv4Network, int]], towards: Mapping[tuple[str, int], str], at: str, host: Host
+) -> list[tuple[str, int]]:
+    """Switches and their ports on the way to a host."""
+    found: list[tuple[str, int]] = []
+    while at != host.name and len(found) < 10:
+        found.append((at, longest(routes[at], host)))
+        at = towards[found[-1]]
+    return found
+
+
 def test_every_packet_takes_six_hops() -> None:
-    measured = measure(4, 1)
+    measured = measure(4, 1, 1)
     # One each 40 us. The way takes 6 * (8.336 + 5) us: the last that arrives left at 880 us.
     assert measured.queue_drops == 0
     assert measured.packets == 16 * 23
@@ -43,7 +79,7 @@ def test_every_packet_takes_six_hops() -> None:
 
 @pytest.mark.skipif(ns3_version() is None, reason="ns-3's development files are not installed")
 def test_ns3_carries_the_same() -> None:
-    ours = measure(4, 2)
+    ours = measure(4, 2, 1)
     for global_routing in (False, True):
         theirs = measure_ns3(Permutation(4), 2, global_routing=global_routing)
         # Its first packet leaves a pause later.
@@ -60,7 +96,9 @@ def test_ns3_is_told_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_status_tells_of_a_missed_goal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    measured = Measured(4, 16, 20, hops=4_000_000, packets=1, queue_drops=0, setup_s=0.5, run_s=1, memory_bytes=10**8)
+    measured = Measured(
+        4, 16, 20, hops=4_000_000, packets=1, queue_drops=0, setup_s=0.5, run_s=1, clock_s=1, memory_bytes=10**8
+    )
     monkeypatch.setattr(run, "measure_apart", lambda k, duration_ms: measured)
     monkeypatch.setattr(run, "ns3_version", lambda: "3")
     monkeypatch.setattr(run, "_ns3_rates", lambda k, repetitions: (100_000.0, 200_000.0))

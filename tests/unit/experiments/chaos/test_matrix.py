@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from common.errors import UserError
 from experiments.records import run_folder
 from experiments.records.run_files import DonePoint, RunFiles, StoredPoint
 from experiments.study import chaos
-from experiments.study.chaos import NOTHING, judged, load_chaos, run_chaos, summary, with_chaos
+from experiments.study.chaos import LEGACY, NOTHING, Matrix, judged, load_chaos, run_chaos, summary, with_chaos
 from experiments.study.command import INTERRUPTED, RunOptions
 from experiments.study.running.runner import StudyRun
 from tests.conftest import GradbedHere
@@ -33,17 +34,28 @@ def test_every_system_has_a_matrix_that_fits_its_network(system: str) -> None:
     assert system in with_chaos()
 
 
-def stored(packets: int = 100, failures: tuple[str, ...] = (), time_us: float = 1e6) -> StoredPoint:
+def stored(
+    packets: int = 100,
+    failures: tuple[str, ...] = (),
+    time_us: float = 1e6,
+    happened: Sequence[str] = ("link-change",),
+    scale: float = 1.0,
+) -> StoredPoint:
+    """happened: faults; as many of the last one as there are links. scale: of links, real over nominal rate."""
+    faults = [*happened, *happened[-1:] * 11]
     tables: dict[str, list[Any]] = {
         "links": [{"packets": packets}, {"packets": 1}],
-        "timeline": [{"what": "phase", "time_us": time_us}, {"what": "fault", "time_us": 5e9}],
+        "timeline": [
+            {"phase": "in-network", "what": "phase", "name": "complete", "time_us": time_us},
+            *({"phase": "in-network", "what": "fault", "name": f"{name} ...", "time_us": 5e9} for name in faults),
+        ],
     }
-    return StoredPoint("digest", 1, {"verdict": "model"}, tables, {}, list(failures))
+    return StoredPoint("digest", 1, {"verdict": "model", "scale_factor": scale}, tables, {}, list(failures))
 
 
 def verdict(fault: str, found: StoredPoint | str, tmp_path: Path) -> tuple[str, float | None]:
     """Of a cell of aggregation that ended so, beside 100 packets and a second without a fault."""
-    study, chaos = load_chaos("aggregation", quick=True, only=[fault])
+    study, chaos = load_chaos("aggregation", Matrix(quick=True, only=[fault]))
     done = [DonePoint({"fault": NOTHING}, 0, stored())]
     broken = {}
     if isinstance(found, str):
@@ -67,14 +79,23 @@ CLEAR = "worker 1: no ACK from server 10.0.0.2 for 30 s in round 0"
         ("loss 5 %", stored(failures=("round 3: wrong sum",)), "failed"),
         ("loss 5 %", CLEAR, "failed"),
         (KILLED, CLEAR, "clear error"),
-        (KILLED, stored(failures=(CLEAR,)), "clear error"),
-        (KILLED, stored(failures=(CLEAR, "round 3: wrong sum")), "failed"),
+        (KILLED, stored(failures=(CLEAR,), happened=["agent-stop"]), "clear error"),
+        (KILLED, stored(failures=(CLEAR, "round 3: wrong sum"), happened=["agent-stop"]), "failed"),
         (KILLED, "KeyError: 'no ACK'", "failed"),
         (KILLED, f"{CLEAR}\nand more", "failed"),
-        # 5 times the usual ones, and 100 for each second.
-        ("loss 5 %", stored(599), "right"),
-        ("loss 5 %", stored(601), "failed"),
-        ("loss 5 %", stored(601, time_us=2e6), "right"),
+        # 3 times the usual ones, and 60 for each second.
+        ("reordering", stored(359), "right"),
+        ("reordering", stored(361), "failed"),
+        ("reordering", stored(361, time_us=2e6), "right"),
+        ("reordering", stored(361, scale=0.5), "right"),  # two seconds of the hosts' clocks
+        ("reordering", stored(421, scale=0.5), "failed"),
+        ("loss 20 %", stored(1848), "right"),  # 3 * 100 / 0.8 ** 8 + 60
+        ("loss 20 %", stored(1849), "failed"),
+        # It was over before the link was cut; that it was never mended does not matter.
+        ("a link is cut", stored(happened=["link-down"]), "right"),
+        ("a link is cut", stored(happened=["link-up"]), "failed"),
+        ("a link is cut", stored(happened=[]), "failed"),
+        ("loss 5 %", stored(happened=[]), "failed"),
     ],
 )
 def test_what_is_right_clear_and_failed(fault: str, found: StoredPoint | str, wanted: str, tmp_path: Path) -> None:
@@ -88,20 +109,20 @@ def test_the_command_tells_cells_and_goes_on_where_it_was(
 ) -> None:
     monkeypatch.setattr(run_folder, "_locked", lambda path: None)  # it would be until this process ends
     options = RunOptions(tmp_path)
-    assert run_chaos("workload", options, quick=True, only=["a link is cut"]) == 0
+    assert run_chaos("workload", options, Matrix(quick=True, only=["a link is cut"])) == 0
     printed = capsys.readouterr().out
     assert "2 cells: 2 right, 0 clear error, 0 failed" in printed
     (folder,) = (tmp_path / "workload_chaos").glob("2*")
     assert (folder / "cells.csv").read_text().count("right") == 2
     assert (folder / "chaos.png").exists() and (folder / "report.html").exists()
     before = {path: path.stat().st_mtime_ns for path in (folder / "points").glob("*.json")}
-    assert run_chaos("workload", RunOptions(tmp_path, resume=True), quick=True, only=["a link is cut"]) == 0
+    assert run_chaos("workload", RunOptions(tmp_path, resume=True), Matrix(quick=True, only=["a link is cut"])) == 0
     assert {path: path.stat().st_mtime_ns for path in (folder / "points").glob("*.json")} == before
 
 
 def test_a_fault_that_is_not_there_is_one_line() -> None:
     with pytest.raises(UserError, match="workload has no fault 'rain'; it has: nothing, loss 1 %"):
-        load_chaos("workload", only=["rain"])
+        load_chaos("workload", Matrix(only=["rain"]))
 
 
 def test_ctrl_c_ends_the_command_not_one_system_of_it(
@@ -121,3 +142,34 @@ def test_ctrl_c_ends_the_command_not_one_system_of_it(
     statuses["ndn"] = 0
     assert gradbed_here("chaos").status == 1
     assert begun[2:] == ["aggregation", "ndn", "shuffle"]
+
+
+def test_the_real_clock_does_a_tenth_and_bmv2_is_on_it() -> None:
+    study, _ = load_chaos("aggregation", Matrix(clock="real"))
+    assert all(point.configuration.clock == "real" for point in study.points)
+    faults = [point.coordinates["fault"] for point in study.points]
+    assert len(set(faults)) == len(faults) >= 14
+    # In the middle of the time in which faults may happen.
+    (cut,) = [
+        point.configuration.faults[0] for point in study.points if point.coordinates["fault"] == "a link is cut"
+    ]
+    assert cut.at_ms == 13
+    with pytest.raises(UserError, match="bmv2 needs the real clock"):
+        load_chaos("aggregation", Matrix(clock="virtual", switch="bmv2"))
+
+
+def test_legacy_switches_are_a_fault_of_the_real_clock_and_absent_where_nothing_runs_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert LEGACY not in [point.coordinates["fault"] for point in load_chaos("aggregation")[0].points]
+    study, section = load_chaos("aggregation", Matrix(clock="real", only=[LEGACY]))
+    plain, legacy = [point.configuration.model_dump() for point in study.points]
+    assert (plain["switches"]["legacy"], legacy["switches"]["legacy"]) == ("p4", "openflow")
+    assert [fault["switch"] for fault in legacy["faults"]] == [section.forwarding]
+    done = (DonePoint({"fault": NOTHING}, 0, stored()),)
+    run = StudyRun(tmp_path, RunFiles(tmp_path), done, 2, {study.points[1].label: "Open vSwitch is not here"}, False)
+    for missing, wanted in (("", "failed"), ("it is not here", "not possible here")):
+        monkeypatch.setattr(chaos, "legacy_is_missing", lambda missing=missing: missing)
+        cells = judged(study, section, run)
+        assert [cell.verdict for cell in cells] == ["right", wanted]
+        assert summary(cells)[1][wanted] == 1

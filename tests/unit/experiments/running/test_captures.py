@@ -15,9 +15,7 @@ from experiments.phases import PointResult
 from experiments.scale import Scale
 from experiments.setup import PointTask
 from experiments.systems.aggregation.system import AggregationSystem
-from tests.command import gradbed
 from tests.pcapng import Seen, read_pcapng
-from tests.unit.cli.bootstrap.test_bootstrap import write_program
 from tests.unit.experiments.virtual_points import configuration
 
 CONFIGURATION = configuration(
@@ -83,12 +81,3 @@ def test_a_host_sees_what_it_sends_and_gets(captured: tuple[PointResult, Path]) 
 def test_what_the_network_has_not_is_said_before_it_is_up(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="did you mean 'l1-s"):
         run(tmp_path, ("l1-s9",))
-
-
-def test_bmv2_is_refused_before_a_folder_is_made(tmp_path: Path) -> None:
-    stand_in = tmp_path / "simple_switch_grpc"
-    write_program(stand_in, "#!/bin/sh\n")
-    done = gradbed("run", "aggregation", "--switch", "bmv2", "--pcap", "all", cwd=tmp_path, GRADBED_BMV2=stand_in)
-    assert done.returncode == 2
-    assert done.stderr.splitlines()[-1] == "gradbed: --pcap needs gradbed's switches: use --switch gradbed"
-    assert list(tmp_path.iterdir()) == [stand_in]

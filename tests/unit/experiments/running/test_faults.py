@@ -93,6 +93,10 @@ SURVIVED: Mapping[str, tuple[Faults, Callable[[PointResult], bool]]] = {
         # What switches hold is left alone: no packet misses it.
         lambda result: events(result)["completed"] == 2 * ROUNDS * FRAGMENTS and result.metrics["resends"] == 0,
     ),
+    "the controller is killed and another one stood by": (
+        [{"at_ms": MIDDLE_MS, "fault": "controller-failover"}],
+        lambda result: events(result)["completed"] == 2 * ROUNDS * FRAGMENTS and result.metrics["resends"] == 0,
+    ),
     "the controller is killed when a link is down": (
         [
             {"at_ms": MIDDLE_MS, "fault": "link-down", "link": ["l2", "s1"]},
@@ -129,6 +133,7 @@ TEXTS: Mapping[str, dict[str, Any]] = {
     },
     "switch-restart:s1@1": {"fault": "switch-restart", "switch": "s1", "at_ms": 1},
     "controller-restart@2": {"fault": "controller-restart", "at_ms": 2},
+    "controller-failover@2": {"fault": "controller-failover", "at_ms": 2},
     "agent-stop:worker 0,job=2@5": {"fault": "agent-stop", "agent": "worker 0", "job": 2, "at_ms": 5},
     "agent-pause:server,for_ms=5000@5": {"fault": "agent-pause", "agent": "server", "for_ms": 5000, "at_ms": 5},
 }  # fmt: skip

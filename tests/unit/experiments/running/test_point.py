@@ -161,7 +161,10 @@ def test_a_packet_that_no_host_counted_fails_the_run(tmp_path: Path, monkeypatch
     status, results = run(tmp_path, workload={"baselines": []})
     assert status == 1
     assert failures(results)
-    assert all("its switch counted" in line for line in failures(results))
+    assert {line for line in failures(results) if "its switch counted" not in line} == {
+        "in-network, h2: it sent 160 packets of class gradient, its link got 161"
+    }
+    assert len(failures(results)) > 1
 
 
 def test_what_sockets_dropped_is_of_all_interfaces_of_all_agents() -> None:

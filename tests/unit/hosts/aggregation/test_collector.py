@@ -243,3 +243,22 @@ def test_any_sequence_of_bitmaps_counts_each_worker_once(data: st.DataObject) ->
         else:
             assert not replies.complete
         assert c.sum(0)[0] == sum(5**worker for worker in range(workers) if included >> worker & 1)
+
+
+def test_who_waits_for_others_hears_of_the_server_as_long_as_gradients_come() -> None:
+    second_us = 1_000_000
+    c = Collector(
+        workers=2, fragments_per_round=2, lanes=LANES, repeat_interval_us=INTERVAL_US, give_up_us=30 * second_us
+    )
+    assert give(c, 0, 0b01, 1) == Replies()
+    assert give(c, 0, 0b01, 1, flags=Flags.RESEND, now_us=5 * second_us) == Replies()  # no sum is there to tell
+    assert give(c, 1, 0b11, 1, flags=Flags.PARTIAL, now_us=6 * second_us).complete == [(1, False)]
+    # All have just heard of it; then at most once in a second, and only the one that asks.
+    assert give(c, 0, 0b01, 1, flags=Flags.RESEND, now_us=6 * second_us + 1) == Replies()
+    assert give(c, 0, 0b01, 1, now_us=7 * second_us) == Replies()
+    assert give(c, 0, 0b01, 1, flags=Flags.RESEND, now_us=7 * second_us) == Replies(repeats=[(1, 0)])
+    assert give(c, 0, 0b01, 1, flags=Flags.RETRY, now_us=7 * second_us + second_us // 2) == Replies()
+    assert give(c, 0, 0b01, 1, flags=Flags.RETRY, now_us=35 * second_us) == Replies(repeats=[(1, 0)])
+    # The other worker's gradient has not come for as long as workers wait for a server: it is gone.
+    assert give(c, 0, 0b01, 1, flags=Flags.RESEND, now_us=36 * second_us) == Replies()
+    assert c.statistics.signs_of_life == 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from hosts.systems.aggregation.sender import EARLY_RESEND_AFTER, RETRIES, Attempt, Sender, Transmission
@@ -310,3 +312,23 @@ def test_what_a_timer_held_up_is_marked_late_for_a_window() -> None:
     sent = s.transmissions(due_us + 400)
     late = [sending.fragment for sending in sent if sending.attempt is Attempt.LATE]
     assert late == [f for f in range(5, 9) if f in {sending.fragment for sending in sent}]
+
+
+def test_fragments_that_have_backed_off_take_turns_until_a_sum_comes() -> None:
+    s = sender(window=3, count=3)
+    assert s.transmissions(0) == firsts(0, 1, 2)
+    acknowledge(s, [0], 100)
+    sent: list[tuple[int, int]] = []
+    now_us = 100
+    while now_us < 5_000_000:
+        now_us = max(now_us, s.deadline_us or 0)
+        sent += [(now_us, each.fragment) for each in s.transmissions(now_us)]
+    late = [each for each in sent if each[0] >= 2_000_000]
+    # One timer for both, MAX_BACKED_OFF_US long, and each has its turn.
+    times_us = [time_us for time_us, _ in late]
+    assert {after - before for before, after in itertools.pairwise(times_us)} == {MAX_BACKED_OFF_US}
+    assert {(a, b) for (_, a), (_, b) in itertools.pairwise(late)} == {(1, 2), (2, 1)}
+    # A sum that is news: the other's timer is as short as at first.
+    acknowledge(s, [1], now_us)
+    deadline_us = s.deadline_us
+    assert deadline_us is not None and deadline_us - now_us < 2 * INITIAL_US

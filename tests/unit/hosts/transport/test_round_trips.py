@@ -12,6 +12,7 @@ from hosts.transport.round_trips import (
     INITIAL_FACTOR,
     KEPT_ROUNDS,
     LOSSLESS_PATIENCE,
+    MAX_TIMEOUT_US,
     PROBE_PATIENCE,
     THIN_STREAM,
     RoundTrips,
@@ -143,7 +144,7 @@ def test_the_patience_of_probes_has_an_end() -> None:
     one_round(trips, 0, 100_000)
     trips.begin(1_000_000)
     assert trips.deadline_us(0, timeouts=0, resent=False, unacknowledged=1) == 900_000
-    assert trips.deadline_us(0, timeouts=0, resent=False, unacknowledged=8) == MAX_BACKED_OFF_US
+    assert trips.deadline_us(0, timeouts=0, resent=False, unacknowledged=8) == MAX_TIMEOUT_US
 
 
 def test_resends_of_the_last_fragments_wait_for_a_short_round_trip_only() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import grpc
 import pytest
-from finsy.proto import p4r
+from finsy.proto import p4r, p4r_grpc
 
 from switch.p4runtime.values.malformed import MalformedRequests
 from switch.p4runtime.values.status import RequestError
@@ -20,6 +20,7 @@ from switch.server import P4RuntimeServer
 from tests.unit.p4runtime.client import TIMEOUT_S, Client
 from tests.unit.p4runtime.fake_device import FakeDevice, FakeProgram
 
+LEFT_CONNECTIONS = 300
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 SETTINGS = bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
 
@@ -81,6 +82,47 @@ def test_a_message_that_is_too_long_is_refused_by_name(served: tuple[Client, int
         client.stub.Write(request, timeout=10 * TIMEOUT_S)
     assert caught.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
     assert "larger than max" in caught.value.details()
+    still_serves(client)
+
+
+def test_a_message_of_two_gigabytes_is_refused_by_its_first_bytes(served: tuple[Client, int]) -> None:
+    """Which say how long it is: nothing is kept for the rest, or waited for."""
+    client, port = served
+    headers = {
+        ":method": "POST",
+        ":scheme": "http",
+        ":path": "/p4.v1.P4Runtime/Write",
+        ":authority": "localhost",
+        "content-type": "application/grpc",
+        "te": "trailers",
+    }
+    # Literals without indexing (RFC 7541, section 6.2.2).
+    packed = b"".join(bytes((0, len(k))) + k.encode() + bytes((len(v),)) + v.encode() for k, v in headers.items())
+    begun = b"\0" + struct.pack(">I", (1 << 31) - 1) + bytes(1000)
+    with socket.create_connection(("127.0.0.1", port), TIMEOUT_S) as connection:
+        connection.sendall(PREFACE + SETTINGS + frame(1, 4, 1, packed) + frame(0, 0, 1, begun))
+        said = b""
+        while b"larger than max" not in said:
+            more = connection.recv(1 << 16)
+            assert more, said
+            said += more
+    status = said[said.index(b"grpc-status") :]
+    assert status.startswith(b"grpc-status\x018"), status  # RESOURCE_EXHAUSTED
+    still_serves(client)
+
+
+def test_connections_that_are_opened_and_left(served: tuple[Client, int]) -> None:
+    client, port = served
+    left = [socket.create_connection(("127.0.0.1", port), TIMEOUT_S) for _ in range(LEFT_CONNECTIONS)]
+    for number, connection in enumerate(left):
+        connection.sendall((b"", PREFACE[:10], PREFACE, PREFACE + SETTINGS)[number % 4])
+    still_serves(client)
+    # A client that comes after them, too.
+    with grpc.insecure_channel(f"127.0.0.1:{port}", options=[("grpc.use_local_subchannel_pool", 1)]) as channel:
+        late = p4r_grpc.P4RuntimeStub(channel)
+        assert late.Capabilities(p4r.CapabilitiesRequest(), timeout=TIMEOUT_S).p4runtime_api_version
+    for connection in left:
+        connection.close()
     still_serves(client)
 
 

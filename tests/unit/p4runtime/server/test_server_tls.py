@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -75,6 +76,19 @@ def test_a_server_that_asks_for_certificates(authority: Authority, other: Author
         assert not calls(address, authority, other.issue("stranger"))
         assert not calls(address, authority, authority.issue("late", ends_in=-DAY))
         assert not calls(address)
+
+
+def test_half_a_handshake_holds_nobody_up(authority: Authority) -> None:
+    """Also one that is none, and clients that never say anything."""
+    hello = bytes.fromhex("16030102000100" + "01fc0303") + bytes(100)
+    with serving(ServerTls(*authority.issue("server"), client_ca=authority.certificate)) as address:
+        host, port = address.split(":")
+        left = [socket.create_connection((host, int(port)), TIMEOUT_S) for _ in range(60)]
+        for number, connection in enumerate(left):
+            connection.sendall((b"", hello, b"GET / HTTP/1.1\r\n\r\n", b"PRI * HTTP/2.0\r\n")[number % 4])
+        assert calls(address, authority, authority.issue("client"))
+        for connection in left:
+            connection.close()
 
 
 def test_a_certificate_of_the_server_that_has_expired(authority: Authority) -> None:

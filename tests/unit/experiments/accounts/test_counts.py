@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from emulation.links.class_counts import ClassCounts
 from emulation.links.link_statistics import DirectionStatistics
 from experiments.accounts.accounting import LinkEffect, Tally
 from experiments.accounts.counts import Counts
@@ -151,6 +152,9 @@ def test_what_is_read_of_a_network() -> None:
 
         def device_statistics(self) -> dict[str, dict[str, int]]:
             return {"s1": {"ingress_drops": 4}}
+
+        def classes(self) -> ClassCounts:
+            return ClassCounts()
 
     class Network:
         topology = TOPOLOGY

@@ -1,0 +1,73 @@
+"""A run on the real clock fails if it leaves anything in its sandbox."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyroute2 import IPRoute
+
+from experiments.records.run_files import StoredPoint
+from experiments.study.running import execution, leftovers
+from experiments.study.running.execution import Broken, Outcome, run_sandboxed
+from experiments.study.running.measure import PointOrder
+from tests.emulation.sandboxed import in_sandbox
+
+pytestmark = pytest.mark.root
+
+
+def outcome_of(run: Callable[[], Outcome]) -> Outcome:
+    """What is kept of a run that does this."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(leftovers, "PATIENCE_S", 1.0)
+        patch.setattr(execution, "attempt", lambda *order: run())
+        return run_sandboxed(PointOrder("point", "aggregation", {}, 1, 1.0, Path("unused")))
+
+
+def stored(failures: tuple[str, ...] = ()) -> StoredPoint:
+    return StoredPoint("point", 1, {"failures": "; ".join(failures)}, {}, {}, list(failures))
+
+
+@in_sandbox
+def test_a_tidy_run_is_as_it_says() -> None:
+    assert outcome_of(stored) == stored()
+    assert outcome_of(lambda: Broken("no", "no")) == Broken("no", "no")
+
+
+@in_sandbox
+def test_an_untidy_run_fails_and_says_what_it_left() -> None:
+    def untidy() -> Outcome:
+        with IPRoute() as netlink:
+            netlink.link("add", ifname="left1", kind="veth", peer="left2")
+        subprocess.Popen(["sleep", "60"])
+        subprocess.run(["ip", "netns", "add", "left4"], check=True)
+        Path(tempfile.gettempdir(), "gradbed-left3").touch()
+        Path(tempfile.gettempdir(), "of_a_script").touch()
+        return stored(("wrong sum",))
+
+    try:
+        found = outcome_of(untidy)
+    finally:
+        Path("/run/netns/left4").unlink(missing_ok=True)  # its name stays where its mount is gone
+    assert isinstance(found, StoredPoint)
+    wrong, line = found.failures
+    assert wrong == "wrong sum" and found.row["failures"] == f"{wrong}; {line}"
+    assert line.startswith("left behind: ")
+    for each in ("interface left1", "interface left2", "(sleep)", "/gradbed-left3", "namespace /run/netns/left4"):
+        assert each in line, line
+    assert "of_a_script" not in line
+
+
+@in_sandbox
+def test_a_clear_error_does_not_excuse_it() -> None:
+    def untidy() -> Outcome:
+        Path(tempfile.gettempdir(), "gradbed-left").touch()
+        return Broken("no ACK", "no ACK, at line 3")
+
+    found = outcome_of(untidy)
+    assert isinstance(found, Broken)
+    assert found.reason.startswith("left behind: file ") and "no ACK" not in found.reason, found.reason
+    assert found.details.endswith("no ACK, at line 3")

@@ -1,0 +1,1 @@
+"""Random faults in every system: no run may end wrong."""

@@ -1,0 +1,138 @@
+"""Runs under random faults: small configurations of every system, judged as the fault matrix judges its cells."""
+
+from __future__ import annotations
+
+import functools
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from common.scratch import scratch_folder
+from experiments.configuration.faults import Fault
+from experiments.configuration.options import model_options
+from experiments.configuration.point import PointConfiguration
+from experiments.engine.onlooker import Onlooker
+from experiments.records.run_files import DonePoint, RunFiles
+from experiments.scale import Scale
+from experiments.setup import NetworkSetup, PointTask
+from experiments.study.chaos import NOTHING, Cell, Matrix, judged, load_chaos
+from experiments.study.definition.expansion import with_values
+from experiments.study.definition.model import ChaosSection, Point, Study
+from experiments.study.running.execution import Broken, Outcome, attempt
+from experiments.study.running.measure import PointOrder
+from experiments.study.running.runner import StudyRun
+from experiments.systems import find_system
+from experiments.testbeds.interface import Testbed
+from tests.unit.chaos.explanations import Cause, causes
+from tests.unit.chaos.schedules import Places, text
+
+RANDOM = "random faults"
+LIMIT_S = 120.0
+"""Of the machine's time, for one run."""
+BOUND_S = 120.0
+"""Of the network's time, for one run, however it ends: who waits for nothing gives up after 30 s, and there may be
+several in turn."""
+LATE = r"was over after \d+ of \d+ faults"
+"""Times are drawn from a run without faults; another may be over sooner."""
+
+
+@dataclass(frozen=True)
+class Searched:
+    """A system, how it is run, and with which lines a run may end for what reason. values: by dotted path; anew: its
+    agents may begin anew."""
+
+    system: str
+    values: Mapping[str, Any]
+    agents: Sequence[str]
+    errors: Mapping[Cause, str] = field(default_factory=dict)
+    anew: bool = True
+
+    @functools.cached_property
+    def configuration(self) -> PointConfiguration:
+        return self.with_faults(())
+
+    def with_faults(self, faults: Sequence[Fault]) -> PointConfiguration:
+        """Checked as `gradbed run` does."""
+        system = find_system(self.system)
+        plain = with_values({}, {**system.defaults, **self.values, "clock": "virtual"})
+        found: PointConfiguration = system.configuration.model_validate({**plain, "faults": tuple(faults)})
+        system.check(found)
+        return found
+
+    @functools.cached_property
+    def places(self) -> Places:
+        """Up to the end of a run without faults."""
+        ends_us = [row["time_us"] for row in self.faultless.table("timeline") if row["what"] == "phase"]
+        return Places.of(self.configuration.topology.build(Scale()), self.agents, max(ends_us) / 1e3, self.anew)
+
+    @functools.cached_property
+    def faultless(self) -> DonePoint:
+        outcome, _ = _run(self, self.configuration)
+        assert not isinstance(outcome, Broken), outcome.details
+        assert outcome.failures == []
+        return DonePoint({"fault": NOTHING}, 0, outcome)
+
+    @functools.cached_property
+    def matrix(self) -> tuple[Study, ChaosSection]:
+        """Of which the judge is."""
+        return load_chaos(self.system, Matrix(quick=True))
+
+    def allowed(self, faults: Sequence[Fault]) -> str:
+        """A pattern of the lines with which a run may end."""
+        hosts = {str(row["host"]) for row in self.faultless.table("hosts")}
+        found = causes(faults, self.configuration.topology.build(Scale()), hosts)
+        return "|".join([LATE, *(self.errors[cause] for cause in sorted(found) if cause in self.errors)])
+
+    def line(self, faults: Sequence[Fault]) -> str:
+        """The command that does it again."""
+        system = find_system(self.system)
+        flags = {".".join(each.path): each.flag for each in model_options(system.configuration, system.defaults)}
+        words = ["./gradbed", "run", self.system, "--clock", "virtual"]
+        for path, value in self.values.items():
+            words += [flags[path], ",".join(value) if isinstance(value, tuple) else str(value)]
+        return shlex.join([*words, *(word for fault in faults for word in ("--fault", text(fault)))])
+
+
+def judge(searched: Searched, faults: Sequence[Fault]) -> Cell:
+    """Run it under these faults. AssertionError, with the command, where the run does not end as it may."""
+    configuration = searched.with_faults(faults)
+    study, chaos = searched.matrix
+    points = (
+        Point({"fault": NOTHING}, 0, 1, searched.configuration),
+        Point({"fault": RANDOM}, 0, 1, configuration),
+    )
+    outcome, took_s = _run(searched, configuration)
+    done, broken, details = [searched.faultless], {}, ""
+    if isinstance(outcome, Broken):
+        broken, details = {points[1].label: outcome.reason}, f"\n{outcome.details}"
+    else:
+        done.append(DonePoint({"fault": RANDOM}, 0, outcome))
+    run = StudyRun(Path(), RunFiles(Path()), tuple(done), len(points), broken, interrupted=False)
+    chaos = chaos.model_copy(update={"errors": {RANDOM: searched.allowed(faults)}})
+    _, cell = judged(replace(study, points=points), chaos, run)
+    again = f"\n{searched.line(faults)}"
+    assert cell.verdict != "failed", f"{cell.line}{again}{details}"
+    assert took_s <= BOUND_S, f"it took {took_s} s of the network's time{again}"
+    return cell
+
+
+class _Clock(Onlooker):
+    """When a point was over, or had broken."""
+
+    took_s = 0.0
+
+    def network_is_up(self, testbed: Testbed, network: NetworkSetup, task: PointTask[Any], system: str) -> None:
+        self._testbed = testbed
+
+    def network_goes(self) -> None:
+        self.took_s = self._testbed.now_us() / 1e6
+
+
+def _run(searched: Searched, configuration: PointConfiguration) -> tuple[Outcome, float]:
+    clock = _Clock()
+    with scratch_folder("point") as folder:
+        plain = configuration.model_dump(mode="json")
+        outcome = attempt(PointOrder(RANDOM, searched.system, plain, 1, 1.0, folder, limit_s=LIMIT_S), onlooker=clock)
+    return outcome, clock.took_s

@@ -1,0 +1,1 @@
+"""The journal and the terms of controllers, stopped at every system call."""

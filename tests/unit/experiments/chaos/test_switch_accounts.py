@@ -1,0 +1,58 @@
+"""In every run of every system, what came to a switch left it or was counted there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from emulation.switches.virtual_switches import VirtualSwitches
+from experiments.engine.point import run_point
+from experiments.phases import PointResult
+from experiments.scale import Scale
+from experiments.setup import PointTask
+from experiments.study.chaos import FILE, with_chaos
+from experiments.study.loading import load_study
+from experiments.systems import find_system, studies_folder
+
+
+def run(system: str, folder: Path) -> PointResult:
+    """The point of the system's chaos.yaml, without a fault."""
+    configuration = load_study(studies_folder(system) / FILE, clock="virtual").points[0].configuration
+    return run_point(find_system(system), PointTask(configuration, 1, Scale(), folder))
+
+
+@pytest.mark.parametrize("system", with_chaos())
+def test_a_drop_that_was_not_is_seen(system: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told, calls = VirtualSwitches.device_statistics, count()
+
+    def device_statistics(self: VirtualSwitches) -> Mapping[str, dict[str, int]]:
+        found = told(self)
+        first = min(found)
+        return {**found, first: {**found[first], "egress_drops": found[first]["egress_drops"] + next(calls)}}
+
+    monkeypatch.setattr(VirtualSwitches, "device_statistics", device_statistics)
+    failures = run(system, tmp_path).failures
+    assert any("packets came and" in line for line in failures)
+
+
+@pytest.mark.parametrize("system", with_chaos())
+def test_a_packet_that_vanishes_on_its_way_is_seen(
+    system: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between switches: hosts cannot tell."""
+    told, calls = VirtualSwitches.link_statistics, count()
+
+    def link_statistics(self: VirtualSwitches) -> Any:
+        between, more = self.topology.switch_links[0], next(calls)
+        ends = between.a.node, between.b.node
+        return [
+            replace(row, packets=row.packets + more * ((row.from_node, row.to_node) == ends)) for row in told(self)
+        ]
+
+    monkeypatch.setattr(VirtualSwitches, "link_statistics", link_statistics)
+    assert any("packets came and" in line for line in run(system, tmp_path).failures)

@@ -1,0 +1,203 @@
+"""A network on several threads is the same, to the last byte, as on one."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from ipaddress import IPv4Address
+from pathlib import Path
+from typing import Any
+
+import networkx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from switch.codegen import build_program
+from switch.device import ActionCall, KeyMatch, Program
+from switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
+from switch.program_cache import compiled_files
+from switch.virtual import Generator, HostInterface, VirtualFabric
+from tests.unit.engine.instructed import pass_through
+from tests.unit.virtual.test_event_order import HOSTS, LINKS, SENDINGS, US, Links, Sending, fabric_of, send, texts
+from topo.link import LinkModel
+
+ROUTER = Path(__file__).parents[3] / "p4src" / "router.p4"
+HOST_PORT = 1
+AFTER_EVENTS, FEWEST_EVENTS = 3, 0
+"""Side by side almost from the beginning, however little there is to do."""
+
+
+def side_by_side(fabric: VirtualFabric) -> VirtualFabric:
+    fabric.engine.call("set_windows", AFTER_EVENTS, FEWEST_EVENTS)
+    return fabric
+
+
+# ---- Frames of one time ----
+
+
+def arrivals(links: Links, sendings: list[Sending], threads: int) -> list[list[tuple[int, int]]]:
+    """By host: when which frame came."""
+    with side_by_side(fabric_of(links, threads)) as fabric:
+        interfaces = [fabric.interface(*place) for place in HOSTS]
+        for interface in interfaces:
+            interface.set_quiet(True)
+        for number, sending in enumerate(sendings):
+            frame = b"".join(pass_through(port) for port in (*sending.way, sending.to_port))
+            send(interfaces[sending.host], frame + bytes([number]) * sending.payload_bytes, sending.at_us * US)
+        while not fabric.run_until(None).idle:
+            pass
+        return [came_to(interface) for interface in interfaces]
+
+
+def came_to(interface: HostInterface) -> list[tuple[int, int]]:
+    found = [text[0] for text in texts(interface)]
+    return list(zip(interface.times_ns.tolist(), found, strict=True))
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(links=LINKS, sendings=st.lists(SENDINGS, min_size=2, max_size=25))
+def test_events_of_one_time_keep_their_order(links: Links, sendings: list[Sending]) -> None:
+    alone = arrivals(links, sendings, 1)
+    assert arrivals(links, sendings, 2) == alone
+    assert arrivals(links, sendings, 3) == alone
+
+
+# ---- Networks with traffic and faults ----
+
+
+def router() -> Program:
+    return build_program(json.loads(Path(compiled_files(ROUTER, {}).json).read_text()))
+
+
+def random_link(draw: random.Random) -> LinkModel:
+    return LinkModel(
+        rate_bps=draw.choice((None, 100_000_000, 1_000_000_000)),
+        delay_us=draw.choice((2, 2, 3, 5)),
+        jitter_us=draw.choice((0, 0, 1)),
+        reorder=draw.random() < 0.5,
+        loss=draw.choice((0, 0, 0.05)),
+        duplicate=draw.choice((0, 0, 0.05)),
+        bit_error_rate=draw.choice((0, 0, 1e-6)),
+        queue_packets=draw.choice((3, 50)),
+    )
+
+
+class Network:
+    """Switches at random, each with a host at HOST_PORT, and shortest paths between all."""
+
+    def __init__(self, seed: int) -> None:
+        self.draw = draw = random.Random(seed)
+        count = draw.randint(3, 12)
+        self.graph = networkx.connected_watts_strogatz_graph(count, min(4, count - 1), 0.3, seed=seed)
+        equal = random_link(draw)
+        links, self.ports, used = [], {}, dict.fromkeys(self.graph, HOST_PORT)
+        for a, b in self.graph.edges:
+            for end, other in ((a, b), (b, a)):
+                used[end] += 1
+                self.ports[end, other] = used[end]
+            model = equal if draw.random() < 0.7 else random_link(draw)
+            links.append(
+                LinkConfig(
+                    a=(a + 1, self.ports[a, b]), b=(b + 1, self.ports[b, a]), link=model, seed=draw.randrange(99)
+                )
+            )
+        self.config = FabricConfig(
+            switches=tuple(SwitchConfig(device_id=node + 1) for node in self.graph),
+            interfaces=tuple(
+                InterfaceConfig(device_id=node + 1, port=HOST_PORT, interface=f"s{node}", link=equal, seed=node)
+                for node in self.graph
+            ),
+            links=tuple(links),
+        )
+        self.generators = [self.generator(node) for node in self.graph for _ in range(2)]
+
+    def generator(self, node: int) -> tuple[int, Generator]:
+        to = self.draw.choice([other for other in self.graph if other != node])
+        return node + 1, Generator(
+            src_mac=bytes(6),
+            dst_mac=bytes(6),
+            src_ip=address(node),
+            dst_ip=address(to),
+            rate_bps=self.draw.choice((80_000_000, 400_000_000)),
+            frame_bytes=self.draw.choice((100, 1000)),
+            poisson=self.draw.random() < 0.5,
+            seed=self.draw.randrange(99),
+            stop_ns=400_000,
+            dst_port=self.draw.choice((9, 10)),
+        )
+
+    def install(self, fabric: VirtualFabric, device_id: int) -> None:
+        device, node = fabric.devices[device_id], device_id - 1
+        device.load(router())
+        paths = networkx.single_source_shortest_path(self.graph, node)
+        for other, path in paths.items():
+            port = HOST_PORT if other == node else self.ports[node, path[1]]
+            device.state.tables.insert(
+                "RouterIngress.next_hops", [KeyMatch(other + 1)], ActionCall("RouterIngress.forward", (port, 1, 2)), 0
+            )
+            key = KeyMatch(int(address(other)), prefix_bits=32)
+            hop = ActionCall("RouterIngress.set_next_hop", (other + 1,))
+            device.state.tables.insert("RouterIngress.routes", [key], hop, 32)
+
+
+def address(node: int) -> IPv4Address:
+    return IPv4Address("10.0.0.1") + node
+
+
+def faults(network: Network, fabric: VirtualFabric, seed: int) -> Iterator[None]:
+    draw = random.Random(seed)
+    links = network.config.links
+    for _ in range(6):
+        link = draw.choice(links)
+        what = draw.choice(("cut", "mend", "change", "restart", "nothing"))
+        if what in ("cut", "mend"):
+            fabric.engine.set_link_up(*link.a, what == "mend")
+        elif what == "change":
+            fabric.engine.set_link(*link.a, random_link(draw), ["out"])
+        elif what == "restart":
+            network.install(fabric, link.a[0])
+        yield
+
+
+def seen_in(seed: int, threads: int) -> list[Any]:
+    """Everything that a run shows, whenever somebody looks."""
+    network = Network(seed)
+    seen: list[Any] = []
+    with side_by_side(VirtualFabric(network.config, threads=threads)) as fabric:
+        for device_id in fabric.devices:
+            network.install(fabric, device_id)
+            fabric.add_sink(device_id, HOST_PORT, 9)
+        interfaces = [fabric.interface(device_id, HOST_PORT) for device_id in fabric.devices]
+        for interface in interfaces:
+            interface.set_quiet(True)
+        for device_id, generator in network.generators:
+            fabric.add_generator(device_id, HOST_PORT, generator)
+        for number, _ in enumerate(faults(network, fabric, seed), 1):
+            stop = fabric.run_until(number * 80_000 - 1 if number < 6 else None)
+            seen.append((stop.time_ns, stop.idle, fabric.engine.link_statistics()))
+            seen += [device.statistics() for device in fabric.devices.values()]
+            seen += [fabric.sink_statistics(device_id, HOST_PORT) for device_id in fabric.devices]
+            for interface in interfaces:
+                frames = texts(interface)
+                seen.append((interface.times_ns.tolist(), frames))
+        seen.append(fabric.engine.statistics().live_packets)
+    return seen
+
+
+def compare(seed: int) -> None:
+    alone = seen_in(seed, 1)
+    for threads in (2, 3):
+        assert seen_in(seed, threads) == alone, f"seed {seed}, {threads} threads"
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_network_with_faults_is_the_same_on_several_threads(seed: int) -> None:
+    compare(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8, 108))
+def test_many_networks_with_faults_are_the_same_on_several_threads(seed: int) -> None:
+    compare(seed)
