@@ -23,7 +23,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
@@ -44,7 +44,7 @@ from common.namespaces import (
     require_root,
     unshare,
 )
-from common.parent_death import die_with_parent
+from common.signals import die_with_parent, wakeups
 
 RELAYED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 
@@ -86,9 +86,9 @@ def run_in_sandbox(function: Callable[[], int], what: str = "this command") -> i
         os.close(report_read)
         _monitor(function, caller, relayed, former_mask, report_write)
     os.close(report_write)
-    with _wakeups({*relayed, signal.SIGCHLD}, former_mask) as wakeups:
+    with wakeups({*relayed, signal.SIGCHLD}, former_mask) as woken:
         init, problem = _read_report(report_read)
-        status = _relay_until_exit(monitor, init, wakeups)
+        status = _relay_until_exit(monitor, init, woken)
     if problem:
         advice = "" if problem == IN_CHROOT else " (in a container: run it privileged)"
         raise UserError(f"{what} needs namespaces of its own: {problem}{advice}")
@@ -98,28 +98,6 @@ def run_in_sandbox(function: Callable[[], int], what: str = "this command") -> i
 # The caller's side.
 
 
-@contextlib.contextmanager
-def _wakeups(numbers: set[signal.Signals], former_mask: set[int | signal.Signals]) -> Iterator[int]:
-    """Turn signals into bytes on a pipe while the block runs; then restore handlers and mask.
-
-    sigwait would not do: a library may have started threads of its own (OpenBLAS does) that do not block
-    the signals, and would then be handed them.
-    """
-    read_end, write_end = os.pipe()
-    os.set_blocking(write_end, False)
-    former_wakeup = signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
-    former_handlers = {number: signal.signal(number, lambda *_: None) for number in numbers}
-    signal.pthread_sigmask(signal.SIG_SETMASK, former_mask)
-    try:
-        yield read_end
-    finally:
-        for number, handler in former_handlers.items():
-            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
-        signal.set_wakeup_fd(former_wakeup)
-        os.close(read_end)
-        os.close(write_end)
-
-
 def _read_report(report: int) -> tuple[int, str]:
     """Init's pid (0 if there is none) and what went wrong ("" if nothing). Returns when the function starts."""
     with open(report, encoding="utf-8") as lines:
@@ -127,12 +105,12 @@ def _read_report(report: int) -> tuple[int, str]:
     return int(answer.get("init", 0)), answer.get("problem", "")
 
 
-def _relay_until_exit(monitor: int, init: int, wakeups: int) -> int:
+def _relay_until_exit(monitor: int, init: int, woken: int) -> int:
     while True:
         exited, status = os.waitpid(monitor, os.WNOHANG)
         if exited:
             return _exit_status(status)
-        for number in os.read(wakeups, 64):
+        for number in os.read(woken, 64):
             if number != signal.SIGCHLD and init:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(init, _relay(number))

@@ -32,7 +32,7 @@ from os_ken.base import app_manager  # isort: skip
 from os_ken.lib import hub
 
 from common.errors import UserError
-from common.parent_death import die_with_parent
+from common.signals import die_with_parent
 from controller.config import ControllerConfig
 from controller.core.controller import Controller
 from controller.core.jobs import Job

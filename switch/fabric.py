@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from common.errors import UserError
-from common.parent_death import die_with_parent
+from common.signals import die_with_parent
 from switch.codegen import build_program
 from switch.engine import Engine
 from switch.engine_fabric import EngineFabric

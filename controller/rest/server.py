@@ -20,7 +20,8 @@ from controller.rest.address import unix_path
 from controller.rest.body_limits import BodyLimits
 from controller.rest.patience import ImpatientProtocol
 
-BACKLOG = 128
+BACKLOG = 1024
+ACCEPTED_AT_ONCE = 128
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -87,6 +88,14 @@ class HostCheck:
         await app(scope, receive, send)
 
 
+class _Server(uvicorn.Server):
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """uvicorn's `backlog` is also how many may wait: who then calls a full unix socket is refused (EAGAIN)."""
+        await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(BACKLOG)
+
+
 class RestServer:
     """uvicorn in a thread of its own; requests that arrive before it is up wait in the sockets' backlogs."""
 
@@ -97,9 +106,9 @@ class RestServer:
             log_level="warning",
             access_log=False,
             lifespan="off",
-            backlog=BACKLOG,  # so many are taken in at once, before any of them is looked at
+            backlog=ACCEPTED_AT_ONCE,  # before any of them is looked at
         )
-        self._server = uvicorn.Server(config)
+        self._server = _Server(config)
         self._thread = threading.Thread(
             target=self._server.run, kwargs={"sockets": list(listeners)}, name="rest", daemon=True
         )

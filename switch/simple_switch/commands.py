@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import signal
 import sys
-import threading
 from collections.abc import Sequence
 
 from common.errors import UserError
+from common.signals import wakeups
 from switch.simple_switch.logs import start_logging
 from switch.simple_switch.options import Answered, SwitchOptions, read_options
 
@@ -30,28 +31,21 @@ def simple_switch_grpc(arguments: Sequence[str]) -> int:
 def _main(command: str, arguments: Sequence[str]) -> int:
     # For `killall` and the like, also when a shell started the interpreter.
     ctypes.CDLL(None).prctl(_PR_SET_NAME, command.encode())
-    ended = _end_on_signals()
-    try:
-        options = read_options(command, arguments)
-        for note in options.notes:
-            print(f"{command}: {note}", file=sys.stderr)
-        return _run(options, ended)
-    except Answered as answer:
-        print(answer)
-        return 0
-    except UserError as error:
-        print(f"{command}: {error}", file=sys.stderr)
-        return _FAILED
+    with wakeups({signal.SIGTERM, signal.SIGINT}) as woken:
+        try:
+            options = read_options(command, arguments)
+            for note in options.notes:
+                print(f"{command}: {note}", file=sys.stderr)
+            return _run(options, woken)
+        except Answered as answer:
+            print(answer)
+            return 0
+        except UserError as error:
+            print(f"{command}: {error}", file=sys.stderr)
+            return _FAILED
 
 
-def _end_on_signals() -> threading.Event:
-    ended = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: ended.set())
-    return ended
-
-
-def _run(options: SwitchOptions, ended: threading.Event) -> int:
+def _run(options: SwitchOptions, woken: int) -> int:
     start_logging(options)
     # gRPC takes a while to import: not for those who only ask for help.
     from switch.simple_switch.running import RunningSwitch
@@ -61,5 +55,5 @@ def _run(options: SwitchOptions, ended: threading.Event) -> int:
     with RunningSwitch(options) as running:
         for address in running.addresses:
             print(f"Server listening on {address}", flush=True)
-        ended.wait()
+        os.read(woken, 1)
     return 0

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from common.parent_death import die_with_parent
+from common.signals import die_with_parent
 from experiments.systems.aggregation.agents import agent_specs
 from experiments.testbeds.agents import AgentSpec
 from hosts.agents.description import parse_description

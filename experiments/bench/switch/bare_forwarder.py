@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from common.parent_death import die_with_parent
+from common.signals import die_with_parent
 from experiments.bench.switch.packet_io import forward_for_ever
 
 if __name__ == "__main__":

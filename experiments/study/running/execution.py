@@ -18,8 +18,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol
 
 from common.errors import UserError, trouble
-from common.parent_death import die_with_parent
 from common.scratch import scratch_folder
+from common.signals import die_with_parent
 from experiments.configuration.point import PointConfiguration
 from experiments.engine.onlooker import NOBODY, Onlooker
 from experiments.records.run_files import StoredPoint

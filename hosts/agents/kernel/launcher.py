@@ -41,7 +41,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from common.errors import UserError
 from common.modules import import_by_name
-from common.parent_death import die_with_parent
+from common.signals import die_with_parent
 from hosts.agents.channel import BEGIN, STOP, write_event
 from hosts.agents.computing import ComputeTimes
 from hosts.agents.functions import one_line, prepare_agent

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -86,6 +88,29 @@ def test_bodies_that_never_come_hold_nobody_up(tmp_path: Path) -> None:
         assert client.get("/topology").status_code == 200
         for connection in left:
             connection.close()
+
+
+def test_many_may_wait_while_the_server_is_busy(tmp_path: Path) -> None:
+    """A unix socket refuses at once who does not fit in its backlog."""
+    app, busy, done = FastAPI(), threading.Event(), threading.Event()
+
+    @app.get("/busy")
+    async def hold_the_loop() -> None:
+        busy.set()
+        done.wait(PATIENCE_S)
+
+    with served(app, tmp_path) as client, contextlib.ExitStack() as waiting:
+        asked = threading.Thread(target=client.get, args=("/busy",))
+        asked.start()
+        assert busy.wait(PATIENCE_S)
+        try:
+            for _ in range(400):
+                connection = waiting.enter_context(socket.socket(socket.AF_UNIX))
+                connection.setblocking(False)
+                connection.connect(str(tmp_path / "rest.sock"))
+        finally:
+            done.set()
+            asked.join()
 
 
 def test_a_body_that_takes_too_long_is_refused() -> None:
