@@ -16,6 +16,9 @@ struct partition;
 
 #define SOCKET_BATCH 64
 
+/* What different threads write lies so many bytes apart: two lines of a cache, as processors fetch the next one, too. */
+#define APART 128
+
 /* ---- Packets (packet.c) ---- */
 
 enum stage {
@@ -375,7 +378,7 @@ void upcall_log(struct gb_switch *, const char *line);
 /* ---- Partitions (partitions/partition.c): switches with the hosts' ports at them, and what happens there ---- */
 
 struct partition {
-    struct gb_engine *engine;
+    _Alignas(APART) struct gb_engine *engine;
     uint64_t now_ns;                /* the time of the event being worked on */
     uint64_t clock_ns;              /* the time at which that is done: the same, or later */
     struct packet_list *ready;      /* to be worked on at now_ns */

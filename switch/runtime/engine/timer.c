@@ -230,8 +230,6 @@ struct timer *timer_pop(struct timer_queue *queue) {
 
 void timed_put(struct timer_queue *queue, struct packet_list *list, struct timer *timer, struct packet *packet,
                uint64_t due_ns) {
-    if (queue->causes)
-        causes_forget(queue->causes, packet);
     timed_put_numbered(queue, list, timer, packet, due_ns, take_sequence(queue, timer, packet));
 }
 
@@ -251,7 +249,8 @@ struct packet *timed_pop(struct timer_queue *queue, struct packet_list *list, st
     if (!packet)
         return NULL;
     struct timer_place place = {packet->due_ns, packet->sequence, timer};
-    if (place.due_ns > now_ns || (queue->near.count && timer_earlier(&queue->near.places[0], &place))) {
+    if (place.due_ns > now_ns || (queue->near.count && timer_earlier(&queue->near.places[0], &place)) ||
+        (queue->one_by_one && place.sequence != timer->sequence)) {
         arm(queue, timer, place.due_ns, place.sequence);
         return NULL;
     }

@@ -40,6 +40,7 @@ struct timer_queue {
     uint64_t occupied[WHEEL_SLOTS / 64], occupied_words[WHEEL_SLOTS / 64 / 64];
     uint32_t count, on_wheel, capacity;
     uint64_t *next_sequence;
+    bool one_by_one;                /* packets of one time: there are other partitions, whose events may come between */
     struct causes *causes;          /* NULL: numbers are those of the whole engine */
 };
 
@@ -49,7 +50,7 @@ struct cause { struct timer *timer; struct packet *packet; };
 struct causes { struct cause *causes; uint32_t count, capacity; uint64_t base; };
 
 void causes_note(struct causes *, struct timer *, struct packet *);
-/* The packet is not where it was put: what was noted of that is not to be looked at. */
+/* The packet goes to another partition, whose it is from then on: what was noted of it is not to be looked at. */
 void causes_forget(struct causes *, const struct packet *);
 
 static inline bool timer_armed(const struct timer *timer) {

@@ -64,6 +64,26 @@ def test_events_of_one_time_keep_their_order(links: Links, sendings: list[Sendin
     assert arrivals(links, sendings, 3) == alone
 
 
+FAST = (0, 8)
+"""A link that takes no time for bytes, so that many frames are under way on it in one window."""
+
+
+def test_frames_behind_one_another_keep_their_place_among_others() -> None:
+    """Two frames of one link, of which the first arrives together with others that were sent between the two: their
+    numbers in a window are other ones' numbers afterwards."""
+    links = Links(between=(FAST, FAST, FAST), hosts=6 * (FAST,))
+    draw = random.Random(1)
+    for _ in range(150):
+        sendings = [
+            Sending(draw.randrange(6), draw.choice((0, 1, 2, 3)), tuple(draw.choices((1, 2), k=draw.randrange(4))),
+                    draw.choice((3, 4)), 8)
+            for _ in range(40)
+        ]  # fmt: skip
+        alone = arrivals(links, sendings, 1)
+        assert arrivals(links, sendings, 2) == alone
+        assert arrivals(links, sendings, 3) == alone
+
+
 # ---- Networks with traffic and faults ----
 
 

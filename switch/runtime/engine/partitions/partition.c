@@ -3,13 +3,15 @@
  * but for what it puts in flight on a link that leads there: so partitions can be worked on side by side (windows.c).
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/internal.h"
 
 bool partitions_create(struct gb_engine *engine, uint32_t count) {
-    engine->partitions = calloc(count, sizeof *engine->partitions);
+    engine->partitions = aligned_alloc(APART, count * sizeof *engine->partitions);
     if (!engine->partitions)
         return false;
+    memset(engine->partitions, 0, count * sizeof *engine->partitions);
     engine->partition_count = count;
     for (uint32_t i = 0; i < count; i++) {
         struct partition *part = &engine->partitions[i];
@@ -17,6 +19,7 @@ bool partitions_create(struct gb_engine *engine, uint32_t count) {
         part->ready = &engine->ready;
         part->next_due_order = &engine->next_due_order;
         part->timers.next_sequence = &engine->next_sequence;
+        part->timers.one_by_one = count > 1;
         part->pool.bytes = &engine->pool_bytes;
     }
     return true;

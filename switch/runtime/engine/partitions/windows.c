@@ -84,7 +84,7 @@ void window_cross(struct partition *part, struct direction *direction, struct pa
     causes_forget(&side->causes, packet);
     uint64_t number = (*part->timers.next_sequence)++ - side->causes.base;
     causes_note(&side->causes, NULL, NULL);
-    box->crossings[box->count++] = (struct crossing){packet, direction, arrival_ns, number};
+    box->crossings[box->count++] = (struct crossing){packet, packet->view.data, direction, arrival_ns, number};
     if (arrival_ns < side->crossing_ns[side->parity])
         side->crossing_ns[side->parity] = arrival_ns;
 }
@@ -204,12 +204,23 @@ static void give_back(struct side *from, struct side *to, const struct packet *p
         list_append(&from->empties[from->parity][to - from->part->engine->windows->sides], empty);
 }
 
+/* What another processor wrote is a long way away: all of it is sent for at once, before it is needed. */
+static void send_for(const struct crossings *box) {
+    for (uint32_t i = 0; i < box->count; i++) {
+        const char *packet = (const char *)box->crossings[i].packet;
+        for (size_t offset = 0; offset < sizeof(struct packet); offset += 64)
+            __builtin_prefetch(packet + offset, 1);
+        __builtin_prefetch(box->crossings[i].data, 1);
+    }
+}
+
 static void take_crossings(struct windows *windows, struct side *side) {
     struct partition *part = side->part;
     uint32_t own = (uint32_t)(side - windows->sides);
     for (uint32_t i = 0; i < windows->count; i++) {
         struct side *other = &windows->sides[i];
         const struct crossings *box = &other->boxes[side->parity][own];
+        send_for(box);
         for (uint32_t j = 0; j < box->count; j++) {
             const struct crossing *crossing = &box->crossings[j];
             part->pool.live++;

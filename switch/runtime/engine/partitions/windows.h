@@ -13,7 +13,7 @@ struct event { uint64_t due_ns, sequence; uint32_t caused; };   /* caused: in th
 struct events { struct event *events; uint32_t count, capacity; };
 
 /* A packet for another partition. number: which of what was caused in the window. */
-struct crossing { struct packet *packet; struct direction *direction; uint64_t due_ns, number; };
+struct crossing { struct packet *packet; const uint8_t *data; struct direction *direction; uint64_t due_ns, number; };
 struct crossings { struct crossing *crossings; uint32_t count, capacity; };
 
 struct numbers { uint64_t *of; uint32_t capacity; };
@@ -21,7 +21,7 @@ struct numbers { uint64_t *of; uint32_t capacity; };
 struct windows_end { uint64_t sequence, begin_ns; bool kept_limit; };
 
 struct side {
-    _Alignas(128) struct partition *part;
+    _Alignas(APART) struct partition *part;
     uint32_t parity;                /* which copies it writes */
     struct packet_list ready;
     uint64_t next_sequence;
@@ -48,8 +48,8 @@ struct windows {
     bool stopping;
     uint32_t started;
     pthread_t threads[GB_MAX_PARTITIONS];
-    _Alignas(128) atomic_uint arrived;
-    _Alignas(128) atomic_uint turn;
+    _Alignas(APART) atomic_uint arrived;
+    _Alignas(APART) atomic_uint turn;
     struct side sides[GB_MAX_PARTITIONS];
 };
 
