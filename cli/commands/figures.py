@@ -19,6 +19,9 @@ def figures(
     resume: Annotated[bool, typer.Option("--resume", help="Go on where runs of these studies stopped.")] = False,
     jobs: options.Jobs = None,
     scheduler: options.Scheduler = None,
+    times: Annotated[
+        Path | None, typer.Option(help="A CSV file for the wall and processor time of each study; not with --resume.")
+    ] = None,
     output: options.Output = Path("results"),
     scale: options.Scale = None,
 ) -> int:
@@ -29,4 +32,4 @@ def figures(
     for file in chosen(system, only).values():
         need_for_study(file, quick, clock)
     options_of_run = RunOptions(output, resume, scale, jobs, scheduler)
-    return make_figures(system, options_of_run, only, quick=quick, clock=clock)
+    return make_figures(system, options_of_run, only, quick=quick, clock=clock, times=times)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 
 from common.errors import UserError
 from experiments.study.command import INTERRUPTED, RunOptions, run_study_file
+from experiments.study.figure_times import FigureTimes
 from experiments.systems import find_system, studies_folder
+from experiments.tables.console import make_console
 
 
 def studies_of(system: str) -> dict[int, Path]:
@@ -34,15 +37,38 @@ def chosen(system: str, only: str) -> dict[int, Path]:
 
 
 def make_figures(
-    system: str, options: RunOptions, only: str = "", *, quick: bool = False, clock: str | None = None
+    system: str,
+    options: RunOptions,
+    only: str = "",
+    *,
+    quick: bool = False,
+    clock: str | None = None,
+    times: Path | None = None,
 ) -> int:
-    """Run the studies one after the other; the worst of their exit statuses. An interruption ends it."""
+    """Run the studies one after the other; the worst of their exit statuses. An interruption ends it.
+
+    times: a file for what each took. UserError where that would not be known: with `resume` points are skipped, and
+    what the workers of a scheduler do is no time of this machine."""
+    figures = chosen(system, only)
+    clocked = None
+    if times is not None:
+        if options.resume:
+            raise UserError("--times does not go with --resume: points that are there already would take no time")
+        if options.scheduler is not None:
+            raise UserError("--times does not go with --scheduler: points run elsewhere")
+        clocked = FigureTimes(times, quick=quick, clock=clock, is_whole=figures == studies_of(system))
     status = 0
-    for number, path in chosen(system, only).items():
+    for number, path in figures.items():
         words = f"gradbed: figure {number}: {path.stem}"
         say = partial(print, words, file=sys.stderr, flush=True)
-        ended = run_study_file(path, options, quick=quick, clock=clock, on_begin=say)
-        if ended == INTERRUPTED:
-            return ended
+        taken: AbstractContextManager[list[int]] = clocked.study(number, path.stem) if clocked else nullcontext([])
+        with taken as told:
+            ended = run_study_file(path, options, quick=quick, clock=clock, on_begin=say)
+            if ended != INTERRUPTED:
+                told.append(ended)
         status = max(status, ended)
+        if ended == INTERRUPTED:
+            break
+    if clocked is not None:
+        clocked.show(make_console())
     return status
