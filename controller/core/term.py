@@ -28,9 +28,11 @@ from pathlib import Path
 from common.errors import UserError
 
 HEARTBEAT_S = 0.25
-PATIENCE_S = 3.0
+PATIENCE_S = 1.5
 """Without a heartbeat, before another one takes charge."""
 POLL_S = 0.05
+_MOST_SILENCE_S = 2 * POLL_S
+"""Between two looks. Who looks later has not run itself, and the one in charge may not have either."""
 _LOOKS_FOR_A_TERM = 20
 
 _logger = logging.getLogger(__name__)
@@ -110,14 +112,17 @@ def take_charge(
 def _take_charge(journal: Path, standing_by: Callable[[], None], patience_s: float) -> Term:
     # An open file and when it was touched, as this process saw it change: clocks of files are not compared with ours.
     last: tuple[int, int] | None = None
-    last_s = 0.0
+    silent_s, looked_s = 0.0, time.monotonic()
     waiting = False
     while True:
         held = _current(journal)
         found, locked = _look(_sign(journal / str(held)))
+        now_s = time.monotonic()
+        silent_s += min(now_s - looked_s, _MOST_SILENCE_S)
+        looked_s = now_s
         if (held, found) != last:
-            last, last_s = (held, found), time.monotonic()
-        if not locked or time.monotonic() - last_s >= patience_s:
+            last, silent_s = (held, found), 0.0
+        if not locked or silent_s >= patience_s:
             if (term := _claim(journal, held)) is not None:
                 return term
             continue

@@ -23,8 +23,9 @@ def less(now: ByClass, before: ByClass) -> ByClass:
 
 @dataclass(frozen=True)
 class DirectionClasses:
-    """One direction of a link. begun: handed to it by a host, or transmitted to it by a switch, whose queue is
-    in front of its egress. dropped: by the queue of a host's link, or by what is behind the port at the end."""
+    """One direction of a link. begun: handed to it from outside, by a host or by a switch that another program runs,
+    or transmitted to it by a switch of the fabric, whose queue is in front of its egress. dropped: by the queue for
+    what comes from outside, or by what is behind the port at the end."""
 
     begun: ByClass
     duplicates: ByClass
@@ -33,11 +34,12 @@ class DirectionClasses:
     delivered: ByClass
 
     @classmethod
-    def of(cls, parts: Sequence[Mapping[str, Any]]) -> DirectionClasses:
-        """parts: rows with the fields of switch.engine.classes.LinkClasses, one behind the other."""
+    def of(cls, parts: Sequence[Mapping[str, Any]], *, from_outside: bool) -> DirectionClasses:
+        """parts: rows with the fields of switch.engine.classes.LinkClasses, one behind the other. from_outside: the
+        sender is no switch of the fabric."""
         first, last = parts[0], parts[-1]
         return cls(
-            tuple(first["entered" if first["direction"] == "in" else "started"]),
+            tuple(first["entered" if from_outside else "started"]),
             added(row["duplicates"] for row in parts),
             added(row["losses"] for row in parts),
             added(row[name] for row in parts for name in ("queue_drops", "refusals")),

@@ -170,8 +170,11 @@ def name_classes(
         if nodes := ends.get(place) or far_ends.get(place):
             found.setdefault(_direction(row, *nodes), []).append(row)
     return {
-        direction: DirectionClasses.of(sorted(parts, key=lambda row: row["direction"] == "in"))
-        for direction, parts in found.items()
+        (sender, receiver): DirectionClasses.of(
+            sorted(parts, key=lambda row: row["direction"] == "in"),
+            from_outside=topology.is_host(sender) or sender in foreign,
+        )
+        for (sender, receiver), parts in found.items()
     }
 
 

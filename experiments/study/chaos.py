@@ -247,8 +247,8 @@ def _cell(point: Point, stored: StoredPoint, usual: int, allowed: str | None) ->
     packets, lines = busiest(stored), [*stored.failures, *_too_late(point, stored)]
     # Links may be slower than they are called, and times longer with them; how often hosts ask is not.
     waited_s = time_us / 1e6 / stored.row.get("scale_factor", 1.0)
-    if packets > STORM * usual * _tries(fault) + PROBES_PER_S * waited_s:
-        lines.append(f"a storm: a link carried {packets} packets, the busiest one {usual} without a fault")
+    if (sent := _most_sent(stored)) > STORM * usual * _tries(fault) + PROBES_PER_S * waited_s:
+        lines.append(f"a storm: a link carried {sent} packets, the busiest one {usual} without a fault")
     times = packets / usual if usual else None
     return Cell(fault, stored.seed, _verdict(lines, allowed), times, time_us / 1e6, "; ".join(lines))
 
@@ -279,6 +279,11 @@ def _verdict(lines: Sequence[str], allowed: str | None) -> Verdict:
 def busiest(stored: StoredPoint) -> int:
     """Packets of the direction of a link that carried most."""
     return max((row["packets"] for row in stored.tables.get("links", ())), default=0)
+
+
+def _most_sent(stored: StoredPoint) -> int:
+    """As `busiest`, without the duplicates that the link makes itself: nobody sent them."""
+    return max((row["packets"] - row["duplicates"] for row in stored.tables.get("links", ())), default=0)
 
 
 def summary(cells: Sequence[Cell]) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -75,6 +76,8 @@ class CompressionPhase(Phase):
         }
         self.description: JobDescription | None = None
         self._background_agents_done = 0
+        # What the server that runs now has received of a round that it has not summed yet.
+        self._gathered: defaultdict[int, dict[str, int]] = defaultdict(dict)
 
     def agents(self, answers: Sequence[Mapping[str, Any]]) -> list[AgentSpec]:
         (answer,) = answers
@@ -147,9 +150,12 @@ class CompressionPhase(Phase):
     def _take_round(self, kind: str, event: Mapping[str, Any]) -> None:
         report = self._report(event["round"])
         if kind == "received":
-            report.received[f"worker {event['worker']}"] = event["fingerprint"]
+            gathered = self._gathered[event["round"]]
+            gathered[f"worker {event['worker']}"] = event["fingerprint"]
+            if report.sum is None:
+                report.received = gathered
         elif kind == "sum":
-            report.sum = event["fingerprint"]
+            report.received, report.sum = self._gathered.pop(event["round"], {}), event["fingerprint"]
         else:
             getattr(report, kind)[event["name"]] = event
 

@@ -54,6 +54,33 @@ FOUND: Sequence[tuple[str, Sequence[str]]] = [
     ("aggregation", ["agent-stop:worker 2@9.6"]),
     # Of a host that has no way to others this line is right, too.
     ("ndn", ["link-down:h2-l1@0", "link-up:h2-l1@1", "link-down:h2-l1@4.2"]),
+    # Right, but a link that made two packets of many carried more than the rule for storms allowed.
+    (
+        "aggregation",
+        [
+            "link-down:h1-l1@0",
+            "link-change:l2-s1,duplicate=0.5@0",
+            "link-up:h1-l1@0.1",
+            "agent-stop:worker 1@4.7",
+            "agent-start:worker 1@4.8",
+            "agent-stop:worker 2@5.9",
+            "agent-start:worker 2@6",
+        ],
+    ),
+    # What a server that began anew received was taken for what the one before had summed.
+    (
+        "compression",
+        [
+            "link-down:h6-l3@0",
+            "agent-stop:server@3.4",
+            "agent-start:server@3.5",
+            "switch-restart:s1@8.1",
+            "switch-restart:l1@8.4",
+            "switch-restart:s1@11",
+            "agent-stop:worker 1@14.1",
+            "agent-start:worker 1@19.1",
+        ],
+    ),
 ]
 """Schedules that once were judged to end wrong, at their shortest."""
 

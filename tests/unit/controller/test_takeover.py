@@ -12,10 +12,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from finsy.proto import p4r
 
 from common.errors import UserError
 from controller.client import ControllerClient
+from controller.core.term import take_charge
 from tests.unit.controller.fake_p4runtime import FakeDevice, FakeP4Runtime
 from tests.unit.controller.process import PATIENCE_S, TOPOLOGY, event, running, started
 
@@ -162,3 +164,38 @@ def goes_on(process: subprocess.Popen[str], config: dict[str, Any], directory: P
     assert (directory / "stderr").read_text().splitlines()[-1] == (
         "error: another controller has taken charge of the switches: this one ends, start it again to stand by"
     )
+
+
+def test_who_did_not_run_has_heard_nothing_and_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A standby that the machine left no time for takes its own silence for nobody's."""
+    first = take_charge(tmp_path / "journal")
+    now_s = [0.0]
+    looks = 0
+
+    def sleep(seconds: float) -> None:
+        nonlocal looks
+        looks += 1
+        now_s[0] += 10.0
+        if looks == 5:
+            first.end()
+
+    monkeypatch.setattr("controller.core.term.time.monotonic", lambda: now_s[0])
+    monkeypatch.setattr("controller.core.term.time.sleep", sleep)
+    take_charge(tmp_path / "journal").end()
+    assert looks == 5
+
+
+def test_a_standby_takes_charge_within_two_seconds_of_silence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its own clock, which nothing but its looks takes time of."""
+    take_charge(tmp_path / "journal")
+    now_s = [0.0]
+
+    def sleep(seconds: float) -> None:
+        now_s[0] += seconds
+
+    monkeypatch.setattr("controller.core.term.time.monotonic", lambda: now_s[0])
+    monkeypatch.setattr("controller.core.term.time.sleep", sleep)
+    take_charge(tmp_path / "journal").end()
+    assert 1.0 < now_s[0] < 2.0

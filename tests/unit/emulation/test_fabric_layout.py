@@ -5,8 +5,9 @@ from typing import Literal
 
 import pytest
 
+from emulation.links.class_counts import added
 from emulation.links.link_statistics import DirectionStatistics
-from emulation.switches.fabric_layout import fabric_config, link_seed, name_statistics
+from emulation.switches.fabric_layout import fabric_config, link_seed, name_classes, name_statistics
 from switch.fabric_config import FabricConfig, ForeignEnd, HostEnd
 from topo.graph import Topology
 from topo.link import LinkModel
@@ -145,3 +146,17 @@ def test_statistics_of_foreign_switches(topology: Topology, kind: Literal["memor
     assert named == Counter(
         direction for link in topology.links for direction in ((link.a.node, link.b.node), (link.b.node, link.a.node))
     )
+
+
+@pytest.mark.parametrize(("foreign", "begun"), [((), 98), (("a1", "e1"), 104)])
+def test_what_a_foreign_switch_hands_to_a_full_queue_has_begun(
+    topology: Topology, foreign: tuple[str, ...], begun: int
+) -> None:
+    """Its queue is behind its egress, as a host's is; that of a switch here is in front."""
+    counted = {"queue_drops": 6 if foreign else 0, "entered": 104 if foreign else 0, "started": 98, "delivered": 98}
+    nothing = dict.fromkeys(("losses", "duplicates", "refusals"), (0, 0))
+    row = {"device_id": topology.switch("e1").number, "port": 3, "direction": "out", **nothing}
+    row.update({name: (0, packets) for name, packets in counted.items()})
+    found = name_classes(topology, "memory", [row], foreign)["e1", "a1"]
+    assert found.begun == (0, begun)
+    assert added([found.begun, found.duplicates]) == added([found.delivered, found.losses, found.dropped])
