@@ -1,10 +1,11 @@
 """For all tests: how long an example takes decides nothing, since machines have other things to do; what is marked
-`root` needs root; the command line in this process; and that figures can be read."""
+`root` needs root; Ctrl-C; the command line in this process; and that figures can be read."""
 
 from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,6 +18,12 @@ settings.register_profile("patient", deadline=None, suppress_health_check=[Healt
 # Of mutants: that something is found is enough, and smaller cases of it would take minutes.
 settings.register_profile("as-found", settings.get_profile("patient"), phases=[Phase.explicit, Phase.generate])
 settings.load_profile("patient")
+
+
+def pytest_configure() -> None:
+    """What runs in the background of a script is born deaf to Ctrl-C, and so would be what the tests interrupt."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_finish() -> None:

@@ -40,11 +40,14 @@ def stored(
     time_us: float = 1e6,
     happened: Sequence[str] = ("link-change",),
     scale: float = 1.0,
+    duplicates: int = 0,
 ) -> StoredPoint:
-    """happened: faults; as many of the last one as there are links. scale: of links, real over nominal rate."""
+    """happened: faults; as many of the last one as there are links. scale: of links, real over nominal rate.
+    duplicates: of the packets, those that the link made.
+    """
     faults = [*happened, *happened[-1:] * 11]
     tables: dict[str, list[Any]] = {
-        "links": [{"packets": packets}, {"packets": 1}],
+        "links": [{"packets": packets, "duplicates": duplicates}, {"packets": 1, "duplicates": 0}],
         "timeline": [
             {"phase": "in-network", "what": "phase", "name": "complete", "time_us": time_us},
             *({"phase": "in-network", "what": "fault", "name": f"{name} ...", "time_us": 5e9} for name in faults),
@@ -89,6 +92,8 @@ CLEAR = "worker 1: no ACK from server 10.0.0.2 for 30 s in round 0"
         ("reordering", stored(361, time_us=2e6), "right"),
         ("reordering", stored(361, scale=0.5), "right"),  # two seconds of the hosts' clocks
         ("reordering", stored(421, scale=0.5), "failed"),
+        ("duplication", stored(459, duplicates=100), "right"),  # nobody sent what the link made
+        ("duplication", stored(461, duplicates=100), "failed"),
         ("loss 20 %", stored(1848), "right"),  # 3 * 100 / 0.8 ** 8 + 60
         ("loss 20 %", stored(1849), "failed"),
         # It was over before the link was cut; that it was never mended does not matter.
