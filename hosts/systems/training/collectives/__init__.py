@@ -1,0 +1,1 @@
+"""Collective algorithms as schedules of sends and receives, and what they cost. Pure: no network."""

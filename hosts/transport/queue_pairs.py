@@ -1,0 +1,88 @@
+"""Reliable messages of a host's network card, as RDMA has them: queue pairs, work requests and completions.
+
+The packets are RoCEv2's (InfiniBand Architecture Specification, volume 1, annex A17): RDMA WRITE with immediate data,
+ACK and NAK, and congestion notification packets. What differs is said in docs/training.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from hosts.agents.addresses import AgentAddress
+
+CongestionControl = Literal["none", "dctcp", "dcqcn"]
+"""none: a window of constant size. dctcp: a window that ECN marks reduce (RFC 8257). dcqcn: a rate that congestion
+notification packets reduce (Zhu et al., SIGCOMM 2015)."""
+
+Recovery = Literal["go-back-n", "selective-repeat"]
+
+
+class QueuePairOptions(BaseModel):
+    """How a queue pair sends. Times are those of the network's clock."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    mtu_bytes: int = Field(default=4096, ge=64, le=64_000)
+    """Of a packet's part of a message."""
+    window_bytes: int = Field(default=0, ge=0)
+    """At most so much is unacknowledged; 0: no limit. Where dctcp begins, and what it does not exceed."""
+    rate_bps: int = Field(default=0, ge=0)
+    """Of the card, at which dcqcn begins, and which no queue pair exceeds; 0: the link's."""
+    congestion_control: CongestionControl = "none"
+    recovery: Recovery = "go-back-n"
+    timeout_us: int = Field(default=1000, ge=1)
+    """Without an acknowledgement that tells something new, what is unacknowledged is sent again."""
+    give_up_after: int = Field(default=30, ge=1)
+    """Timeouts in a row after which the queue pair fails."""
+    acknowledge_every: int = Field(default=4, ge=1)
+    """Packets after which a receiver acknowledges, besides at the end of each message."""
+    priority: int = Field(default=0, ge=0, le=7)
+    """Of its packets: their DSCP is 8 times it (class selector, RFC 2474)."""
+
+
+class CompletionKind(Enum):
+    """What a completion tells."""
+
+    SENT = 0
+    """All of a message is acknowledged."""
+    RECEIVED = 1
+    """All of a message has come."""
+    FAILED = 2
+    """The queue pair has given up: nobody answers."""
+
+
+@dataclass(frozen=True)
+class Completion:
+    """Of one message. tag: the sender's. data: what came (bytes,), if the message had contents, else None."""
+
+    kind: CompletionKind
+    pair: int
+    tag: int
+    size_bytes: int
+    time_ns: int
+    data: NDArray[np.uint8] | None = None
+
+
+class QueuePairs(Protocol):
+    """All queue pairs of an agent on one interface. Messages of one pair arrive in order, each whole.
+
+    Numbers of pairs (1 to 2^24 - 1) are unique within a host, for all its agents.
+    """
+
+    def connect(self, number: int, peer: AgentAddress, peer_number: int, options: QueuePairOptions) -> None:
+        """Make the queue pair `number`, whose other end is the queue pair peer_number of another host. Both ends may send
+        as soon as both are made. UserError if the number is taken."""
+
+    def send(self, number: int, tag: int, size_bytes: int, data: NDArray[np.generic] | None = None) -> None:
+        """Send a message: data (C-contiguous, size_bytes long), or a length without contents. Data must not be changed
+        before the message is complete. tag: 64 bits that arrive with the message."""
+
+    def completions(self) -> Sequence[Completion]:
+        """What has been completed since the last call, in order. One that waits ends AgentContext.wait."""
