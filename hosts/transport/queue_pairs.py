@@ -77,12 +77,12 @@ class QueuePairs(Protocol):
     """
 
     def connect(self, number: int, peer: AgentAddress, peer_number: int, options: QueuePairOptions) -> None:
-        """Make the queue pair `number`, whose other end is the queue pair peer_number of another host. Both ends may send
-        as soon as both are made. UserError if the number is taken."""
+        """Make the queue pair `number`, whose other end is the queue pair peer_number of another host. Both ends may
+        send as soon as both are made. UserError if the number is taken."""
 
     def send(self, number: int, tag: int, size_bytes: int, data: NDArray[np.generic] | None = None) -> None:
-        """Send a message: data (C-contiguous, size_bytes long), or a length without contents. Data must not be changed
-        before the message is complete. tag: 64 bits that arrive with the message."""
+        """Send a message: data (C-contiguous, size_bytes long), or a length without contents. Data must not be
+        changed before the message is complete. tag: 64 bits that arrive with the message."""
 
     def completions(self) -> Sequence[Completion]:
         """What has been completed since the last call, in order. One that waits ends AgentContext.wait."""

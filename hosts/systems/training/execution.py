@@ -1,7 +1,7 @@
 """What a rank executes: a graph of computations and communications, whatever file it came from.
 
-The kinds are those of MLCommons Chakra's execution traces. A rank is one accelerator with its network interface; ranks
-count from 0. Times are integers of nanoseconds, sizes integers of bytes.
+The kinds are those of MLCommons Chakra's execution traces. A rank is one accelerator with its network interface;
+ranks count from 0. Times are integers of nanoseconds, sizes integers of bytes.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class Kind(str, Enum):
 class Operation(str, Enum):
     """What a collective does. size_bytes of its node is each rank's input, as follows.
 
-    all-reduce, reduce: the vector. reduce-scatter: the vector, of which the rank keeps one part. all-gather, gather: the
-    rank's own part. all-to-all: all that the rank sends, equal parts for each rank of the group, itself included.
+    all-reduce, reduce: the vector. reduce-scatter: the vector, of which the rank keeps one part. all-gather, gather:
+    the rank's own part. all-to-all: all that the rank sends, equal parts for each rank of the group, itself included.
     scatter: the root's vector. broadcast: the vector. barrier: 0.
     """
 
@@ -43,11 +43,11 @@ class Operation(str, Enum):
 class Node:
     """One node of a rank's graph. It begins when all in `after` are complete.
 
-    number: unique within the rank. after: numbers of the nodes that it waits for, of data and of control. duration_ns:
-    of computations and memory accesses. size_bytes: of sends, receives and collectives (Operation says of what). peer:
-    the other rank of a send or receive. tag: sends and receives of two ranks match by it, in order. group: the ranks
-    of a collective, in order; empty: all. root: the rank (not its place in the group) of a broadcast, reduce, gather or
-    scatter.
+    number: unique within the rank. after: numbers of the nodes that it waits for, of data and of control.
+    duration_ns: of computations and memory accesses. size_bytes: of sends, receives and collectives (Operation says of
+    what). peer: the other rank of a send or receive. tag: sends and receives of two ranks match by it, in order. group:
+    the ranks of a collective, in order; empty: all. root: the rank (not its place in the group) of a broadcast,
+    reduce, gather or scatter.
     """
 
     number: int

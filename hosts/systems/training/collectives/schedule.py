@@ -21,8 +21,8 @@ class Step:
     """A send or receive of the elements start:stop of a rank's buffer.
 
     peer: the other rank's place in the group. Messages between two ranks of one collective match in the order of
-    their steps. after: places of this rank's own steps that must be complete before it begins; a send is complete when its
-    peer has it or it needs its buffer no more, a receive when all of it has come and is added.
+    their steps. after: places of this rank's own steps that must be complete before it begins; a send is complete
+    when its peer has it, a receive when all of it has come and is added.
     """
 
     action: Action
@@ -36,8 +36,8 @@ class Step:
 class Schedule:
     """A rank's part of a collective.
 
-    elements: length of its buffer. input_start, input_stop: where its input lies before; output_start, output_stop: its
-    result after the last step (equal: none).
+    elements: length of its buffer. input_start, input_stop: where its input lies before; output_start, output_stop:
+    its result after the last step (equal: none).
     """
 
     steps: tuple[Step, ...]
