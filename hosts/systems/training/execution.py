@@ -44,10 +44,12 @@ class Node:
     """One node of a rank's graph. It begins when all in `after` are complete.
 
     number: unique within the rank. after: numbers of the nodes that it waits for, of data and of control.
-    duration_ns: of computations and memory accesses. size_bytes: of sends, receives and collectives (Operation says of
-    what). peer: the other rank of a send or receive. tag: sends and receives of two ranks match by it, in order. group:
-    the ranks of a collective, in order; empty: all. root: the rank (not its place in the group) of a broadcast,
-    reduce, gather or scatter.
+    duration_ns: of computations and memory accesses; a computation of 0 ns orders others, and occupies nothing.
+    size_bytes: of sends, receives and collectives (Operation says of what). peer: the other rank of a send or
+    receive. tag: sends and receives of two ranks match by it, in order. group: the ranks of a collective, in order;
+    empty: all. The k-th collective of a group among a rank's nodes, in the order in which they are given, is the k-th
+    of the group's other ranks. root: the rank (not its place in the group) of a broadcast, reduce, gather or scatter.
+    on_cpu: a computation of the host's processor, not of the accelerator; each of them computes one node at a time.
     """
 
     number: int
@@ -61,3 +63,4 @@ class Node:
     operation: Operation | None = None
     group: tuple[int, ...] = ()
     root: int | None = None
+    on_cpu: bool = False

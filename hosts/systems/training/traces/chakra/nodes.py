@@ -1,0 +1,197 @@
+"""What the nodes of Chakra's files mean, as ASTRA-sim takes them (docs/traces.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from math import prod
+from typing import Any
+
+from hosts.systems.training.execution import Kind, Node, Operation
+from hosts.systems.training.traces.chakra.groups import EVERYBODY, Groups, groups_of_pytorch
+from hosts.systems.training.traces.chakra.records import Record
+from hosts.systems.training.traces.chakra.schema import COMMUNICATION_TYPES, NodeType
+from hosts.systems.training.traces.graph import BrokenGraph
+from hosts.systems.training.traces.settings import TraceSettings
+
+LARGEST = 1 << 62
+"""Of a duration in ns, a size, or a tag."""
+
+DURATION_NS = "duration_ns"
+"""An attribute of gradbed's own files: durations to the nanosecond, where the field has microseconds."""
+
+OF_PYTORCH = "rf_id"
+"""An attribute that Chakra's converter of PyTorch's traces writes."""
+
+ROOTED = {Operation.BROADCAST, Operation.REDUCE, Operation.GATHER, Operation.SCATTER}
+
+
+class Reading:
+    """How one rank's records become nodes."""
+
+    def __init__(self, rank: int, ranks: int, settings: TraceSettings, groups: Groups) -> None:
+        self._rank = rank
+        self._ranks = ranks
+        self._settings = settings
+        self._groups = groups
+        self._everybody = tuple(range(ranks))
+        self._control: bool | None = None
+
+    def nodes(self, records: Iterable[Record]) -> Iterator[Node]:
+        """BrokenGraph for a node that cannot be one."""
+        listed = list(records)
+        self._control = self._settings.control
+        if self._control is None:
+            # PyTorch's say who called whom: of callers that end later, or are not in the file.
+            self._control = not any(OF_PYTORCH in record.attributes for record in listed)
+        found: dict[str, tuple[int, ...]] = {}
+        for record in listed:
+            if record.type == NodeType.METADATA:
+                found |= groups_of_pytorch(record.values, self._ranks)
+        # A file of groups that somebody wrote goes before what PyTorch left.
+        self._groups = {**found, **self._groups}
+        return map(self._node, listed)
+
+    def _node(self, record: Record) -> Node:
+        after = (*record.data, *record.control) if self._control else record.data
+        common: dict[str, Any] = {"number": record.number, "name": record.name, "after": after}
+        on_cpu = record.attributes.get("is_cpu_op") is True
+        if record.type in (NodeType.INVALID, NodeType.METADATA):
+            return Node(**common, kind=Kind.COMPUTE)
+        if record.type == NodeType.COMPUTE:
+            return Node(**common, kind=Kind.COMPUTE, duration_ns=self._compute_ns(record, on_cpu), on_cpu=on_cpu)
+        if record.type in (NodeType.MEMORY_LOAD, NodeType.MEMORY_STORE):
+            return Node(**common, kind=Kind.MEMORY, duration_ns=self._memory_ns(record), on_cpu=on_cpu)
+        if record.type not in (NodeType.SEND, NodeType.RECEIVE, NodeType.COLLECTIVE):
+            raise _broken(record, f"nodes of type {record.type} are not known")
+        if on_cpu and "comm_size" not in record.attributes:
+            # Of PyTorch on GPUs: the processor's part, which starts the communication.
+            return Node(**common, kind=Kind.COMPUTE, duration_ns=_recorded_ns(record), on_cpu=True)
+        return self._communication(record, common)
+
+    def _communication(self, record: Record, common: Mapping[str, Any]) -> Node:
+        if record.type == NodeType.COLLECTIVE:
+            return self._collective(record, common)
+        own, other = ("comm_src", "comm_dst") if record.type == NodeType.SEND else ("comm_dst", "comm_src")
+        if _number(record, own, self._rank) != self._rank:
+            raise _broken(record, f"{own} is {record.attributes[own]}, not the rank whose file has it")
+        peer = _number(record, other)
+        if peer >= self._ranks:
+            raise _broken(record, f"{other} is {peer}, but the trace has ranks 0 to {self._ranks - 1}")
+        if peer == self._rank:
+            raise _broken(record, f"{other} is the rank itself")
+        return Node(
+            **common,
+            kind=Kind.SEND if record.type == NodeType.SEND else Kind.RECEIVE,
+            size_bytes=_number(record, "comm_size"),
+            peer=peer,
+            tag=_number(record, "comm_tag", 0),
+        )
+
+    def _collective(self, record: Record, common: Mapping[str, Any]) -> Node:
+        number = _number(record, "comm_type")
+        if number not in COMMUNICATION_TYPES:
+            raise _broken(record, f"comm_type {number} is not known")
+        operation = COMMUNICATION_TYPES[number]
+        group = self._group(record)
+        root = None
+        if operation in ROOTED:
+            root = _number(record, "root", _number(record, "comm_src", (group or self._everybody)[0]))
+            if root not in (group or self._everybody):
+                raise _broken(record, f"its root {root} is not in its group")
+        size = 0 if operation is Operation.BARRIER else _number(record, "comm_size")
+        return Node(**common, kind=Kind.COLLECTIVE, size_bytes=size, operation=operation, group=group, root=root)
+
+    def _group(self, record: Record) -> tuple[int, ...]:
+        """Of a collective; empty: all ranks."""
+        name = record.attributes.get("pg_name", "")
+        if not isinstance(name, str):
+            raise _broken(record, f"pg_name is {name!r}, not a text")
+        if name not in EVERYBODY or name in self._groups:
+            if name not in self._groups:
+                raise _broken(record, f"its group {name!r} is not known: name a file of groups (groups)")
+            group = self._groups[name]
+            if self._rank not in group:
+                raise _broken(record, f"its group {name!r} is without rank {self._rank}")
+        else:
+            group = self._of_dimensions(record)
+        return () if group == self._everybody else group
+
+    def _of_dimensions(self, record: Record) -> tuple[int, ...]:
+        """The ranks that differ from this one in the involved dimensions alone."""
+        involved = record.attributes.get("involved_dim", [])
+        if not isinstance(involved, list) or not all(type(each) is bool for each in involved):
+            raise _broken(record, "involved_dim is not a list of truth values")
+        if all(involved):
+            return self._everybody
+        sizes = self._settings.dimensions
+        if not sizes:
+            raise _broken(record, f"involved_dim is {involved}: say how large the dimensions are (dimensions)")
+        if prod(sizes) != self._ranks:
+            raise _broken(record, f"dimensions of {'x'.join(map(str, sizes))} are not {self._ranks} ranks")
+        group = [0]
+        stride = 1
+        for place, size in enumerate(sizes):
+            own = self._rank // stride % size
+            values = range(size) if place < len(involved) and involved[place] else (own,)
+            group = [rank + value * stride for value in values for rank in group]
+            stride *= size
+        return tuple(sorted(group))
+
+    def _compute_ns(self, record: Record, on_cpu: bool) -> int:
+        operations = _number(record, "num_ops", 0)
+        recorded = _recorded_ns(record)
+        settings = self._settings
+        if on_cpu or (recorded and not settings.roofline) or (not operations and not settings.roofline):
+            return recorded
+        if settings.peak_tflops is None:
+            raise _broken(record, f"it has {operations:,} operations and no time: say how fast it is (peak_tflops)")
+        seconds = operations / (settings.peak_tflops * 1e12)
+        if settings.roofline:
+            moved = _number(record, "tensor_size", 0)
+            if not moved:
+                return 0  # as ASTRA-sim does
+            if settings.memory_gbyte_per_s is None:
+                raise _broken(record, "its roofline takes the memory's rate (memory_gbyte_per_s)")
+            seconds = max(seconds, moved / (settings.memory_gbyte_per_s * 1e9))
+        return _within(record, "its time", round(seconds * 1e9))
+
+    def _memory_ns(self, record: Record) -> int:
+        settings = self._settings
+        recorded = _recorded_ns(record)
+        size = _number(record, "tensor_size", 0)
+        if settings.remote_memory_gbyte_per_s is None:
+            if size and not recorded:
+                raise _broken(record, f"it moves {size:,} bytes: say how fast (remote_memory_gbyte_per_s)")
+            return recorded + settings.remote_memory_delay_ns
+        moving = round(size / settings.remote_memory_gbyte_per_s)
+        return _within(record, "its time", moving + settings.remote_memory_delay_ns)
+
+
+def _recorded_ns(record: Record) -> int:
+    if DURATION_NS in record.attributes:
+        return _number(record, DURATION_NS)
+    return _within(record, "its time", (record.duration_us or _number(record, "runtime", 0)) * 1000)
+
+
+def _number(record: Record, name: str, default: int | None = None) -> int:
+    """Of an attribute; without a default it has to be there."""
+    value = record.attributes.get(name)
+    if value is None:
+        if default is None:
+            raise _broken(record, f"it has no {name}")
+        return default
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if type(value) is not int:
+        raise _broken(record, f"{name} is {value!r:.60}, not a whole number")
+    return _within(record, name, value)
+
+
+def _within(record: Record, name: str, value: int) -> int:
+    if not 0 <= value <= LARGEST:
+        raise _broken(record, f"{name} is {value}, not from 0 to 2^62")
+    return value
+
+
+def _broken(record: Record, what: str) -> BrokenGraph:
+    return BrokenGraph(record.number, record.name, what)
