@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
+
+from hosts.systems.training.collectives.structure import Structure, structure_of
 
 
 class Action(str, Enum):
@@ -14,15 +18,19 @@ class Action(str, Enum):
     """What comes takes the place of what was there."""
     ADD = "add"
     """What comes is added to what was there."""
+    COPY = "copy"
+    """Of the rank's own elements from `source` on. An empty one only joins what it waits for."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A send or receive of the elements start:stop of a rank's buffer.
+    """A send or receive of the elements start:stop of a rank's buffer. Without elements, it is an empty message.
 
-    peer: the other rank's place in the group. Messages between two ranks of one collective match in the order of
-    their steps. after: places of this rank's own steps that must be complete before it begins; a send is complete
-    when its peer has it, a receive when all of it has come and is added.
+    peer: the other rank's place in the group. The i-th send to a peer is for its i-th receive from this rank, in the
+    order of steps; they may be sent in another order, so a message says its `turn` i (Progress). after: places of
+    this rank's own steps, all earlier ones, that must be complete before it begins; a send is complete when its peer
+    has it, a receive when all of it has come and is in the buffer. A message may come before its step may begin: then
+    it waits. source: of a copy, whose peer is the rank.
     """
 
     action: Action
@@ -30,19 +38,34 @@ class Step:
     start: int
     stop: int
     after: tuple[int, ...] = ()
+    source: int = 0
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """A rank's part of a collective.
+    """A rank's part of a collective. Do not modify: equal calls share it.
 
-    elements: length of its buffer. input_start, input_stop: where its input lies before; output_start, output_stop:
-    its result after the last step (equal: none).
+    steps: made when looked at, where ranks do the same in turn (collectives/steps.py). elements: length of its
+    buffer. input_start, input_stop: where its input lies before; output_start, output_stop: its result after the last
+    step (equal: none).
     """
 
-    steps: tuple[Step, ...]
+    steps: Sequence[Step]
     elements: int
     input_start: int
     input_stop: int
     output_start: int
     output_stop: int
+
+    @cached_property
+    def structure(self) -> Structure:
+        """What waits for what, for Progress; one for all ranks that do the same in turn."""
+        shared: Structure | None = getattr(self.steps, "structure", None)
+        if shared is not None:
+            return shared
+        return structure_of([(step.action.value, step.peer, step.after) for step in self.steps])
+
+
+def part(elements: int, parts: int, number: int) -> tuple[int, int]:
+    """Start and stop of one of the parts of a vector. Their lengths differ by at most one element."""
+    return number * elements // parts, (number + 1) * elements // parts

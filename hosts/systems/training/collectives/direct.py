@@ -1,0 +1,98 @@
+"""Without relays: every rank sends each other rank what is for it.
+
+Pairwise exchange takes N - 1 rounds, in round i to the rank i further and from the one i before, so that no two ranks
+send to the same one (R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of collective communication operations in
+MPICH", International Journal of High Performance Computing Applications 19, 2005, section 3.3). Direct sends all at
+once. The barrier is by dissemination: ceil(log2 N) rounds, in round k to the rank 2^k further (D. Hensgen, R. Finkel,
+U. Manber, "Two algorithms for barrier synchronization", International Journal of Parallel Programming 17, 1988).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from hosts.systems.training.collectives.schedule import Action, Step, part
+from hosts.systems.training.collectives.steps import Pattern, PatternStep
+
+
+@lru_cache(64)
+def direct_all_gather(size: int) -> Pattern:
+    """Rank r has part r, and sends it to all."""
+    steps = []
+    for away in range(1, size):
+        steps.append(PatternStep(Action.SEND, away, 0))
+        steps.append(PatternStep(Action.RECEIVE, size - away, size - away))
+    return Pattern(tuple(steps), size)
+
+
+@lru_cache(64)
+def direct_reduce_scatter(size: int) -> Pattern:
+    """Rank r receives part r of all. Its own is added to, and sent to nobody: nothing waits."""
+    steps = []
+    for away in range(1, size):
+        steps.append(PatternStep(Action.SEND, away, away))
+        steps.append(PatternStep(Action.ADD, size - away, 0))
+    return Pattern(tuple(steps), size)
+
+
+@lru_cache(64)
+def direct_all_reduce(size: int) -> Pattern:
+    """Reduce-scatter, then all-gather: each rank is the parameter server of its part (M. Li et al., "Scaling
+    distributed machine learning with the parameter server", OSDI 2014). 2 (N - 1) / N of the vector out and in."""
+    steps = list(direct_reduce_scatter(size).steps)
+    adds = tuple(place for place, step in enumerate(steps) if step.action is Action.ADD)
+    join = len(steps)
+    steps.append(PatternStep(Action.COPY, 0, None, after=adds))
+    for away in range(1, size):
+        steps.append(PatternStep(Action.SEND, away, 0, after=(join,)))
+        # Its part came out of the buffer in the first phase, in the step to the same rank.
+        sent = 2 * (size - away - 1)
+        steps.append(PatternStep(Action.RECEIVE, size - away, size - away, after=(sent,)))
+    return Pattern(tuple(steps), size)
+
+
+@lru_cache(64)
+def dissemination_barrier(size: int) -> Pattern:
+    """Empty messages. A rank that has heard in round k sends in round k + 1."""
+    steps: list[PatternStep] = []
+    away = 1
+    while away < size:
+        heard = tuple(range(1, len(steps), 2))
+        steps.append(PatternStep(Action.SEND, away, None, after=heard[-1:]))
+        steps.append(PatternStep(Action.RECEIVE, size - away, None, after=heard[-1:]))
+        away *= 2
+    return Pattern(tuple(steps), size)
+
+
+def all_to_all(size: int, rank: int, elements: int, *, pairwise: bool) -> list[Step]:
+    """The parts for this rank come to lie one after the other behind the input.
+
+    pairwise: a round begins when what comes in the one before is there.
+    """
+    own_start, own_stop = part(elements, size, rank)
+    length = own_stop - own_start
+    begin = elements + rank * length
+    steps = [Step(Action.COPY, rank, begin, begin + length, source=own_start)]
+    for away in range(1, size):
+        to, source = (rank + away) % size, (rank - away) % size
+        before = (len(steps) - 1,) if pairwise and away > 1 else ()
+        steps.append(Step(Action.SEND, to, *part(elements, size, to), after=before))
+        begin = elements + source * length
+        steps.append(Step(Action.RECEIVE, source, begin, begin + length))
+    return steps
+
+
+def gather(size: int, rank: int, root: int, elements: int) -> list[Step]:
+    """Of equal vectors, to the root, where they lie in the order of ranks."""
+    if rank != root:
+        return [Step(Action.SEND, root, 0, elements)]
+    others = (rank for rank in range(size) if rank != root)
+    return [Step(Action.RECEIVE, peer, peer * elements, (peer + 1) * elements) for peer in others]
+
+
+def scatter(size: int, rank: int, root: int, elements: int) -> list[Step]:
+    """Of the root's vector: part r to rank r."""
+    if rank != root:
+        return [Step(Action.RECEIVE, root, *part(elements, size, rank))]
+    others = ((root + away) % size for away in range(1, size))
+    return [Step(Action.SEND, peer, *part(elements, size, peer)) for peer in others]

@@ -1,0 +1,119 @@
+"""How far a rank is in a collective: which sends may begin, and what is complete."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hosts.systems.training.collectives.schedule import Action, Schedule
+
+_SEND, _RECEIVE = 0, 1
+
+
+class Send(NamedTuple):
+    """A message that may leave. step: its place in the schedule. peer: the receiver's place in the group. turn: which
+    message it is of those to that peer in this collective, from 0; it must travel with the message. start:stop: the
+    elements of the buffer."""
+
+    step: int
+    peer: int
+    turn: int
+    start: int
+    stop: int
+
+
+class Progress:
+    """A schedule being carried out.
+
+    buffer: (schedule.elements,) or longer, with the input in its place; None: only lengths travel. Whoever executes
+    it begins all of ready() after making it and after each call of sent() and received(), until `done`. Each of these
+    takes a time that depends on what becomes ready alone. What a send names does not change before sent(): the
+    schedule sees to that.
+    """
+
+    def __init__(self, schedule: Schedule, buffer: NDArray[Any] | None = None) -> None:
+        if buffer is not None and len(buffer) < schedule.elements:
+            raise ValueError(f"the buffer has {len(buffer)} elements, the schedule {schedule.elements}")
+        self.schedule, self.buffer = schedule, buffer
+        self._structure = structure = schedule.structure
+        self._waits = list(structure.waits)
+        self._left = len(structure.waits)
+        self._ready: list[int] = []
+        self._early: dict[int, NDArray[Any] | None] = {}
+        steps = schedule.steps
+        self._shift = getattr(steps, "rank", 0)
+        self._group = getattr(steps, "group_size", 0)
+        for step in structure.first:
+            self._may_begin(step)
+
+    @property
+    def done(self) -> bool:
+        """Whether all steps are complete."""
+        return self._left == 0
+
+    def ready(self) -> list[Send]:
+        """The sends that may begin, in the order in which they became so; each is told once."""
+        places, self._ready = self._ready, []
+        steps, turn = self.schedule.steps, self._structure.turn
+        found = []
+        for place in places:
+            step = steps[place]
+            found.append(Send(place, step.peer, turn[place], step.start, step.stop))
+        return found
+
+    def sent(self, step: int) -> None:
+        """The peer has all of this send."""
+        self._complete(step)
+
+    def received(self, peer: int, turn: int, data: NDArray[Any] | None = None) -> None:
+        """All of a peer's message has come, its contents as well where there is a buffer (bytes, or of its type).
+        ValueError: nothing like it is expected."""
+        key = (peer - self._shift) % self._group if self._group else peer
+        try:
+            step = self._structure.receives[key][turn]
+        except (KeyError, IndexError):
+            raise ValueError(f"message {turn} of rank {peer} is none of this collective") from None
+        if self._waits[step]:
+            self._early[step] = data
+            return
+        self._take(step, data)
+        self._complete(step)
+
+    def _may_begin(self, step: int) -> None:
+        kind = self._structure.kinds[step]
+        if kind == _SEND:
+            self._ready.append(step)
+        elif kind != _RECEIVE:
+            self._copy(step)
+            self._complete(step)
+        elif step in self._early:
+            self._take(step, self._early.pop(step))
+            self._complete(step)
+
+    def _complete(self, step: int) -> None:
+        self._left -= 1
+        waits = self._waits
+        for dependent in self._structure.dependents[step]:
+            waits[dependent] -= 1
+            if waits[dependent] == 0:
+                self._may_begin(dependent)
+
+    def _take(self, step: int, data: NDArray[Any] | None) -> None:
+        if self.buffer is None:
+            return
+        what = self.schedule.steps[step]
+        length = what.stop - what.start
+        contents = np.empty(0, self.buffer.dtype) if data is None else data.view(self.buffer.dtype)
+        if len(contents) != length:
+            raise ValueError(f"step {step} takes {length} elements, got {len(contents)}")
+        if what.action is Action.ADD:
+            self.buffer[what.start : what.stop] += contents
+        else:
+            self.buffer[what.start : what.stop] = contents
+
+    def _copy(self, step: int) -> None:
+        what = self.schedule.steps[step]
+        if self.buffer is not None and what.stop > what.start:
+            self.buffer[what.start : what.stop] = self.buffer[what.source : what.source + what.stop - what.start]

@@ -1,0 +1,170 @@
+"""Every algorithm does its operations exactly, in whatever order messages come."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from common.errors import UserError
+from hosts.systems.training.collectives.algorithms import Algorithm, algorithms, schedule
+from hosts.systems.training.collectives.schedule import Action
+from hosts.systems.training.execution import Operation
+from tests.unit.hosts.training.collectives.random_network import carried_out, inputs, outputs
+
+PAIRS = [(algorithm, operation) for operation in Operation for algorithm in algorithms(operation)]
+
+
+def check(
+    algorithm: Algorithm, operation: Operation, size: int, elements: int, chunks: int, root: int, seed: int
+) -> None:
+    schedules = [
+        schedule(algorithm, operation, size, rank, elements, chunks=chunks, root=root) for rank in range(size)
+    ]
+    vectors = inputs(operation, size, elements, root, seed)
+    buffers = carried_out(schedules, vectors, seed)
+    for one, buffer, expected in zip(schedules, buffers, outputs(operation, vectors, root), strict=True):
+        np.testing.assert_array_equal(buffer[one.output_start : one.output_stop], expected)
+
+
+@pytest.mark.parametrize(("algorithm", "operation"), PAIRS)
+@pytest.mark.parametrize("size", [*range(1, 18), 32, 64])
+def test_results_are_those_of_numpy(algorithm: Algorithm, operation: Operation, size: int) -> None:
+    """Of vectors shorter than the group, and of such as do not divide."""
+    for elements, chunks in ((3, 1), (5 * size + 3, 1), (64, 3)):
+        check(algorithm, operation, size, elements, chunks, root=(size * 2) // 3, seed=size + elements)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    pair=st.sampled_from(PAIRS),
+    size=st.integers(1, 17),
+    elements=st.integers(0, 200),
+    chunks=st.integers(1, 9),
+    root=st.integers(0, 16),
+    seed=st.integers(0, 1 << 32),
+)
+def test_results_are_those_of_numpy_in_any_order_of_messages(
+    pair: tuple[Algorithm, Operation], size: int, elements: int, chunks: int, root: int, seed: int
+) -> None:
+    check(*pair, size, elements, chunks, root % size, seed)
+
+
+@pytest.mark.parametrize(("algorithm", "operation"), PAIRS)
+@pytest.mark.parametrize("size", [1, 2, 7, 8, 12])
+def test_sends_and_receives_match_and_wait_for_earlier_steps(
+    algorithm: Algorithm, operation: Operation, size: int
+) -> None:
+    sent: dict[tuple[int, int], list[int]] = {}
+    received: dict[tuple[int, int], list[int]] = {}
+    for rank in range(size):
+        one = schedule(algorithm, operation, size, rank, 41, chunks=2, root=size // 2)
+        for place, step in enumerate(one.steps):
+            assert step == one.steps[place]
+            assert all(0 <= earlier < place for earlier in step.after)
+            assert 0 <= step.start <= step.stop <= one.elements
+            if step.action is Action.SEND:
+                sent.setdefault((rank, step.peer), []).append(step.stop - step.start)
+            elif step.action is not Action.COPY:
+                received.setdefault((step.peer, rank), []).append(step.stop - step.start)
+    assert sent == received
+    assert all(sender != receiver for sender, receiver in sent)
+
+
+def sends(algorithm: Algorithm, operation: Operation, size: int, rank: int, elements: int, **more: int) -> list[int]:
+    """Lengths of what a rank sends."""
+    steps = schedule(algorithm, operation, size, rank, elements, **more).steps
+    return [step.stop - step.start for step in steps if step.action is Action.SEND]
+
+
+@pytest.mark.parametrize("size", [2, 3, 8, 16, 17])
+def test_a_ring_sends_2_n_minus_1_parts(size: int) -> None:
+    elements = 60 * size
+    for rank in range(size):
+        whole = sends(Algorithm.RING, Operation.ALL_REDUCE, size, rank, elements)
+        assert whole == [60] * (2 * (size - 1))
+        cut = sends(Algorithm.RING, Operation.ALL_REDUCE, size, rank, elements, chunks=4)
+        assert cut == [15] * (8 * (size - 1))
+        for operation, length in ((Operation.REDUCE_SCATTER, elements), (Operation.ALL_GATHER, 60)):
+            assert sends(Algorithm.RING, operation, size, rank, length) == [60] * (size - 1)
+
+
+@pytest.mark.parametrize("power", [1, 2, 3, 4, 5, 6])
+def test_halving_and_doubling_takes_2_log_n_steps(power: int) -> None:
+    size = 1 << power
+    elements = 7 * size
+    halves = [elements >> step for step in range(1, power + 1)]
+    for rank in range(size):
+        both = sends(Algorithm.HALVING_DOUBLING, Operation.ALL_REDUCE, size, rank, elements)
+        assert both == [*halves, *reversed(halves)]
+        assert sends(Algorithm.HALVING_DOUBLING, Operation.REDUCE_SCATTER, size, rank, elements) == halves
+        assert sends(Algorithm.HALVING_DOUBLING, Operation.ALL_GATHER, size, rank, 7) == halves[::-1]
+
+
+@pytest.mark.parametrize("size", [3, 5, 6, 7, 12, 17])
+def test_halving_and_doubling_folds_other_groups(size: int) -> None:
+    leaves = max(1 << power for power in range(8) if 1 << power <= size)
+    elements = 12 * leaves
+    for rank in range(size):
+        lengths = sends(Algorithm.HALVING_DOUBLING, Operation.ALL_REDUCE, size, rank, elements)
+        folded = rank < 2 * (size - leaves)
+        inside = 2 * elements * (leaves - 1) // leaves
+        if folded and rank % 2 == 0:
+            assert lengths == [elements]
+        else:
+            assert sum(lengths) == inside + (elements if folded else 0)
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 5, 8, 9, 16, 17, 33])
+def test_two_trees_load_every_rank_alike(size: int) -> None:
+    """Each rank has children in one tree at most: it sends the vector twice at most, and receives it so often."""
+    elements, chunks = 4 * 8, 4
+    for operation, most in ((Operation.ALL_REDUCE, 2), (Operation.BROADCAST, 1), (Operation.REDUCE, 1)):
+        total = 0
+        for rank in range(size):
+            one = schedule(Algorithm.DOUBLE_BINARY_TREE, operation, size, rank, elements, chunks=chunks)
+            out = sum(step.stop - step.start for step in one.steps if step.action is Action.SEND)
+            into = sum(step.stop - step.start for step in one.steps if step.action is not Action.SEND)
+            assert out <= most * elements
+            assert into <= most * elements
+            total += out
+        assert total == most * (size - 1) * elements
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 8, 9, 64])
+def test_a_barrier_takes_log_n_rounds(size: int) -> None:
+    rounds = (size - 1).bit_length()
+    for rank in range(size):
+        assert sends(Algorithm.DISSEMINATION, Operation.BARRIER, size, rank, 0) == [0] * rounds
+
+
+@pytest.mark.parametrize("algorithm", [Algorithm.PAIRWISE, Algorithm.DIRECT])
+def test_an_all_to_all_sends_each_part_once(algorithm: Algorithm) -> None:
+    for rank in range(9):
+        assert sends(algorithm, Operation.ALL_TO_ALL, 9, rank, 90) == [10] * 8
+
+
+def test_in_pairwise_exchange_no_two_ranks_send_to_the_same_one() -> None:
+    schedules = [schedule(Algorithm.PAIRWISE, Operation.ALL_TO_ALL, 7, rank, 70) for rank in range(7)]
+    peers = [[step.peer for step in one.steps if step.action is Action.SEND] for one in schedules]
+    for chosen in zip(*peers, strict=True):
+        assert sorted(chosen) == list(range(7))
+
+
+def test_equal_calls_share_a_schedule_and_ranks_of_a_ring_its_structure() -> None:
+    one = schedule(Algorithm.RING, Operation.ALL_REDUCE, 1024, 5, 1 << 20)
+    assert schedule(Algorithm.RING, Operation.ALL_REDUCE, 1024, 5, 1 << 20) is one
+    other = schedule(Algorithm.RING, Operation.ALL_REDUCE, 1024, 6, 1 << 20)
+    assert other.structure is one.structure
+    assert len(one.steps) == 4 * 1023
+
+
+def test_what_makes_no_sense_is_refused() -> None:
+    with pytest.raises(UserError, match=r"ring does no broadcast: binary-tree"):
+        schedule(Algorithm.RING, Operation.BROADCAST, 4, 0, 1)
+    for size, rank, root in ((0, 0, 0), (4, 4, 0), (4, -1, 0), (4, 0, 4)):
+        with pytest.raises(UserError, match="the group's places"):
+            schedule(Algorithm.RING, Operation.ALL_REDUCE, size, rank, 1, root=root)
+    with pytest.raises(UserError, match="at least one chunk"):
+        schedule(Algorithm.RING, Operation.ALL_REDUCE, 4, 0, 1, chunks=0)
