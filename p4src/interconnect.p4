@@ -7,8 +7,8 @@
 #include <core.p4>
 #include <v1model.p4>
 
+#include "include/load.p4"
 #include "include/interconnect/hybrid_parser.p4"
-#include "include/interconnect/load.p4"
 #include "include/interconnect/choose_path.p4"
 
 // Why a packet was dropped: index of the counter `dropped`.

@@ -48,3 +48,14 @@ def congestion_threshold(port: int, packets: int) -> TableEntry:
         action="mark_above",
         params={"threshold": packets},
     )
+
+
+def congestion_slope(port: int, k_min: int, k_max: int, p_max: float) -> TableEntry:
+    """Packets that find more than `k_min` waiting for `port` are marked by chance, with a probability that grows to
+    `p_max` at `k_max`; those that find that many or more always (DCQCN, SIGCOMM 2015, section 3.1)."""
+    return TableEntry(
+        table="congestion_thresholds",
+        match={"egress_port": port},
+        action="mark_between",
+        params={"k_min": k_min, "k_max": k_max, "slope": min(int(p_max * 2**32) // (k_max - k_min), 2**32 - 1)},
+    )

@@ -1,5 +1,6 @@
-// Explicit congestion notification (RFC 3168): a packet that finds at least so many others in its port's queue
-// leaves with CE, if its sender takes part (ECT). Ports without an entry never mark.
+// Explicit congestion notification (RFC 3168): a packet that finds many others in its queue leaves with CE, if its sender
+// takes part (ECT). From a threshold on always (DCTCP), or by chance between two thresholds (DCQCN: Zhu et al.,
+// "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015, section 3.1). Ports without an entry never mark.
 #ifndef GRADBED_CONGESTION_P4
 #define GRADBED_CONGESTION_P4
 
@@ -13,9 +14,17 @@ control MarkCongestion(inout ipv4_t ipv4, in standard_metadata_t std) {
     action mark_above(bit<19> threshold) {
         ipv4.dscp_ecn = std.enq_qdepth >= threshold ? ipv4.dscp_ecn | 0x03 : ipv4.dscp_ecn;
     }
+    // k_max and more: always. In between k_min does not, and each packet more does so by slope / 2^32 more often.
+    action mark_between(bit<19> k_min, bit<19> k_max, bit<32> slope) {
+        bit<32> drawn;
+        random(drawn, 32w0, 32w0xFFFFFFFF);
+        bit<19> above = std.enq_qdepth |-| k_min;
+        bool marks = std.enq_qdepth >= k_max || drawn < (bit<32>)above * slope;
+        ipv4.dscp_ecn = marks ? ipv4.dscp_ecn | 0x03 : ipv4.dscp_ecn;
+    }
     table congestion_thresholds {
         key = { std.egress_port: exact @name("egress_port"); }
-        actions = { mark_above; NoAction; }
+        actions = { mark_above; mark_between; NoAction; }
         const default_action = NoAction();
         size = 512;
     }

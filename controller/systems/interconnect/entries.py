@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from ipaddress import IPv4Address
 
+from controller.planning.equal_cost import hash_seed
 from controller.planning.plan import Lpm, TableEntry
 from controller.systems.interconnect.policies import Policy
 from controller.systems.interconnect.reach import Place, Reach
@@ -36,10 +36,6 @@ def self_entry(
             "hash_seed": hash_seed(seed, hybrid_name(*place)),
         },
     )
-
-
-def hash_seed(seed: int, switch: str) -> int:
-    return int.from_bytes(hashlib.blake2b(f"{seed} {switch}".encode(), digest_size=4).digest(), "big")
 
 
 def path_entries(reach: Reach, place: Place) -> Iterator[TableEntry]:

@@ -2,8 +2,12 @@
 #ifndef GRADBED_CHOOSE_WAY_P4
 #define GRADBED_CHOOSE_WAY_P4
 
+#include "../flow_hash.p4"
+#include "../flowlets.p4"
 #include "ways.p4"
-#include "flowlets.p4"
+
+// What a flowlet took last.
+enum bit<8> Choice { NONE = 0, FIRST_LIGHT = 1, SECOND_LIGHT = 2, MESH = 3 }
 
 // Of two ways that are there; if one is left, it is taken.
 enum bit<3> Rule {
@@ -34,17 +38,6 @@ struct place_t {
     bit<16> unit;
     bit<16> sub_unit;
     bit<3> usable;
-}
-
-// CRCs are linear: with a seed alone all switches would split flows alike, or all the other way round. This is the end
-// of MurmurHash3 (A. Appleby), which is not linear.
-control MixFlowHash(in bit<32> seed, inout bit<32> flow_hash) {
-    apply {
-        flow_hash = flow_hash ^ seed;
-        flow_hash = (flow_hash ^ (flow_hash >> 16)) * 0x85EBCA6B;
-        flow_hash = (flow_hash ^ (flow_hash >> 13)) * 0xC2B2AE35;
-        flow_hash = flow_hash ^ (flow_hash >> 16);
-    }
 }
 
 // Is it the second one?
@@ -96,7 +89,9 @@ control ChoosePath(in here_t here, in place_t place, in standard_metadata_t std,
             }
             light_ways.apply(wavelength, place.usable, here.per_wavelength, meta, first, second);
             if (here.flowlet_us != 0) {
-                recall_flowlet.apply(meta.flow_hash, here.flowlet_us, std, last);
+                bit<8> recalled;
+                recall_flowlet.apply(meta.flow_hash, here.flowlet_us, std, recalled);
+                last = (Choice)recalled;
             }
 
             bool by_second = first.port == 0;
@@ -130,7 +125,7 @@ control ChoosePath(in here_t here, in place_t place, in standard_metadata_t std,
                 last = Choice.MESH;
             }
             if (here.flowlet_us != 0) {
-                keep_flowlet.apply(meta.flow_hash, std, last);
+                keep_flowlet.apply(meta.flow_hash, std, (bit<8>)last);
             }
         }
     }

@@ -4,7 +4,7 @@
 #define GRADBED_WAYS_P4
 
 #include "hybrid_parser.p4"
-#include "load.p4"
+#include "../load.p4"
 
 // `usable`, of a destination.
 const bit<3> FIRST_PLANE = 1;

@@ -4,7 +4,7 @@
 #ifndef GRADBED_LOAD_P4
 #define GRADBED_LOAD_P4
 
-#include "../ipv4.p4"
+#include "ipv4.p4"
 
 #ifndef PORTS
 #define PORTS 512

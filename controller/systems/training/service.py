@@ -1,0 +1,150 @@
+"""Training's part of the controller: all shortest paths in the switches, how they choose among them, where queues are
+marked, and the multicast groups of jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from common.errors import UserError
+from controller.core.service import Service
+from controller.planning.congestion import congestion_plan
+from controller.planning.equal_cost import hash_seed
+from controller.planning.multicast import GROUPS_PER_JOB, multicast_address, multicast_plan, multicast_tree
+from controller.planning.plan import Plan, SwitchPlan, TableEntry
+from controller.systems.training.paths import Paths
+from controller.systems.training.policies import Policy, PolicyName
+from formats.addresses import MulticastAddress
+from topo.graph import Topology
+
+PROGRAM = "training"
+
+# On star:3.
+_REQUEST_EXAMPLE: dict[str, Any] = {
+    "hosts": ["h1", "h2", "h3"],
+    "groups": [{"root": "h1", "members": ["h2", "h3"]}],
+}
+
+
+class Marking(BaseModel, frozen=True, extra="forbid"):
+    """When a packet leaves marked by ECN: if it finds k_max or more waiting in its queue always, with more than k_min
+    by chance, which grows to p_max. k_max null: from k_min on always. Thresholds are packets, or, with frame_bytes,
+    bytes of frames of that length, since a P4 switch sees how many packets wait and not how long they are."""
+
+    k_min: int = Field(ge=0, lt=2**40)
+    k_max: int | None = Field(default=None, ge=1, lt=2**40)
+    p_max: float = Field(default=1.0, gt=0, le=1)
+    frame_bytes: int | None = Field(default=None, ge=1)
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Marking:
+        if self.k_max is not None and self.k_max < self.k_min:
+            raise ValueError(f"k_max is at least k_min, got {self.k_max} and {self.k_min}")
+        return self
+
+    def packets(self, threshold: int) -> int:
+        """A threshold in packets, upwards."""
+        return threshold if self.frame_bytes is None else -(-threshold // self.frame_bytes)
+
+
+class TrainingSettings(BaseModel, frozen=True, extra="forbid"):
+    """policy: how switches choose among equally short paths. seed: of the hashes by which they spread flows.
+    flowlet_us: after a pause as long a flowlet is over. marking: null: no switch marks."""
+
+    policy: PolicyName = "ecmp"
+    seed: int = 1
+    flowlet_us: int = Field(default=50, ge=1, lt=2**48)
+    marking: Marking | None = None
+
+
+class GroupRequest(BaseModel, frozen=True, extra="forbid"):
+    """A multicast group: what the root sends to its address reaches all members."""
+
+    root: str
+    members: Annotated[tuple[str, ...], Field(min_length=1)]
+
+
+class JobRequest(BaseModel):
+    """A training job. hosts: of its ranks, in their order. groups: the multicast groups that it asks for."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra={"example": _REQUEST_EXAMPLE})
+
+    hosts: Annotated[tuple[str, ...], Field(min_length=1)]
+    groups: Annotated[tuple[GroupRequest, ...], Field(max_length=GROUPS_PER_JOB)] = ()
+
+
+class AdmittedJob(BaseModel, frozen=True):
+    """groups: the addresses of its multicast groups, in the order in which it asked."""
+
+    job: int
+    groups: tuple[MulticastAddress, ...]
+
+
+class TrainingService(Service[TrainingSettings, JobRequest, JobRequest, AdmittedJob]):
+    """Implements controller.core.service.Service."""
+
+    Settings, Request, State, Answer = TrainingSettings, JobRequest, JobRequest, AdmittedJob
+    programs = (PROGRAM,)
+
+    def base(self) -> Plan:
+        paths, settings = Paths(self.topology), self.settings
+        names = [switch.name for switch in self.topology.switches]
+
+        def policy(switch: str) -> Policy:
+            return Policy(settings.policy, hash_seed(settings.seed, switch), settings.flowlet_us)
+
+        routing = Plan(switches={name: SwitchPlan.of(PROGRAM, paths.entries(name, policy(name))) for name in names})
+        marking = settings.marking
+        if marking is None:
+            return routing
+        always = None if marking.k_max is None else marking.packets(marking.k_max)
+        marks = congestion_plan(
+            self.topology,
+            names,
+            marking.packets(marking.k_min),
+            PROGRAM,
+            always_packets=always,
+            p_max=marking.p_max,
+        )
+        return routing.merged(marks)
+
+    def admit(self, number: int, request: JobRequest, others: Mapping[int, JobRequest]) -> JobRequest:
+        check_job(self.topology, request)
+        return request
+
+    def plan(self, number: int, state: JobRequest) -> Plan:
+        first = number * GROUPS_PER_JOB
+        plans = []
+        for group, asked in enumerate(state.groups, first):
+            tree = multicast_tree(self.topology, asked.root, asked.members, ())
+            address = multicast_address(group).ip
+            plans.append(Plan(switches=multicast_plan(self.topology, tree, group, address, PROGRAM)))
+        return Plan(switches={}).merged(*plans)
+
+    def answer(self, number: int, state: JobRequest) -> AdmittedJob:
+        first = number * GROUPS_PER_JOB
+        addresses = tuple(multicast_address(first + place) for place in range(len(state.groups)))
+        return AdmittedJob(job=number, groups=addresses)
+
+    def plain(self, switch: str, entry: TableEntry) -> TableEntry | None:
+        # Switches that only forward have the controller's routes, one path for each destination, and do not mark.
+        return entry if entry.table == "multicast_routes" else None
+
+
+def check_job(topology: Topology, request: JobRequest) -> None:
+    """UserError unless ranks are on distinct hosts, and groups are made of them."""
+    for name in request.hosts:
+        topology.host(name)
+    repeated = sorted({name for name in request.hosts if request.hosts.count(name) > 1})
+    if repeated:
+        raise UserError(f"two ranks on one host: {', '.join(repeated)}")
+    for group in request.groups:
+        strangers = sorted({group.root, *group.members} - set(request.hosts))
+        if strangers:
+            raise UserError(f"a multicast group is made of the job's hosts, not of {', '.join(strangers)}")
+        if len(set(group.members)) < len(group.members):
+            raise UserError(f"a multicast group of {group.root} names a member twice")
+        if group.root in group.members:
+            raise UserError(f"{group.root} cannot be both root and member of a multicast group")
