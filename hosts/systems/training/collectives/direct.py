@@ -2,7 +2,7 @@
 
 Pairwise exchange takes N - 1 rounds, in round i to the rank i further and from the one i before, so that no two ranks
 send to the same one (R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of collective communication operations in
-MPICH", International Journal of High Performance Computing Applications 19, 2005, section 3.3). Direct sends all at
+MPICH", International Journal of High Performance Computing Applications 19, 2005). Direct sends all at
 once. The barrier is by dissemination: ceil(log2 N) rounds, in round k to the rank 2^k further (D. Hensgen, R. Finkel,
 U. Manber, "Two algorithms for barrier synchronization", International Journal of Parallel Programming 17, 1988).
 """
@@ -36,7 +36,7 @@ def direct_reduce_scatter(size: int) -> Pattern:
 
 
 @lru_cache(64)
-def direct_all_reduce(size: int) -> Pattern:
+def sharded_server(size: int) -> Pattern:
     """Reduce-scatter, then all-gather: each rank is the parameter server of its part (M. Li et al., "Scaling
     distributed machine learning with the parameter server", OSDI 2014). 2 (N - 1) / N of the vector out and in."""
     steps = list(direct_reduce_scatter(size).steps)
@@ -96,3 +96,21 @@ def scatter(size: int, rank: int, root: int, elements: int) -> list[Step]:
         return [Step(Action.RECEIVE, root, *part(elements, size, rank))]
     others = ((root + away) % size for away in range(1, size))
     return [Step(Action.SEND, peer, *part(elements, size, peer)) for peer in others]
+
+
+def parameter_server(size: int, rank: int, server: int, elements: int, chunks: int) -> list[Step]:
+    """All-reduce over one member: all send it their vectors, and it sends back the sum, chunk after chunk."""
+    steps: list[Step] = []
+    others = [(server + away) % size for away in range(1, size)]
+    for chunk in range(chunks):
+        start, stop = part(elements, chunks, chunk)
+        if rank != server:
+            steps.append(Step(Action.SEND, server, start, stop))
+            steps.append(Step(Action.RECEIVE, server, start, stop, after=(len(steps) - 1,)))
+            continue
+        begin = len(steps)
+        steps.extend(Step(Action.ADD, peer, start, stop) for peer in others)
+        steps.append(Step(Action.COPY, rank, 0, 0, after=tuple(range(begin, len(steps)))))
+        join = len(steps) - 1
+        steps.extend(Step(Action.SEND, peer, start, stop, after=(join,)) for peer in others)
+    return steps

@@ -1,13 +1,11 @@
 """Recursive halving and doubling: log2 N exchanges with ranks at distances of powers of two.
 
 All-reduce halves vectors while distances double, then doubles them on the way back (R. Rabenseifner, "Optimization of
-collective reduction operations", ICCS 2004; R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19, 2005, section 3.5).
-Reduce-scatter halves vectors and distances, so that rank r keeps part r; all-gather is its reverse (sections 3.1 and
-3.4).
+collective reduction operations", ICCS 2004; R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19, 2005).
+Reduce-scatter halves vectors and distances, so that rank r keeps part r; all-gather is its reverse.
 
-Groups that are no power of two are folded, as in section 3.4 there and in MPICH: of the first 2 (N - p) ranks, p the
-power of two below, each of even number gives its vector to the next rank, which acts for both and hands back the
-result.
+Groups that are no power of two are folded, as there and in MPICH: of the first 2 (N - p) ranks, p the power of two
+below, each of even number gives its vector to the next rank, which acts for both and hands back the result.
 """
 
 from __future__ import annotations

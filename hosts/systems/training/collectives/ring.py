@@ -2,7 +2,7 @@
 
 All-reduce is a reduce-scatter and an all-gather: 2 (N - 1) steps of 1/N of the vector, which is the least that hosts
 can send (P. Patarasuk and X. Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", Journal of
-Parallel and Distributed Computing 69, 2009, section 3). With chunks, a part is on its way to the next rank while its
+Parallel and Distributed Computing 69, 2009). With chunks, a part is on its way to the next rank while its
 rest still comes.
 """
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.systems.training.collectives.progress import Progress
+from hosts.systems.training.collectives.progress import Progress, Send
 from hosts.systems.training.collectives.schedule import Schedule
 from hosts.systems.training.execution import Operation
 
@@ -26,7 +26,7 @@ def carried_out(schedules: Sequence[Schedule], inputs: Sequence[Vector], seed: i
         buffer[schedule.input_start : schedule.input_stop] = values
         buffers.append(buffer)
         ranks.append(Progress(schedule, buffer))
-    events: list[tuple[object, ...]] = []
+    events: list[tuple[str, int, Send, Vector | None]] = []
 
     def begin(rank: int) -> None:
         for send in ranks[rank].ready():
@@ -39,7 +39,6 @@ def carried_out(schedules: Sequence[Schedule], inputs: Sequence[Vector], seed: i
         place = draw.randrange(len(events))
         events[place], events[-1] = events[-1], events[place]
         kind, rank, send, early = events.pop()
-        assert isinstance(rank, int)
         if kind == "come":
             contents = buffers[rank][send.start : send.stop].copy() if early is None else early
             ranks[send.peer].received(rank, send.turn, contents)

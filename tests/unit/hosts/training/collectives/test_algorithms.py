@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,11 +18,38 @@ from tests.unit.hosts.training.collectives.random_network import carried_out, in
 PAIRS = [(algorithm, operation) for operation in Operation for algorithm in algorithms(operation)]
 
 
+def random_racks(size: int, seed: int) -> tuple[int, ...]:
+    """Of one size or of several, in order or mixed."""
+    draw = random.Random(seed)
+    if draw.random() < 0.5:
+        width = draw.choice([width for width in range(1, size + 1) if size % width == 0])
+        racks = [rank // width for rank in range(size)]
+    else:
+        racks = [draw.randrange(1, 4) for _ in range(size)]
+    if draw.random() < 0.5:
+        draw.shuffle(racks)
+    return tuple(racks)
+
+
 def check(
     algorithm: Algorithm, operation: Operation, size: int, elements: int, chunks: int, root: int, seed: int
 ) -> None:
+    racks = random_racks(size, seed)
+    draw = random.Random(seed)
+    inside = draw.choice([Algorithm.RING, Algorithm.HALVING_DOUBLING, Algorithm.DIRECT])
+    between = draw.choice(
+        [other for other in algorithms(Operation.ALL_REDUCE) if other is not Algorithm.HIERARCHICAL]
+    )
     schedules = [
-        schedule(algorithm, operation, size, rank, elements, chunks=chunks, root=root) for rank in range(size)
+        schedule(
+            *(algorithm, operation, size, rank, elements),
+            chunks=chunks,
+            root=root,
+            racks=racks,
+            inside=inside,
+            between=between,
+        )
+        for rank in range(size)
     ]
     vectors = inputs(operation, size, elements, root, seed)
     buffers = carried_out(schedules, vectors, seed)
@@ -59,7 +88,7 @@ def test_sends_and_receives_match_and_wait_for_earlier_steps(
     sent: dict[tuple[int, int], list[int]] = {}
     received: dict[tuple[int, int], list[int]] = {}
     for rank in range(size):
-        one = schedule(algorithm, operation, size, rank, 41, chunks=2, root=size // 2)
+        one = schedule(algorithm, operation, size, rank, 41, chunks=2, root=size // 2, racks=random_racks(size, size))
         for place, step in enumerate(one.steps):
             assert step == one.steps[place]
             assert all(0 <= earlier < place for earlier in step.after)
