@@ -116,9 +116,9 @@ control Balance(inout headers_t hdr, inout metadata_t meta, inout standard_metad
                 }
             }
             routed = next_hops_of_sets.apply().hit;
-            if (policy == Policy.LEAST_LOADED) {
-                arrival.apply((bit<32>)std.egress_spec * CHANNELS_OF_A_PORT + (bit<32>)std.priority);
-            }
+        }
+        if (routed) {
+            arrival.apply((bit<32>)std.egress_spec * CHANNELS_OF_A_PORT + (bit<32>)std.priority);
         }
     }
 }
