@@ -26,5 +26,8 @@ class Capability:
 REAL_CLOCK = Capability("the real clock", "--clock real")
 """Processes, sockets and interfaces of the kernel."""
 
+VIRTUAL_CLOCK = Capability("the virtual clock", "--clock virtual")
+"""Hosts and links in one process, exactly, however fast they are."""
+
 GRADBED_SWITCHES = Capability("gradbed's switches", "--switch gradbed")
 """P4 switches that tell what they do, and links that can be changed and captured."""

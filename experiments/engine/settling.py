@@ -24,7 +24,7 @@ STILL_S = 5.0
 MOST_HOPS = 256
 """A time to live has eight bits."""
 
-LONGEST_FRAME_BYTES = 9234
+LONGEST_FRAME_BYTES = 65_553
 _NAMED = 3
 
 

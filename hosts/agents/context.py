@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from hosts.agents.addresses import AgentAddress
+    from hosts.agents.queue_pairs import QueuePairs
     from hosts.agents.tcp import TcpListener, TcpStream
 
 Result = TypeVar("Result")
@@ -112,17 +114,25 @@ class AgentContext(Protocol):
         possible.
         """
 
+    def open_queue_pairs(self, address: AgentAddress, *, interface: int = 0, quiet_sent: bool = False) -> QueuePairs:
+        """Queue pairs of the network card behind the interface with this place among `interfaces`, none at first.
+
+        address: the agent's own, where its packets come from. quiet_sent: messages that have been sent do not end a
+        wait. UserError on the machine's clock, where no card does this.
+        """
+
     def listen_tcp(self, port: int) -> TcpListener:
         """Connections of the kernel's TCP to this host's port. UserError where the network is simulated."""
 
     def connect_tcp(self, ip: str, port: int, patience_s: float) -> TcpStream:
         """A connection of the kernel's TCP. UserError if nobody answers for patience_s, or as for listen_tcp."""
 
-    def wait(self, until_us: int | None = None) -> None:
-        """Return when an open interface or connection has something, a command has come, or it is `until_us`
-        (None: no limit).
+    def wait(self, until_us: int | None = None, *, until_ns: int | None = None) -> None:
+        """Return when an open interface, connection or queue pair has something, a command has come, or it is
+        `until_us` (None: no limit).
 
-        It may return without any of these.
+        It may return without any of these. until_ns: the same in nanoseconds, in place of until_us, which the virtual
+        clock keeps exactly.
         """
 
     def wait_for_begin(self) -> bool:

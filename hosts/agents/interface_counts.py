@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +51,13 @@ class InterfaceCounts:
         return {**vars(self), **classes}
 
 
-def by_interface(opened: Iterable[tuple[str, InterfaceCounts]]) -> dict[str, dict[str, Any]]:
+class AsJson(Protocol):
+    """InterfaceCounts, or what tells the same."""
+
+    def as_json(self) -> dict[str, Any]: ...
+
+
+def by_interface(opened: Iterable[tuple[str, AsJson]]) -> dict[str, dict[str, Any]]:
     """As JSON, by the interface's name; what was opened several times counts together."""
     found: dict[str, dict[str, Any]] = {}
     for name, counts in opened:

@@ -14,7 +14,7 @@ from topo.link import LinkModel
 DROP_PORT = 511
 NO_PORT = 2**32 - 1
 PRIORITIES = 8
-MAX_FRAME_BYTES = 9234
+MAX_FRAME_BYTES = 65_553
 NEVER_TOLD = 2**64 - 1
 LATE_COUNTS = 24
 LATENCY_COUNTS = 64
@@ -296,6 +296,14 @@ _FUNCTIONS: tuple[tuple[str, object, tuple[object, ...]], ...] = (
     ("add_generator", c_int, (c_uint64, c_uint32, POINTER(GeneratorOptionsStruct))),
     ("add_sink", c_int, (c_uint64, c_uint32, c_uint32)),
     ("sink_statistics", c_int, (c_uint64, c_uint32, POINTER(SinkStatisticsStruct))),
+    ("open_consumer", c_int, (c_uint64, c_uint32, c_uint32)),
+    ("close_consumer", c_int, (c_uint32,)),
+    ("connect_pair", c_int, (c_uint32, c_void_p)),
+    ("send_message", c_int, (c_uint32, c_uint32, c_uint64, c_uint64, c_void_p)),
+    ("completions", c_int, (c_uint32, c_void_p, c_uint32)),
+    ("take_contents", None, (c_void_p, c_uint64, c_void_p)),
+    ("pair_statistics", c_int, (c_uint32, c_uint32, c_void_p)),
+    ("consumer_counts", c_int, (c_uint32, c_void_p)),
     ("inject", c_int, (c_uint64, c_uint32, c_char_p, c_uint32)),
     ("packet_out", c_int, (c_uint64, c_char_p, c_uint32)),
     ("drain", c_int, (POINTER(DrainedStruct), POINTER(c_uint8))),

@@ -60,7 +60,7 @@ class DeviceStatistics:
     received: began ingress for the first time. no_program_drops: arrived before a program was loaded.
     swap_drops: were between ingress and egress when another program was loaded. no_port_drops: left egress for a port
     that does not exist. no_group_drops: sent to a multicast group without replicas. priority_drops: of a priority
-    that the switch has no queue for. buffer_drops: longer than 9,234 bytes, or out of memory. upcall_drops:
+    that the switch has no queue for. buffer_drops: longer than 65,553 bytes, or out of memory. upcall_drops:
     packet-ins, digests and log lines that nobody fetched in time. no_entry_drops: of the ingress and egress drops
     those where the table that was applied last had no entry for the packet. cloned: clones; copied: what multicast
     groups and clone sessions of several ports made besides. packet_ins: went to the controller's port, whether

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from common.errors import UserError
 from switch.engine import Engine
 from switch.engine.abi import MAX_FRAME_BYTES, NEVER_TOLD
+from switch.virtual.queue_pairs import HostQueuePairs
 
 _FIRST_FRAMES = 64
 _FIRST_FRAME_BYTES = 2048
@@ -95,6 +96,10 @@ class HostInterface:
         self._engine.call("receive", self.number, *self._pointers, count)
         self.times_ns = self._times_ns[:count]
         return self._frames[:count], self._lengths[:count]
+
+    def open_queue_pairs(self, quiet_sent: bool) -> HostQueuePairs:
+        """Of its network card, which is told of with the interface."""
+        return HostQueuePairs(self._engine, self.device_id, self.port, quiet_sent)
 
     def close(self) -> None:
         """Nobody listens any more: what waits and what comes is lost. May be repeated."""

@@ -22,7 +22,7 @@ _UDP = 17
 class Generator:
     """UDP datagrams of one size, with a sequence number and the time of sending, from a host's port.
 
-    rate_bps: of whole frames of frame_bytes (58 to 9,234, without preamble and FCS), as the rates of links. poisson:
+    rate_bps: of whole frames of frame_bytes (58 to 65,553, without preamble and FCS), as the rates of links. poisson:
     the pauses between frames are exponentially distributed, drawn from `seed`; otherwise all are the same. Frames are
     sent in start_ns <= time < stop_ns, `packets` at most; None: no limit. MAC addresses are six bytes.
     """

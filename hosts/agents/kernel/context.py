@@ -6,9 +6,11 @@ import os
 import select
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
+from common.capabilities import VIRTUAL_CLOCK
 from common.errors import UserError
+from hosts.agents.addresses import AgentAddress
 from hosts.agents.channel import BEGIN, INTERFACES, STOP, write_event
 from hosts.agents.class_counts import Patterns
 from hosts.agents.context import Result
@@ -84,13 +86,18 @@ class RealContext:
         raw_socket.on_close(lambda: self._open.remove(raw_socket))
         return raw_socket
 
+    def open_queue_pairs(self, address: AgentAddress, *, interface: int = 0, quiet_sent: bool = False) -> NoReturn:
+        raise VIRTUAL_CLOCK.missing("queue pairs of a network card")
+
     def listen_tcp(self, port: int) -> TcpListener:
         return TcpListener(port, self._connections)
 
     def connect_tcp(self, ip: str, port: int, patience_s: float) -> TcpStream:
         return self._connections.connect(ip, port, patience_s)
 
-    def wait(self, until_us: int | None = None) -> None:
+    def wait(self, until_us: int | None = None, *, until_ns: int | None = None) -> None:
+        if until_ns is not None:
+            until_us = -(-until_ns // 1000)
         while (next_ns := self._send_due()) is not None:
             end_ns = next_ns if until_us is None else min(next_ns, 1000 * until_us)
             if self._wait_until(end_ns) or end_ns < next_ns:

@@ -16,12 +16,14 @@ from common.capabilities import REAL_CLOCK
 from common.closing import Closing
 from common.errors import UserError
 from formats.datagram import ETHER_TYPE_IPV4, ETHERNET_BYTES, FRAGMENT_MASK, PROTOCOL_UDP
+from hosts.agents.addresses import AgentAddress
 from hosts.agents.channel import BEGIN, INTERFACES, STOP
 from hosts.agents.class_counts import Patterns
 from hosts.agents.context import Result
-from hosts.agents.interface_counts import InterfaceCounts, by_interface
+from hosts.agents.interface_counts import AsJson, InterfaceCounts, by_interface
 from hosts.agents.time_stamps import stamped
 from hosts.agents.virtual.clock import Card, VirtualClock
+from hosts.agents.virtual.queue_pairs import CardWithQueuePairs, VirtualQueuePairs
 
 Batch = tuple[NDArray[np.uint8], NDArray[np.uint32], NDArray[np.int64]]
 """Buffer, lengths, and when each arrived."""
@@ -39,7 +41,18 @@ class VirtualPort:
         self.told = False
         """The card has something."""
         self._open: list[VirtualInterface] = []
+        self._pairs: list[VirtualQueuePairs] = []
+        self._completed: list[VirtualQueuePairs] = []
         clock.listen(card, self._told)
+
+    def open_pairs(self, address: AgentAddress, quiet_sent: bool, wake: Callable[[], None]) -> VirtualQueuePairs:
+        """wake: of the agent."""
+        if not isinstance(self.card, CardWithQueuePairs):
+            raise UserError("this network's cards have no queue pairs")
+        pairs = VirtualQueuePairs(self.card.open_queue_pairs(quiet_sent), address, wake)
+        self._pairs.append(pairs)
+        pairs.on_close(self._pairs.remove)
+        return pairs
 
     def open(self, interface: VirtualInterface) -> None:
         self.distribute()  # what came before is not for the new one
@@ -59,14 +72,20 @@ class VirtualPort:
         return len(self._open) > 1
 
     def _told(self) -> Callable[[], None] | None:
-        """A batch has come; what wakes the agents that it may be for."""
+        """A batch has come, or something is completed; what wakes the agents that it may be for."""
+        self._completed += [pairs for pairs in self._pairs if pairs.collect()]
+        if self._pairs and not self._open:
+            return self._wake
         self.told = True
-        if len(self._open) == 1:
+        if len(self._open) == 1 and not self._completed:
             return self._open[0].context.wake
         self.distribute()
         return self._wake
 
     def _wake(self) -> None:
+        completed, self._completed = self._completed, []
+        for pairs in completed:
+            pairs.wake()
         for interface in tuple(self._open):
             if interface.waiting:
                 interface.context.wake()
@@ -257,7 +276,8 @@ class VirtualContext:
         self._on_event = on_event
         self._compute_us = compute_us
         self._open: list[VirtualInterface] = []
-        self._counts: list[tuple[str, InterfaceCounts]] = []
+        self._pairs: list[VirtualQueuePairs] = []
+        self._counts: list[tuple[str, AsJson]] = []
         self.begins = 0
         self._commands: deque[bytes] = deque()
         self._is_woken_by: frozenset[str] = frozenset()
@@ -290,23 +310,38 @@ class VirtualContext:
         interface: int = 0,
         quiet: bool = False,
     ) -> VirtualInterface:
-        if interface >= len(self._ports):
-            raise UserError(f"{self.name} has {len(self._ports)} interfaces, none with the number {interface}")
-        opened = VirtualInterface(self, self._ports[interface], udp_port, ether_type, quiet, except_udp_port)
+        port = self._port(interface)
+        opened = VirtualInterface(self, port, udp_port, ether_type, quiet, except_udp_port)
         self._open.append(opened)
         self._counts.append((self.interfaces[interface], opened.counts))
         return opened
 
-    def wait(self, until_us: int | None = None) -> None:
+    def open_queue_pairs(
+        self, address: AgentAddress, *, interface: int = 0, quiet_sent: bool = False
+    ) -> VirtualQueuePairs:
+        pairs = self._port(interface).open_pairs(address, quiet_sent, self.wake)
+        self._pairs.append(pairs)
+        pairs.on_close(self._pairs.remove)
+        self._counts.append((self.interfaces[interface], pairs.counts(len(self.classes))))
+        return pairs
+
+    def _port(self, interface: int) -> VirtualPort:
+        if interface >= len(self._ports):
+            raise UserError(f"{self.name} has {len(self._ports)} interfaces, none with the number {interface}")
+        return self._ports[interface]
+
+    def wait(self, until_us: int | None = None, *, until_ns: int | None = None) -> None:
+        if until_us is not None:
+            until_ns = 1000 * until_us
         if self._commands:
             self._read_command()
-        elif any(interface.waiting for interface in self._open) or (
-            until_us is not None and until_us <= self.now_us()
+        elif (until_ns is not None and until_ns <= self.now_ns()) or any(
+            (*(each.waiting for each in self._open), *(each.waiting for each in self._pairs))
         ):
             self._count_turn()
         else:
-            what = "frames" if self._open else "a command"
-            self._hand_over(what, until_us, woken_by=frozenset({"frames", "command"}))
+            what = "frames" if self._open else "completions" if self._pairs else "a command"
+            self._hand_over(what, until_ns, woken_by=frozenset({"frames", "command"}))
             if self._commands:
                 self._read_command()
 
@@ -321,7 +356,8 @@ class VirtualContext:
         result = work()
         time_us = self._compute_us()
         if time_us > 0:
-            self._hand_over("the end of its computation", self.now_us() + time_us, woken_by=frozenset())
+            end_ns = 1000 * (self.now_us() + time_us)
+            self._hand_over("the end of its computation", end_ns, woken_by=frozenset())
         return result
 
     def listen_tcp(self, port: int) -> NoReturn:
@@ -340,7 +376,7 @@ class VirtualContext:
     # ---- For its interfaces ----
 
     def wake(self) -> None:
-        """Frames may have come."""
+        """Frames may have come, or something is completed."""
         if "frames" in self._is_woken_by:
             self._resume()
 
@@ -375,8 +411,8 @@ class VirtualContext:
         """End at once, wherever it is."""
         self._killed = True
         if self._greenlet is not None and not self._greenlet.dead:
-            for interface in tuple(self._open):
-                interface.close()
+            for each in (*self._open, *self._pairs):
+                each.close()
             self._greenlet.parent = getcurrent()
             self._greenlet.throw()
 
@@ -395,10 +431,10 @@ class VirtualContext:
         self._greenlet.parent = getcurrent()
         self._greenlet.switch()
 
-    def _hand_over(self, what: str, until_us: int | None, *, woken_by: frozenset[str]) -> None:
-        """Let others act until something in `woken_by` happens, or it is until_us."""
+    def _hand_over(self, what: str, until_ns: int | None, *, woken_by: frozenset[str]) -> None:
+        """Let others act until something in `woken_by` happens, or it is until_ns."""
         assert self._greenlet is not None and self._greenlet.parent is not None
-        timer = None if until_us is None else self._clock.at(1000 * until_us, self._resume)
+        timer = None if until_ns is None else self._clock.at(until_ns, self._resume)
         self.activity, self._is_woken_by = what, woken_by
         try:
             self._greenlet.parent.switch()

@@ -12,6 +12,7 @@
 
 #include "engine/internal.h"
 #include "engine/ports/classes.h"
+#include "engine/transport/card.h"
 #include "trace.h"
 
 enum {
@@ -386,6 +387,7 @@ static void close_if_open(int fd) {
 void gb_engine_free(struct gb_engine *engine) {
     gb_engine_stop(engine);
     windows_free(engine);
+    consumers_free(engine);
     for (uint32_t i = 0; i < engine->io_count; i++)
         engine->ios[i]->kind->close(engine, engine->ios[i]);
     generators_free(engine);

@@ -18,7 +18,8 @@
 #include "program.h"
 
 #define GB_MAX_PORTS 512            /* standard_metadata's port fields have 9 bits */
-#define GB_MAX_FRAME_BYTES 9234     /* an MTU of 9,216 with Ethernet and one VLAN tag */
+#define GB_MAX_FRAME_BYTES 65553    /* IPv4's 65,535 with Ethernet and one VLAN tag */
+#define GB_MAX_SOCKET_FRAME_BYTES 9234  /* an MTU of 9,216, likewise: of ports that are network interfaces */
 #define GB_PRIORITIES 8             /* standard_metadata.priority has 3 bits */
 #define GB_NO_PORT UINT32_MAX
 #define GB_MAX_PARTITIONS 64

@@ -8,137 +8,19 @@
 
 #include "engine/engine.h"
 #include "engine/lock.h"
+#include "engine/packet.h"
 #include "engine/timer.h"
 
 #pragma GCC visibility push(hidden)
 
+struct card;
+struct consumer;
 struct partition;
 
 #define SOCKET_BATCH 64
 
 /* What different threads write lies so many bytes apart: two lines of a cache, as processors fetch the next one, too. */
 #define APART 128
-
-/* ---- Packets (packet.c) ---- */
-
-enum stage {
-    STAGE_PARSE,                    /* bytes alone: at the beginning of a pipeline, or between switches */
-    STAGE_PARSE_AGAIN,              /* resubmitted or recirculated: brings metadata */
-    STAGE_ENQUEUE,                  /* a clone made in egress, on its way to the traffic manager */
-};
-
-struct packet {
-    struct gb_packet view;          /* first: programs see it as all there is */
-    struct packet *next;
-    struct device *device;          /* where it is or goes */
-    struct direction *direction;    /* in the queue of, in flight on, or waiting for the socket of */
-    uint64_t due_ns, sequence;      /* on a timed list (timer.c) */
-    uint32_t port;                  /* STAGE_PARSE: arrived at; STAGE_ENQUEUE: goes to */
-    uint32_t truncate_bytes;        /* UINT32_MAX: whole */
-    uint8_t stage, priority;        /* priority: of the queue that it left */
-    uint8_t size;                   /* of its buffer: which of PACKET_SIZES */
-    uint8_t class_number;           /* classes.h */
-    bool duplicate;
-};
-
-struct packet_list {
-    struct packet *first, *last;
-    uint32_t count;
-};
-
-struct phv { struct phv *next; uint32_t words, unused; uint64_t cells[]; };
-
-enum { PACKET_SIZES = 5, MOST_HEADROOM_BYTES = 16384 };
-
-struct packet_pool {
-    struct packet *free_packets[PACKET_SIZES];
-    struct phv *free_phv;
-    uint32_t phv_words;             /* of new PHVs: what the largest program needs */
-    uint32_t headroom_bytes;        /* of frames from outside, likewise */
-    uint64_t live;                  /* taken here less given back here: of all pools together, how many are in use */
-    _Atomic uint64_t *bytes;        /* of all pools of the engine */
-};
-
-/* Empty, with room for `room` bytes from view.data on and at least `headroom` before. NULL when out of memory, when
- * the pool has reached its limit, and when no buffer is that large. */
-struct packet *packet_take(struct packet_pool *, uint32_t headroom, uint32_t room);
-struct packet *packet_from_bytes(struct packet_pool *, const uint8_t *data, uint32_t length, uint32_t headroom);
-/* Copy of a frame's bytes, without PHV. */
-struct packet *packet_copy_frame(struct packet_pool *, const struct packet *, uint32_t headroom);
-/* Copy in the middle of a pipeline: PHV, standard metadata, payload. */
-struct packet *packet_copy_parsed(struct packet_pool *, const struct packet *, const struct gb_program *);
-/* The packet, or another with its contents that takes its place. NULL when out of memory: the packet stays. */
-struct packet *packet_with_headroom(struct packet_pool *, struct packet *, uint32_t headroom);
-/* Gives the PHV back as well. */
-void packet_free(struct packet_pool *, struct packet *);
-void packet_pool_free(struct packet_pool *);
-/* An empty packet of that size (an index) for another pool, or NULL; and what another pool gave. */
-struct packet *packet_pool_give(struct packet_pool *, uint8_t size);
-void packet_pool_take(struct packet_pool *, struct packet *);
-
-static inline void list_append(struct packet_list *list, struct packet *packet) {
-    packet->next = NULL;
-    if (list->last)
-        list->last->next = packet;
-    else
-        list->first = packet;
-    list->last = packet;
-    list->count++;
-}
-
-static inline struct packet *list_pop(struct packet_list *list) {
-    struct packet *packet = list->first;
-    if (packet) {
-        list->first = packet->next;
-        if (!list->first)
-            list->last = NULL;
-        list->count--;
-    }
-    return packet;
-}
-
-/* Move all of `more` to the end of `list`. */
-static inline void list_join(struct packet_list *list, struct packet_list *more) {
-    if (!more->first)
-        return;
-    if (list->last)
-        list->last->next = more->first;
-    else
-        list->first = more->first;
-    list->last = more->last;
-    list->count += more->count;
-    *more = (struct packet_list){0};
-}
-
-/* What waits for a transmitter: the largest priority first, and in each the oldest. */
-struct packet_queue {
-    struct packet_list lists[GB_PRIORITIES];
-    uint32_t count, occupied;       /* occupied: a bit for each list that is not empty */
-};
-
-static inline void queue_append(struct packet_queue *queue, uint32_t priority, struct packet *packet) {
-    list_append(&queue->lists[priority], packet);
-    queue->occupied |= 1u << priority;
-    queue->count++;
-}
-
-static inline struct packet *queue_pop(struct packet_queue *queue) {
-    if (!queue->occupied)
-        return NULL;
-    uint32_t priority = 31 - (uint32_t)__builtin_clz(queue->occupied);
-    struct packet *packet = list_pop(&queue->lists[priority]);
-    if (!queue->lists[priority].first)
-        queue->occupied &= ~(1u << priority);
-    queue->count--;
-    return packet;
-}
-
-uint64_t *phv_take(struct packet_pool *, uint32_t words);    /* NULL when out of memory; contents undefined */
-void phv_give(struct packet_pool *, uint64_t *cells);        /* NULL is none */
-
-/* Into a list that is ordered by due_ns, behind those of one time. */
-void list_insert(struct packet_list *, struct packet *);
-void list_free(struct packet_pool *, struct packet_list *);
 
 /* ---- What lies behind a port that leads out: a network interface (socket.c), memory (memory.c) ---- */
 
@@ -201,6 +83,8 @@ struct direction {
     struct port_io *io;             /* TO_OUTSIDE */
     struct tap *departures, *arrivals;
     struct gb_link_classes *classes;    /* or NULL */
+    struct card *card;              /* of a host, whose turn it is when nothing waits here, or every other time; or NULL */
+    bool card_next;
     bool reported;
     bool cut;                       /* the link is down: what is sent is lost */
     struct gb_link_statistics statistics;
@@ -312,9 +196,12 @@ struct memory_port {
     uint64_t due_order;             /* since when, among all */
     bool due;
     struct sink *sink;              /* or NULL */
+    struct card *card;              /* with queue pairs (transport/card.h), or NULL */
 };
 
 int memory_port_create(struct device *, uint32_t port, enum listener, struct memory_port **);
+/* Stop the data plane for its owner. */
+void memory_port_tell(struct partition *, struct memory_port *);
 /* Whether its owner may have to be told of frames, or looks at them at any time. */
 bool memory_port_tells(struct port_io *);
 /* The port by its number, or by its place; NULL if it does not end in memory. */
@@ -340,7 +227,7 @@ struct capture {
     uint64_t end_ns;                /* of the engine's clock: nothing is taken from then on */
     int64_t wall_ns;                /* what to add to the engine's clock */
     uint32_t used;                  /* bytes in the buffer */
-    uint8_t buffer[1 << 16];
+    uint8_t buffer[1 << 17];
 };
 
 /* Where a capture hangs on a direction of a link. */
@@ -454,6 +341,9 @@ struct gb_engine {
 
     struct generator **generators;
     uint32_t generator_count;
+
+    struct consumer **consumers;    /* of queue pairs; NULL for those that were closed */
+    uint32_t consumer_count;
 
     struct capture **captures;      /* NULL for those that were closed */
     uint32_t capture_count;

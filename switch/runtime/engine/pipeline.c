@@ -272,6 +272,7 @@ bool pipeline_egress(struct partition *part, struct direction *direction, struct
         return false;
     }
     program->deparse(state, view);
+    packet_deparsed(packet);
     if (view->length == 0 || view->length > GB_MAX_FRAME_BYTES) {
         drop(part, packet, &device->statistics.buffer_drops);
         return false;

@@ -169,7 +169,7 @@ def test_a_sink_takes_what_generators_sent_only() -> None:
 
 
 def test_mistakes_are_told() -> None:
-    for wrong in ({"frame_bytes": 57}, {"frame_bytes": 9235}, {"rate_bps": 0}):
+    for wrong in ({"frame_bytes": 57}, {"frame_bytes": 65_554}, {"rate_bps": 0}):
         with pytest.raises(UserError):
             replace(GENERATOR, **wrong)
     with fabric_of(LinkModel()) as fabric:

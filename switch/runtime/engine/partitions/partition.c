@@ -30,6 +30,8 @@ void partitions_free(struct gb_engine *engine) {
         packet_pool_free(&engine->partitions[i].pool);
         timer_queue_free(&engine->partitions[i].timers);
     }
+    for (uint32_t i = 0; i < engine->partition_count; i++)
+        packet_pool_free_hollow(&engine->partitions[i].pool);
     free(engine->partitions);
 }
 

@@ -30,6 +30,9 @@ struct option { uint16_t code, length; };
 
 static const char LOST[] = "lost on the link";
 
+/* What libpcap takes for the longest that there is. */
+static const uint32_t SNAPSHOT_BYTES = 262144;
+
 static const uint32_t NANOSECONDS_MAGIC = 0xa1b23c4d, MICROSECONDS_MAGIC = 0xa1b2c3d4;
 
 static void flush(struct capture *capture) {
@@ -161,7 +164,7 @@ static void append_file_header(struct capture *capture) {
         .magic = capture->format == GB_CAPTURE_NANOSECONDS ? NANOSECONDS_MAGIC : MICROSECONDS_MAGIC,
         .major = 2,
         .minor = 4,
-        .snapshot_bytes = 65535,
+        .snapshot_bytes = SNAPSHOT_BYTES,
         .link_type = LINK_TYPE_ETHERNET};
     append(capture, &header, sizeof header);
     flush(capture);

@@ -19,6 +19,7 @@
 #include "engine/internal.h"
 #include "engine/ports/classes.h"
 #include "engine/random.h"
+#include "engine/transport/card.h"
 
 static void departure_due(struct partition *part, void *direction);
 static void arrive(struct partition *part, void *direction);
@@ -292,7 +293,7 @@ static bool idle(const struct partition *part, const struct direction *direction
 
 /* What is behind a blocked port wakes up by itself. */
 static void depart_when_idle(struct partition *part, struct direction *direction) {
-    if (direction->queue.count == 0 || timer_armed(&direction->departure))
+    if ((direction->queue.count == 0 && !card_ready(direction->card)) || timer_armed(&direction->departure))
         return;
     bool busy = direction->busy_until_ns > part->now_ns;
     uint64_t due_ns = turn_from(direction, busy ? direction->busy_until_ns : part->now_ns);
@@ -316,13 +317,22 @@ static void count_backlog(struct partition *part, struct direction *direction) {
     direction->backlog_bytes = 0;
 }
 
+/* From the queue, and from the host's card: by turns, if both have some. */
+static struct packet *take_next(struct partition *part, struct direction *direction) {
+    struct packet *packet = NULL;
+    if (card_ready(direction->card) && (direction->card_next || direction->queue.count == 0))
+        packet = card_next(part, direction->card);
+    direction->card_next = !packet;
+    return packet ? packet : queue_pop(&direction->queue);
+}
+
 static void depart_waiting(struct partition *part, struct direction *direction) {
     struct packet *next;
-    while (idle(part, direction) && (next = queue_pop(&direction->queue))) {
+    while (idle(part, direction) && (next = take_next(part, direction))) {
         count_backlog(part, direction);
         depart(part, direction, next);
     }
-    if (direction->queue.count == 0)
+    if (direction->queue.count == 0 && !card_ready(direction->card))
         direction->backlog_start_ns = 0;
     depart_when_idle(part, direction);
 }

@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "engine/internal.h"
+#include "engine/transport/card.h"
 
-static void tell(struct partition *part, struct memory_port *port) {
+void memory_port_tell(struct partition *part, struct memory_port *port) {
     if (port->due)
         return;
     port->due = true;
@@ -25,7 +26,7 @@ static void tell(struct partition *part, struct memory_port *port) {
 static void interrupt(struct partition *part, void *owner) {
     struct memory_port *port = owner;
     list_join(&port->told, &port->ring);
-    tell(part, port);
+    memory_port_tell(part, port);
 }
 
 static void keep(struct partition *part, struct memory_port *port, struct packet *packet) {
@@ -41,7 +42,7 @@ static void keep(struct partition *part, struct memory_port *port, struct packet
         list_append(&port->told, packet);
     } else if (port->receive_coalescing_ns == 0) {
         list_append(&port->told, packet);
-        tell(part, port);
+        memory_port_tell(part, port);
     } else {
         list_append(&port->ring, packet);
         timer_arm(&part->timers, &port->interrupt, part->now_ns + port->receive_coalescing_ns);
@@ -51,6 +52,8 @@ static void keep(struct partition *part, struct memory_port *port, struct packet
 static void memory_send(struct partition *part, struct port_io *io, struct packet *packet) {
     struct memory_port *port = (struct memory_port *)io;
     direction_count(packet->direction, packet, true);
+    if (port->card && card_take(part, port->card, packet))
+        return;
     bool taken = port->sink && sink_take(port->sink, packet, part->now_ns);
     if (taken || port->listener == NOBODY)
         packet_free(&part->pool, packet);
@@ -82,6 +85,7 @@ static void memory_close(struct gb_engine *engine, struct port_io *io) {
     throw_away(port);
     list_free(&port->part->pool, &port->outbox);
     free(port->sink);
+    card_free(port->card);
     free(port);
 }
 
@@ -118,7 +122,7 @@ static struct memory_port *memory_port_of(struct port_io *io) {
 
 bool memory_port_tells(struct port_io *io) {
     const struct memory_port *port = memory_port_of(io);
-    return !port || port->listener == DRAIN || timer_armed(&port->interrupt) ||
+    return !port || port->listener == DRAIN || (port->card && port->card->consumers) || timer_armed(&port->interrupt) ||
            (port->listener == INBOX && port->receive_coalescing_ns != GB_NEVER_TOLD);
 }
 
@@ -144,7 +148,7 @@ int gb_engine_open_inbox(struct gb_engine *engine, uint64_t device_id, uint32_t 
         memory->listener = INBOX;
         memory->receive_coalescing_ns = receive_coalescing_ns;
         if (memory->told.count && receive_coalescing_ns != GB_NEVER_TOLD)
-            tell(memory->part, memory);
+            memory_port_tell(memory->part, memory);
         outcome = (int)memory->number;
     }
     engine_unlock(&engine->lock);

@@ -25,7 +25,7 @@ enum {
     MAC_ADDRESSES_BYTES = 12,
     FRAME_OVERHEAD_BYTES = 18,      /* Ethernet header and a VLAN tag */
     SMALL_ROOM_BYTES = 1536 + FRAME_OVERHEAD_BYTES,
-    LARGE_ROOM_BYTES = GB_MAX_FRAME_BYTES,
+    LARGE_ROOM_BYTES = GB_MAX_SOCKET_FRAME_BYTES,
     BACKLOG_PACKETS = 256,          /* with that many to work on, no more are received */
 };
 

@@ -144,5 +144,5 @@ def test_the_file_is_complete_when_the_engine_closes(tmp_path: Path) -> None:
         engine.advance(1)
     # Also in the classic format's words: magic, version 2.4, Ethernet.
     data = path.read_bytes()
-    assert struct.unpack("=IHHIIII", data[:24]) == (0xA1B23C4D, 2, 4, 0, 0, 65535, 1)
+    assert struct.unpack("=IHHIIII", data[:24]) == (0xA1B23C4D, 2, 4, 0, 0, 262144, 1)
     assert [frame for _, frame in read(path)] == [b"last words"]

@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from hosts.agents.addresses import AgentAddress
+
+if TYPE_CHECKING:
+    from typing import Self
 
 CongestionControl = Literal["none", "dctcp", "dcqcn"]
 """none: a window of constant size. dctcp: a window that ECN marks reduce (RFC 8257). dcqcn: a rate that congestion
@@ -43,8 +46,16 @@ class QueuePairOptions(BaseModel):
     """Timeouts in a row after which the queue pair fails."""
     acknowledge_every: int = Field(default=4, ge=1)
     """Packets after which a receiver acknowledges, besides at the end of each message."""
+    reordering_packets: int = Field(default=0, ge=0, le=65_535)
+    """Selective repeat: so many later packets may have come before one counts as lost. For networks that spray."""
     priority: int = Field(default=0, ge=0, le=7)
     """Of its packets: their DSCP is 8 times it (class selector, RFC 2474)."""
+
+    @model_validator(mode="after")
+    def _window_of_dctcp(self) -> Self:
+        if self.congestion_control == "dctcp" and not self.window_bytes:
+            raise ValueError("dctcp needs a window_bytes")
+        return self
 
 
 class CompletionKind(Enum):
@@ -70,10 +81,39 @@ class Completion:
     data: NDArray[np.uint8] | None = None
 
 
-class QueuePairs(Protocol):
-    """All queue pairs of an agent on one interface. Messages of one pair arrive in order, each whole.
+@dataclass(frozen=True)
+class QueuePairStatistics:
+    """Bytes are those of messages, without headers; those received are of messages in order. retransmissions are
+    among the sent packets. duplicates: came again. out_of_order: came before one that had to come first. marked:
+    came with congestion experienced (RFC 3168). acknowledgements_sent, negatives_sent, cnps: packets of these
+    kinds. window_bytes and rate_bps: of the moment; 0: no limit."""
 
-    Numbers of pairs (1 to 2^24 - 1) are unique within a host, for all its agents.
+    sent_packets: int
+    sent_bytes: int
+    retransmissions: int
+    timeouts: int
+    received_packets: int
+    received_bytes: int
+    duplicates: int
+    out_of_order: int
+    marked: int
+    acknowledgements_sent: int
+    negatives_sent: int
+    cnps_sent: int
+    cnps_received: int
+    unacknowledged_bytes: int
+    window_bytes: int
+    rate_bps: int
+
+
+class QueuePairs(Protocol):
+    """All queue pairs of an agent on one interface, opened by AgentContext.open_queue_pairs. Messages of one pair
+    arrive in order, each whole.
+
+    Numbers of pairs (1 to 2^24 - 1) are unique at an interface, for all agents of the host. The card works on while
+    its agent computes, waits or is paused; with the agent, or when they are closed, its queue pairs vanish, and peers
+    learn of that by their timeouts alone. An agent that has received the last message of a peer stays until the peer
+    need no answer any more.
     """
 
     def connect(self, number: int, peer: AgentAddress, peer_number: int, options: QueuePairOptions) -> None:
@@ -85,4 +125,11 @@ class QueuePairs(Protocol):
         changed before the message is complete. tag: 64 bits that arrive with the message."""
 
     def completions(self) -> Sequence[Completion]:
-        """What has been completed since the last call, in order. One that waits ends AgentContext.wait."""
+        """What has been completed since the last call, in order. One that waits ends AgentContext.wait, but for SENT
+        where they were opened with quiet_sent: those are told when somebody looks."""
+
+    def statistics(self, number: int) -> QueuePairStatistics:
+        """What a queue pair has counted so far."""
+
+    def close(self) -> None:
+        """All queue pairs vanish. May be repeated."""

@@ -1,0 +1,147 @@
+"""hosts.agents.queue_pairs on the card of a simulated network."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.closing import Closing
+from formats.addresses import ip_integer, mac_bytes
+from hosts.agents.addresses import AgentAddress
+from hosts.agents.queue_pairs import Completion, CompletionKind, QueuePairOptions, QueuePairStatistics
+
+
+class CardCompletion(Protocol):
+    """hosts.agents.queue_pairs.Completion, its kind as a number."""
+
+    @property
+    def kind(self) -> int: ...
+    @property
+    def pair(self) -> int: ...
+    @property
+    def tag(self) -> int: ...
+    @property
+    def size_bytes(self) -> int: ...
+    @property
+    def time_ns(self) -> int: ...
+    @property
+    def data(self) -> NDArray[np.uint8] | None: ...
+
+
+class CardQueuePairs(Protocol):
+    """Those of one agent at a card, such as switch.virtual.queue_pairs.HostQueuePairs."""
+
+    def connect(
+        self,
+        number: int,
+        peer_number: int,
+        *,
+        src_mac: bytes,
+        dst_mac: bytes,
+        congestion_control: str,
+        recovery: str,
+        **numbers: int,
+    ) -> None: ...
+
+    def send(self, number: int, tag: int, size_bytes: int, data: NDArray[np.generic] | None = None) -> None: ...
+
+    def completions(self) -> Sequence[CardCompletion]: ...
+
+    def statistics(self, number: int) -> dict[str, int]: ...
+
+    def counts(self) -> dict[str, Any]: ...
+
+    def close(self) -> None: ...
+
+
+@runtime_checkable
+class CardWithQueuePairs(Protocol):
+    def open_queue_pairs(self, quiet_sent: bool) -> CardQueuePairs: ...
+
+
+class PairCounts(NamedTuple):
+    """What the queue pairs carried, as hosts.agents.interface_counts.InterfaceCounts tells it of interfaces."""
+
+    card: CardQueuePairs
+    classes: int
+    """By which the context counts; 0: none."""
+
+    def as_json(self) -> dict[str, Any]:
+        counts = self.card.counts()
+        found = {name: counts[name] for name in ("sent_frames", "sent_bytes", "received_frames", "received_bytes")}
+        length = self.classes + 1 if self.classes else 0
+        by_class = {name: counts[name][:length] for name in ("sent_classes", "received_classes")}
+        return {**found, "drops": 0, **by_class}
+
+
+class VirtualQueuePairs(Closing):
+    """Made by VirtualContext.open_queue_pairs."""
+
+    def __init__(self, card: CardQueuePairs, address: AgentAddress, wake: Callable[[], None]) -> None:
+        """wake: of the agent's context."""
+        self.wake = wake
+        self._card = card
+        self._address = address
+        self._on_close: list[Callable[[VirtualQueuePairs], None]] = []
+        self._waiting: deque[Completion] = deque()
+        self._is_open = True
+
+    @property
+    def waiting(self) -> bool:
+        """Something has been completed that nobody has looked at yet."""
+        return bool(self._waiting)
+
+    def collect(self) -> bool:
+        """The card may have something; whether there is anything new."""
+        found = [
+            Completion(CompletionKind(each.kind), each.pair, each.tag, each.size_bytes, each.time_ns, each.data)
+            for each in self._card.completions()
+        ]
+        self._waiting.extend(found)
+        return bool(found)
+
+    def connect(self, number: int, peer: AgentAddress, peer_number: int, options: QueuePairOptions) -> None:
+        numbers = options.model_dump(exclude={"timeout_us", "congestion_control", "recovery"})
+        self._card.connect(
+            number,
+            peer_number,
+            src_mac=mac_bytes(self._address.mac),
+            dst_mac=mac_bytes(self._address.mac_towards(peer)),
+            congestion_control=options.congestion_control,
+            recovery=options.recovery,
+            src_ip=ip_integer(self._address.ip),
+            dst_ip=ip_integer(peer.ip),
+            timeout_ns=1000 * options.timeout_us,
+            **numbers,
+        )
+
+    def send(self, number: int, tag: int, size_bytes: int, data: NDArray[np.generic] | None = None) -> None:
+        self._card.send(number, tag, size_bytes, data)
+
+    def completions(self) -> Sequence[Completion]:
+        self.collect()
+        found = tuple(self._waiting)
+        self._waiting.clear()
+        return found
+
+    def statistics(self, number: int) -> QueuePairStatistics:
+        return QueuePairStatistics(**self._card.statistics(number))
+
+    def close(self) -> None:
+        if self._is_open:
+            self._is_open = False
+            self._card.close()
+            for action in self._on_close:
+                action(self)
+
+    def on_close(self, action: Callable[[VirtualQueuePairs], None]) -> None:
+        """Do something when they are closed."""
+        self._on_close.append(action)
+
+    def counts(self, classes: int) -> PairCounts:
+        """What they carried; classes: by which the context counts."""
+        return PairCounts(self._card, classes)

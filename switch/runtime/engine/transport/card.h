@@ -1,0 +1,37 @@
+/* A host's network card: what a port in memory needs to know of it. */
+#ifndef GRADBED_CARD_H
+#define GRADBED_CARD_H
+
+#include "engine/internal.h"
+
+#pragma GCC visibility push(hidden)
+
+struct queue_pair;
+
+struct pair_list { struct queue_pair *first, *last; };
+
+/* It makes packets when the transmitter of its link is free: of the largest priority, control packets first, and of its
+ * pairs one after the other. So nothing of it waits in the link's queue. */
+struct card {
+    struct memory_port *port;
+    struct direction *link;
+    uint32_t control_ready, data_ready;     /* a bit for each priority whose list is not empty */
+    struct pair_list control[GB_PRIORITIES], data[GB_PRIORITIES];
+    struct queue_pair **table;      /* by number: open addressing */
+    uint32_t table_size, pairs, consumers, timers;
+    uint64_t unknown;
+};
+
+static inline bool card_ready(const struct card *card) {
+    return card && (card->control_ready | card->data_ready);
+}
+
+/* The next packet, which its link begins to send at once; NULL: there is none. */
+struct packet *card_next(struct partition *, struct card *);
+/* Whether the packet is one for cards; it is the card's then. */
+bool card_take(struct partition *, struct card *, struct packet *);
+void card_free(struct card *);
+void consumers_free(struct gb_engine *);
+
+#pragma GCC visibility pop
+#endif

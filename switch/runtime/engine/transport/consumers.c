@@ -1,0 +1,240 @@
+/* Who uses queue pairs: what they ask, and what they are told. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/transport/roce.h"
+
+enum { FIRST_COMPLETIONS = 16 };
+
+/* ---- Completions ---- */
+
+static bool make_room(struct consumer *consumer) {
+    if (consumer->count < consumer->capacity)
+        return true;
+    uint32_t capacity = consumer->capacity ? 2 * consumer->capacity : FIRST_COMPLETIONS;
+    struct gb_completion *completions = malloc(capacity * sizeof *completions);
+    if (!completions)
+        return false;
+    for (uint32_t i = 0; i < consumer->count; i++)
+        completions[i] = consumer->completions[(consumer->first + i) % consumer->capacity];
+    free(consumer->completions);
+    consumer->completions = completions;
+    consumer->first = 0;
+    consumer->capacity = capacity;
+    return true;
+}
+
+void complete(struct partition *part, struct queue_pair *pair, enum gb_completion_kind kind, uint64_t tag,
+              uint64_t size_bytes, void *data) {
+    struct consumer *consumer = pair->consumer;
+    if (!make_room(consumer))
+        abort();                    /* a few kilobytes: whoever waits for it would wait for ever */
+    consumer->completions[(consumer->first + consumer->count++) % consumer->capacity] =
+        (struct gb_completion){.tag = tag,
+                               .size_bytes = size_bytes,
+                               .time_ns = part->now_ns,
+                               .data = data,
+                               .kind = kind,
+                               .pair = pair->options.number};
+    if (kind != GB_COMPLETION_SENT || !consumer->quiet_sent)
+        memory_port_tell(part, consumer->card->port);
+}
+
+/* ---- Life ---- */
+
+static struct consumer *consumer_of(struct gb_engine *engine, uint32_t number) {
+    return number < engine->consumer_count ? engine->consumers[number] : NULL;
+}
+
+static struct card *card_of(struct memory_port *port) {
+    if (!port->card && (port->card = calloc(1, sizeof *port->card))) {
+        port->card->port = port;
+        port->card->link = port->io.in;
+        port->io.in->card = port->card;
+    }
+    return port->card;
+}
+
+static int open_consumer(struct gb_engine *engine, struct memory_port *port, bool quiet_sent) {
+    struct consumer **consumers = realloc(engine->consumers, (engine->consumer_count + 1) * sizeof *consumers);
+    if (consumers)
+        engine->consumers = consumers;
+    struct consumer *consumer = calloc(1, sizeof *consumer);
+    struct card *card = card_of(port);
+    if (!consumers || !consumer || !card) {
+        free(consumer);
+        return -ENOMEM;
+    }
+    consumer->card = card;
+    consumer->quiet_sent = quiet_sent;
+    card->consumers++;
+    consumers[engine->consumer_count] = consumer;
+    return (int)engine->consumer_count++;
+}
+
+int gb_engine_open_consumer(struct gb_engine *engine, uint64_t device_id, uint32_t port, uint32_t quiet_sent) {
+    engine_lock_control(&engine->lock);
+    struct memory_port *memory = memory_port_at(engine, device_id, port);
+    int outcome = !memory || !engine->manual_clock ? -ENXIO : open_consumer(engine, memory, quiet_sent);
+    engine_unlock(&engine->lock);
+    return outcome;
+}
+
+static void close_pair(struct partition *part, struct queue_pair *pair) {
+    card_forget(pair->card, pair);
+    card_remove(pair->card, pair);
+    sender_close(part, pair);
+    receiver_close(part, pair);
+    congestion_close(part, pair);
+    free(pair);
+}
+
+static void consumer_free(struct consumer *consumer) {
+    struct partition *part = consumer->card->port->part;
+    while (consumer->pairs) {
+        struct queue_pair *pair = consumer->pairs;
+        consumer->pairs = pair->sibling;
+        close_pair(part, pair);
+    }
+    for (uint32_t i = 0; i < consumer->count; i++)
+        free(consumer->completions[(consumer->first + i) % consumer->capacity].data);
+    free(consumer->completions);
+    consumer->card->consumers--;
+    free(consumer);
+}
+
+int gb_engine_close_consumer(struct gb_engine *engine, uint32_t number) {
+    engine_lock_control(&engine->lock);
+    struct consumer *consumer = consumer_of(engine, number);
+    if (consumer) {
+        consumer_free(consumer);
+        engine->consumers[number] = NULL;
+    }
+    engine_unlock(&engine->lock);
+    return 0;
+}
+
+void consumers_free(struct gb_engine *engine) {
+    for (uint32_t i = 0; i < engine->consumer_count; i++)
+        if (engine->consumers[i])
+            consumer_free(engine->consumers[i]);
+    free(engine->consumers);
+}
+
+/* ---- Pairs ---- */
+
+static bool valid(const struct gb_queue_pair_options *options) {
+    return options->number && options->number <= GB_MOST_PAIR_NUMBER && options->peer_number &&
+           options->peer_number <= GB_MOST_PAIR_NUMBER && options->mtu_bytes &&
+           options->mtu_bytes <= GB_MOST_MTU_BYTES && options->timeout_ns && options->give_up_after &&
+           options->acknowledge_every && options->priority < GB_PRIORITIES &&
+           options->congestion_control <= GB_DCQCN && options->recovery <= GB_SELECTIVE_REPEAT &&
+           (options->congestion_control != GB_DCTCP || options->window_bytes);
+}
+
+static int connect_pair(struct gb_engine *engine, struct consumer *consumer,
+                        const struct gb_queue_pair_options *options) {
+    uint64_t line_bps = options->rate_bps ? options->rate_bps : consumer->card->link->model.rate_bps;
+    if (options->congestion_control == GB_DCQCN && !line_bps)
+        return -ENODATA;
+    struct queue_pair *pair = calloc(1, sizeof *pair);
+    if (!pair)
+        return -ENOMEM;
+    pair->options = *options;
+    pair->consumer = consumer;
+    int outcome = card_add(consumer->card, pair);
+    if (outcome < 0) {
+        free(pair);
+        return outcome;
+    }
+    pair->sibling = consumer->pairs;
+    consumer->pairs = pair;
+    roce_header(pair);
+    sender_open(pair);
+    receiver_open(pair);
+    congestion_open(pair, line_bps);
+    return 0;
+}
+
+int gb_engine_connect_pair(struct gb_engine *engine, uint32_t number, const struct gb_queue_pair_options *options) {
+    int outcome = -EINVAL;
+    engine_lock_control(&engine->lock);
+    struct consumer *consumer = consumer_of(engine, number);
+    if (consumer && valid(options))
+        outcome = connect_pair(engine, consumer, options);
+    engine_unlock(&engine->lock);
+    return outcome;
+}
+
+/* NULL if it is another's. */
+static struct queue_pair *own_pair(struct gb_engine *engine, uint32_t number, uint32_t pair_number) {
+    struct consumer *consumer = consumer_of(engine, number);
+    struct queue_pair *pair = consumer ? card_pair(consumer->card, pair_number) : NULL;
+    return pair && pair->consumer == consumer ? pair : NULL;
+}
+
+int gb_engine_send_message(struct gb_engine *engine, uint32_t number, uint32_t pair_number, uint64_t tag,
+                           uint64_t size_bytes, const void *data) {
+    int outcome = -ENOENT;
+    engine_lock_control(&engine->lock);
+    struct queue_pair *pair = own_pair(engine, number, pair_number);
+    if (pair && size_bytes > GB_MOST_MESSAGE_BYTES) {
+        outcome = -EMSGSIZE;
+    } else if (pair) {
+        engine_catch_up(engine);
+        outcome = sender_add(pair->card->port->part, pair, tag, size_bytes, data);
+    }
+    engine_unlock(&engine->lock);
+    return outcome;
+}
+
+int gb_engine_completions(struct gb_engine *engine, uint32_t number, struct gb_completion *completions,
+                          uint32_t capacity) {
+    int count = -EINVAL;
+    engine_lock_control(&engine->lock);
+    struct consumer *consumer = consumer_of(engine, number);
+    if (consumer) {
+        for (count = 0; (uint32_t)count < capacity && consumer->count; count++) {
+            completions[count] = consumer->completions[consumer->first];
+            consumer->first = (consumer->first + 1) % consumer->capacity;
+            consumer->count--;
+        }
+    }
+    engine_unlock(&engine->lock);
+    return count;
+}
+
+void gb_engine_take_contents(struct gb_engine *engine, void *data, uint64_t size_bytes, void *to) {
+    (void)engine;
+    if (to)
+        memcpy(to, data, size_bytes);
+    free(data);
+}
+
+/* ---- Counts ---- */
+
+int gb_engine_pair_statistics(struct gb_engine *engine, uint32_t number, uint32_t pair_number,
+                              struct gb_queue_pair_statistics *statistics) {
+    engine_lock_control(&engine->lock);
+    const struct queue_pair *pair = own_pair(engine, number, pair_number);
+    if (pair) {
+        *statistics = pair->statistics;
+        statistics->unacknowledged_bytes = pair->sender.end_byte - pair->sender.una_byte;
+        statistics->window_bytes = pair->sender.window_bytes;
+        statistics->rate_bps = pair->sender.rate_bps;
+    }
+    engine_unlock(&engine->lock);
+    return pair ? 0 : -ENOENT;
+}
+
+int gb_engine_consumer_counts(struct gb_engine *engine, uint32_t number, struct gb_consumer_counts *counts) {
+    engine_lock_control(&engine->lock);
+    const struct consumer *consumer = consumer_of(engine, number);
+    if (consumer) {
+        *counts = consumer->counts;
+        counts->unknown = consumer->card->unknown;
+    }
+    engine_unlock(&engine->lock);
+    return consumer ? 0 : -EINVAL;
+}

@@ -1,0 +1,148 @@
+/* What the files of the transport share. */
+#ifndef GRADBED_PAIR_H
+#define GRADBED_PAIR_H
+
+#include "engine/internal.h"
+#include "engine/transport/card.h"
+#include "engine/transport/queue_pairs.h"
+
+#pragma GCC visibility push(hidden)
+
+enum {
+    MOST_OUTSTANDING = 1 << 16,     /* packets of a pair; PSNs must tell twice as many apart */
+    PSN_BITS = 24,
+    BLOCK_PACKETS = 64,             /* that a selective acknowledgement tells of */
+};
+
+/* A message on its way out. Packets and bytes of a pair are counted through, over all its messages. */
+struct message {
+    struct message *next;
+    uint64_t tag, size_bytes, first_psn, packets, first_byte;
+    const uint8_t *data;            /* NULL: a length alone */
+};
+
+struct sender {
+    struct message *first, *last;   /* not yet acknowledged as a whole */
+    struct message *next_message;   /* that of packet `next`; NULL: there is none */
+    uint64_t una, next, top, end;   /* packets: oldest unacknowledged, next to send, next that was never sent, end */
+    uint64_t una_byte, next_byte, end_byte;
+    uint64_t window_bytes;          /* 0: no limit */
+    uint64_t rate_bps;              /* 0, or the link's: nothing to pace */
+    uint64_t pace_ns, pace_remainder;   /* the next packet not before; and so much, divided by rate_bps, later */
+    uint64_t deadline_ns;           /* by when there has to be news of what is unacknowledged */
+    uint32_t timeouts;              /* in a row */
+    struct timer pace, timeout;
+    /* Selective repeat: what has come behind `una`, and what is to be sent again. */
+    uint64_t *come;                 /* MOST_OUTSTANDING bits, by number; or NULL: nothing has */
+    uint64_t come_end, again, again_end;
+};
+
+struct receiver {
+    uint64_t expected;
+    uint64_t tag, size_bytes, received_bytes;   /* of the message that is coming */
+    uint8_t *data;
+    uint32_t messages, unacknowledged;  /* packets */
+    uint32_t marked_bytes;          /* of all so far, modulo 2^32 */
+    uint64_t cnp_ns;                /* when the last one was caused */
+    uint64_t low_block, high_block; /* selective repeat: to be told of; none if low is larger */
+    struct packet **held;           /* selective repeat: came before `expected`, by number */
+    uint32_t held_capacity, held_count;
+    bool in_message, acknowledge, negative, negative_told, cnp, had_cnp;
+};
+
+struct dctcp {
+    uint64_t alpha;                 /* of 2^DCTCP_BITS */
+    uint64_t window_end, acked_bytes, marked_bytes, slow_start_bytes;
+    uint64_t loss_end;              /* what is lost before it was sent before the last reaction */
+    uint32_t last_marked;
+};
+
+struct dcqcn {
+    uint64_t line_bps, target_bps, alpha;   /* alpha: of 2^DCQCN_BITS */
+    uint64_t bytes;                 /* since the last byte event */
+    uint32_t time_stage, byte_stage;
+    bool reduced;
+    struct timer alpha_timer, rate_timer;
+};
+
+struct queue_pair {
+    struct gb_queue_pair_options options;
+    struct card *card;
+    struct consumer *consumer;
+    struct queue_pair *sibling;     /* the consumer's next */
+    struct queue_pair *next_data, *next_control;    /* on the card's lists */
+    bool on_data, on_control, failed;
+    uint8_t header[54];             /* Ethernet, IPv4, UDP and BTH of its packets */
+    uint32_t data_sum, control_sum; /* of the IPv4 header without its length */
+    struct sender sender;
+    struct receiver receiver;
+    struct dctcp dctcp;
+    struct dcqcn dcqcn;
+    struct gb_queue_pair_statistics statistics;
+};
+
+struct consumer {
+    struct card *card;
+    struct queue_pair *pairs;
+    struct gb_completion *completions;  /* a ring */
+    uint32_t first, count, capacity;
+    bool quiet_sent;
+    struct gb_consumer_counts counts;
+};
+
+/* ---- Card (card.c) ---- */
+
+/* The pair has a control packet, or data, to send. */
+void card_wants_control(struct partition *, struct queue_pair *);
+void card_wants_data(struct partition *, struct queue_pair *);
+void card_forget(struct card *, struct queue_pair *);
+struct queue_pair *card_pair(const struct card *, uint32_t number);
+/* -EEXIST or -ENOMEM. */
+int card_add(struct card *, struct queue_pair *);
+void card_remove(struct card *, struct queue_pair *);
+void complete(struct partition *, struct queue_pair *, enum gb_completion_kind, uint64_t tag, uint64_t size_bytes,
+              void *data);
+
+/* ---- Sender (sender.c) ---- */
+
+struct acknowledgement;
+
+void sender_open(struct queue_pair *);
+void sender_close(struct partition *, struct queue_pair *);
+int sender_add(struct partition *, struct queue_pair *, uint64_t tag, uint64_t size_bytes, const void *data);
+/* Whether window and messages allow another packet. */
+bool sender_may(const struct queue_pair *);
+/* Send what may be sent, now or when it is due. */
+void sender_go_on(struct partition *, struct queue_pair *);
+/* The next packet; NULL when out of memory. sender_may() is true. */
+struct packet *sender_next(struct partition *, struct queue_pair *);
+void sender_acknowledged(struct partition *, struct queue_pair *, const struct acknowledgement *);
+/* Of these bytes, of whole frames, the next one has to wait. */
+void sender_set_rate(struct queue_pair *, uint64_t rate_bps);
+
+/* ---- Receiver (receiver.c) ---- */
+
+struct arrival;
+
+/* Takes the packet. */
+void receiver_take(struct partition *, struct queue_pair *, struct packet *, const struct arrival *);
+/* An acknowledgement or a CNP; NULL when there is none, or when out of memory. */
+struct packet *receiver_next(struct partition *, struct queue_pair *);
+bool receiver_wants(const struct queue_pair *);
+void receiver_open(struct queue_pair *);
+void receiver_close(struct partition *, struct queue_pair *);
+
+/* ---- Congestion control (congestion.c) ---- */
+
+void congestion_open(struct queue_pair *, uint64_t line_bps);
+void congestion_close(struct partition *, struct queue_pair *);
+/* acked_bytes: newly; marked_bytes: of all that came at the receiver, modulo 2^32. */
+void congestion_acknowledged(struct queue_pair *, uint64_t acked_bytes, uint32_t marked_bytes);
+/* A packet was lost; all that was unacknowledged for long. */
+void congestion_loss(struct queue_pair *);
+void congestion_timeout(struct queue_pair *);
+void congestion_notified(struct partition *, struct queue_pair *);
+void congestion_sent(struct partition *, struct queue_pair *, uint64_t frame_bytes);
+
+#pragma GCC visibility pop
+#endif

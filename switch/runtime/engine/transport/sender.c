@@ -1,0 +1,355 @@
+/* The sending half of a queue pair: messages become packets, which are sent again until they are acknowledged.
+ *
+ * Go-back-N: after a negative acknowledgement or a timeout, everything from the packet that is missing on is sent again.
+ * Selective repeat, as IRN does it (Mittal et al., "Revisiting Network Support for RDMA", SIGCOMM 2018): only what is
+ * missing while later packets have come, and once each; after a timeout, all that is not known to have come.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "engine/transport/roce.h"
+
+/* The packet with those lowest bits that is nearest to `near`. */
+static uint64_t widened(uint64_t near, uint32_t psn) {
+    return near + (uint64_t)((int64_t)(int32_t)((psn - (uint32_t)near) << (32 - PSN_BITS)) >> (32 - PSN_BITS));
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+/* ---- Messages ---- */
+
+static uint32_t packet_bytes(const struct queue_pair *pair, const struct message *message, uint64_t psn) {
+    uint64_t offset = (psn - message->first_psn) * pair->options.mtu_bytes;
+    return (uint32_t)smaller(message->size_bytes - offset, pair->options.mtu_bytes);
+}
+
+static uint64_t byte_of(const struct queue_pair *pair, const struct message *message, uint64_t psn) {
+    return message->first_byte + smaller((psn - message->first_psn) * pair->options.mtu_bytes, message->size_bytes);
+}
+
+static struct message *message_of(const struct sender *sender, uint64_t psn) {
+    struct message *message = sender->first;
+    while (message && psn >= message->first_psn + message->packets)
+        message = message->next;
+    return message;
+}
+
+int sender_add(struct partition *part, struct queue_pair *pair, uint64_t tag, uint64_t size_bytes, const void *data) {
+    struct sender *sender = &pair->sender;
+    if (pair->failed) {
+        complete(part, pair, GB_COMPLETION_FAILED, tag, size_bytes, NULL);
+        return 0;
+    }
+    struct message *message = malloc(sizeof *message);
+    if (!message)
+        return -ENOMEM;
+    uint64_t mtu_bytes = pair->options.mtu_bytes;
+    *message = (struct message){.tag = tag,
+                                .size_bytes = size_bytes,
+                                .first_psn = sender->end,
+                                .packets = size_bytes ? (size_bytes + mtu_bytes - 1) / mtu_bytes : 1,
+                                .first_byte = sender->end_byte,
+                                .data = data};
+    if (sender->last)
+        sender->last->next = message;
+    else
+        sender->first = message;
+    sender->last = message;
+    if (!sender->next_message)
+        sender->next_message = message;
+    sender->end += message->packets;
+    sender->end_byte += size_bytes;
+    sender_go_on(part, pair);
+    return 0;
+}
+
+static void pop_message(struct sender *sender) {
+    struct message *message = sender->first;
+    sender->first = message->next;
+    if (!sender->first)
+        sender->last = NULL;
+    free(message);
+}
+
+/* ---- What may be sent ---- */
+
+static bool has_come(const struct sender *sender, uint64_t psn) {
+    uint32_t place = psn % MOST_OUTSTANDING;
+    return sender->come && sender->come[place / 64] >> place % 64 & 1;
+}
+
+/* The next packet that is to be sent again; again_end: none. */
+static uint64_t next_again(const struct sender *sender) {
+    uint64_t psn = sender->again > sender->una ? sender->again : sender->una;
+    while (psn < sender->again_end && has_come(sender, psn))
+        psn++;
+    return psn < sender->again_end ? psn : sender->again_end;
+}
+
+static bool window_allows(const struct sender *sender, uint64_t bytes) {
+    uint64_t outstanding = sender->next_byte - sender->una_byte;
+    return sender->next - sender->una < MOST_OUTSTANDING &&
+           (!sender->window_bytes || sender->next == sender->una || outstanding + bytes <= sender->window_bytes);
+}
+
+bool sender_may(const struct queue_pair *pair) {
+    const struct sender *sender = &pair->sender;
+    if (sender->again < sender->again_end && next_again(sender) < sender->again_end)
+        return true;
+    return sender->next_message &&
+           window_allows(sender, packet_bytes(pair, sender->next_message, sender->next));
+}
+
+void sender_go_on(struct partition *part, struct queue_pair *pair) {
+    struct sender *sender = &pair->sender;
+    if (pair->on_data || !sender_may(pair))
+        return;
+    if (sender->pace_ns <= part->now_ns)
+        card_wants_data(part, pair);
+    else if (!timer_armed(&sender->pace))
+        timer_arm(&part->timers, &sender->pace, sender->pace_ns);
+}
+
+static void pace_due(struct partition *part, void *owner) {
+    sender_go_on(part, owner);
+}
+
+void sender_set_rate(struct queue_pair *pair, uint64_t rate_bps) {
+    pair->sender.rate_bps = rate_bps;
+    pair->sender.pace_remainder = 0;
+}
+
+/* A frame has left: when the next one may. A card whose link is as slow needs no pace. */
+static void take_pace(struct partition *part, struct queue_pair *pair, uint64_t frame_bytes) {
+    struct sender *sender = &pair->sender;
+    uint64_t link_bps = pair->card->link->model.rate_bps;
+    if (!sender->rate_bps || (link_bps && link_bps <= sender->rate_bps))
+        return;
+    if (sender->pace_ns < part->now_ns) {
+        sender->pace_ns = part->now_ns;
+        sender->pace_remainder = 0;
+    }
+    uint64_t bit_ns = frame_bytes * UINT64_C(8000000000) + sender->pace_remainder;
+    sender->pace_ns += bit_ns / sender->rate_bps;
+    sender->pace_remainder = bit_ns % sender->rate_bps;
+}
+
+/* ---- Sending ---- */
+
+/* Whether the receiver has to answer at once, as this sender will stand still, or knows too little. */
+static bool wants_acknowledgement(const struct queue_pair *pair, const struct message *message, uint64_t psn) {
+    const struct sender *sender = &pair->sender;
+    uint64_t mtu_bytes = pair->options.mtu_bytes;
+    if (psn + 1 == message->first_psn + message->packets || psn < sender->top)
+        return true;
+    if (sender->window_bytes && (sender->window_bytes < 2 * pair->options.acknowledge_every * mtu_bytes ||
+                                 sender->next_byte + 2 * mtu_bytes > sender->una_byte + sender->window_bytes))
+        return true;
+    return sender->next + 1 - sender->una >= MOST_OUTSTANDING;
+}
+
+static struct packet *make(struct partition *part, struct queue_pair *pair, const struct message *message,
+                           uint64_t psn) {
+    uint32_t bytes = packet_bytes(pair, message, psn);
+    struct packet *packet =
+        roce_data(part, pair, message, psn, (psn - message->first_psn) * pair->options.mtu_bytes, bytes,
+                  wants_acknowledgement(pair, message, psn));
+    if (packet) {
+        pair->statistics.sent_packets++;
+        pair->statistics.sent_bytes += bytes;
+        pair->statistics.retransmissions += psn < pair->sender.top;
+    }
+    return packet;
+}
+
+static void watch(struct partition *part, struct queue_pair *pair) {
+    struct sender *sender = &pair->sender;
+    if (sender->una == sender->top)
+        sender->deadline_ns = part->now_ns + pair->options.timeout_ns;
+    if (!timer_armed(&sender->timeout))
+        timer_arm(&part->timers, &sender->timeout, sender->deadline_ns);
+}
+
+struct packet *sender_next(struct partition *part, struct queue_pair *pair) {
+    struct sender *sender = &pair->sender;
+    uint64_t again = sender->again < sender->again_end ? next_again(sender) : sender->again_end;
+    struct packet *packet;
+    watch(part, pair);
+    if (again < sender->again_end) {
+        packet = make(part, pair, message_of(sender, again), again);
+        sender->again = again + 1;
+    } else {
+        struct message *message = sender->next_message;
+        packet = make(part, pair, message, sender->next);
+        if (packet) {
+            sender->next_byte += packet_bytes(pair, message, sender->next);
+            if (++sender->next == message->first_psn + message->packets)
+                sender->next_message = message->next;
+            if (sender->top < sender->next)
+                sender->top = sender->next;
+        }
+    }
+    if (packet) {
+        take_pace(part, pair, packet->view.length);
+        congestion_sent(part, pair, packet->view.length);
+    }
+    return packet;
+}
+
+/* ---- Acknowledgements ---- */
+
+static void go_back(struct sender *sender) {
+    sender->next = sender->una;
+    sender->next_byte = sender->una_byte;
+    sender->next_message = sender->first;
+}
+
+static void forget_come(struct sender *sender, uint64_t from, uint64_t to) {
+    for (uint64_t psn = from; psn < to && psn < sender->come_end; psn++) {
+        uint32_t place = psn % MOST_OUTSTANDING;
+        sender->come[place / 64] &= ~(UINT64_C(1) << place % 64);
+    }
+}
+
+/* All before una have come; how many bytes are new. */
+static uint64_t advance(struct partition *part, struct queue_pair *pair, uint64_t una) {
+    struct sender *sender = &pair->sender;
+    uint64_t before = sender->una_byte;
+    if (sender->come)
+        forget_come(sender, sender->una, una);
+    sender->una = una;
+    while (sender->first && una >= sender->first->first_psn + sender->first->packets) {
+        struct message *message = sender->first;
+        if (sender->next_message == message)
+            sender->next_message = message->next;
+        complete(part, pair, GB_COMPLETION_SENT, message->tag, message->size_bytes, NULL);
+        pop_message(sender);
+    }
+    sender->una_byte = sender->first ? byte_of(pair, sender->first, una) : sender->end_byte;
+    if (sender->next < una)
+        go_back(sender);
+    sender->timeouts = 0;
+    sender->deadline_ns = part->now_ns + pair->options.timeout_ns;
+    return sender->una_byte - before;
+}
+
+/* What has come behind una; whether that is news. */
+static bool note_come(struct sender *sender, const struct acknowledgement *told) {
+    uint64_t first = widened(sender->una, told->block_psn);
+    bool news = false;
+    if (told->come && !sender->come && !(sender->come = calloc(MOST_OUTSTANDING / 64, sizeof *sender->come)))
+        return false;
+    for (uint64_t rest = told->come; rest; rest &= rest - 1) {
+        uint64_t psn = first + (uint64_t)__builtin_ctzll(rest);
+        if (psn < sender->una || psn >= sender->top || has_come(sender, psn))
+            continue;
+        uint32_t place = psn % MOST_OUTSTANDING;
+        sender->come[place / 64] |= UINT64_C(1) << place % 64;
+        if (sender->come_end < psn + 1)
+            sender->come_end = psn + 1;
+        news = true;
+    }
+    return news;
+}
+
+/* Selective repeat: what is missing although enough later ones have come counts as lost. */
+static void find_lost(struct queue_pair *pair) {
+    struct sender *sender = &pair->sender;
+    uint64_t tolerated = pair->options.reordering_packets;
+    uint64_t end = sender->come_end > tolerated ? sender->come_end - tolerated : 0;
+    if (end <= sender->again_end || end <= sender->una)
+        return;
+    sender->again_end = end;
+    if (next_again(sender) < end)
+        congestion_loss(pair);
+}
+
+void sender_acknowledged(struct partition *part, struct queue_pair *pair, const struct acknowledgement *told) {
+    struct sender *sender = &pair->sender;
+    uint64_t una = widened(sender->una, told->psn), acked_bytes = 0;
+    if (una > sender->top)
+        return;
+    if (una > sender->una)
+        acked_bytes = advance(part, pair, una);
+    if (told->selective)
+        congestion_acknowledged(pair, acked_bytes, told->marked_bytes);
+    if (pair->options.recovery == GB_SELECTIVE_REPEAT) {
+        if (told->selective && note_come(sender, told)) {
+            sender->deadline_ns = part->now_ns + pair->options.timeout_ns;
+            find_lost(pair);
+        }
+    } else if (told->negative && una == sender->una && sender->next > una) {
+        congestion_loss(pair);
+        go_back(sender);
+    }
+    sender_go_on(part, pair);
+}
+
+/* ---- Timeouts ---- */
+
+static void fail(struct partition *part, struct queue_pair *pair) {
+    struct sender *sender = &pair->sender;
+    pair->failed = true;
+    while (sender->first) {
+        complete(part, pair, GB_COMPLETION_FAILED, sender->first->tag, sender->first->size_bytes, NULL);
+        pop_message(sender);
+    }
+    sender->next_message = NULL;
+    sender->una = sender->next = sender->top = sender->again = sender->again_end = sender->end;
+    sender->una_byte = sender->next_byte = sender->end_byte;
+    timer_stop(&part->timers, &sender->pace);
+    congestion_close(part, pair);
+    receiver_close(part, pair);
+    card_forget(pair->card, pair);
+}
+
+static void timeout_due(struct partition *part, void *owner) {
+    struct queue_pair *pair = owner;
+    struct sender *sender = &pair->sender;
+    if (sender->una == sender->top) {
+        /* There may have been no memory for a packet. */
+        sender_go_on(part, pair);
+        return;
+    }
+    if (part->now_ns < sender->deadline_ns) {
+        timer_arm(&part->timers, &sender->timeout, sender->deadline_ns);
+        return;
+    }
+    pair->statistics.timeouts++;
+    if (++sender->timeouts >= pair->options.give_up_after) {
+        fail(part, pair);
+        return;
+    }
+    congestion_timeout(pair);
+    if (pair->options.recovery == GB_SELECTIVE_REPEAT) {
+        sender->again = sender->una;
+        sender->again_end = sender->top;
+    } else {
+        go_back(sender);
+    }
+    sender->deadline_ns = part->now_ns + pair->options.timeout_ns;
+    timer_arm(&part->timers, &sender->timeout, sender->deadline_ns);
+    sender_go_on(part, pair);
+}
+
+/* ---- Life ---- */
+
+void sender_open(struct queue_pair *pair) {
+    struct sender *sender = &pair->sender;
+    sender->window_bytes = pair->options.window_bytes;
+    sender->rate_bps = pair->options.rate_bps;
+    sender->una = sender->next = sender->top = sender->end = pair->options.first_psn;
+    sender->pace = (struct timer){.fire = pace_due, .owner = pair};
+    sender->timeout = (struct timer){.fire = timeout_due, .owner = pair};
+}
+
+void sender_close(struct partition *part, struct queue_pair *pair) {
+    struct sender *sender = &pair->sender;
+    timer_stop(&part->timers, &sender->pace);
+    timer_stop(&part->timers, &sender->timeout);
+    while (sender->first)
+        pop_message(sender);
+    free(sender->come);
+}

@@ -1,0 +1,146 @@
+"""Queue pairs of the network card at a host's port, which the data plane carries out (hosts.agents.queue_pairs)."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+from collections import defaultdict, deque
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.closing import Closing
+from common.errors import UserError
+from switch.engine import Engine, abi
+from switch.engine.queue_pairs_abi import (
+    CONGESTION_CONTROLS,
+    MOST_MESSAGE_BYTES,
+    RECOVERIES,
+    CompletionStruct,
+    ConsumerCountsStruct,
+    QueuePairOptionsStruct,
+    QueuePairStatisticsStruct,
+)
+
+_AT_ONCE = 64
+
+
+class CardCompletion(NamedTuple):
+    """kind: as hosts.agents.queue_pairs.CompletionKind. data: what came, if the message had contents."""
+
+    kind: int
+    pair: int
+    tag: int
+    size_bytes: int
+    time_ns: int
+    data: NDArray[np.uint8] | None
+
+
+class HostQueuePairs(Closing):
+    """Of one consumer at a port. Closed, its pairs vanish, with all that is on its way; peers hear nothing of
+    that."""
+
+    def __init__(self, engine: Engine, device_id: int, port: int, quiet_sent: bool) -> None:
+        """quiet_sent: time does not stop for messages that were sent."""
+        self._engine = engine
+        self._consumer = engine.call("open_consumer", device_id, port, int(quiet_sent))
+        if self._consumer < 0:
+            raise UserError(f"port {port} of switch {device_id} does not lead to a host in memory")
+        self._completions = (CompletionStruct * _AT_ONCE)()
+        self._sending: dict[int, deque[NDArray[np.generic] | None]] = defaultdict(deque)
+        # Messages of a pair are complete in order: until then their contents stay.
+        self._counts: dict[str, Any] | None = None
+
+    def connect(
+        self,
+        number: int,
+        peer_number: int,
+        *,
+        src_mac: bytes,
+        dst_mac: bytes,
+        congestion_control: str,
+        recovery: str,
+        **numbers: int,
+    ) -> None:
+        """numbers: the other fields of struct gb_queue_pair_options. UserError if the number is taken."""
+        options = QueuePairOptionsStruct(
+            number=number,
+            peer_number=peer_number,
+            congestion_control=CONGESTION_CONTROLS.index(congestion_control),
+            recovery=RECOVERIES.index(recovery),
+            src_mac=(ctypes.c_uint8 * 6)(*src_mac),
+            dst_mac=(ctypes.c_uint8 * 6)(*dst_mac),
+            **numbers,
+        )
+        code = self._call("connect_pair", ctypes.byref(options))
+        if code == -errno.EEXIST:
+            raise UserError(f"there is a queue pair {number} at this interface already")
+        if code == -errno.ENODATA:
+            raise UserError("dcqcn needs a rate: give the link one, or the queue pair a rate_bps")
+        if code == -errno.ENOMEM:
+            raise MemoryError("out of memory for a queue pair")
+        if code < 0:
+            raise UserError(f"queue pair {number} to {peer_number}: numbers are 1 to 2^24 - 1, dctcp has a window")
+
+    def send(self, number: int, tag: int, size_bytes: int, data: NDArray[np.generic] | None = None) -> None:
+        """As hosts.agents.queue_pairs.QueuePairs.send."""
+        if data is not None and (data.nbytes != size_bytes or not data.flags.c_contiguous):
+            raise ValueError(f"{data.nbytes} bytes of data, C-contiguous or not, for a message of {size_bytes} bytes")
+        if not 0 <= size_bytes <= MOST_MESSAGE_BYTES:
+            raise UserError(f"a message has at most 2^31 bytes, not {size_bytes}")
+        if not 0 <= tag < 2**64:
+            raise UserError(f"a tag has 64 bits, {tag} does not fit")
+        pointer = None if data is None else data.ctypes.data
+        self._sending[number].append(data)
+        code = self._call("send_message", number, tag, size_bytes, pointer)
+        if code < 0:
+            self._sending[number].pop()
+            if code == -errno.ENOMEM:
+                raise MemoryError("out of memory for a message")
+            raise UserError(f"there is no queue pair {number} here")
+
+    def completions(self) -> list[CardCompletion]:
+        """What was completed since the last call, in order."""
+        found: list[CardCompletion] = []
+        if self._counts is not None:
+            return found
+        while count := self._call("completions", self._completions, _AT_ONCE):
+            found += [self._completion(row) for row in self._completions[:count]]
+        return found
+
+    def _completion(self, row: CompletionStruct) -> CardCompletion:
+        data = None
+        if row.kind != 1:
+            self._sending[row.pair].popleft()
+        elif row.data:
+            data = np.empty(row.size_bytes, np.uint8)
+            self._engine.call("take_contents", row.data, row.size_bytes, data.ctypes.data)
+        return CardCompletion(row.kind, row.pair, row.tag, row.size_bytes, row.time_ns, data)
+
+    def statistics(self, number: int) -> dict[str, int]:
+        """Of a queue pair: the members of struct gb_queue_pair_statistics."""
+        row = QueuePairStatisticsStruct()
+        if self._call("pair_statistics", number, ctypes.byref(row)) < 0:
+            raise UserError(f"there is no queue pair {number} here")
+        return abi.values(row)
+
+    def counts(self) -> dict[str, Any]:
+        """Frames: the members of struct gb_consumer_counts, by class as lists."""
+        if self._counts is not None:
+            return self._counts
+        row = ConsumerCountsStruct()
+        self._call("consumer_counts", ctypes.byref(row))
+        return {
+            name: list(value) if isinstance(value, ctypes.Array) else value for name, value in abi.values(row).items()
+        }
+
+    def close(self) -> None:
+        """May be repeated."""
+        if self._counts is None:
+            self._counts = self.counts()
+            self._call("close_consumer")
+            self._sending.clear()
+
+    def _call(self, name: str, *arguments: object) -> int:
+        return self._engine.call(name, self._consumer, *arguments)

@@ -1,0 +1,90 @@
+"""Whatever links lose, double and overtake: every message arrives once, whole, in order."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.virtual.transport.network import FAILED, SENT, Line, contents
+from topo.link import LinkModel
+
+RELIABLE = LinkModel(rate_bps=10**10, delay_us=2, queue_packets=10_000)
+RECOVERIES = ("go-back-n", "selective-repeat")
+MESSAGES = st.lists(
+    st.tuples(st.sampled_from([1, 2]), st.integers(0, 30_000), st.booleans()), min_size=1, max_size=12
+)
+"""Which host sends, how many bytes, and whether they are contents."""
+
+
+def check(messages: list[tuple[int, int, bool]], link: LinkModel, **options: Any) -> Line:
+    """Hosts across two switches; the line is closed, its completions stay."""
+    sent: dict[int, list[tuple[int, int, np.ndarray[Any, Any] | None]]] = {1: [], 2: []}
+    with Line([1, 2], link) as line:
+        line.connect(1, 2, number_a=17, number_b=0xFFFFFF, **options)
+        for tag, (host, size_bytes, with_contents) in enumerate(messages):
+            data = contents(size_bytes, tag) if with_contents else None
+            sent[host].append((2**63 + tag, size_bytes, data))
+            line.open(host).send({1: 17, 2: 0xFFFFFF}[host], 2**63 + tag, size_bytes, data)
+        line.run()
+        for host, peer in ((1, 2), (2, 1)):
+            received = line.received(peer)
+            assert [(each.tag, each.size_bytes) for each in received] == [each[:2] for each in sent[host]]
+            for each, (_, _, data) in zip(received, sent[host], strict=True):
+                assert (each.data is None) == (data is None)
+                assert data is None or np.array_equal(each.data, data)
+            done = [each for each in line.done[host] if each.kind == SENT]
+            assert [each.tag for each in done] == [each[0] for each in sent[host]]
+            assert not any(each.kind == FAILED for each in line.done[host])
+        for host in (1, 2):
+            line.interface(host).close()
+        assert line.fabric.engine.statistics().live_packets == 0
+    return line
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    messages=MESSAGES,
+    recovery=st.sampled_from(RECOVERIES),
+    loss=st.sampled_from([0.01, 0.05, 0.2]),
+    duplicate=st.sampled_from([0, 0.1]),
+    jitter_us=st.sampled_from([0, 2]),
+    options=st.fixed_dictionaries(
+        {
+            "mtu_bytes": st.sampled_from([64, 1000, 4096]),
+            "window_bytes": st.sampled_from([0, 1, 5000, 100_000]),
+            "acknowledge_every": st.integers(1, 8),
+            "reordering_packets": st.sampled_from([0, 3]),
+            "congestion_control": st.sampled_from(["none", "dcqcn"]),
+        }
+    ),
+)
+def test_every_message_arrives_once_whole_and_in_order(
+    messages: list[tuple[int, int, bool]],
+    recovery: str,
+    loss: float,
+    duplicate: float,
+    jitter_us: int,
+    options: dict[str, Any],
+) -> None:
+    link = dataclasses.replace(RELIABLE, loss=loss, duplicate=duplicate, jitter_us=jitter_us, reorder=jitter_us > 0)
+    check(messages, link, recovery=recovery, timeout_ns=100_000, give_up_after=1000, **options)
+
+
+@pytest.mark.parametrize("recovery", RECOVERIES)
+def test_contents_arrive_byte_for_byte_through_losses(recovery: str) -> None:
+    link = dataclasses.replace(RELIABLE, loss=0.02, duplicate=0.02)
+    check([(1, 3_000_001, True), (2, 1_234_567, True)], link, recovery=recovery, window_bytes=200_000)
+
+
+@pytest.mark.parametrize("recovery", RECOVERIES)
+@pytest.mark.parametrize("before", [0, 1, 40, 64, 500])
+def test_packet_numbers_begin_anew(recovery: str, before: int) -> None:
+    """They have 24 bits."""
+    link = dataclasses.replace(RELIABLE, loss=0.02, duplicate=0.02)
+    options = {"recovery": recovery, "first_psn": 2**24 - before, "mtu_bytes": 256, "window_bytes": 30_000}
+    check([(1, 300_001, True), (2, 234_567, True)], link, **options)
