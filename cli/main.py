@@ -45,7 +45,7 @@ class GradbedCommands(Commands):
             "Show what a system does: a table, a figure, and what they mean.",
             ("run", "study"),
         ),
-        "new": Entry("cli.commands.new:new", "Make a folder with a P4 program of your own that runs."),
+        "new": Entry("cli.commands.new:app", "Make a folder with a P4 program of your own that runs, or a trace."),
         "exercise": Entry(
             "cli.commands.exercise:app",
             "Tasks with starter code, hints and hidden checks.",

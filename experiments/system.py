@@ -38,7 +38,11 @@ class System(ABC, Generic[Configuration]):
     script_defaults: of `gradbed run torch`; None: agents of the system do not run PyTorch scripts. network_options:
     the fields, or whole sections, by dotted path, that `gradbed up` has options for. prompt: "module:Class" of its
     prompt, a subclass of experiments.prompt.prompt.Prompt with commands of the system's own. run_figures: of a run of
-    one point, by file name, as the `figures` of a study; those that have nothing to show are left out.
+    one point, by file name, as the `figures` of a study; those that have nothing to show are left out. makers:
+    "module:Class" of what `gradbed new` makes, by name: pydantic models, whose fields are its options, with a method
+    make(folder: Path) that returns what it made, in words; plain texts, which are read and not loaded. recorder:
+    "module:function" of a folder that hosts.torch_hook.recorder has filled, how many ranks it has, and the folder for
+    a trace of it, for `gradbed run torch --trace`; it returns what was made, in words.
     """
 
     name: str
@@ -57,6 +61,8 @@ class System(ABC, Generic[Configuration]):
     network_options: Sequence[str] = ("topology",)
     run_figures: Mapping[str, Mapping[str, Any]] = {"links": {"kind": "links", "x": "seed", "y": "seed"}}
     prompt: str = "experiments.prompt.prompt:Prompt"
+    makers: Mapping[str, str] = {}
+    recorder: str | None = None
 
     def check(self, configuration: Configuration) -> None:
         """ValueError or UserError if a point cannot run, such as for want of hosts; called before anything runs."""

@@ -15,7 +15,8 @@ from typer.models import CommandInfo
 from cli import layers, options
 from cli.model_options import parameters, with_parameters
 from cli.shared_options import every_option, meant
-from experiments.configuration.options import complaint, model_options, nested
+from common.errors import UserError
+from experiments.configuration.options import ModelOption, complaint, model_options, nested
 from experiments.systems import find_system, system_help, systems
 
 LAYERS = ("run", "study")
@@ -125,6 +126,10 @@ def torch_command() -> Any:
         install: Annotated[
             bool, typer.Option("--install", help="Install PyTorch first, without CUDA, if it is not there.")
         ] = False,
+        trace: Annotated[
+            Path | None,
+            typer.Option(help="Record a trace of the script into this folder, on this machine without a network."),
+        ] = None,
         seed: options.Seed = 1,
         output: options.Output = Path("results"),
         scale: options.Scale = None,
@@ -132,15 +137,32 @@ def torch_command() -> Any:
         live: options.Live = False,
         **given: Any,
     ) -> int:
-        name, values = meant(options_of, given)
         if install:
             install_torch()
+        if trace is not None:
+            return record_torch(script, arguments or [], trace, every_option(options_of), given)
+        name, values = meant(options_of, given)
         run = single_run(name, runners[name].script_defaults or {})
         of_script = {"workload__path": str(script), "workload__arguments": tuple(arguments or ())}
         return run(seed=seed, output=output, scale=scale, pcap=pcap, live=live, **of_script, **values)
 
     torch.__doc__ = TORCH
     return _command("torch", with_parameters(torch, parameters(every_option(options_of))))
+
+
+def record_torch(
+    script: Path, arguments: list[str], folder: Path, known: list[ModelOption], given: Mapping[str, Any]
+) -> int:
+    """`gradbed run torch --trace FOLDER`. known: all options; of those that are given only --workers goes with it."""
+    from experiments.torch_recording import run_torch_recording
+
+    flags = {option.flag: given[option.parameter] for option in known if given.get(option.parameter) is not None}
+    ranks = flags.pop("--workers", None)
+    if flags:
+        raise UserError(f"{next(iter(flags))} does not go with --trace, which records without a network")
+    if ranks is None:
+        ranks = next(option.default for option in known if option.flag == "--workers")
+    return run_torch_recording(script, arguments, ranks, folder)
 
 
 def _command(name: str, callback: Callable[..., int]) -> Any:

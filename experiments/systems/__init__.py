@@ -61,15 +61,34 @@ def find_system(name: str) -> System:
     return system
 
 
-def system_help(name: str) -> str:
-    """What a system's class says of it. It is read and not loaded, which takes seconds for all of them."""
+def _class_of(name: str) -> ast.ClassDef | None:
+    """A system's class, which is read and not loaded: that takes seconds for all of them."""
     module, _, class_name = systems()[name].partition(":")
     spec = importlib.util.find_spec(full_name(module))
     if spec is None or spec.origin is None:
-        return ""
+        return None
     parsed = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
-    found = next((each for each in parsed.body if isinstance(each, ast.ClassDef) and each.name == class_name), None)
+    return next((each for each in parsed.body if isinstance(each, ast.ClassDef) and each.name == class_name), None)
+
+
+def system_help(name: str) -> str:
+    """What a system's class says of it."""
+    found = _class_of(name)
     return (found and ast.get_docstring(found)) or ""
+
+
+@cache
+def makers() -> Mapping[str, str]:
+    """What `gradbed new` makes besides programs: name -> "module:Class", as the systems' classes have it."""
+    found: dict[str, str] = {}
+    for name in systems():
+        of_class = _class_of(name)
+        for statement in of_class.body if of_class else ():
+            if isinstance(statement, ast.Assign) and any(
+                isinstance(target, ast.Name) and target.id == "makers" for target in statement.targets
+            ):
+                found |= ast.literal_eval(statement.value)
+    return found
 
 
 def studies_folder(name: str) -> Path:

@@ -6,10 +6,10 @@ A graph is a sequence of execution.Node, which are made when they are asked for.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,19 @@ class BrokenGraph(ValueError):
         super().__init__(what)
         self.number = number
         self.name = name
+
+
+class Communication(NamedTuple):
+    """What other ranks have to agree with. place: of the node in its graph; peer, root: NONE without one."""
+
+    place: int
+    kind: Kind
+    size_bytes: int
+    peer: int
+    tag: int
+    operation: Operation | None
+    group: tuple[int, ...]
+    root: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +126,25 @@ class RankGraph(Sequence[Node]):
             root=None if root == NONE else root,
             on_cpu=bool(of.on_cpu[place]),
         )
+
+    def communications(self) -> Iterator[Communication]:
+        """Sends, receives and collectives, in order."""
+        of = self.columns
+        kinds = [_KIND_PLACES[kind] for kind in (Kind.SEND, Kind.RECEIVE, Kind.COLLECTIVE)]
+        places = np.isin(of.kind, kinds).nonzero()[0]
+        columns = (of.kind, of.size_bytes, of.peer, of.tag, of.operation, of.group, of.root)
+        rows = zip(places.tolist(), *(column[places].tolist() for column in columns), strict=True)
+        for place, kind, size, peer, tag, operation, group, root in rows:
+            yield Communication(
+                place,
+                KINDS[kind],
+                size,
+                NONE if peer == NONE else self.peers[peer],
+                tag,
+                None if operation == NONE else OPERATIONS[operation],
+                () if group == NONE else self.groups[group],
+                root,
+            )
 
     def after(self, place: int) -> Column:
         """Places of the nodes that the one at this place waits for."""

@@ -6,39 +6,46 @@ from collections import defaultdict
 from pathlib import Path
 
 from common.errors import UserError
+from hosts.systems.training.traces.chakra.json_files import read_json_records
 from hosts.systems.training.traces.chakra.messages import read_records
 from hosts.systems.training.traces.chakra.reading import NAME, ChakraTrace
 from hosts.systems.training.traces.settings import TraceSettings
+from hosts.systems.training.traces.text.trace import TextTrace
 from hosts.systems.training.traces.trace import Trace
 from hosts.systems.training.traces.transformer.model import TransformerModel
 from hosts.systems.training.traces.transformer.trace import TransformerTrace
 
+TEXT_SUFFIX = ".txt"
+PARSERS = {"et": read_records, "json": read_json_records}
+
 
 def open_trace(what: Path | str | TransformerModel, settings: TraceSettings | None = None) -> Trace:
     """what: the numbers of a transformer; or of files the folder that has one trace, their common beginning
-    (FOLDER/PREFIX), or one of them. No rank's file is read yet. UserError if there is no trace, or a rank's file is
-    missing."""
+    (FOLDER/PREFIX), one of them, or a text workload (FILE.txt). Ranks' files are read when they are asked for.
+    UserError if there is no trace, or a rank's file is missing."""
     if isinstance(what, TransformerModel):
         return TransformerTrace(what)
-    return _of_files(Path(what), settings or TraceSettings())
+    path, settings = Path(what), settings or TraceSettings()
+    if path.suffix == TEXT_SUFFIX:
+        return TextTrace(path, settings)
+    prefix, suffix, files = _files(path)
+    for rank in range(len(files)):
+        if rank not in files:
+            folder = files[max(files)].parent
+            raise UserError(f"{folder}: there is no file of rank {rank} ({prefix}.{rank}.{suffix})")
+    return ChakraTrace(str(path), files, PARSERS[suffix], settings)
 
 
-def _of_files(path: Path, settings: TraceSettings) -> Trace:
+def _files(path: Path) -> tuple[str, str, dict[int, Path]]:
+    """Prefix, suffix, and rank -> file of the one trace that is there."""
     found = _traces(path)
     if not found:
         raise UserError(f"{path}: no trace is there: files are called PREFIX.RANK.et")
     if len(found) > 1:
-        shown = ", ".join(sorted(prefix for prefix, _ in found)[:5])
-        raise UserError(f"{path}: there are several traces ({shown}): name one, as {path}/{min(found)[0]}")
+        shown = ", ".join(sorted(f"{prefix}.*.{suffix}" for prefix, suffix in found)[:5])
+        raise UserError(f"{path}: there are several traces ({shown}): name one by a file of it, or by its prefix")
     ((prefix, suffix),) = found
-    files = found[prefix, suffix]
-    for rank in range(len(files)):
-        if rank not in files:
-            raise UserError(
-                f"{files[max(files)].parent / prefix}: there is no file of rank {rank} ({prefix}.{rank}.{suffix})"
-            )
-    name = str(path)
-    return ChakraTrace(name, files, read_records, settings)
+    return prefix, suffix, found[prefix, suffix]
 
 
 def _traces(path: Path) -> dict[tuple[str, str], dict[int, Path]]:
@@ -47,17 +54,21 @@ def _traces(path: Path) -> dict[tuple[str, str], dict[int, Path]]:
     folder, wanted = path, None
     if one is not None and path.is_file():
         folder, wanted = path.parent, (one["prefix"], one["suffix"])
+    elif path.is_file() and path.suffix.removeprefix(".") in PARSERS:
+        return {(path.stem, path.suffix.removeprefix(".")): {0: path}}
     elif not path.is_dir():
         folder, wanted = path.parent, (path.name, "")
     found: dict[tuple[str, str], dict[int, Path]] = defaultdict(dict)
     try:
         for file in sorted(folder.iterdir()):
             parts = NAME.fullmatch(file.name)
-            if parts is None or (
-                wanted and (parts["prefix"] != wanted[0] or not parts["suffix"].startswith(wanted[1]))
-            ):
+            if parts is None or file.name.startswith("."):
                 continue
-            found[parts["prefix"], parts["suffix"]][int(parts["rank"])] = file
+            prefix, suffix = parts["prefix"], parts["suffix"]
+            if wanted is None or (prefix == wanted[0] and suffix.startswith(wanted[1])):
+                found[prefix, suffix][int(parts["rank"])] = file
     except OSError as error:
         raise UserError(f"cannot read {folder}: {error.strerror}") from None
+    if wanted == (one and one["prefix"], "json") and 0 not in found[wanted]:
+        return {wanted: {0: path}}  # its number is no rank, but a version's, say
     return found

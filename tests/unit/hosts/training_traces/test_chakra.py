@@ -13,13 +13,23 @@ import pytest
 from common.errors import UserError
 from hosts.systems.training.execution import Kind, Node, Operation
 from hosts.systems.training.traces.chakra.writing import write_trace
-from hosts.systems.training.traces.graph import RankGraph, graph_of
 from hosts.systems.training.traces.opening import open_trace
 from hosts.systems.training.traces.settings import TraceSettings
-from hosts.systems.training.traces.trace import Trace
 from hosts.systems.training.traces.transformer.model import TransformerModel
-
-from .wire import COLLECTIVE, COMPUTE, LOAD, METADATA, RECEIVE, SEND, attribute, file_of, message, node, varint
+from tests.unit.hosts.training_traces.made import MadeTrace
+from tests.unit.hosts.training_traces.wire import (
+    COLLECTIVE,
+    COMPUTE,
+    LOAD,
+    METADATA,
+    RECEIVE,
+    SEND,
+    attribute,
+    file_of,
+    message,
+    node,
+    varint,
+)
 
 ALL_REDUCE, BROADCAST, BARRIER = 0, 5, 9
 
@@ -192,17 +202,8 @@ def test_files_that_are_missing_are_told(tmp_path: Path) -> None:
     (tmp_path / "t.1.et").unlink()
     assert "there is no file of rank 1 (t.1.et)" in refused(tmp_path)
     write(tmp_path, file_of(), prefix="u")
-    assert "there are several traces (t, u): name one" in refused(tmp_path)
+    assert "there are several traces (t.*.et, u.*.et): name one" in refused(tmp_path)
     assert len(read(tmp_path / "u")) == len(read(tmp_path / "u.0.et")) == 1
-
-
-class _Nodes(Trace):
-    def __init__(self, *ranks: list[Node]) -> None:
-        super().__init__()
-        self.name, self.ranks, self._of = "made", len(ranks), ranks
-
-    def _read(self, rank: int) -> RankGraph:
-        return graph_of(self._of[rank])
 
 
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
@@ -220,7 +221,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
         Node(201, "barrier", Kind.COLLECTIVE, operation=Operation.BARRIER, group=(0, 1)),
     ]
     two = [Node(0, "receive", Kind.RECEIVE, size_bytes=1 << 40, peer=0, tag=77)]
-    write_trace(_Nodes(one, [], two), tmp_path / "new")
+    write_trace(MadeTrace(one, [], two), tmp_path / "new")
     assert read(tmp_path / "new") == [one, [], two]
 
 

@@ -1,0 +1,20 @@
+"""Traces of nodes that a test has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hosts.systems.training.execution import Node
+from hosts.systems.training.traces.graph import RankGraph, graph_of
+from hosts.systems.training.traces.trace import Trace
+
+
+class MadeTrace(Trace):
+    """Of every rank its nodes."""
+
+    def __init__(self, *ranks: Sequence[Node]) -> None:
+        super().__init__()
+        self.name, self.ranks, self._of = "made", len(ranks), ranks
+
+    def _read(self, rank: int) -> RankGraph:
+        return graph_of(self._of[rank])
