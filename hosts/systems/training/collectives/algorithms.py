@@ -141,8 +141,8 @@ _MAKERS: Mapping[Algorithm, Mapping[Operation, Maker]] = {
 def _maker(algorithm: Algorithm, operation: Operation) -> Maker:
     maker = _MAKERS[algorithm].get(operation)
     if maker is None:
-        able = ", ".join(other.value for other in algorithms(operation))
-        raise UserError(f"{algorithm.value} does no {operation.value}: {able} do")
+        able = " or ".join(other.value for other in algorithms(operation))
+        raise UserError(f"{algorithm.value} does no {operation.value}: choose {able}")
     return maker
 
 

@@ -40,6 +40,7 @@ class Progress:
         self._structure = structure = schedule.structure
         self._waits = list(structure.waits)
         self._left = len(structure.waits)
+        self._changes_left = self._left - structure.kinds.count(_SEND)
         self._ready: list[int] = []
         self._early: dict[int, NDArray[Any] | None] = {}
         steps = schedule.steps
@@ -50,8 +51,14 @@ class Progress:
 
     @property
     def done(self) -> bool:
-        """Whether all steps are complete."""
+        """Whether all steps are complete: the buffer may be used for something else."""
         return self._left == 0
+
+    @property
+    def has_result(self) -> bool:
+        """Whether all that changes the buffer is complete: what waits for the collective may begin. Sends may still
+        be unacknowledged, or have yet to begin."""
+        return self._changes_left == 0
 
     def ready(self) -> list[Send]:
         """The sends that may begin, in the order in which they became so; each is told once."""
@@ -94,6 +101,8 @@ class Progress:
 
     def _complete(self, step: int) -> None:
         self._left -= 1
+        if self._structure.kinds[step] != _SEND:
+            self._changes_left -= 1
         waits = self._waits
         for dependent in self._structure.dependents[step]:
             waits[dependent] -= 1

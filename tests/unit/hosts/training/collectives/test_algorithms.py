@@ -131,18 +131,20 @@ def test_halving_and_doubling_takes_2_log_n_steps(power: int) -> None:
         assert sends(Algorithm.HALVING_DOUBLING, Operation.ALL_GATHER, size, rank, 7) == halves[::-1]
 
 
-@pytest.mark.parametrize("size", [3, 5, 6, 7, 12, 17])
-def test_halving_and_doubling_folds_other_groups(size: int) -> None:
-    leaves = max(1 << power for power in range(8) if 1 << power <= size)
-    elements = 12 * leaves
+@pytest.mark.parametrize("size", [3, 5, 6, 7, 12, 17, 100])
+def test_halving_and_doubling_sends_as_little_in_groups_of_other_sizes(size: int) -> None:
+    """Each rank (N - 1) / N of the vector each way, in log2 N rounds, rounded up: to as many ranks."""
+    rounds = (size - 1).bit_length()
     for rank in range(size):
-        lengths = sends(Algorithm.HALVING_DOUBLING, Operation.ALL_REDUCE, size, rank, elements)
-        folded = rank < 2 * (size - leaves)
-        inside = 2 * elements * (leaves - 1) // leaves
-        if folded and rank % 2 == 0:
-            assert lengths == [elements]
-        else:
-            assert sum(lengths) == inside + (elements if folded else 0)
+        for operation, elements, phases in (
+            (Operation.ALL_REDUCE, 6 * size, 2),
+            (Operation.REDUCE_SCATTER, 6 * size, 1),
+            (Operation.ALL_GATHER, 6, 1),
+        ):
+            steps = schedule(Algorithm.HALVING_DOUBLING, operation, size, rank, elements).steps
+            out = [step for step in steps if step.action is Action.SEND]
+            assert sum(step.stop - step.start for step in out) == 6 * phases * (size - 1)
+            assert len({(step.peer, step.after) for step in out}) == phases * rounds
 
 
 @pytest.mark.parametrize("size", [2, 3, 4, 5, 8, 9, 16, 17, 33])
@@ -190,7 +192,7 @@ def test_equal_calls_share_a_schedule_and_ranks_of_a_ring_its_structure() -> Non
 
 
 def test_what_makes_no_sense_is_refused() -> None:
-    with pytest.raises(UserError, match=r"ring does no broadcast: binary-tree"):
+    with pytest.raises(UserError, match=r"ring does no broadcast: choose binary-tree or double"):
         schedule(Algorithm.RING, Operation.BROADCAST, 4, 0, 1)
     for size, rank, root in ((0, 0, 0), (4, 4, 0), (4, -1, 0), (4, 0, 4)):
         with pytest.raises(UserError, match="the group's places"):
