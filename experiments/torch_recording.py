@@ -18,6 +18,8 @@ from hosts.torch_hook.torch_extra import require_torch
 
 RECORDER = "hosts.torch_hook.recorder"
 LOOK_S = 0.1
+OF_THE_PROFILER = "USDT:"
+"""Begins the lines of the profiler's own, which PyTorch prints whatever it is told."""
 
 
 def run_torch_recording(script: Path, arguments: Sequence[str], ranks: int, folder: Path) -> int:
@@ -81,10 +83,15 @@ def _wait(running: dict[int, subprocess.Popen[bytes]], recorded: Path) -> None:
                 continue
             del left[rank]
             if status != 0:
-                said = (recorded / f"output.{rank}").read_text(errors="replace").strip().splitlines()
-                reason = f": {said[-1]}" if said else ""
-                raise UserError(f"rank {rank} of the script ended with status {status}{reason}")
+                raise UserError(f"rank {rank} of the script ended with status {status}{_reason(recorded, rank)}")
         time.sleep(LOOK_S)
+
+
+def _reason(recorded: Path, rank: int) -> str:
+    """The last line that a rank printed, but for what the profiler says of itself."""
+    lines = (recorded / f"output.{rank}").read_text(errors="replace").splitlines()
+    said = [line for line in lines if line.strip() and not line.startswith(OF_THE_PROFILER)]
+    return f": {said[-1]}" if said else ""
 
 
 def _free_port() -> int:
