@@ -26,7 +26,8 @@ def partitions(config: FabricConfig, count: int) -> dict[int, int]:
     graph = networkx.Graph((link.a[0], link.b[0]) for link in config.links)
     for link in config.links:
         ports.update((link.a[0], link.b[0]))
-    far = networkx.multi_source_dijkstra_path_length(graph, with_hosts & set(graph)) if with_hosts else {}
+    sources = with_hosts & set(graph)
+    far = networkx.multi_source_dijkstra_path_length(graph, sources) if sources else {}
     tiers: defaultdict[int, list[int]] = defaultdict(list)
     for device_id in sorted(switch.device_id for switch in config.switches):
         tiers[far.get(device_id, 0)].append(device_id)

@@ -74,8 +74,11 @@ class Line(Closing):
         self.done: dict[int, list[CardCompletion]] = {host: [] for host in range(1, len(host_switches) + 1)}
 
     def load(self, switch: int, file: Path = FORWARD) -> None:
+        """The program; forward.p4 with routes to all hosts."""
         device = self.fabric.devices[switch]
         device.load(program(file))
+        if file != FORWARD:
+            return
         for host, at in enumerate(self.host_switches, 1):
             port = host if at == switch else RIGHT if at > switch else LEFT
             forward = ActionCall("ForwardIngress.forward", (port, int.from_bytes(mac(host))))
