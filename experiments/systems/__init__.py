@@ -25,6 +25,7 @@ SYSTEMS: dict[str, str] = {
     "compression": "experiments.systems.compression.system:CompressionSystem",
     "interconnect": "experiments.systems.interconnect.system:InterconnectSystem",
     "ndn": "experiments.systems.ndn.system:NdnSystem",
+    "training": "experiments.systems.training.system:TrainingSystem",
 }
 """Module and class by the name of each; imported when it is asked for."""
 

@@ -1,0 +1,79 @@
+"""What must hold of every point: ranks have done all of their graphs, results are those of a formula, and nothing
+took less time than it can."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from experiments.phases import Measured
+from experiments.systems.training.expected import expected_result
+from experiments.systems.training.phase import TrainingPhase
+from hosts.systems.training.contents import VALUE_BYTES, digest
+from hosts.systems.training.execution import Kind
+
+
+def wrong_executions(phase: TrainingPhase) -> Iterator[str]:
+    """Ranks that did not do each node of their graph once in each iteration."""
+    for job, reports in sorted(phase.reports.items()):
+        for (rank, iteration), report in sorted(reports.items()):
+            wanted = len(phase.trace.nodes(rank))
+            if report["nodes"] != wanted:
+                yield f"job {job + 1}, rank {rank}, iteration {iteration}: did {report['nodes']} of {wanted} nodes"
+
+
+def wrong_results(phase: TrainingPhase) -> Iterator[str]:
+    """Collectives with contents whose results are not what the formula says."""
+    if not phase.configuration.collectives.contents:
+        return
+    for job, reports in sorted(phase.reports.items()):
+        everybody = tuple(range(len(phase.jobs[job])))
+        for (rank, _), report in sorted(reports.items()):
+            graph = phase.trace.nodes(rank)
+            for place, instance, _begin_ns, _end_ns, told in report["collectives"]:
+                node = graph[place]
+                if node.operation is None:
+                    continue
+                values = node.size_bytes // VALUE_BYTES
+                group = node.group or everybody
+                expected = expected_result(node.operation.value, group, rank, instance, values, node.root)
+                wanted = digest(np.zeros(0, np.int32) if expected is None else expected.astype(np.int32))
+                if told != wanted:
+                    yield (
+                        f"job {job + 1}, rank {rank}, node {node.number} ({node.name}): the result of "
+                        f"{node.operation.value} {instance} is wrong"
+                    )
+
+
+def wrong_times(phase: TrainingPhase, found: Measured) -> Iterator[str]:
+    """Accelerators that were busy for another time than their traces say, and ranks that received faster than their
+    links can carry."""
+    for job, reports in sorted(phase.reports.items()):
+        begin_ns = min(each["begin_ns"] for each in reports.values())
+        end_ns = max(each["end_ns"] for each in reports.values())
+        for (rank, iteration), report in sorted(reports.items()):
+            wanted_ns = sum(
+                round(node.duration_ns * phase.slowdown(job, rank))
+                for node in phase.trace.nodes(rank)
+                if node.kind is Kind.COMPUTE and not node.on_cpu
+            )
+            if report["compute_ns"] != wanted_ns:
+                yield (
+                    f"job {job + 1}, rank {rank}, iteration {iteration}: computed for {report['compute_ns']} ns, by "
+                    f"its trace {wanted_ns} ns"
+                )
+            if report["end_ns"] - report["begin_ns"] < wanted_ns:
+                yield f"job {job + 1}, rank {rank}, iteration {iteration}: ended before it could have computed"
+        if not phase.configuration.faults:
+            yield from _faster_than_links(phase, found, job, end_ns - begin_ns)
+
+
+def _faster_than_links(phase: TrainingPhase, found: Measured, job: int, span_ns: int) -> Iterator[str]:
+    topology = phase.topology
+    for rank, host in enumerate(phase.jobs[job]):
+        rate_bps = topology.link(host, topology.attachment(host).name).model.rate_bps
+        received = found.final.get((phase.number(job), f"rank {rank}"), {}).get("received_bytes")
+        # The begin of the first rank is not that of the first bit: a packet's time is more than enough for rounding.
+        if rate_bps and received is not None and 8e9 * received > rate_bps * (span_ns + 1000):
+            yield f"{host} received {received} bytes of messages in {span_ns} ns, more than its link carries"

@@ -1,0 +1,213 @@
+"""What a point of training runs on: which ranks execute what, how their collectives are done, and over what."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from hosts.agents.queue_pairs import CongestionControl, Recovery
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+
+from controller.systems.training.policies import PolicyName
+from controller.systems.training.service import Marking
+from experiments.configuration.point import PointConfiguration
+from experiments.configuration.sections import Section, option
+from hosts.systems.training.execution import Operation
+from hosts.systems.training.source import CollectiveSource, FileSource, Source, TransformerSource
+from hosts.systems.training.traces.opening import open_trace
+from hosts.systems.training.traces.settings import TraceSettings
+from hosts.systems.training.traces.transformer.model import TransformerModel
+
+HIDDEN = {"option": False}
+"""Of fields that are no options of the command line, since another says the same."""
+
+
+class RanksSection(Section):
+    """Where ranks live, and what is different about some of them."""
+
+    ranks: int | None = option(
+        None, "How many; default: as many as the trace has, or as there are hosts for each job.", ge=1
+    )
+    jobs: int = option(1, "Jobs that share the network, with as many ranks each.", ge=1)
+    placement: Literal["in-order", "striped", "random"] = option(
+        "in-order",
+        "Ranks on hosts: in the order of hosts (in-order), one in each rack in turn (striped), or drawn with the "
+        "seed (random).",
+    )
+    iterations: int = option(1, "How often every rank executes its graph.", ge=1)
+    slow: tuple[str, ...] = option(
+        (),
+        "HOST:FACTOR[+MS]: computations of this host's rank take so many times as long, and it begins so many "
+        "milliseconds later, such as h3:1.2 or h3:1+5.",
+        repeated=True,
+    )
+    timeline: int = option(
+        8, "So many ranks, the first ones, tell when each node began and ended (figure timeline).", ge=0
+    )
+
+    @field_validator("slow")
+    @classmethod
+    def _readable(cls, slow: tuple[str, ...]) -> tuple[str, ...]:
+        for each in slow:
+            slow_host(each)
+        return slow
+
+
+def slow_host(text: str) -> tuple[str, float, float]:
+    """Host, factor and milliseconds of "h3:1.2" or "h3:1.2+5". ValueError."""
+    host, _, rest = text.partition(":")
+    factor, _, delay_ms = rest.partition("+")
+    try:
+        found = float(factor), float(delay_ms or 0)
+    except ValueError:
+        found = 0.0, 0.0
+    if not host or found[0] <= 0 or found[1] < 0:
+        raise ValueError(f"{text!r} is not of the form HOST:FACTOR or HOST:FACTOR+MS, such as h3:1.2")
+    return host, *found
+
+
+class CollectivesSection(Section):
+    """How collectives are done (docs/training.md)."""
+
+    algorithm: str = option(
+        "auto",
+        "Of collectives: auto (by operation, size and number of ranks), or the name of one, for the operations that "
+        "it does.",
+    )
+    chunks: int = option(1, "Parts of a vector that go through a pipeline one after the other.", ge=1, le=4096)
+    contents: bool = option(
+        False,
+        "Values are sent and summed, and every result is checked; else only their lengths are sent.",
+    )
+
+
+class TransportSection(Section):
+    """How messages get through (hosts/agents/queue_pairs.py). Times are nominal."""
+
+    congestion_control: CongestionControl = option(
+        "none", "none (a window of constant size), dctcp or dcqcn, which need marks (--k-min)."
+    )
+    recovery: Recovery = option("go-back-n", "What is sent again after a loss: go-back-n or selective-repeat.")
+    mtu_bytes: int = option(4096, "Of a packet's part of a message.", ge=64, le=64_000)
+    window_bytes: int = option(1_000_000, "Unacknowledged bytes of a queue pair at most; 0: no limit.", ge=0)
+    timeout_us: int = option(1000, "Silence after which packets are sent again.", ge=1)
+    acknowledge_every: int = option(4, "Packets for each acknowledgement.", ge=1)
+    reordering_packets: int = option(
+        0, "selective-repeat: so many later packets may come before one counts as lost (spraying).", ge=0, le=65_535
+    )
+
+
+class SwitchesSection(Section):
+    """What switches do (p4src/training.p4)."""
+
+    balancing: PolicyName = option(
+        "ecmp",
+        "How switches choose among shortest paths: ecmp, random-spraying, round-robin-spraying, least-loaded or "
+        "flowlets.",
+    )
+    flowlet_us: int = option(50, "flowlets: after such a pause a flow chooses anew.", ge=1)
+    k_min: int | None = option(None, "Packets in a queue from which on some are marked (ECN); default: none.", ge=0)
+    k_max: int | None = option(None, "Packets from which on all are marked; default: k_min.", ge=1)
+    p_max: float = option(1.0, "Probability of a mark just below k_max.", gt=0, le=1)
+
+    def marking(self) -> Marking | None:
+        """As the controller is told; None: no switch marks."""
+        return None if self.k_min is None else Marking(k_min=self.k_min, k_max=self.k_max, p_max=self.p_max)
+
+
+class CollectiveWorkload(Section):
+    """One collective of all ranks, again and again."""
+
+    kind: Literal["collective"] = "collective"
+    operation: Operation = option(Operation.ALL_REDUCE, "Which collective.")
+    size_bytes: int = option(1_000_000, "Of each rank's input.", ge=0)
+    repetitions: int = option(1, "Collectives, one after the other.", ge=1)
+    root: int = option(0, "The rank from which a broadcast comes, or to which a reduction goes.", ge=0)
+
+    def source(self, ranks: int) -> Source:
+        return CollectiveSource(
+            ranks=ranks,
+            operation=self.operation,
+            size_bytes=self.size_bytes,
+            repetitions=self.repetitions,
+            root=self.root,
+        )
+
+    def own_ranks(self, asked: int | None) -> int | None:
+        """How many ranks it has; None: any number."""
+        return asked
+
+
+class TraceWorkload(TraceSettings):
+    """Execution traces (docs/traces.md)."""
+
+    kind: Literal["trace"] = "trace"
+    trace: Path = Field(
+        default=Path(), description="A trace: FOLDER, FOLDER/PREFIX of PREFIX.0.et and so on, or a text workload."
+    )
+    ranks: int | None = Field(default=None, json_schema_extra=HIDDEN)
+
+    @field_validator("trace")
+    @classmethod
+    def _beside_study(cls, trace: Path, info: ValidationInfo) -> Path:
+        """What a study names is looked for in its folder."""
+        folder = (info.context or {}).get("folder")
+        return Path(folder) / trace if folder is not None else trace
+
+    def source(self, ranks: int) -> Source:
+        fields = {name: getattr(self, name) for name in TraceSettings.model_fields}
+        return FileSource(path=self.trace.resolve(), settings=TraceSettings(**{**fields, "ranks": ranks}))
+
+    def own_ranks(self, asked: int | None) -> int | None:
+        fields = {name: getattr(self, name) for name in TraceSettings.model_fields}
+        return open_trace(self.trace, TraceSettings(**{**fields, "ranks": asked})).ranks
+
+
+class TransformerWorkload(TransformerModel):
+    """One iteration of a transformer's training."""
+
+    kind: Literal["transformer"] = "transformer"
+    iterations: int = Field(default=1, json_schema_extra=HIDDEN)
+
+    def source(self, ranks: int) -> Source:
+        given = {name: getattr(self, name) for name in TransformerModel.model_fields}
+        return TransformerSource(model=TransformerModel(**given))
+
+    def own_ranks(self, asked: int | None) -> int | None:
+        return self.dp * self.tp * self.pp
+
+
+def _kind_unless_said(value: Any) -> Any:
+    if isinstance(value, dict) and "kind" not in value:
+        kind = "trace" if "trace" in value else "transformer" if "preset" in value else "collective"
+        return {**value, "kind": kind}
+    return value
+
+
+Workload = Annotated[
+    CollectiveWorkload | TraceWorkload | TransformerWorkload,
+    Field(discriminator="kind"),
+    BeforeValidator(_kind_unless_said),
+]
+
+
+class TrainingConfiguration(PointConfiguration):
+    """All that a sweep of a training study can vary."""
+
+    workload: Workload = CollectiveWorkload()
+    ranks: RanksSection = RanksSection()
+    collectives: CollectivesSection = CollectivesSection()
+    transport: TransportSection = TransportSection()
+    switches: SwitchesSection = SwitchesSection()
+
+    def ranks_of_a_job(self, hosts: int) -> int:
+        """UserError if the trace cannot be read."""
+        return self.workload.own_ranks(self.ranks.ranks) or hosts // self.ranks.jobs
+
+    def chance(self) -> tuple[str, ...]:
+        drawn = {
+            "placement": self.ranks.placement == "random",
+            "paths": self.switches.balancing in ("ecmp", "random-spraying", "flowlets"),
+            "marks": self.switches.k_max is not None,
+        }
+        return (*super().chance(), *(words for words, is_drawn in drawn.items() if is_drawn))

@@ -1,0 +1,32 @@
+"""Which rank of which job lives on which host."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+
+from common.errors import UserError
+from experiments.systems.training.configuration import RanksSection
+from topo.graph import Topology
+
+
+def place_ranks(topology: Topology, ranks: int, section: RanksSection, seed: int) -> list[list[str]]:
+    """The hosts of each job's ranks, in their order. UserError if there are too few hosts."""
+    needed, hosts = ranks * section.jobs, [host.name for host in topology.hosts]
+    if needed > len(hosts):
+        jobs = "" if section.jobs == 1 else f"{section.jobs} jobs of "
+        raise UserError(f"--ranks: {jobs}{ranks} ranks need {needed} hosts, {topology.name} has {len(hosts)}")
+    if section.placement == "striped":
+        hosts = _striped(topology, hosts)
+    elif section.placement == "random":
+        random.Random(f"ranks {seed}").shuffle(hosts)
+    return [hosts[job * ranks : (job + 1) * ranks] for job in range(section.jobs)]
+
+
+def _striped(topology: Topology, hosts: list[str]) -> list[str]:
+    """One of each rack in turn."""
+    racks: defaultdict[str, list[str]] = defaultdict(list)
+    for host in hosts:
+        racks[topology.attachment(host).name].append(host)
+    most = max(map(len, racks.values()))
+    return [rack[place] for place in range(most) for rack in racks.values() if place < len(rack)]

@@ -1,0 +1,59 @@
+"""The training system: ranks that execute traces, whose collectives go over queue pairs and P4 switches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from common.capabilities import VIRTUAL_CLOCK
+from common.errors import UserError
+from experiments.configuration.faults import SwitchRestart
+from experiments.scale import Scale
+from experiments.setup import PointTask
+from experiments.system import System
+from experiments.systems.training import figures as _figures  # noqa: F401  # their kinds
+from experiments.systems.training.configuration import TrainingConfiguration, slow_host
+from experiments.systems.training.metrics import METRICS
+from experiments.systems.training.placed import place_ranks
+from experiments.systems.training.point import TrainingPoint
+from experiments.tables.metric import Metric
+from hosts.systems.training.plans import check_algorithm
+
+
+class TrainingSystem(System[TrainingConfiguration]):
+    """Train large models: ranks execute traces, and their collectives share a network of P4 switches."""
+
+    name = "training"
+    configuration = TrainingConfiguration
+    metrics: Mapping[str, Metric] = METRICS
+    main_metrics = ("iteration_time_s", "compute_time_s", "exposed_s", "collective_time_s", "packet_hops")
+    service = "controller.systems.training.service:TrainingService"
+    assurance = (
+        "Every rank has executed its whole graph, accelerators were busy as long as their traces say, results of "
+        "collectives with contents are those of the formula, and hosts agree with their links."
+    )
+    defaults: Mapping[str, Any] = {
+        "clock": "virtual",
+        "topology.kind": "fat-tree:4",
+        "topology.link.rate_mbps": 100_000.0,
+        "topology.link.delay_us": 1,
+    }
+
+    def check(self, configuration: TrainingConfiguration) -> None:
+        VIRTUAL_CLOCK.require(configuration.clock == "virtual", "--clock real: queue pairs", "--clock virtual")
+        topology = configuration.topology.build(Scale())
+        if any(link.model.rate_bps is None for link in topology.host_links):
+            raise UserError("--rate-mbps: hosts' links need a rate, by which their cards send")
+        ranks = configuration.ranks_of_a_job(len(topology.hosts))
+        jobs = place_ranks(topology, ranks, configuration.ranks, 1)
+        used = {host for hosts in jobs for host in hosts}
+        for host, _, _ in map(slow_host, configuration.ranks.slow):
+            topology.host(host)
+            if host not in used and configuration.ranks.placement != "random":
+                raise UserError(f"--slow: no rank lives on {host}")
+        check_algorithm(configuration.collectives.algorithm)
+        if any(isinstance(fault, SwitchRestart) for fault in configuration.faults):
+            return
+
+    def point(self, task: PointTask[TrainingConfiguration]) -> TrainingPoint:
+        return TrainingPoint(task)

@@ -1,0 +1,40 @@
+"""The agent of training: one rank."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+from hosts.agents.context import AgentContext
+from hosts.systems.training.description import RankDescription, read_job
+from hosts.systems.training.plans import Plans
+from hosts.systems.training.rank import Rank
+from hosts.systems.training.source import trace_of
+
+
+def prepare(description: RankDescription) -> None:
+    """Read what all ranks of a job share."""
+    _plans(description.file)
+
+
+@lru_cache(maxsize=8)
+def _plans(file: Path) -> Plans:
+    return Plans(read_job(file))
+
+
+def rank(context: AgentContext, description: RankDescription) -> None:
+    """Execute the rank's graph as often as the job says; answer the others until stop."""
+    job, number = read_job(description.file), description.rank
+    with context.open_queue_pairs(job.ranks[number]) as pairs:
+        graph = trace_of(job.source).nodes(number)
+        executing = Rank(context, job, number, graph, pairs, _plans(description.file))
+        context.emit("ready")
+        if not context.wait_for_begin():
+            return
+        for iteration in range(job.iterations):
+            report = executing.execute()
+            if report is None:
+                break
+            context.emit("iteration", rank=number, iteration=iteration, **vars(report))
+        executing.serve()
+        context.emit("final", statistics=executing.statistics())

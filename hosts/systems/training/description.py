@@ -1,0 +1,57 @@
+"""What the agents of a training job are told. The job is a file that all ranks of a machine read once: with all
+ranks' addresses in the description of each, 1,024 ranks would be told a million of them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+from pydantic import Field
+
+from common.errors import UserError
+from hosts.agents.addresses import AgentAddress
+from hosts.agents.description import Description, parse_description
+from hosts.agents.queue_pairs import QueuePairOptions
+from hosts.systems.training.source import Source
+
+
+class Delay(Description):
+    """Of one rank. slowdown: so many times as long it computes. begins_after_ns: so much later than the others."""
+
+    slowdown: float = Field(default=1.0, gt=0)
+    begins_after_ns: int = Field(default=0, ge=0)
+
+
+class TrainingJob(Description):
+    """ranks: where each lives. racks: by rank, the number of the switch that its host hangs on. first_pair: number of
+    the first queue pair. algorithm, chunks: of collectives (hosts.systems.training.plans). contents: whether values
+    are really sent and summed, instead of lengths alone. delays: by rank, of those that have some. timeline: ranks
+    that tell when each node began and ended."""
+
+    ranks: tuple[AgentAddress, ...]
+    racks: tuple[int, ...]
+    source: Source
+    iterations: int = Field(default=1, ge=1)
+    first_pair: int = Field(default=1, ge=1)
+    queue_pairs: QueuePairOptions = QueuePairOptions()
+    algorithm: str = "auto"
+    chunks: int = Field(default=1, ge=1)
+    contents: bool = False
+    delays: dict[int, Delay] = Field(default_factory=dict)
+    timeline: tuple[int, ...] = ()
+
+
+class RankDescription(Description):
+    """file: a TrainingJob as JSON."""
+
+    file: Path
+    rank: int = Field(ge=0)
+
+
+@lru_cache(maxsize=8)
+def read_job(file: Path) -> TrainingJob:
+    """UserError if it cannot be read."""
+    try:
+        return parse_description(TrainingJob, file.read_bytes())
+    except OSError as error:
+        raise UserError(f"{file}: {error.strerror}") from None

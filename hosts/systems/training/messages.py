@@ -1,0 +1,140 @@
+"""A rank's messages: each two ranks have a queue pair for collectives and one for the sends of their traces."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import UserError
+from hosts.agents.addresses import AgentAddress
+from hosts.agents.queue_pairs import CompletionKind, QueuePairOptions, QueuePairs
+
+PLACE_BITS = 18
+"""Of a tag: which message it is of those between two ranks with the same subject."""
+MOST_PLACES = 1 << PLACE_BITS
+SUBJECT_BITS = 64 - PLACE_BITS
+
+
+class Lane(IntEnum):
+    """Messages of one lane between two ranks arrive in the order in which they were sent."""
+
+    COLLECTIVE = 0
+    POINT_TO_POINT = 1
+
+
+class Message(NamedTuple):
+    """What has come. data: its contents (bytes,), if it has any."""
+
+    peer: int
+    place: int
+    data: NDArray[np.uint8] | None
+
+
+class Party(Protocol):
+    """Who sends messages, and waits for those of one subject."""
+
+    def sent(self, step: int) -> None:
+        """One of its messages was acknowledged. step: as it called it."""
+
+    def received(self, message: Message) -> None:
+        """One has come."""
+
+
+class Messages:
+    """All queue pairs of a rank."""
+
+    def __init__(
+        self,
+        pairs: QueuePairs,
+        ranks: tuple[AgentAddress, ...],
+        rank: int,
+        options: QueuePairOptions,
+        first_number: int,
+    ) -> None:
+        """first_number: of the queue pairs; the same for all ranks of a job, and at least 2 * ranks from that of any
+        other job of these hosts."""
+        self._pairs = pairs
+        self._ranks = ranks
+        self._rank = rank
+        self._options = options
+        self._first = first_number
+        self._sent: dict[int, deque[tuple[Party, int]]] = {}
+        self._listening: dict[tuple[Lane, int], Party] = {}
+        self._early: defaultdict[tuple[Lane, int], list[Message]] = defaultdict(list)
+        self.sent_messages = 0
+        self.sent_bytes = 0
+
+    def connect(self, peers: Iterable[tuple[int, Lane]]) -> None:
+        """Before the first message, at both ends."""
+        for peer, lane in sorted(set(peers)):
+            number = self._number(peer, lane)
+            if number not in self._sent:
+                self._pairs.connect(number, self._ranks[peer], self._number(self._rank, lane), self._options)
+                self._sent[number] = deque()
+
+    def _number(self, rank: int, lane: Lane) -> int:
+        return self._first + 2 * rank + lane
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Of all its queue pairs."""
+        return tuple(self._sent)
+
+    def send(
+        self,
+        peer: int,
+        lane: Lane,
+        subject: int,
+        place: int,
+        size_bytes: int,
+        party: Party,
+        step: int,
+        data: NDArray[np.generic] | None = None,
+    ) -> None:
+        """Of a subject (SUBJECT_BITS), message `place` to this peer; the party is told when it was acknowledged."""
+        number = self._number(peer, lane)
+        self._sent[number].append((party, step))
+        self.sent_messages += 1
+        self.sent_bytes += size_bytes
+        self._pairs.send(number, subject << PLACE_BITS | place, size_bytes, data)
+
+    def listen(self, lane: Lane, subject: int, party: Party) -> None:
+        """The party is told of each message of the subject, at once of those that have come already."""
+        key = lane, subject
+        self._listening[key] = party
+        for message in self._early.pop(key, ()):
+            party.received(message)
+
+    def forget(self, lane: Lane, subject: int) -> None:
+        """Nobody waits for more of the subject."""
+        self._listening.pop((lane, subject), None)
+
+    @property
+    def unclaimed(self) -> int:
+        """Messages that have come and that nobody has waited for."""
+        return sum(map(len, self._early.values()))
+
+    def take(self) -> None:
+        """Tell parties of all that has come about. UserError if a peer does not answer."""
+        for completion in self._pairs.completions():
+            peer, lane = divmod(completion.pair - self._first, 2)
+            if completion.kind is CompletionKind.RECEIVED:
+                message = Message(peer, completion.tag & (MOST_PLACES - 1), completion.data)
+                subject = Lane(lane), completion.tag >> PLACE_BITS
+                listening = self._listening.get(subject)
+                if listening is None:
+                    self._early[subject].append(message)
+                else:
+                    listening.received(message)
+            elif completion.kind is CompletionKind.SENT:
+                party, step = self._sent[completion.pair].popleft()
+                party.sent(step)
+            else:
+                raise UserError(
+                    f"rank {self._rank}: rank {peer} on {self._ranks[peer].name} does not answer any more"
+                )

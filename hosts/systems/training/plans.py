@@ -1,0 +1,127 @@
+"""How the collectives of a job are done: by which algorithm, and what of it each rank does."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from common.errors import UserError
+from common.suggestion import suggestion
+from hosts.systems.training.collectives.algorithms import Algorithm, algorithms, schedule
+from hosts.systems.training.collectives.schedule import Schedule
+from hosts.systems.training.contents import VALUE_BYTES
+from hosts.systems.training.description import TrainingJob
+from hosts.systems.training.execution import Node, Operation
+
+AUTO = "auto"
+_USUAL = {
+    Operation.ALL_REDUCE: Algorithm.RING,
+    Operation.REDUCE_SCATTER: Algorithm.RING,
+    Operation.ALL_GATHER: Algorithm.RING,
+    Operation.ALL_TO_ALL: Algorithm.DIRECT,
+    Operation.BROADCAST: Algorithm.DOUBLE_BINARY_TREE,
+    Operation.REDUCE: Algorithm.DOUBLE_BINARY_TREE,
+    Operation.GATHER: Algorithm.DIRECT,
+    Operation.SCATTER: Algorithm.DIRECT,
+    Operation.BARRIER: Algorithm.DISSEMINATION,
+}
+
+
+def _algorithm(name: str, operation: Operation) -> Algorithm:
+    """By name, where it does the operation; else the usual one."""
+    if name != AUTO and Algorithm(name) in algorithms(operation):
+        return Algorithm(name)
+    return _USUAL[operation]
+
+
+def check_algorithm(name: str) -> None:
+    """UserError if there is none of this name."""
+    known = [AUTO, *(each.value for each in Algorithm)]
+    if name not in known:
+        raise UserError(f"no algorithm of collectives is called {name!r}{suggestion(name, known)}")
+
+
+INSTANCE_BITS = 14
+GROUP_BITS = 31
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A rank's part. group: ranks by their places in it; places: the other way round. peers: places of those it
+    exchanges messages with. element_bytes: of what the schedule counts."""
+
+    schedule: Schedule
+    group: tuple[int, ...]
+    places: Mapping[int, int]
+    peers: frozenset[int]
+    element_bytes: int
+
+    @property
+    def input_values(self) -> int:
+        return self.schedule.input_stop - self.schedule.input_start
+
+
+class Plans:
+    """Of one job; its ranks share it."""
+
+    def __init__(self, job: TrainingJob) -> None:
+        self._job = job
+        self._all = tuple(range(len(job.ranks)))
+        self._of = lru_cache(maxsize=None)(self._make)
+        self._places_of = lru_cache(maxsize=None)(lambda group: {rank: place for place, rank in enumerate(group)})
+
+    def group(self, node: Node) -> tuple[int, ...]:
+        """The ranks that take part."""
+        return node.group or self._all
+
+    def of(self, node: Node, rank: int) -> Plan:
+        """UserError if the algorithm cannot do it."""
+        operation = node.operation or Operation.BARRIER
+        return self._of(operation, node.size_bytes, self.group(node), node.root, rank)
+
+    def _make(
+        self, operation: Operation, size_bytes: int, group: tuple[int, ...], root: int | None, rank: int
+    ) -> Plan:
+        places: dict[int, int] = self._places_of(group)
+        element_bytes = self._element_bytes(size_bytes)
+        made = schedule(
+            _algorithm(self._job.algorithm, operation),
+            operation,
+            len(group),
+            places[rank],
+            size_bytes // element_bytes,
+            chunks=self._job.chunks,
+            root=0 if root is None else places[root],
+        )
+        peers = frozenset(step.peer for step in made.steps) - {places[rank]}
+        return Plan(made, group, places, peers, element_bytes)
+
+    def _element_bytes(self, size_bytes: int) -> int:
+        """Of 4, 2 or 1 bytes, so that parts of vectors are of whole values."""
+        if not self._job.contents:
+            return next(each for each in (4, 2, 1) if size_bytes % each == 0)
+        if size_bytes % VALUE_BYTES:
+            raise UserError(
+                f"with contents a collective has a size of whole values of {VALUE_BYTES} bytes, not {size_bytes}"
+            )
+        return VALUE_BYTES
+
+
+def group_numbers(groups: Iterable[tuple[int, ...]], rank: int) -> dict[tuple[int, ...], int]:
+    """Numbers of groups (GROUP_BITS) that are the same at all their ranks, though none knows all groups.
+
+    UserError if two get the same, which happens once in a thousand million pairs."""
+    numbers: dict[tuple[int, ...], int] = {}
+    by_number: dict[int, tuple[int, ...]] = {}
+    for group in groups:
+        text = ",".join(map(str, group)).encode()
+        number = int.from_bytes(hashlib.blake2b(text, digest_size=4).digest(), "big") >> 32 - GROUP_BITS
+        if by_number.setdefault(number, group) != group:
+            raise UserError(
+                f"rank {rank}: the groups {by_number[number]} and {group} cannot be told apart; put their ranks in "
+                "another order"
+            )
+        numbers[group] = number
+    return numbers

@@ -1,0 +1,187 @@
+"""A rank: works through its graph, computes on its processor and exchanges messages with the other ranks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hosts.agents.context import AgentContext
+from hosts.agents.queue_pairs import QueuePairs
+from hosts.systems.training.collective_run import CollectiveRun
+from hosts.systems.training.contents import contents, digest
+from hosts.systems.training.description import Delay, TrainingJob
+from hosts.systems.training.execution import Kind, Node
+from hosts.systems.training.execution_state import Execution
+from hosts.systems.training.messages import Lane, Messages
+from hosts.systems.training.plans import INSTANCE_BITS, Plans, group_numbers
+from hosts.systems.training.point_to_point import PointToPoint
+from hosts.systems.training.processor import Processor
+from hosts.systems.training.traces.graph import RankGraph
+
+
+@dataclass
+class Report:
+    """What a rank tells of one execution of its graph, in nanoseconds of the network's clock. compute_ns: of which
+    the accelerator computed. collectives: of each the node's place, its place among those of its group in all
+    executions, begin, end, and a digest of the result, if there are contents. spans: of each node its place, begin and
+    end."""
+
+    begin_ns: int
+    end_ns: int = 0
+    compute_ns: int = 0
+    nodes: int = 0
+    collectives: list[tuple[int, int, int, int, str | None]] = field(default_factory=list)
+    spans: list[tuple[int, int, int]] = field(default_factory=list)
+
+
+class Rank:
+    """Rank `number` of a job, on an agent's context."""
+
+    def __init__(
+        self,
+        context: AgentContext,
+        job: TrainingJob,
+        number: int,
+        graph: RankGraph,
+        pairs: QueuePairs,
+        plans: Plans,
+    ) -> None:
+        self._context = context
+        self._job = job
+        self._number = number
+        self._graph = graph
+        self._plans = plans
+        self._delay = job.delays.get(number, Delay())
+        self._processor = Processor(self._delay.slowdown)
+        self._pairs = pairs
+        self._messages = Messages(pairs, job.ranks, number, job.queue_pairs, job.first_pair)
+        self._point_to_point = PointToPoint(number, self._messages)
+        self._nodes: list[Node] = list(graph)
+        collectives = [node for node in self._nodes if node.kind is Kind.COLLECTIVE]
+        self._group_numbers = group_numbers({plans.group(node) for node in collectives}, number)
+        self._turns, self._per_execution = _turns(self._nodes, plans)
+        self._messages.connect(self._peers())
+        self._executions = 0
+        self._execution = Execution(graph)
+        self._begun_ns: dict[int, int] = {}
+        self._report = Report(0)
+        self._tells_spans = number in job.timeline
+
+    def _peers(self) -> set[tuple[int, Lane]]:
+        found = set()
+        for node in self._nodes:
+            if node.kind is Kind.COLLECTIVE:
+                plan = self._plans.of(node, self._number)
+                found |= {(plan.group[peer], Lane.COLLECTIVE) for peer in plan.peers}
+            elif node.peer is not None:
+                found.add((node.peer, Lane.POINT_TO_POINT))
+        return found - {(self._number, lane) for lane in Lane}
+
+    # ---- One execution ----
+
+    def execute(self) -> Report | None:
+        """Work through the graph once. None if the agent is to stop."""
+        context, processor = self._context, self._processor
+        if self._executions == 0 and self._delay.begins_after_ns:
+            self._sleep(context.now_ns() + self._delay.begins_after_ns)
+        busy_ns = processor.compute_busy_ns
+        self._execution = execution = Execution(self._graph)
+        self._report = report = Report(context.now_ns())
+        self._begin_ready()
+        while not execution.done:
+            if context.stopped:
+                return None
+            context.wait(until_ns=processor.next_ns)
+            self._messages.take()
+            for place, end_ns in processor.ended(context.now_ns()):
+                self._end(place, end_ns)
+            self._begin_ready()
+        self._executions += 1
+        report.end_ns = context.now_ns()
+        report.compute_ns = processor.compute_busy_ns - busy_ns
+        return report
+
+    def serve(self) -> None:
+        """Until stop; the card acknowledges by itself."""
+        while not self._context.stopped:
+            self._messages.take()
+            self._context.wait()
+
+    def statistics(self) -> dict[str, Any]:
+        """What the rank sent, and what its card did for that, over all its queue pairs."""
+        total: Counter[str] = Counter()
+        for number in self._messages.numbers:
+            of_pair = vars(self._pairs.statistics(number))
+            total.update({name: of_pair[name] for name in _COUNTED})
+        return {
+            "messages": self._messages.sent_messages,
+            "message_bytes": self._messages.sent_bytes,
+            "unclaimed": self._messages.unclaimed,
+            **{name: total[name] for name in _COUNTED},
+        }
+
+    def _sleep(self, until_ns: int) -> None:
+        while not self._context.stopped and self._context.now_ns() < until_ns:
+            self._messages.take()
+            self._context.wait(until_ns=until_ns)
+
+    def _begin_ready(self) -> None:
+        while (place := self._execution.take()) is not None:
+            node = self._nodes[place]
+            now_ns = self._begun_ns[place] = self._context.now_ns()
+            if node.kind is Kind.COLLECTIVE:
+                self._begin_collective(place, node)
+            elif node.kind is Kind.SEND:
+                self._point_to_point.send(node, partial(self._end, place))
+            elif node.kind is Kind.RECEIVE:
+                self._point_to_point.receive(node, partial(self._end, place))
+            elif node.duration_ns:
+                self._processor.begin(place, node, now_ns)
+            else:
+                self._end(place)
+
+    def _begin_collective(self, place: int, node: Node) -> None:
+        group = self._plans.group(node)
+        instance = self._executions * self._per_execution[group] + self._turns[place]
+        subject = self._group_numbers[group] << INSTANCE_BITS | instance & (1 << INSTANCE_BITS) - 1
+        plan = self._plans.of(node, self._number)
+        values = contents(self._number, instance, plan.input_values) if self._job.contents else None
+        CollectiveRun(plan, subject, self._messages, values, partial(self._end_collective, place, instance)).begin()
+
+    def _end_collective(self, place: int, instance: int, result: NDArray[np.int32] | None) -> None:
+        told = None if result is None else digest(result)
+        self._report.collectives.append((place, instance, self._begun_ns[place], self._context.now_ns(), told))
+        self._end(place)
+
+    def _end(self, place: int, end_ns: int | None = None) -> None:
+        begin_ns = self._begun_ns.pop(place)
+        self._report.nodes += 1
+        if self._tells_spans:
+            self._report.spans.append((place, begin_ns, self._context.now_ns() if end_ns is None else end_ns))
+        self._execution.complete(place)
+
+
+_COUNTED = (
+    *("sent_packets", "retransmissions", "timeouts", "received_packets", "duplicates", "out_of_order", "marked"),
+    *("acknowledgements_sent", "negatives_sent", "cnps_sent", "sent_bytes", "received_bytes"),
+)
+"""Of hosts.agents.queue_pairs.QueuePairStatistics."""
+
+
+def _turns(nodes: list[Node], plans: Plans) -> tuple[Mapping[int, int], Mapping[tuple[int, ...], int]]:
+    """For each collective, by its place, which of those of its group it is; and how many each group has. The k-th of
+    a group is that of all its ranks, whoever gets to it first."""
+    turns: dict[int, int] = {}
+    counts: Counter[tuple[int, ...]] = Counter()
+    for place, node in enumerate(nodes):
+        if node.kind is Kind.COLLECTIVE:
+            group = plans.group(node)
+            turns[place] = counts[group]
+            counts[group] += 1
+    return turns, counts
