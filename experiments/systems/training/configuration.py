@@ -5,20 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from hosts.agents.queue_pairs import CongestionControl, Recovery
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from controller.systems.training.policies import PolicyName
 from controller.systems.training.service import Marking
 from experiments.configuration.point import PointConfiguration
 from experiments.configuration.sections import Section, option
+from hosts.agents.queue_pairs import CongestionControl, Recovery
 from hosts.systems.training.execution import Operation
 from hosts.systems.training.source import CollectiveSource, FileSource, Source, TransformerSource
 from hosts.systems.training.traces.opening import open_trace
 from hosts.systems.training.traces.settings import TraceSettings
 from hosts.systems.training.traces.transformer.model import TransformerModel
 
-HIDDEN = {"option": False}
+HIDDEN: dict[str, Any] = {"option": False}
 """Of fields that are no options of the command line, since another says the same."""
 
 
@@ -178,10 +178,10 @@ class TransformerWorkload(TransformerModel):
 
 
 def _kind_unless_said(value: Any) -> Any:
-    if isinstance(value, dict) and "kind" not in value:
-        kind = "trace" if "trace" in value else "transformer" if "preset" in value else "collective"
-        return {**value, "kind": kind}
-    return value
+    if not isinstance(value, dict) or "kind" in value:
+        return value
+    transformer = value.keys() & TransformerModel.model_fields.keys()
+    return {**value, "kind": "trace" if "trace" in value else "transformer" if transformer else "collective"}
 
 
 Workload = Annotated[

@@ -1,7 +1,7 @@
 """What every rank must hold after a collective with contents, by formula: nothing is sent or added up here.
 
-Element i of rank r's input to the k-th collective is i (r + 1) + k, modulo 2^32 (hosts/systems/training/contents.py). A
-sum over ranks is therefore i times the sum of (r + 1), plus k times how many there are.
+Element i of rank r's input to the k-th collective is i (r + 1) + k, modulo 2^32 (hosts/systems/training/contents.py).
+A sum over ranks is therefore i times the sum of (r + 1), plus k times how many there are.
 """
 
 from __future__ import annotations

@@ -7,14 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hosts.agents.queue_pairs import QueuePairOptions
-
 from controller.systems.training.service import JobRequest
 from experiments.phases import Phase, Progress
 from experiments.setup import PointTask
 from experiments.systems.training.configuration import TrainingConfiguration, slow_host
 from experiments.testbeds.agents import AgentSpec
 from hosts.agents.addresses import AgentAddress
+from hosts.agents.queue_pairs import QueuePairOptions
 from hosts.systems.training.description import Delay, RankDescription, TrainingJob
 from hosts.systems.training.source import Source, trace_of
 from topo.graph import Topology

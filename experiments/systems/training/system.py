@@ -39,6 +39,11 @@ class TrainingSystem(System[TrainingConfiguration]):
         "topology.link.delay_us": 1,
     }
 
+    run_figures: Mapping[str, Mapping[str, Any]] = {
+        "timeline": {"kind": "training-timeline", "x": "seed", "y": "seed"},
+        **System.run_figures,
+    }
+
     def check(self, configuration: TrainingConfiguration) -> None:
         VIRTUAL_CLOCK.require(configuration.clock == "virtual", "--clock real: queue pairs", "--clock virtual")
         topology = configuration.topology.build(Scale())

@@ -11,7 +11,7 @@ from experiments.systems.training.phase import TrainingPhase
 
 
 def _first_ns(phase: TrainingPhase) -> int:
-    return min(report["begin_ns"] for reports in phase.reports.values() for report in reports.values())
+    return min(int(report["begin_ns"]) for reports in phase.reports.values() for report in reports.values())
 
 
 def _seconds(phase: TrainingPhase, nanoseconds: float) -> float:

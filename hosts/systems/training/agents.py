@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from functools import lru_cache
 from pathlib import Path
 
@@ -25,7 +26,7 @@ def _plans(file: Path) -> Plans:
 def rank(context: AgentContext, description: RankDescription) -> None:
     """Execute the rank's graph as often as the job says; answer the others until stop."""
     job, number = read_job(description.file), description.rank
-    with context.open_queue_pairs(job.ranks[number]) as pairs:
+    with contextlib.closing(context.open_queue_pairs(job.ranks[number])) as pairs:
         graph = trace_of(job.source).nodes(number)
         executing = Rank(context, job, number, graph, pairs, _plans(description.file))
         context.emit("ready")

@@ -27,10 +27,12 @@ from hosts.systems.training.traces.graph import RankGraph
 
 @dataclass
 class Report:
-    """What a rank tells of one execution of its graph, in nanoseconds of the network's clock. compute_ns: of which
-    the accelerator computed. collectives: of each the node's place, its place among those of its group in all
-    executions, begin, end, and a digest of the result, if there are contents. spans: of each node its place, begin and
-    end."""
+    """What a rank tells of one execution of its graph, in nanoseconds of the network's clock.
+
+    compute_ns: of which the accelerator computed. collectives: of each the node's place, its place among those of its
+    group in all executions, begin, end, and a digest of the result, if there are contents. spans: of each node its
+    place, begin and end.
+    """
 
     begin_ns: int
     end_ns: int = 0

@@ -6,11 +6,14 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.plotting.style import COLOURS, NothingToDraw
+from experiments.plotting.style import COLOURS
+from experiments.records.results import StudyResults
+from experiments.records.run_files import DonePoint
 from experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
+from experiments.tables.words import path_words
 
 RANKS = 8
-"""Shown at most, of the first point and repetition that told of nodes."""
+"""Shown of a point, at most."""
 _COLOURS: Mapping[str, str] = {
     "compute": COLOURS[0],
     "memory": COLOURS[6],
@@ -24,14 +27,29 @@ _COLOURS: Mapping[str, str] = {
 _OTHER = "#555555"
 
 
-@figure_kind("training-timeline", width_in=7.2, height_in=3.6)
+PANELS = 3
+
+
+def _shown(results: StudyResults) -> list[DonePoint]:
+    """First repetitions that told of nodes, some of them."""
+    return [point for point in results.points if point.repetition == 0 and point.table("nodes")][:PANELS]
+
+
+@figure_kind("training-timeline", rows=lambda results, _: len(_shown(results)), width_in=7.2, height_in=2.8)
 def draw(sheet: Sheet) -> str:
-    """Of each rank two lines: what it computes, and its communication below."""
-    [axes], results = sheet.axes, sheet.results
-    shown = next((point for point in results.points if point.table("nodes")), None)
-    if shown is None:
-        raise NothingToDraw("no rank told of its nodes (--timeline)")
-    rows = [row for row in shown.table("nodes") if row["iteration"] == 0 and row["job"] == 1 and row["rank"] < RANKS]
+    """A panel for each point: of each rank two lines, what it computes, and its communication below."""
+    points = _shown(sheet.results)
+    for axes, point in zip(sheet.axes, points, strict=True):
+        _draw_point(axes, point)
+        if len(points) > 1:
+            axes.set_title(f"{path_words(sheet.section.x)}: {point.row[sheet.section.x]}")
+    sheet.axes[-1].set_xlabel("time (ms)")
+    legend_below(sheet.axes[-1], 5)
+    return sheet.results.heading_of_first
+
+
+def _draw_point(axes: Any, point: DonePoint) -> None:
+    rows = [row for row in point.table("nodes") if row["iteration"] == 0 and row["job"] == 1 and row["rank"] < RANKS]
     first_s = min(row["begin_s"] for row in rows)
     bars: dict[tuple[int, str], list[tuple[float, float]]] = defaultdict(list)
     for row in rows:
@@ -50,11 +68,5 @@ def draw(sheet: Sheet) -> str:
         named.add(kind)
     ranks = sorted({row["rank"] for row in rows})
     axes.set_yticks([-rank for rank in ranks], [f"rank {rank}" for rank in ranks])
-    axes.set(xlabel="time (ms)", xlim=(0, None))
+    axes.set_xlim(0, None)
     axes.grid(axis="y", visible=False)
-    legend_below(axes, 5)
-    return _heading(results.heading_of_first)
-
-
-def _heading(text: Any) -> str:
-    return str(text)
