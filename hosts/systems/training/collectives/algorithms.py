@@ -10,7 +10,7 @@ from functools import lru_cache
 from common.errors import UserError
 from hosts.systems.training.collectives import direct, halving_doubling, hierarchical, ring, trees
 from hosts.systems.training.collectives.schedule import Schedule, Step, part
-from hosts.systems.training.collectives.steps import Pattern, PatternSteps
+from hosts.systems.training.collectives.steps import ExchangeSteps, Pattern, PatternSteps, Steps, StoredSteps
 from hosts.systems.training.execution import Operation
 
 
@@ -43,16 +43,20 @@ class Call:
     between: Algorithm = Algorithm.RING
 
 
-Steps = Sequence[Step]
-Maker = Callable[[Call], Steps]
+Made = Sequence[Step]
+Maker = Callable[[Call], Made]
 
 
 def _rotated(pattern: Callable[[Call], Pattern]) -> Maker:
     return lambda call: PatternSteps(pattern(call), call.rank, call.elements)
 
 
+def _exchanged(*, pairwise: bool) -> Maker:
+    return lambda call: ExchangeSteps(direct.all_to_all(call.group_size, pairwise=pairwise), call.rank, call.elements)
+
+
 def _binary(*, up: bool, down: bool) -> Maker:
-    def steps(call: Call) -> Steps:
+    def steps(call: Call) -> Made:
         place = trees.binary_tree(call.group_size, call.rank, call.root)
         return trees.steps([place], call.elements, call.chunks, up=up, down=down)
 
@@ -60,7 +64,7 @@ def _binary(*, up: bool, down: bool) -> Maker:
 
 
 def _double(*, up: bool, down: bool) -> Maker:
-    def steps(call: Call) -> Steps:
+    def steps(call: Call) -> Made:
         if up and down:
             places = trees.two_trees(call.group_size, call.rank)
         else:
@@ -70,12 +74,12 @@ def _double(*, up: bool, down: bool) -> Maker:
     return steps
 
 
-def _hierarchical(call: Call) -> Steps:
+def _hierarchical(call: Call) -> Made:
     if call.racks is None or len(call.racks) != call.group_size:
         raise UserError(f"a hierarchical all-reduce needs the rack of each of the {call.group_size} ranks")
 
     def among(algorithm: Algorithm) -> hierarchical.SubSteps:
-        def steps(operation: Operation, size: int, rank: int, elements: int) -> Steps:
+        def steps(operation: Operation, size: int, rank: int, elements: int) -> Made:
             return _maker(algorithm, operation)(Call(size, rank, elements))
 
         return steps
@@ -99,7 +103,7 @@ _HALVING_DOUBLING: Mapping[Operation, Maker] = {
 }
 
 _DIRECT: Mapping[Operation, Maker] = {
-    Operation.ALL_TO_ALL: lambda call: direct.all_to_all(call.group_size, call.rank, call.elements, pairwise=False),
+    Operation.ALL_TO_ALL: _exchanged(pairwise=False),
     Operation.ALL_GATHER: _rotated(lambda call: direct.direct_all_gather(call.group_size)),
     Operation.REDUCE_SCATTER: _rotated(lambda call: direct.direct_reduce_scatter(call.group_size)),
     Operation.GATHER: lambda call: direct.gather(call.group_size, call.rank, call.root, call.elements),
@@ -128,9 +132,7 @@ _MAKERS: Mapping[Algorithm, Mapping[Operation, Maker]] = {
     Algorithm.SHARDED_PARAMETER_SERVER: {
         Operation.ALL_REDUCE: _rotated(lambda call: direct.sharded_server(call.group_size))
     },
-    Algorithm.PAIRWISE: {
-        Operation.ALL_TO_ALL: lambda call: direct.all_to_all(call.group_size, call.rank, call.elements, pairwise=True)
-    },
+    Algorithm.PAIRWISE: {Operation.ALL_TO_ALL: _exchanged(pairwise=True)},
     Algorithm.DIRECT: _DIRECT,
     Algorithm.DISSEMINATION: {
         Operation.BARRIER: _rotated(lambda call: direct.dissemination_barrier(call.group_size))
@@ -185,9 +187,9 @@ def schedule(
     return _laid_out(operation, group_size, rank, elements, rank == root, steps)
 
 
-def _laid_out(operation: Operation, size: int, rank: int, elements: int, at_root: bool, steps: Steps) -> Schedule:
+def _laid_out(operation: Operation, size: int, rank: int, elements: int, at_root: bool, steps: Made) -> Schedule:
     """With the places of input and output."""
-    made = steps if isinstance(steps, PatternSteps) else tuple(steps)
+    made = steps if isinstance(steps, Steps) else StoredSteps(steps)
     whole, nothing = (0, elements), (0, 0)
     own = part(elements, size, rank)
     slot, slots = (rank * elements, (rank + 1) * elements), (0, size * elements)

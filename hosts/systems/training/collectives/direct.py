@@ -64,22 +64,15 @@ def dissemination_barrier(size: int) -> Pattern:
     return Pattern(tuple(steps), size)
 
 
-def all_to_all(size: int, rank: int, elements: int, *, pairwise: bool) -> list[Step]:
-    """The parts for this rank come to lie one after the other behind the input.
-
-    pairwise: a round begins when what comes in the one before is there.
-    """
-    own_start, own_stop = part(elements, size, rank)
-    length = own_stop - own_start
-    begin = elements + rank * length
-    steps = [Step(Action.COPY, rank, begin, begin + length, source=own_start)]
+@lru_cache(64)
+def all_to_all(size: int, *, pairwise: bool) -> Pattern:
+    """Carried out as ExchangeSteps. pairwise: a round begins when what comes in the one before is there."""
+    steps = [PatternStep(Action.COPY, 0, 0)]
     for away in range(1, size):
-        to, source = (rank + away) % size, (rank - away) % size
         before = (len(steps) - 1,) if pairwise and away > 1 else ()
-        steps.append(Step(Action.SEND, to, *part(elements, size, to), after=before))
-        begin = elements + source * length
-        steps.append(Step(Action.RECEIVE, source, begin, begin + length))
-    return steps
+        steps.append(PatternStep(Action.SEND, away, away, after=before))
+        steps.append(PatternStep(Action.RECEIVE, size - away, size - away))
+    return Pattern(tuple(steps), size)
 
 
 def gather(size: int, rank: int, root: int, elements: int) -> list[Step]:

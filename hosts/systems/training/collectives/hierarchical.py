@@ -13,7 +13,7 @@ their rack, in turn, and get back the sum.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hosts.systems.training.collectives.schedule import Action, Step, part
 from hosts.systems.training.execution import Operation
@@ -61,15 +61,8 @@ class _Steps(list[Step]):
         begin = len(self)
         for step in steps:
             earlier = tuple(begin + place for place in step.after)
-            self.append(
-                replace(
-                    step,
-                    peer=ranks[step.peer],
-                    start=step.start + offset,
-                    stop=step.stop + offset,
-                    after=(*earlier, *after(step)),
-                )
-            )
+            start, stop = step.start + offset, step.stop + offset
+            self.append(Step(step.action, ranks[step.peer], start, stop, (*earlier, *after(step))))
         return range(begin, len(self))
 
     def join(self, places: Sequence[int], rank: int) -> tuple[int, ...]:

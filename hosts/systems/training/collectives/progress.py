@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hosts.systems.training.collectives.schedule import Action, Schedule
+from hosts.systems.training.collectives.steps import Steps, StoredSteps
 
 _SEND, _RECEIVE = 0, 1
 
@@ -37,15 +38,14 @@ class Progress:
         if buffer is not None and len(buffer) < schedule.elements:
             raise ValueError(f"the buffer has {len(buffer)} elements, the schedule {schedule.elements}")
         self.schedule, self.buffer = schedule, buffer
-        self._structure = structure = schedule.structure
+        steps = schedule.steps
+        self._steps = steps if isinstance(steps, Steps) else StoredSteps(steps)
+        self._structure = structure = self._steps.structure
         self._waits = list(structure.waits)
         self._left = len(structure.waits)
         self._changes_left = self._left - structure.kinds.count(_SEND)
         self._ready: list[int] = []
         self._early: dict[int, NDArray[Any] | None] = {}
-        steps = schedule.steps
-        self._shift = getattr(steps, "rank", 0)
-        self._group = getattr(steps, "group_size", 0)
         for step in structure.first:
             self._may_begin(step)
 
@@ -62,13 +62,11 @@ class Progress:
 
     def ready(self) -> list[Send]:
         """The sends that may begin, in the order in which they became so; each is told once."""
+        if not self._ready:
+            return []
         places, self._ready = self._ready, []
-        steps, turn = self.schedule.steps, self._structure.turn
-        found = []
-        for place in places:
-            step = steps[place]
-            found.append(Send(place, step.peer, turn[place], step.start, step.stop))
-        return found
+        turn, steps = self._structure.turn, self._steps
+        return [Send(place, steps.peer(place), turn[place], *steps.range(place)) for place in places]
 
     def sent(self, step: int) -> None:
         """The peer has all of this send."""
@@ -77,15 +75,15 @@ class Progress:
     def received(self, peer: int, turn: int, data: NDArray[Any] | None = None) -> None:
         """All of a peer's message has come, its contents as well where there is a buffer (bytes, or of its type).
         ValueError: nothing like it is expected."""
-        key = (peer - self._shift) % self._group if self._group else peer
         try:
-            step = self._structure.receives[key][turn]
+            step = self._structure.receives[self._steps.key(peer)][turn]
         except (KeyError, IndexError):
             raise ValueError(f"message {turn} of rank {peer} is none of this collective") from None
         if self._waits[step]:
             self._early[step] = data
             return
-        self._take(step, data)
+        if self.buffer is not None:
+            self._take(step, data, self.buffer)
         self._complete(step)
 
     def _may_begin(self, step: int) -> None:
@@ -96,7 +94,9 @@ class Progress:
             self._copy(step)
             self._complete(step)
         elif step in self._early:
-            self._take(step, self._early.pop(step))
+            data = self._early.pop(step)
+            if self.buffer is not None:
+                self._take(step, data, self.buffer)
             self._complete(step)
 
     def _complete(self, step: int) -> None:
@@ -109,20 +109,18 @@ class Progress:
             if waits[dependent] == 0:
                 self._may_begin(dependent)
 
-    def _take(self, step: int, data: NDArray[Any] | None) -> None:
-        if self.buffer is None:
-            return
-        what = self.schedule.steps[step]
+    def _take(self, step: int, data: NDArray[Any] | None, buffer: NDArray[Any]) -> None:
+        what = self._steps[step]
         length = what.stop - what.start
-        contents = np.empty(0, self.buffer.dtype) if data is None else data.view(self.buffer.dtype)
+        contents = np.empty(0, buffer.dtype) if data is None else data.view(buffer.dtype)
         if len(contents) != length:
             raise ValueError(f"step {step} takes {length} elements, got {len(contents)}")
         if what.action is Action.ADD:
-            self.buffer[what.start : what.stop] += contents
+            buffer[what.start : what.stop] += contents
         else:
-            self.buffer[what.start : what.stop] = contents
+            buffer[what.start : what.stop] = contents
 
     def _copy(self, step: int) -> None:
-        what = self.schedule.steps[step]
+        what = self._steps[step]
         if self.buffer is not None and what.stop > what.start:
             self.buffer[what.start : what.stop] = self.buffer[what.source : what.source + what.stop - what.start]

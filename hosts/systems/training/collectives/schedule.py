@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
-
-from hosts.systems.training.collectives.structure import Structure, structure_of
 
 
 class Action(str, Enum):
@@ -45,7 +42,7 @@ class Step:
 class Schedule:
     """A rank's part of a collective. Do not modify: equal calls share it.
 
-    steps: made when looked at, where ranks do the same in turn (collectives/steps.py). elements: length of its
+    steps: kept short, and made when looked at (collectives/steps.py). elements: length of its
     buffer. input_start, input_stop: where its input lies before; output_start, output_stop: its result after the last
     step (equal: none).
     """
@@ -56,14 +53,6 @@ class Schedule:
     input_stop: int
     output_start: int
     output_stop: int
-
-    @cached_property
-    def structure(self) -> Structure:
-        """What waits for what, for Progress; one for all ranks that do the same in turn."""
-        shared: Structure | None = getattr(self.steps, "structure", None)
-        if shared is not None:
-            return shared
-        return structure_of([(step.action.value, step.peer, step.after) for step in self.steps])
 
 
 def part(elements: int, parts: int, number: int) -> tuple[int, int]:

@@ -1,18 +1,23 @@
-"""Steps of ranks that do the same in turn: kept once for the group, made for a rank when looked at.
+"""A rank's steps, kept short and made when looked at: thousands of ranks carry out collectives in one process.
 
 In a ring rank r + 1 does what rank r does, with all peers and parts one further. A group of 1,024 has four million
-steps; together its ranks keep one list of four thousand.
+steps; together its ranks keep one list of four thousand. Of other steps a rank keeps some 20 bytes each, and shares
+what waits for what with the ranks of which it is the same.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import overload
 
 from hosts.systems.training.collectives.schedule import Action, Step, part
-from hosts.systems.training.collectives.structure import Structure, structure_of
+from hosts.systems.training.collectives.structure import Structure, shared_structure, structure_of
+
+_ACTIONS = tuple(Action)
 
 
 @dataclass(frozen=True)
@@ -41,45 +46,116 @@ class Pattern:
         return structure_of([(step.action.value, step.peer, step.after) for step in self.steps])
 
 
-class PatternSteps(Sequence[Step]):
-    """A pattern's steps for one rank and a vector of so many elements."""
+class Steps(Sequence[Step], ABC):
+    """What Progress needs of steps, by their places, besides the steps themselves."""
 
-    def __init__(self, pattern: Pattern, rank: int, elements: int) -> None:
-        self.pattern, self.rank, self.elements = pattern, rank, elements
+    structure: Structure
 
-    @property
-    def structure(self) -> Structure:
-        return self.pattern.structure
+    @abstractmethod
+    def key(self, peer: int) -> int:
+        """A peer's key in the structure."""
 
-    @property
-    def group_size(self) -> int:
-        return self.pattern.group_size
+    @abstractmethod
+    def peer(self, place: int) -> int:
+        """Of a step."""
+
+    @abstractmethod
+    def range(self, place: int) -> tuple[int, int]:
+        """start and stop of a step."""
+
+    @abstractmethod
+    def _step(self, place: int) -> Step: ...
 
     def __len__(self) -> int:
-        return len(self.pattern.steps)
+        return len(self.structure.waits)
 
     def __iter__(self) -> Iterator[Step]:
-        return (self._step(step) for step in self.pattern.steps)
+        return map(self._step, range(len(self)))
 
     @overload
     def __getitem__(self, place: int) -> Step: ...
     @overload
     def __getitem__(self, place: slice) -> Sequence[Step]: ...
     def __getitem__(self, place: int | slice) -> Step | Sequence[Step]:
-        if isinstance(place, slice):
-            return [self._step(step) for step in self.pattern.steps[place]]
-        return self._step(self.pattern.steps[place])
+        places = range(len(self))[place]
+        return self._step(places) if isinstance(places, int) else [self._step(each) for each in places]
 
-    def _step(self, step: PatternStep) -> Step:
-        start, stop = self._range(step)
-        return Step(step.action, (self.rank + step.peer) % self.pattern.group_size, start, stop, step.after)
 
-    def _range(self, step: PatternStep) -> tuple[int, int]:
+class StoredSteps(Steps):
+    """Any steps of one rank."""
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self._actions = bytes(_ACTIONS.index(step.action) for step in steps)
+        self._starts = array("q", (step.start for step in steps))
+        self._stops = array("q", (step.stop for step in steps))
+        self._sources = {place: step.source for place, step in enumerate(steps) if step.source}
+        self._keys: dict[int, int] = {}
+        for step in steps:
+            self._keys.setdefault(step.peer, len(self._keys))
+        self._peers = tuple(self._keys)
+        self.structure = shared_structure(
+            tuple((step.action.value, self._keys[step.peer], step.after) for step in steps)
+        )
+
+    def key(self, peer: int) -> int:
+        return self._keys.get(peer, -1)
+
+    def peer(self, place: int) -> int:
+        return self._peers[self.structure.peers[place]]
+
+    def range(self, place: int) -> tuple[int, int]:
+        return self._starts[place], self._stops[place]
+
+    def _step(self, place: int) -> Step:
+        return Step(
+            _ACTIONS[self._actions[place]],
+            self.peer(place),
+            *self.range(place),
+            self.structure.after[place],
+            self._sources.get(place, 0),
+        )
+
+
+class PatternSteps(Steps):
+    """A pattern's steps for one rank and a vector of so many elements."""
+
+    def __init__(self, pattern: Pattern, rank: int, elements: int) -> None:
+        self.pattern, self.rank, self.elements = pattern, rank, elements
+        self.structure = pattern.structure
+
+    def key(self, peer: int) -> int:
+        return (peer - self.rank) % self.pattern.group_size
+
+    def _step(self, place: int) -> Step:
+        step = self.pattern.steps[place]
+        start, stop = self.range(place)
+        source = part(self.elements, self.pattern.group_size, self.rank)[0] if step.action is Action.COPY else 0
+        return Step(step.action, self.peer(place), start, stop, step.after, source)
+
+    def peer(self, place: int) -> int:
+        return (self.rank + self.structure.peers[place]) % self.pattern.group_size
+
+    def range(self, place: int) -> tuple[int, int]:
+        pattern = self.pattern
+        step = pattern.steps[place]
         if step.part is None:
             return 0, 0
-        size = self.pattern.group_size
-        start, stop = part(self.elements, size, (self.rank + step.part) % size)
-        if self.pattern.chunks == 1:
+        size, elements, chunks = pattern.group_size, self.elements, pattern.chunks
+        number = (self.rank + step.part) % size
+        start, stop = number * elements // size, (number + 1) * elements // size
+        if chunks == 1:
             return start, stop
-        first, last = part(stop - start, self.pattern.chunks, step.chunk)
-        return start + first, start + last
+        length, chunk = stop - start, step.chunk
+        return start + chunk * length // chunks, start + (chunk + 1) * length // chunks
+
+
+class ExchangeSteps(PatternSteps):
+    """Of an all-to-all: what comes lies behind the vector, in the order of ranks, as long as this rank's part each."""
+
+    def range(self, place: int) -> tuple[int, int]:
+        step = self.pattern.steps[place]
+        if step.action is Action.SEND or step.part is None:
+            return super().range(place)
+        start, stop = part(self.elements, self.pattern.group_size, self.rank)
+        begin = self.elements + (self.rank + step.part) % self.pattern.group_size * (stop - start)
+        return begin, begin + stop - start

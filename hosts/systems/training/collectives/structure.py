@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 
 @dataclass(frozen=True)
 class Structure:
     """Of a schedule's steps, by their places.
 
-    dependents: for each step, those that wait for it. waits: for each, how many it waits for. first: those that wait
-    for none. sends: for each peer the sends to it, in order; receives: likewise. turn: for each send, which of those
-    to its peer it is (others: 0). kinds: 0 send, 1 receive or add, 2 copy. peers: of each step, as the keys of sends
-    and receives.
+    after: what each waits for. dependents: those that wait for it. waits: how many it waits for. first: those that
+    wait for none. peers: of each step, by keys that ranks may share (Steps.key). receives: for each peer the receives
+    from it, in order. turn: for each send, which of those to its peer it is (others: 0). kinds: 0 send, 1 receive or
+    add, 2 copy.
     """
 
+    after: tuple[tuple[int, ...], ...]
     dependents: tuple[tuple[int, ...], ...]
     waits: tuple[int, ...]
     first: tuple[int, ...]
-    sends: dict[int, tuple[int, ...]]
     receives: dict[int, tuple[int, ...]]
     turn: tuple[int, ...]
     kinds: bytes
@@ -31,30 +32,34 @@ _KINDS = {"send": 0, "receive": 1, "add": 1, "copy": 2}
 
 
 def structure_of(steps: Iterable[tuple[str, int, tuple[int, ...]]]) -> Structure:
-    """Of steps given as action, peer and places of the earlier steps that they wait for."""
-    dependents: list[list[int]] = []
-    waits, turn, peers = [], [], []
-    kinds = bytearray()
-    sends: defaultdict[int, list[int]] = defaultdict(list)
+    """Of steps given as action, peer's key and places of the earlier steps that they wait for."""
+    actions, peers, after = zip(*steps, strict=True) if (steps := tuple(steps)) else ((), (), ())
+    dependents: list[list[int]] = [[] for _ in after]
+    turn = []
+    kinds = bytes(_KINDS[action] for action in actions)
+    sends: defaultdict[int, int] = defaultdict(int)
     receives: defaultdict[int, list[int]] = defaultdict(list)
-    for place, (action, peer, after) in enumerate(steps):
-        dependents.append([])
-        kind = _KINDS[action]
-        kinds.append(kind)
-        peers.append(peer)
-        waits.append(len(after))
-        turn.append(len(sends[peer]) if kind == 0 else 0)
-        if kind != 2:
-            (receives if kind else sends)[peer].append(place)
-        for earlier in after:
+    for place, (kind, peer) in enumerate(zip(kinds, peers, strict=True)):
+        turn.append(sends[peer] if kind == 0 else 0)
+        if kind == 0:
+            sends[peer] += 1
+        elif kind == 1:
+            receives[peer].append(place)
+        for earlier in after[place]:
             dependents[earlier].append(place)
     return Structure(
+        after=after,
         dependents=tuple(map(tuple, dependents)),
-        waits=tuple(waits),
-        first=tuple(place for place, count in enumerate(waits) if count == 0),
-        sends={peer: tuple(places) for peer, places in sends.items() if places},
-        receives={peer: tuple(places) for peer, places in receives.items() if places},
+        waits=tuple(map(len, after)),
+        first=tuple(place for place, earlier in enumerate(after) if not earlier),
+        receives={peer: tuple(places) for peer, places in receives.items()},
         turn=tuple(turn),
-        kinds=bytes(kinds),
-        peers=tuple(peers),
+        kinds=kinds,
+        peers=peers,
     )
+
+
+@lru_cache(1024)
+def shared_structure(steps: tuple[tuple[str, int, tuple[int, ...]], ...]) -> Structure:
+    """Of equal steps the same one."""
+    return structure_of(steps)
