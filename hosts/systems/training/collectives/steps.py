@@ -150,7 +150,7 @@ class PatternSteps(Steps):
 
 
 class ExchangeSteps(PatternSteps):
-    """Of an all-to-all: what comes lies behind the vector, in the order of ranks, as long as this rank's part each."""
+    """Of an all-to-all: what comes lies behind the vector, in the order of ranks, parts as long as this rank's."""
 
     def range(self, place: int) -> tuple[int, int]:
         step = self.pattern.steps[place]
