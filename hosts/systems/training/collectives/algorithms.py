@@ -9,8 +9,8 @@ from functools import lru_cache
 
 from common.errors import UserError
 from hosts.systems.training.collectives import direct, halving_doubling, hierarchical, ring, trees
-from hosts.systems.training.collectives.schedule import Schedule, Step, part
-from hosts.systems.training.collectives.steps import ExchangeSteps, Pattern, PatternSteps, Steps, StoredSteps
+from hosts.systems.training.collectives.schedule import Schedule, Step, Steps, part
+from hosts.systems.training.collectives.steps import ExchangeSteps, Pattern, PatternSteps, StoredSteps
 from hosts.systems.training.execution import Operation
 
 

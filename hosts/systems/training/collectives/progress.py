@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hosts.systems.training.collectives.schedule import Action, Schedule
-from hosts.systems.training.collectives.steps import Steps, StoredSteps
 
 _SEND, _RECEIVE = 0, 1
 
@@ -38,8 +37,7 @@ class Progress:
         if buffer is not None and len(buffer) < schedule.elements:
             raise ValueError(f"the buffer has {len(buffer)} elements, the schedule {schedule.elements}")
         self.schedule, self.buffer = schedule, buffer
-        steps = schedule.steps
-        self._steps = steps if isinstance(steps, Steps) else StoredSteps(steps)
+        self._steps = schedule.steps
         self._structure = structure = self._steps.structure
         self._waits = list(structure.waits)
         self._left = len(structure.waits)

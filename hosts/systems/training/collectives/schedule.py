@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import overload
+
+from hosts.systems.training.collectives.structure import Structure
 
 
 class Action(str, Enum):
@@ -38,16 +42,57 @@ class Step:
     source: int = 0
 
 
+class Steps(Sequence[Step], ABC):
+    """A rank's steps, and by their places what can be told without making them (collectives/steps.py has two kinds).
+    structure: what waits for what, for Progress; ranks that do the same share it."""
+
+    structure: Structure
+
+    @property
+    def peers(self) -> frozenset[int]:
+        """Whom the rank sends to or receives from."""
+        return frozenset(map(self.peer, self.structure.first_of_each_peer))
+
+    @abstractmethod
+    def key(self, peer: int) -> int:
+        """A peer's key in the structure."""
+
+    @abstractmethod
+    def peer(self, place: int) -> int:
+        """Of a step."""
+
+    @abstractmethod
+    def range(self, place: int) -> tuple[int, int]:
+        """start and stop of a step."""
+
+    @abstractmethod
+    def _step(self, place: int) -> Step: ...
+
+    def __len__(self) -> int:
+        return len(self.structure.waits)
+
+    def __iter__(self) -> Iterator[Step]:
+        return map(self._step, range(len(self)))
+
+    @overload
+    def __getitem__(self, place: int) -> Step: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Step]: ...
+    def __getitem__(self, place: int | slice) -> Step | Sequence[Step]:
+        places = range(len(self))[place]
+        return self._step(places) if isinstance(places, int) else [self._step(each) for each in places]
+
+
 @dataclass(frozen=True)
 class Schedule:
     """A rank's part of a collective. Do not modify: equal calls share it.
 
-    steps: kept short, and made when looked at (collectives/steps.py). elements: length of its
+    steps: made when looked at. elements: length of its
     buffer. input_start, input_stop: where its input lies before; output_start, output_stop: its result after the last
     step (equal: none).
     """
 
-    steps: Sequence[Step]
+    steps: Steps
     elements: int
     input_start: int
     input_stop: int

@@ -7,14 +7,12 @@ what waits for what with the ranks of which it is the same.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import overload
 
-from hosts.systems.training.collectives.schedule import Action, Step, part
+from hosts.systems.training.collectives.schedule import Action, Step, Steps, part
 from hosts.systems.training.collectives.structure import Structure, shared_structure, structure_of
 
 _ACTIONS = tuple(Action)
@@ -44,41 +42,6 @@ class Pattern:
     def structure(self) -> Structure:
         """With peers as distances."""
         return structure_of([(step.action.value, step.peer, step.after) for step in self.steps])
-
-
-class Steps(Sequence[Step], ABC):
-    """What Progress needs of steps, by their places, besides the steps themselves."""
-
-    structure: Structure
-
-    @abstractmethod
-    def key(self, peer: int) -> int:
-        """A peer's key in the structure."""
-
-    @abstractmethod
-    def peer(self, place: int) -> int:
-        """Of a step."""
-
-    @abstractmethod
-    def range(self, place: int) -> tuple[int, int]:
-        """start and stop of a step."""
-
-    @abstractmethod
-    def _step(self, place: int) -> Step: ...
-
-    def __len__(self) -> int:
-        return len(self.structure.waits)
-
-    def __iter__(self) -> Iterator[Step]:
-        return map(self._step, range(len(self)))
-
-    @overload
-    def __getitem__(self, place: int) -> Step: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Step]: ...
-    def __getitem__(self, place: int | slice) -> Step | Sequence[Step]:
-        places = range(len(self))[place]
-        return self._step(places) if isinstance(places, int) else [self._step(each) for each in places]
 
 
 class StoredSteps(Steps):

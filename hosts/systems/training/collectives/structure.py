@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,15 @@ class Structure:
     turn: tuple[int, ...]
     kinds: bytes
     peers: tuple[int, ...]
+
+    @cached_property
+    def first_of_each_peer(self) -> tuple[int, ...]:
+        """A message of each, by place."""
+        firsts: dict[int, int] = {}
+        for place, (peer, kind) in enumerate(zip(self.peers, self.kinds, strict=True)):
+            if kind != 2:
+                firsts.setdefault(peer, place)
+        return tuple(firsts.values())
 
 
 _KINDS = {"send": 0, "receive": 1, "add": 1, "copy": 2}
