@@ -142,8 +142,8 @@ class P4RuntimeServer:
         self._loop = asyncio.get_running_loop()
         self._stopping = asyncio.Event()
         with (
-            ThreadPoolExecutor(REQUEST_THREADS, "p4runtime-request") as request_threads,
-            ThreadPoolExecutor(BUILD_THREADS, "p4runtime-build") as build_threads,
+            _started(REQUEST_THREADS, "p4runtime-request") as request_threads,
+            _started(BUILD_THREADS, "p4runtime-build") as build_threads,
         ):
             targets = {i: Target(device, request_threads, self._election) for i, device in self._devices.items()}
             self._targets = targets
@@ -179,6 +179,15 @@ class P4RuntimeServer:
         p4r_grpc.add_P4RuntimeServicer_to_server(service, server)
         server.add_generic_rpc_handlers(self._further)
         return server
+
+
+def _started(threads: int, name: str) -> ThreadPoolExecutor:
+    """A pool whose threads all run. Left to itself it would start another one whenever all are busy, and the process
+    would grow for hours, up to its busiest moment."""
+    pool, all_run = ThreadPoolExecutor(threads, name), threading.Barrier(threads)
+    for waits in [pool.submit(all_run.wait) for _ in range(threads)]:
+        waits.result()
+    return pool
 
 
 class Inbox:
