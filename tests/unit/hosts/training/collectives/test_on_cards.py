@@ -33,7 +33,7 @@ class Star:
         """Nanoseconds until the last one has its result."""
         for rank in range(self.size):
             self._begin(ranks, rank, element_bytes)
-        ended = {rank: 0 for rank in range(self.size)}
+        ended = dict.fromkeys(range(self.size), 0)
         while True:
             stop = self.line.fabric.run_until(None)
             for interface in stop.interfaces:
