@@ -12,6 +12,8 @@ from controller.systems.training.service import Marking
 from experiments.configuration.point import PointConfiguration
 from experiments.configuration.sections import Section, option
 from hosts.agents.queue_pairs import CongestionControl, Recovery
+from hosts.systems.training.collectives.algorithms import Algorithm
+from hosts.systems.training.collectives.choice import Rule
 from hosts.systems.training.execution import Operation
 from hosts.systems.training.source import CollectiveSource, FileSource, Source, TransformerSource
 from hosts.systems.training.traces.opening import open_trace
@@ -67,18 +69,28 @@ def slow_host(text: str) -> tuple[str, float, float]:
 
 
 class CollectivesSection(Section):
-    """How collectives are done (docs/training.md)."""
+    """How collectives are done (docs/training.md). table: rules, of which the first that fits counts; before them all
+    the algorithm that is named, for the operations that it does."""
 
-    algorithm: str = option(
+    algorithm: Algorithm | Literal["auto"] = option(
         "auto",
-        "Of collectives: auto (by operation, size and number of ranks), or the name of one, for the operations that "
-        "it does.",
+        "Of collectives: auto (by operation, size and ranks), or one for all operations that it does: "
+        f"{', '.join(each.value for each in Algorithm)}.",
     )
-    chunks: int = option(1, "Parts of a vector that go through a pipeline one after the other.", ge=1, le=4096)
+    chunks: int = option(
+        1, "Of the algorithm named: parts that follow each other through it, so that steps overlap.", ge=1, le=4096
+    )
+    table: tuple[Rule, ...] = Field(default=(), json_schema_extra=HIDDEN)
     contents: bool = option(
-        False,
-        "Values are sent and summed, and every result is checked; else only their lengths are sent.",
+        False, "Values are sent and summed, and every result is checked; else only their lengths are sent."
     )
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """Before those that come with the system."""
+        if self.algorithm == "auto":
+            return self.table
+        return (Rule(algorithm=self.algorithm, chunks=self.chunks), *self.table)
 
 
 class TransportSection(Section):

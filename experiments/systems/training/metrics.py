@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Mapping
 
 from experiments.phases import Measured
+from experiments.systems.training.cost import expected_of_collectives
 from experiments.systems.training.phase import TrainingPhase
 from experiments.systems.training.told import collective_rows, iteration_rows
 from experiments.tables.metric import Metric, Value
@@ -22,6 +23,10 @@ METRICS: Mapping[str, Metric] = {
         "s", "a collective, from its first rank's begin to its last one's end, median", "time"
     ),
     "algorithm_rate_bps": Metric("bit/s", "size of a collective by its time, median", "rate"),
+    "bound_rate_bps": Metric(
+        "bit/s", "no collective of this kind is faster, by what hosts' links must carry", "rate"
+    ),
+    "model_s": Metric("s", "a collective on an idle network whose paths do not collide, by formula", "time"),
     "messages": Metric("", "that ranks sent, in all"),
     "message_bytes": Metric("B", "of these messages, in all"),
     "packets": Metric("", "with parts of messages, that cards sent, in all"),
@@ -49,6 +54,7 @@ def metrics(phase: TrainingPhase, found: Measured) -> dict[str, Value]:
         "exposed_s": statistics.fmean(row["exposed_s"] for row in iterations),
         "collective_time_s": statistics.median(row["time_s"] for row in collectives) if collectives else None,
         "algorithm_rate_bps": statistics.median(rates_bps) if rates_bps else None,
+        **expected_of_collectives(phase),
         "messages": total("messages"),
         "message_bytes": total("message_bytes"),
         "packets": total("sent_packets"),

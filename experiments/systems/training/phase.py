@@ -70,8 +70,7 @@ class TrainingPhase(Phase):
             queue_pairs=QueuePairOptions(
                 **{**transport.model_dump(), "timeout_us": scale.time_us(transport.timeout_us)}
             ),
-            algorithm=configuration.collectives.algorithm,
-            chunks=configuration.collectives.chunks,
+            rules=configuration.collectives.rules,
             contents=configuration.collectives.contents,
             delays={
                 rank: Delay(

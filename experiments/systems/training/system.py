@@ -17,7 +17,6 @@ from experiments.systems.training.metrics import METRICS
 from experiments.systems.training.placed import place_ranks
 from experiments.systems.training.point import TrainingPoint
 from experiments.tables.metric import Metric
-from hosts.systems.training.plans import check_algorithm
 
 
 class TrainingSystem(System[TrainingConfiguration]):
@@ -56,7 +55,6 @@ class TrainingSystem(System[TrainingConfiguration]):
             topology.host(host)
             if host not in used and configuration.ranks.placement != "random":
                 raise UserError(f"--slow: no rank lives on {host}")
-        check_algorithm(configuration.collectives.algorithm)
         if any(isinstance(fault, SwitchRestart) for fault in configuration.faults):
             return
 

@@ -31,10 +31,11 @@ class CollectiveRun:
         self._messages = messages
         self._progress = Progress(plan.schedule, buffer)
         self._on_end = on_end
+        self._has_ended = False
 
     def begin(self) -> None:
         self._go_on()
-        if not self._progress.done:
+        if not self._has_ended:
             self._messages.listen(Lane.COLLECTIVE, self._subject, self)
 
     def sent(self, step: int) -> None:
@@ -51,7 +52,9 @@ class CollectiveRun:
             size_bytes = (stop - start) * plan.element_bytes
             data = None if buffer is None else buffer[start:stop]
             self._messages.send(plan.group[peer], Lane.COLLECTIVE, self._subject, turn, size_bytes, self, step, data)
-        if self._progress.done:
+        # What waits for the collective may begin, though peers may not have all that this rank sends.
+        if self._progress.has_result and not self._has_ended:
+            self._has_ended = True
             self._messages.forget(Lane.COLLECTIVE, self._subject)
             schedule = plan.schedule
             self._on_end(None if buffer is None else buffer[schedule.output_start : schedule.output_stop])

@@ -12,6 +12,7 @@ from common.errors import UserError
 from hosts.agents.addresses import AgentAddress
 from hosts.agents.description import Description, parse_description
 from hosts.agents.queue_pairs import QueuePairOptions
+from hosts.systems.training.collectives.choice import Rule
 from hosts.systems.training.source import Source
 
 
@@ -24,9 +25,9 @@ class Delay(Description):
 
 class TrainingJob(Description):
     """ranks: where each lives. racks: by rank, the number of the switch that its host hangs on. first_pair: number of
-    the first queue pair. algorithm, chunks: of collectives (hosts.systems.training.plans). contents: whether values
-    are really sent and summed, instead of lengths alone. delays: by rank, of those that have some. timeline: ranks
-    that tell when each node began and ended."""
+    the first queue pair. rules: how collectives are done, before those that come with the system. contents: whether
+    values are really sent and summed, instead of lengths alone. delays: by rank, of those that have some. timeline:
+    ranks that tell when each node began and ended."""
 
     ranks: tuple[AgentAddress, ...]
     racks: tuple[int, ...]
@@ -34,8 +35,7 @@ class TrainingJob(Description):
     iterations: int = Field(default=1, ge=1)
     first_pair: int = Field(default=1, ge=1)
     queue_pairs: QueuePairOptions = QueuePairOptions()
-    algorithm: str = "auto"
-    chunks: int = Field(default=1, ge=1)
+    rules: tuple[Rule, ...] = ()
     contents: bool = False
     delays: dict[int, Delay] = Field(default_factory=dict)
     timeline: tuple[int, ...] = ()

@@ -8,40 +8,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from common.errors import UserError
-from common.suggestion import suggestion
-from hosts.systems.training.collectives.algorithms import Algorithm, algorithms, schedule
+from hosts.systems.training.collectives.algorithms import schedule
+from hosts.systems.training.collectives.choice import choose
 from hosts.systems.training.collectives.schedule import Schedule
 from hosts.systems.training.contents import VALUE_BYTES
 from hosts.systems.training.description import TrainingJob
 from hosts.systems.training.execution import Node, Operation
-
-AUTO = "auto"
-_USUAL = {
-    Operation.ALL_REDUCE: Algorithm.RING,
-    Operation.REDUCE_SCATTER: Algorithm.RING,
-    Operation.ALL_GATHER: Algorithm.RING,
-    Operation.ALL_TO_ALL: Algorithm.DIRECT,
-    Operation.BROADCAST: Algorithm.DOUBLE_BINARY_TREE,
-    Operation.REDUCE: Algorithm.DOUBLE_BINARY_TREE,
-    Operation.GATHER: Algorithm.DIRECT,
-    Operation.SCATTER: Algorithm.DIRECT,
-    Operation.BARRIER: Algorithm.DISSEMINATION,
-}
-
-
-def _algorithm(name: str, operation: Operation) -> Algorithm:
-    """By name, where it does the operation; else the usual one."""
-    if name != AUTO and Algorithm(name) in algorithms(operation):
-        return Algorithm(name)
-    return _USUAL[operation]
-
-
-def check_algorithm(name: str) -> None:
-    """UserError if there is none of this name."""
-    known = [AUTO, *(each.value for each in Algorithm)]
-    if name not in known:
-        raise UserError(f"no algorithm of collectives is called {name!r}{suggestion(name, known)}")
-
 
 INSTANCE_BITS = 14
 GROUP_BITS = 31
@@ -72,6 +44,9 @@ class Plans:
         self._of = lru_cache(maxsize=None)(self._make)
         self._places_of = lru_cache(maxsize=None)(lambda group: {rank: place for place, rank in enumerate(group)})
 
+    def _racks_of(self, group: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(self._job.racks[rank] for rank in group)
+
     def group(self, node: Node) -> tuple[int, ...]:
         """The ranks that take part."""
         return node.group or self._all
@@ -86,14 +61,16 @@ class Plans:
     ) -> Plan:
         places: dict[int, int] = self._places_of(group)
         element_bytes = self._element_bytes(size_bytes)
+        rule = choose(operation, group, size_bytes, rules=self._job.rules, has_racks=True)
         made = schedule(
-            _algorithm(self._job.algorithm, operation),
+            rule.algorithm,
             operation,
             len(group),
             places[rank],
             size_bytes // element_bytes,
-            chunks=self._job.chunks,
+            chunks=rule.chunks,
             root=0 if root is None else places[root],
+            racks=self._racks_of(group),
         )
         peers = frozenset(step.peer for step in made.steps) - {places[rank]}
         return Plan(made, group, places, peers, element_bytes)

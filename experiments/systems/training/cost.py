@@ -1,0 +1,53 @@
+"""What collectives should take, where a point's workload is one collective: by formula, and at best."""
+
+from __future__ import annotations
+
+from experiments.systems.training.configuration import CollectiveWorkload
+from experiments.systems.training.phase import TrainingPhase
+from experiments.tables.metric import Value
+from hosts.systems.training.collectives.choice import choose
+from hosts.systems.training.collectives.costs.bounds import hosts_bound_ns
+from hosts.systems.training.collectives.costs.idle_network import cost_ns
+from hosts.systems.training.collectives.costs.network import ACKNOWLEDGEMENT_BYTES, Packets, of_topology
+
+SELECTIVE_BYTES = 16
+"""That acknowledgements of selective repeat and of dctcp have more."""
+
+
+def expected_of_collectives(phase: TrainingPhase) -> dict[str, Value]:
+    """bound_rate_bps and model_s; None where there is none: of other workloads, and of several jobs."""
+    workload, nothing = phase.configuration.workload, {"bound_rate_bps": None, "model_s": None}
+    if not isinstance(workload, CollectiveWorkload) or len(phase.jobs) > 1 or len(phase.jobs[0]) < 2:
+        return dict(nothing)
+    (hosts,), topology, scale = phase.jobs, phase.topology, phase.task.scale
+    links = [topology.link(host, topology.attachment(host).name).model for host in hosts]
+    slowest_bps = min(link.rate_bps for link in links if link.rate_bps)
+    bound_ns = hosts_bound_ns(workload.operation, len(hosts), workload.size_bytes, slowest_bps)
+    rule = choose(
+        workload.operation,
+        tuple(range(len(hosts))),
+        workload.size_bytes,
+        rules=phase.configuration.collectives.rules,
+        has_racks=True,
+    )
+    transport = phase.configuration.transport
+    selective = transport.recovery == "selective-repeat" or transport.congestion_control == "dctcp"
+    packets = Packets(
+        transport.mtu_bytes,
+        transport.acknowledge_every,
+        ACKNOWLEDGEMENT_BYTES + (SELECTIVE_BYTES if selective else 0),
+    )
+    model_ns = cost_ns(
+        rule.algorithm,
+        workload.operation,
+        len(hosts),
+        workload.size_bytes,
+        of_topology(topology, hosts, packets),
+        chunks=rule.chunks,
+        root=workload.root,
+        racks=tuple(topology.attachment(host).number for host in hosts),
+    )
+    return {
+        "bound_rate_bps": scale.nominal_rate(8e9 * workload.size_bytes / bound_ns) if bound_ns else None,
+        "model_s": scale.nominal_time(model_ns / 1e9),
+    }
