@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from common.errors import UserError
 from hosts.systems.training.collectives.algorithms import Algorithm, algorithms, schedule
+from hosts.systems.training.collectives.progress import Progress
 from hosts.systems.training.collectives.schedule import Action
 from hosts.systems.training.execution import Operation
 from tests.unit.hosts.training.collectives.random_network import carried_out, inputs, outputs
@@ -170,6 +171,22 @@ def test_a_barrier_takes_log_n_rounds(size: int) -> None:
     rounds = (size - 1).bit_length()
     for rank in range(size):
         assert sends(Algorithm.DISSEMINATION, Operation.BARRIER, size, rank, 0) == [0] * rounds
+
+
+@pytest.mark.parametrize("size", [2, 3, 8, 13])
+def test_nobody_leaves_a_barrier_before_all_have_come(size: int) -> None:
+    for late in range(size):
+        ranks = [
+            Progress(schedule(Algorithm.DISSEMINATION, Operation.BARRIER, size, rank, 0)) for rank in range(size)
+        ]
+        waiting = [(rank, send) for rank in range(size) if rank != late for send in ranks[rank].ready()]
+        while waiting:
+            sender, send = waiting.pop()
+            ranks[sender].sent(send.step)
+            if send.peer != late:
+                ranks[send.peer].received(sender, send.turn)
+                waiting += [(send.peer, more) for more in ranks[send.peer].ready()]
+        assert not any(rank.has_result for rank in ranks)
 
 
 @pytest.mark.parametrize("algorithm", [Algorithm.PAIRWISE, Algorithm.DIRECT])
