@@ -140,6 +140,7 @@ def test_control_dependencies_of_pytorch_are_callers(tmp_path: Path) -> None:
     [
         (b"", "rank 0: it is empty"),
         (file_of(collective(1))[:-3], "is cut short"),
+        (message(collective(1)), "it begins without metadata"),
         (file_of() + b"\x80", "it ends inside the length at byte 8"),
         (file_of() + b"\xff" * 11, "a varint has at most 10 bytes"),
         (file_of() + message(b"\x0a\xff"), "the message at byte 8 is not a node"),

@@ -61,6 +61,7 @@ def test_a_number_that_is_a_versions_is_no_rank(tmp_path: Path) -> None:
         ("{", "it is not JSON"),
         ("[1]", "no sequence of JSON objects"),
         ('{"a": 1}', "it is no JSON of Chakra"),
+        ('{"schema": "1", "nodes": []}', "it is PyTorch's own trace of one process"),
         ('{"workload_graph": 4}', '"workload_graph" is not a list'),
         (graph(5), "node 0 of the file cannot be read"),
         (graph({"Id": 1}), "node 0 of the file cannot be read: it has no 'Name'"),

@@ -24,6 +24,7 @@ TYPES = {
 OF_THE_GRAPH = {"Id", "Name", "NodeType", "ctrlDeps", "data_deps", "runtime"}
 GRAPH = "workload_graph"
 METADATA = {"version", "attr"}
+OF_PYTORCH = {"schema", "nodes"}
 
 
 def read_json_records(data: bytes, _known: dict[bytes, Record]) -> Iterator[Record]:
@@ -36,6 +37,8 @@ def read_json_records(data: bytes, _known: dict[bytes, Record]) -> Iterator[Reco
         if not isinstance(graph, list):
             raise BrokenFile(f'"{GRAPH}" is not a list')
         return _each(graph, _of_graph)
+    if OF_PYTORCH.issubset(objects[0]):
+        raise BrokenFile("it is PyTorch's own trace of one process: Chakra's trace_link and converter make one of it")
     if not METADATA.issuperset(objects[0]):
         raise BrokenFile("it is no JSON of Chakra: that begins with the file's metadata, or has a workload_graph")
     return _each(objects[1:], _of_protobuf)

@@ -15,6 +15,8 @@ from hosts.systems.training.traces.chakra.schema import Metadata, NodeMessage, a
 GZIP = b"\x1f\x8b"
 MOST_VARINT_BYTES = 10
 MOST_UNPACKED_BYTES = 1 << 31
+BEGINS_METADATA = (b"", b"\x0a", b"\x12")
+"""Nothing, or the first byte of its version or of an attribute; a node begins otherwise."""
 
 
 def read_messages(data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -80,6 +82,8 @@ def read_records(data: bytes, known: dict[bytes, Record]) -> Iterator[Record]:
     first = next(messages, None)
     if first is None:
         raise BrokenFile("it is empty")
+    if first[1][:1] not in BEGINS_METADATA:
+        raise BrokenFile("it begins without metadata: traces of Chakra before its schema 0.0.4 (2023) are not read")
     _parsed(Metadata, *first, "the file's metadata")
     for start, message in messages:
         if message not in known:
