@@ -37,7 +37,8 @@ class TrainingSystem(System[TrainingConfiguration]):
         "topology.link.rate_mbps": 100_000.0,
         "topology.link.delay_us": 1,
     }
-
+    makers = {"trace": "experiments.systems.training.new_trace:NewTrace"}  # noqa: RUF012
+    recorder = "hosts.systems.training.traces.recording.recorded:convert_recording"
     run_figures: Mapping[str, Mapping[str, Any]] = {
         "timeline": {"kind": "training-timeline", "x": "seed", "y": "seed"},
         **System.run_figures,
