@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -29,6 +30,8 @@ class LinkModel:
     the last guard_us of a turn nothing begins to be sent. At time 0 it is the turn of channel 1 + first_turn. turn_us
     0: no turns. Channel 0 takes none.
     reorder: whether a packet may overtake another that drew a longer delay (as with Linux's netem), or waits for it.
+    pfc_xoff_bytes, pfc_xon_bytes: priority-based flow control (IEEE 802.1Qbb): a switch that holds more than xoff of
+    one priority that came by this link lets the sender pause that priority, until it holds xon or less. xoff 0: none.
     """
 
     rate_bps: int | None = None
@@ -43,6 +46,8 @@ class LinkModel:
     guard_us: int = 0
     first_turn: int = 0
     bit_error_rate: float = 0.0
+    pfc_xoff_bytes: int = 0
+    pfc_xon_bytes: int = 0
 
     def __post_init__(self) -> None:
         if self.rate_bps is not None and self.rate_bps <= 0:
@@ -66,8 +71,40 @@ class LinkModel:
         if not 0 <= self.jitter_us <= self.delay_us:
             raise UserError(f"link jitter is between 0 and the delay of {self.delay_us} us, got {self.jitter_us} us")
 
+        if not 0 <= self.pfc_xon_bytes <= self.pfc_xoff_bytes:
+            raise UserError(
+                f"a pause ends below where it begins: pfc_xon_bytes {self.pfc_xon_bytes} is not between 0 and "
+                f"pfc_xoff_bytes {self.pfc_xoff_bytes}"
+            )
+        if self.pfc_xoff_bytes and (self.channels > 1 or self.reorder):
+            raise UserError("a link with PFC has one channel, and packets on it do not overtake each other")
+
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def pfc_thresholds(usual: LinkModel, xoff_bytes: int | None, xon_bytes: int | None) -> tuple[int, int]:
+    """(pfc_xoff_bytes, pfc_xon_bytes) where one of them was given, or both. xoff alone: xon is half of it."""
+    xoff = usual.pfc_xoff_bytes if xoff_bytes is None else xoff_bytes
+    return xoff, xoff // 2 if xon_bytes is None else xon_bytes
+
+
+PAUSE_BYTES = 60
+"""Of a pause frame, as all lengths without the frame check sequence."""
+
+
+def packets_without_loss(links: Iterable[LinkModel], least_bytes: int, most_bytes: int, priorities: int = 1) -> int:
+    """How many packets of one priority, queue_packets, a queue must hold so that it loses nothing of what comes by
+    these links, which have PFC and a rate. least_bytes: of frames of that priority; most_bytes: of any on the ways
+    back. priorities: that may be paused at one moment. docs/lossless-ethernet.md tells how it comes about."""
+    packets = 0
+    for link in links:
+        if link.rate_bps is None or not link.pfc_xoff_bytes:
+            raise UserError("how much room a link's packets need follows from its rate and its pfc_xoff_bytes")
+        round_trip_bits = -(-2 * (link.delay_us + link.jitter_us) * link.rate_bps // 1_000_000)
+        late_bits = round_trip_bits + 8 * (most_bytes + priorities * PAUSE_BYTES)
+        packets += link.pfc_xoff_bytes // least_bytes + 1 + -(-late_bits // (8 * least_bytes))
+    return packets
 
 
 UNLIMITED = LinkModel()

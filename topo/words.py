@@ -14,7 +14,9 @@ def link_words(model: LinkModel) -> str:
     """What a link does: "100 Mbit/s, 50 us, queues of 1000 packets"."""
     words = ["unlimited" if model.rate_bps is None else f"{model.rate_bps / 1e6:g} Mbit/s", f"{model.delay_us} us"]
     words += [f"{name} {value:g}" for name, value in (("loss", model.loss), ("jitter us", model.jitter_us)) if value]
-    return ", ".join([*words, f"queues of {model.queue_packets} packets"])
+    words.append(f"queues of {model.queue_packets} packets")
+    words += [f"PFC from {model.pfc_xoff_bytes} to {model.pfc_xon_bytes} bytes"] if model.pfc_xoff_bytes else []
+    return ", ".join(words)
 
 
 def drawing(topology: Topology) -> str:

@@ -15,7 +15,8 @@ class DirectionStatistics:
     rate). queued: packets that wait now (None where nobody tells: BMv2). in_flight: being sent or in flight now;
     entered_bytes: handed to the link so far, with lengths before the switch's egress; channel_bytes: `bytes` by
     channel, without duplicates, of a link that has several; time_ns: up to which all of this is told, by the clock of
-    the engine that counted it, in which links keep to their rates. None: nobody tells these four (BMv2).
+    the engine that counted it, in which links keep to their rates. None: nobody tells these four (BMv2). Of PFC, by
+    priority: pauses_sent by `to_node`, pauses_received by `from_node`, paused_ns: how long it paused.
     """
 
     from_node: str
@@ -35,6 +36,9 @@ class DirectionStatistics:
     entered_bytes: int = 0
     channel_bytes: tuple[int, ...] = ()
     time_ns: int | None = field(default=None, compare=False)
+    pauses_sent: tuple[int, ...] = ()
+    pauses_received: tuple[int, ...] = ()
+    paused_ns: tuple[int, ...] = ()
 
     @property
     def offered(self) -> int:

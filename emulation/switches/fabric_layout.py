@@ -155,6 +155,9 @@ def name_statistics(
             entered_bytes=row.get("entered_bytes", 0),
             channel_bytes=tuple(row.get("channel_bytes", ())),
             time_ns=row.get("time_ns"),
+            pauses_sent=tuple(row.get("pauses_sent", ())),
+            pauses_received=tuple(row.get("pauses_received", ())),
+            paused_ns=tuple(row.get("paused_ns", ())),
         )
 
 

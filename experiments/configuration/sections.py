@@ -11,7 +11,7 @@ from experiments.scale import Scale
 from topo.addressing import Addressing, addressed
 from topo.files import is_topology_file
 from topo.graph import Link, Topology
-from topo.link import LinkModel
+from topo.link import UNLIMITED, LinkModel, pfc_thresholds
 from topo.registry import SHAPES, parse_topology, usage
 
 HOST_CLASS = "host"
@@ -59,6 +59,8 @@ class LinkOverride(Section):
     duplicate: float | None = Field(default=None, ge=0, lt=1)
     bit_error_rate: float | None = Field(default=None, ge=0, lt=1)
     queue_packets: int | None = Field(default=None, ge=1)
+    pfc_xoff_bytes: int | None = Field(default=None, ge=0)
+    pfc_xon_bytes: int | None = Field(default=None, ge=0)
     jitter_us: int | None = Field(default=None, ge=0)
     reorder: bool | None = None
 
@@ -71,6 +73,8 @@ def _emulated(given: dict[str, Any], scale: Scale) -> dict[str, Any]:
     """Nominal attributes as fields of topo.link.LinkModel."""
     if "rate_mbps" in given:
         given["rate_bps"] = scale.rate_bps(given.pop("rate_mbps"))
+    if given.get("pfc_xoff_bytes") is not None:
+        given["pfc_xon_bytes"] = pfc_thresholds(UNLIMITED, given["pfc_xoff_bytes"], given.get("pfc_xon_bytes"))[1]
     return {name: scale.time_us(value) if name.endswith("_us") else value for name, value in given.items()}
 
 
@@ -94,6 +98,12 @@ class LinkSection(Section):
     queue_packets: int = option(1000, "Packets that may wait for a link.", ge=1)
     jitter_us: int = option(0, "Delays vary by so many microseconds either way.", ge=0)
     reorder: bool = option(False, "Packets with a shorter delay overtake.")
+    pfc_xoff_bytes: int = option(
+        0, "PFC: a switch that holds more of a priority that came by a link pauses it there; 0: no PFC.", ge=0
+    )
+    pfc_xon_bytes: int | None = option(
+        None, "PFC: it goes on at so many bytes; default: half of where it paused.", ge=0
+    )
 
     @model_validator(mode="after")
     def _possible(self) -> LinkSection:

@@ -13,7 +13,9 @@ from experiments.prompt.base import BasePrompt, starting
 from experiments.scale import Scale
 from topo.link import LinkModel
 
-ATTRIBUTES = {field.partition("_")[0]: field for field in LinkOverride.model_fields if field != "reorder"}
+ATTRIBUTES = {
+    field.removeprefix("pfc_").partition("_")[0]: field for field in LinkOverride.model_fields if field != "reorder"
+}
 """Words of `link`, and the fields that they set. Whether packets overtake stays as the network was made."""
 
 BAR_WIDTH = 30
@@ -121,4 +123,5 @@ def _model_text(model: LinkModel) -> str:
     parts = [rate, f"delay {model.delay_us} us", f"queue {model.queue_packets} packets"]
     parts += [f"{name} {value:g}" for name in ("loss", "duplicate") if (value := getattr(model, name))]
     parts += [f"jitter {model.jitter_us} us"] if model.jitter_us else []
+    parts += [f"PFC {model.pfc_xoff_bytes} to {model.pfc_xon_bytes} bytes"] if model.pfc_xoff_bytes else []
     return ", ".join(parts)

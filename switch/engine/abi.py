@@ -41,6 +41,8 @@ class LinkModelStruct(ctypes.Structure):
         ("turn_ns", c_uint64),
         ("guard_ns", c_uint64),
         ("bit_error_rate", c_double),
+        ("pfc_xoff_bytes", c_uint64),
+        ("pfc_xon_bytes", c_uint64),
     )
 
     @classmethod
@@ -60,6 +62,8 @@ class LinkModelStruct(ctypes.Structure):
             turn_ns=link.turn_us * 1000,
             guard_ns=link.guard_us * 1000,
             bit_error_rate=link.bit_error_rate,
+            pfc_xoff_bytes=link.pfc_xoff_bytes,
+            pfc_xon_bytes=link.pfc_xon_bytes,
         )
 
 
@@ -97,7 +101,16 @@ class LinkStatisticsStruct(ctypes.Structure):
         ("entered_bytes", c_uint64),
         ("channel_bytes", c_uint64 * PRIORITIES),
         ("time_ns", c_uint64),
+        ("pauses_sent", c_uint64 * PRIORITIES),
+        ("pauses_received", c_uint64 * PRIORITIES),
+        ("paused_ns", c_uint64 * PRIORITIES),
     )
+
+
+class PauseStruct(ctypes.Structure):
+    """struct gb_pause."""
+
+    _fields_ = tuple((name, c_uint64) for name in ("device_id", "port", "outwards", "priority"))
 
 
 class DeviceStatisticsStruct(ctypes.Structure):
@@ -308,6 +321,7 @@ _FUNCTIONS: tuple[tuple[str, object, tuple[object, ...]], ...] = (
     ("packet_out", c_int, (c_uint64, c_char_p, c_uint32)),
     ("drain", c_int, (POINTER(DrainedStruct), POINTER(c_uint8))),
     ("link_statistics", c_uint32, (POINTER(LinkStatisticsStruct), c_uint32)),
+    ("deadlock", c_uint32, (POINTER(PauseStruct), c_uint32)),
     ("interface_statistics", c_uint32, (POINTER(InterfaceStatisticsStruct), c_uint32)),
     ("device_statistics", c_int, (c_uint64, POINTER(DeviceStatisticsStruct))),
     ("count_classes", c_int, (POINTER(ClassPatternStruct), c_uint32)),

@@ -18,6 +18,7 @@ from switch.engine.capture import Capture, CaptureInterface, Format, of_ports
 from switch.engine.classes import LinkClasses, Patterns, pattern_structs
 from switch.engine.device import EngineDevice
 from switch.engine.handle import EngineHandle
+from switch.engine.pauses import LinksDeadlocked, Pause
 from switch.engine.statistics import Direction, EngineStatistics, InterfaceStatistics, LinkStatistics
 from topo.link import LinkModel
 
@@ -39,6 +40,7 @@ class Engine(EngineHandle, Closing):
         super().__init__(manual_clock, partitions)
         self._manual_clock = manual_clock
         self._devices: dict[int, EngineDevice] = {}
+        self._far: dict[tuple[int, int], int] = {}
         self._upcall_thread: threading.Thread | None = None
 
     def close(self) -> None:
@@ -131,6 +133,7 @@ class Engine(EngineHandle, Closing):
         )
         self._check_port(code, *a, *b)
         _raise_unless_done(code, f"link {a} to {b}")
+        self._far |= {a: b[0], b: a[0]}
 
     def add_wire(
         self, a: tuple[int, int, str], b: tuple[int, int, str] | tuple[None, None, str], link: LinkModel, seed: int
@@ -301,7 +304,7 @@ class Engine(EngineHandle, Closing):
 
         `due` receives the numbers of the inboxes that have frames, each once. Calls back with upcalls, which are of
         the time at which it stopped. Raises ValueError for a time that is over, and EndlessCircle after max_events of
-        one time.
+        one time, and LinksDeadlocked when links with PFC wait for each other for good.
         """
         stop = abi.StopStruct()
         until_ns = _FOREVER if time_ns is None else time_ns
@@ -313,10 +316,16 @@ class Engine(EngineHandle, Closing):
                 f"packets go round in circles, more than {max_events:,} events at {self.now_ns() / 1e9:.6f} s: does "
                 "a program recirculate, resubmit or clone without end?"
             )
+        if code == -errno.EDEADLK:
+            raise LinksDeadlocked(self.deadlock(), self._link_name)
         if stop.upcalls:
             while self._deliver_upcall(0):
                 pass
         return stop
+
+    def deadlock(self) -> list[Pause]:
+        """Links with PFC that wait for each other in a circle, each for the next; none if no link waits for good."""
+        return [Pause.of(row) for row in self._rows("deadlock", abi.PauseStruct)]
 
     # Statistics
 
@@ -324,7 +333,8 @@ class Engine(EngineHandle, Closing):
         """One row per direction, in order of creation. Links in memory have two "out" directions and no "in"."""
         found = []
         for row in self._rows("link_statistics", abi.LinkStatisticsStruct):
-            values: dict[str, Any] = {**abi.values(row), "channel_bytes": tuple(row.channel_bytes)}
+            arrays = ("channel_bytes", "pauses_sent", "pauses_received", "paused_ns")
+            values: dict[str, Any] = {**abi.values(row), **{name: tuple(getattr(row, name)) for name in arrays}}
             found.append(LinkStatistics(direction="out" if values.pop("outwards") else "in", **values))
         return found
 
@@ -355,6 +365,10 @@ class Engine(EngineHandle, Closing):
         if device is None:
             raise UserError(f"there is no switch with device id {device_id}")
         return device
+
+    def _link_name(self, device_id: int, port: int) -> str:
+        """Of a link between two switches, as its sender has it."""
+        return f"{self._device(device_id).name}-{self._device(self._far[device_id, port]).name}"
 
     def _check_port(self, code: int, *ports: int) -> None:
         """Say what is wrong with one of the ports: device id, port, device id, port ..."""

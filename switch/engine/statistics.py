@@ -22,7 +22,8 @@ class LinkStatistics:
     was never out of work. Both are 0 for links without a rate. queued: packets that wait in the queue now.
     in_flight: that are being sent or in flight now, duplicates included. entered_bytes were offered so far, with
     lengths before egress. channel_bytes: handed over at the far end by channel, without duplicates, of a link that
-    has several (LinkModel.channels). time_ns: up to which, by the engine's clock, all of this is told.
+    has several (LinkModel.channels). time_ns: up to which, by the engine's clock, all of this is told. Of PFC, by
+    priority: pauses_sent by the far end, pauses_received by the transmitter, and paused_ns, how long it paused.
     """
 
     device_id: int
@@ -43,6 +44,9 @@ class LinkStatistics:
     entered_bytes: int = 0
     channel_bytes: tuple[int, ...] = ()
     time_ns: int = 0
+    pauses_sent: tuple[int, ...] = ()
+    pauses_received: tuple[int, ...] = ()
+    paused_ns: tuple[int, ...] = ()
 
     @property
     def offered(self) -> int:

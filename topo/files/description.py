@@ -17,7 +17,7 @@ from common.errors import UserError
 from common.problems import first_problem
 from topo.addressing import MAX_HOSTS_PER_SWITCH, host_mac, make_host, make_switch
 from topo.graph import Endpoint, Host, Link, Switch, Topology
-from topo.link import LinkModel
+from topo.link import LinkModel, pfc_thresholds
 
 TIER = "switch"
 """Of all switches: the files know no tiers."""
@@ -53,6 +53,8 @@ class LinkDescription:
     jitter_us: float | None = None
     duplicate: float | None = None
     bit_error_rate: float | None = None
+    pfc_xoff_bytes: int | None = None
+    pfc_xon_bytes: int | None = None
 
     @property
     def ends(self) -> tuple[tuple[str, int | None], tuple[str, int | None]]:
@@ -75,6 +77,9 @@ class LinkDescription:
             model = replace(model, duplicate=self.duplicate)
         if self.bit_error_rate is not None:
             model = replace(model, bit_error_rate=self.bit_error_rate)
+        if self.pfc_xoff_bytes is not None or self.pfc_xon_bytes is not None:
+            xoff, xon = pfc_thresholds(model, self.pfc_xoff_bytes, self.pfc_xon_bytes)
+            model = replace(model, pfc_xoff_bytes=xoff, pfc_xon_bytes=xon)
         # Jitter is never more than the delay.
         return replace(model, jitter_us=min(model.jitter_us, model.delay_us))
 

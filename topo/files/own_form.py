@@ -28,6 +28,8 @@ class LinkFields(_Part):
     duplicate: float | None = Field(default=None, ge=0, lt=1)
     bit_error_rate: float | None = Field(default=None, ge=0, lt=1)
     queue_packets: int | None = Field(default=None, ge=1)
+    pfc_xoff_bytes: int | None = Field(default=None, ge=0)
+    pfc_xon_bytes: int | None = Field(default=None, ge=0)
 
     def described(self, a: str, b: str, ports: tuple[int | None, int | None] = (None, None)) -> LinkDescription:
         return LinkDescription(
@@ -41,6 +43,8 @@ class LinkFields(_Part):
             jitter_us=self.jitter_us,
             duplicate=self.duplicate,
             bit_error_rate=self.bit_error_rate,
+            pfc_xoff_bytes=self.pfc_xoff_bytes,
+            pfc_xon_bytes=self.pfc_xon_bytes,
         )
 
 
@@ -120,6 +124,8 @@ def as_yaml(topology: Topology) -> str:
             "duplicate": model.duplicate,
             "bit_error_rate": model.bit_error_rate or None,
             "queue_packets": model.queue_packets,
+            "pfc_xoff_bytes": model.pfc_xoff_bytes or None,
+            "pfc_xon_bytes": model.pfc_xon_bytes if model.pfc_xoff_bytes else None,
         }
         return {name: value for name, value in found.items() if value is not None}
 

@@ -4,6 +4,17 @@
 #include <sys/epoll.h>
 
 #include "engine/internal.h"
+#include "engine/ports/pfc.h"
+
+/* The two directions of one cable. PFC keeps either from sending to a switch more than that can hold. False when out of
+ * memory. */
+static bool join_directions(struct gb_engine *engine, struct direction *forth, struct direction *back) {
+    forth->back = back;
+    back->back = forth;
+    engine->has_pfc |= forth->model.pfc_xoff_bytes || back->model.pfc_xoff_bytes;
+    return (forth->far_end != TO_PIPELINE || pfc_prepare(forth)) &&
+           (back->far_end != TO_PIPELINE || pfc_prepare(back));
+}
 
 /* Both directions of a port that faces a host. */
 static int add_host_port(struct gb_engine *engine, struct device *device, uint32_t port,
@@ -21,7 +32,7 @@ static int add_host_port(struct gb_engine *engine, struct device *device, uint32
         io->out = outwards;
         io->in = inwards;
     }
-    return 0;
+    return join_directions(engine, outwards, inwards) ? 0 : -ENOMEM;
 }
 
 /* The port of packet-ins and packet-outs, with a link that takes no time. */
@@ -122,6 +133,7 @@ int gb_engine_add_link(struct gb_engine *engine, uint64_t device_a, uint32_t por
         if (back && direction_split(engine, forth, a_to_b->channels) &&
             direction_split(engine, back, b_to_a->channels)) {
             forth->far_end = back->far_end = TO_PIPELINE;
+            outcome = join_directions(engine, forth, back) ? 0 : -ENOMEM;
             direction_lead_to(forth, b, port_b);
             direction_lead_to(back, a, port_a);
             a->ports[port_a].out = forth;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "engine/internal.h"
+#include "engine/ports/pfc.h"
 #include "engine/random.h"
 #include "state/state.h"
 
@@ -35,7 +36,9 @@ int gb_engine_set_link(struct gb_engine *engine, uint64_t device_id, uint32_t po
         direction->model = *model;
         direction->model.seed = seed;
         direction->model.channels = channels;
-        outcome = 0;
+        engine->has_pfc |= model->pfc_xoff_bytes > 0;
+        bool to_switch = direction->back && direction->far_end == TO_PIPELINE;
+        outcome = !to_switch || pfc_prepare(direction) ? 0 : -ENOMEM;
     }
     engine_unlock(&engine->lock);
     return outcome;
@@ -217,9 +220,18 @@ uint32_t gb_engine_link_statistics(struct gb_engine *engine, struct gb_link_stat
                 rows[count].queued += channel->queue.count;
                 rows[count].in_flight += channel->flight.count;
             }
+            if (direction->paused)
+                pfc_add_running(direction, engine->now_ns, &rows[count]);
         }
         count++;
     }
+    engine_unlock(&engine->lock);
+    return count;
+}
+
+uint32_t gb_engine_deadlock(struct gb_engine *engine, struct gb_pause *circle, uint32_t capacity) {
+    engine_lock_control(&engine->lock);
+    uint32_t count = pfc_deadlock(engine, circle, capacity);
     engine_unlock(&engine->lock);
     return count;
 }

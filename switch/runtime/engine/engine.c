@@ -12,6 +12,7 @@
 
 #include "engine/internal.h"
 #include "engine/ports/classes.h"
+#include "engine/ports/pfc.h"
 #include "engine/transport/card.h"
 #include "trace.h"
 
@@ -270,11 +271,15 @@ static int run(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events,
     for (uint64_t events = 0;; events++) {
         if (events == max_events)
             return -ELOOP;
+        if (for_outside && engine->has_pfc && pfc_watch(engine))
+            return -EDEADLK;
         if (for_outside && before_windows-- == 0 && !outside_waits(engine)) {
-            int outcome = windows_run(engine, until_ns, max_events);
+            /* Deadlocks are looked for between windows. */
+            bool watch = engine->has_pfc && engine->watch_ns < until_ns;
+            int outcome = windows_run(engine, watch ? engine->watch_ns : until_ns, max_events);
             if (outcome < 0)
                 return outcome;
-            before_windows = engine->events_before_windows;
+            before_windows = watch && engine->now_ns >= engine->watch_ns ? 0 : engine->events_before_windows;
         }
         engine->clock_ns = for_outside ? engine->now_ns : until_ns;
         struct packet *packet = list_pop(&engine->ready);
@@ -401,6 +406,7 @@ void gb_engine_free(struct gb_engine *engine) {
         list_free(pool, &engine->directions[i]->flight);
         taps_free(engine->directions[i]->departures);
         taps_free(engine->directions[i]->arrivals);
+        pfc_free(engine->directions[i]);
         free(engine->directions[i]);
     }
     list_free(pool, &engine->ready);

@@ -42,6 +42,8 @@ struct gb_link_model {
     uint64_t turn_ns;               /* channels from 1 on take turns of this length; 0: they do not */
     uint64_t guard_ns;              /* at the end of each turn nothing begins to be sent */
     double bit_error_rate;          /* a frame with a wrong bit is lost */
+    uint64_t pfc_xoff_bytes;        /* a switch at the far end that holds more of a priority lets it pause; 0: no PFC */
+    uint64_t pfc_xon_bytes;         /* and go on once it holds no more than that */
 };
 
 struct gb_switch_options {
@@ -74,7 +76,12 @@ struct gb_link_statistics {
     uint64_t entered_bytes;         /* offered to the link so far, with lengths before egress */
     uint64_t channel_bytes[GB_PRIORITIES];  /* handed over at the far end by channel, without duplicates */
     uint64_t time_ns;               /* of the engine: all that was due by then has been done */
+    /* PFC by priority: pauses that the far end asked for, those that the transmitter was told, and how long it paused. */
+    uint64_t pauses_sent[GB_PRIORITIES], pauses_received[GB_PRIORITIES], paused_ns[GB_PRIORITIES];
 };
+
+/* A priority of a direction of a link that waits for others. */
+struct gb_pause { uint64_t device_id, port, outwards, priority; };
 
 /* What became of a switch's packets other than leaving it through a port. */
 struct gb_device_statistics {
@@ -205,12 +212,15 @@ int gb_engine_quiesce(struct gb_engine *, uint64_t timeout_ns);
 int gb_engine_advance(struct gb_engine *, uint64_t nanoseconds, uint64_t max_events);
 /* Manual clock: work through events up to until_ns (UINT64_MAX: until none is left), but stop at the first time at which
  * an inbox has frames to be told of or an upcall is made, once all else at that time is done too. `due` takes the
- * numbers of those inboxes, in order; each is told of once for each batch. -ELOOP after max_events of one time. */
+ * numbers of those inboxes, in order; each is told of once for each batch. -ELOOP after max_events of one time; -EDEADLK
+ * when links with PFC wait for each other for good (gb_engine_deadlock). */
 int gb_engine_run_until(struct gb_engine *, uint64_t until_ns, uint64_t max_events, struct gb_stop *, uint32_t *due,
                         uint32_t capacity);
 /* With more than one partition, and nothing for those outside to see: partitions are worked on side by side after so many
  * events, and as long as they have so many in a window on average. */
 void gb_engine_set_windows(struct gb_engine *, uint64_t after_events, uint64_t fewest_events);
+/* Links with PFC that wait for each other in a circle, each for the next; how many, 0 if none waits for good. */
+uint32_t gb_engine_deadlock(struct gb_engine *, struct gb_pause *circle, uint32_t capacity);
 uint64_t gb_engine_now(struct gb_engine *);
 void gb_engine_statistics(struct gb_engine *, struct gb_engine_statistics *);
 

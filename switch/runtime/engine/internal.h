@@ -87,6 +87,13 @@ struct direction {
     bool card_next;
     bool reported;
     bool cut;                       /* the link is down: what is sent is lost */
+    uint8_t paused;                 /* by PFC: the priorities that it must not send, a bit each */
+    uint32_t number;                /* among the engine's directions */
+    struct pfc *pfc;                /* or NULL */
+    struct direction *back;         /* the other direction of the cable; NULL where no switch has both */
+    /* Told when a priority is paused, and when it goes on; or NULL. */
+    void (*on_pause)(struct partition *, void *owner, uint32_t priority);
+    void *on_pause_owner;
     struct gb_link_statistics statistics;
 };
 
@@ -99,6 +106,12 @@ bool direction_split(struct gb_engine *, struct direction *, uint32_t channels);
 void direction_offer(struct partition *, struct direction *, struct packet *);
 /* The transmitter may be free again. */
 void direction_resume(struct partition *, struct direction *);
+/* Whether PFC keeps it from sending packets of that priority now (on_pause: when that changes). */
+static inline bool direction_paused(const struct direction *direction, uint32_t priority) {
+    return direction->paused >> priority & 1;
+}
+/* Send the frame before all that waits, once what is being sent has left. It is not lost. */
+void direction_send_ahead(struct partition *, struct direction *, struct packet *);
 /* The packet reached the far end; `accepted` is false if that refused it. */
 void direction_count(struct direction *, const struct packet *, bool accepted);
 
@@ -337,6 +350,8 @@ struct gb_engine {
 
     struct packet_list drained;     /* left through open ports */
     uint64_t next_due_order;
+    bool has_pfc;                   /* some link has, or had */
+    uint64_t watch_ns;              /* when to look for deadlocks next */
     bool upcall_waits;              /* since the data plane last stopped for one */
 
     struct generator **generators;

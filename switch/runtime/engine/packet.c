@@ -77,6 +77,8 @@ static void begin(struct packet_pool *pool, struct packet *packet) {
     packet->stage = STAGE_PARSE;
     packet->class_number = 0;
     packet->duplicate = false;
+    packet->held_bytes = 0;
+    packet->came_by = NULL;
     pool->live++;
 }
 
@@ -185,6 +187,8 @@ struct packet *packet_copy_frame(struct packet_pool *pool, const struct packet *
         copy->port = from->port;
         copy->due_ns = from->due_ns;
         copy->class_number = from->class_number;
+        copy->came_by = from->came_by;
+        copy->came_priority = from->came_priority;
     }
     return copy;
 }
@@ -212,6 +216,8 @@ struct packet *packet_copy_parsed(struct packet_pool *pool, const struct packet 
     copy->device = from->device;
     copy->truncate_bytes = from->truncate_bytes;
     copy->class_number = from->class_number;
+    copy->came_by = from->came_by;
+    copy->came_priority = from->came_priority;
     return copy;
 }
 

@@ -16,6 +16,7 @@ enum stage {
     STAGE_PARSE,                    /* bytes alone: at the beginning of a pipeline, or between switches */
     STAGE_PARSE_AGAIN,              /* resubmitted or recirculated: brings metadata */
     STAGE_ENQUEUE,                  /* a clone made in egress, on its way to the traffic manager */
+    STAGE_PAUSE,                    /* no packet but a pause frame of the link itself (pfc.c) */
 };
 
 struct packet {
@@ -30,6 +31,10 @@ struct packet {
     uint8_t size;                   /* of its buffer: which of PACKET_SIZES */
     uint8_t class_number;           /* classes.h */
     bool duplicate;
+    bool pauses;                    /* STAGE_PAUSE: it begins a pause of `priority`, or ends it */
+    uint8_t came_priority;          /* the priority that it had on that link */
+    uint32_t held_bytes;            /* count there while it waits; 0: it does not, or nothing counts */
+    struct direction *came_by;      /* the link with PFC by which it came to the switch, or NULL */
     uint32_t touched_bytes;         /* of a hollow packet's memory, at most */
     uint8_t *zeros_from;            /* of a hollow packet: its buffer is 0 from here on; NULL: it is not hollow */
 };
@@ -129,10 +134,12 @@ static inline void queue_append(struct packet_queue *queue, uint32_t priority, s
     queue->count++;
 }
 
-static inline struct packet *queue_pop(struct packet_queue *queue) {
-    if (!queue->occupied)
+/* Without those priorities, of which each is a bit. */
+static inline struct packet *queue_pop(struct packet_queue *queue, uint8_t paused) {
+    uint32_t ready = queue->occupied & ~(uint32_t)paused;
+    if (!ready)
         return NULL;
-    uint32_t priority = 31 - (uint32_t)__builtin_clz(queue->occupied);
+    uint32_t priority = 31 - (uint32_t)__builtin_clz(ready);
     struct packet *packet = list_pop(&queue->lists[priority]);
     if (!queue->lists[priority].first)
         queue->occupied &= ~(1u << priority);

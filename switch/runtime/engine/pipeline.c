@@ -11,6 +11,7 @@
 
 #include "engine/internal.h"
 #include "engine/ports/classes.h"
+#include "engine/ports/pfc.h"
 
 /* Egress must not start with the drop port. */
 static uint64_t no_egress_spec(const struct device *device) {
@@ -295,10 +296,13 @@ static void abandon(struct device *device, struct packet_list *list) {
     struct packet_list kept = {0};
     struct packet *packet;
     while ((packet = list_pop(list))) {
-        if (packet->device == device && packet->view.phv)
+        if (packet->device == device && packet->view.phv) {
+            struct held held = pfc_let_go(packet);
             drop(device->part, packet, &device->statistics.swap_drops);
-        else
+            pfc_release(device->part, held);
+        } else {
             list_append(&kept, packet);
+        }
     }
     *list = kept;
 }

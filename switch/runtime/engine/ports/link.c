@@ -18,6 +18,7 @@
 
 #include "engine/internal.h"
 #include "engine/ports/classes.h"
+#include "engine/ports/pfc.h"
 #include "engine/random.h"
 #include "engine/transport/card.h"
 
@@ -37,6 +38,7 @@ struct direction *direction_create(struct gb_engine *engine, const struct gb_lin
         return NULL;
     }
     direction->model = *model;
+    direction->number = engine->direction_count;
     direction->part = direction->far = device->part;
     direction->whole = direction;
     /* Seeds of neighbouring links are neighbouring numbers; their generators must be far apart. */
@@ -117,6 +119,10 @@ static void deliver(struct partition *part, struct direction *channel, struct pa
     struct direction *direction = channel->whole;
     if (direction->arrivals)
         captures_take(part, direction->arrivals, packet, false);
+    if (packet->stage == STAGE_PAUSE) {
+        pfc_take(part, direction, packet);
+        return;
+    }
     if (direction->far_end == TO_OUTSIDE) {
         packet->direction = direction;
         direction->io->kind->send(part, direction->io, packet);
@@ -132,6 +138,8 @@ static void deliver(struct partition *part, struct direction *channel, struct pa
             if (direction->to->classes)
                 direction->to->classes->from_controller[packet->class_number]++;
         }
+        packet->came_by = direction->pfc ? direction : NULL;
+        packet->came_priority = packet->priority;
         packet->device = direction->to;
         packet->port = direction->to_port;
         packet->stage = STAGE_PARSE;
@@ -266,6 +274,17 @@ static void transmit(struct partition *part, struct direction *direction, struct
     propagate(part, direction, packet, arrival_ns);
 }
 
+void direction_send_ahead(struct partition *part, struct direction *direction, struct packet *frame) {
+    uint64_t sent_ns = part->now_ns;
+    if (direction->model.rate_bps) {
+        uint64_t begin_ns = direction->busy_until_ns > sent_ns ? direction->busy_until_ns : sent_ns;
+        sent_ns = direction->busy_until_ns = sending_ends(direction, frame->view.length, begin_ns);
+        direction->backlog_bytes += frame->view.length;
+    }
+    begin(part, direction, frame, false);
+    propagate(part, direction, frame, arrival_time(direction, sent_ns));
+}
+
 static void depart(struct partition *part, struct direction *direction, struct packet *packet) {
     if (!direction->egress || pipeline_egress(part, direction, packet))
         transmit(part, direction, packet);
@@ -291,9 +310,18 @@ static bool idle(const struct partition *part, const struct direction *direction
            !(direction->io && direction->io->blocked);
 }
 
-/* What is behind a blocked port wakes up by itself. */
+/* Whether anything waits in the queue that PFC lets it send, or on the host's card. */
+static bool waits_in_queue(const struct direction *direction) {
+    return direction->queue.occupied & ~(uint32_t)direction->paused;
+}
+
+static bool waits(const struct direction *direction) {
+    return waits_in_queue(direction) || card_ready(direction->card);
+}
+
+/* What is behind a blocked port, or paused, wakes up by itself. */
 static void depart_when_idle(struct partition *part, struct direction *direction) {
-    if ((direction->queue.count == 0 && !card_ready(direction->card)) || timer_armed(&direction->departure))
+    if (!waits(direction) || timer_armed(&direction->departure))
         return;
     bool busy = direction->busy_until_ns > part->now_ns;
     uint64_t due_ns = turn_from(direction, busy ? direction->busy_until_ns : part->now_ns);
@@ -320,19 +348,21 @@ static void count_backlog(struct partition *part, struct direction *direction) {
 /* From the queue, and from the host's card: by turns, if both have some. */
 static struct packet *take_next(struct partition *part, struct direction *direction) {
     struct packet *packet = NULL;
-    if (card_ready(direction->card) && (direction->card_next || direction->queue.count == 0))
+    if (card_ready(direction->card) && (direction->card_next || !waits_in_queue(direction)))
         packet = card_next(part, direction->card);
     direction->card_next = !packet;
-    return packet ? packet : queue_pop(&direction->queue);
+    return packet ? packet : queue_pop(&direction->queue, direction->paused);
 }
 
 static void depart_waiting(struct partition *part, struct direction *direction) {
     struct packet *next;
     while (idle(part, direction) && (next = take_next(part, direction))) {
+        struct held held = pfc_let_go(next);
         count_backlog(part, direction);
         depart(part, direction, next);
+        pfc_release(part, held);
     }
-    if (direction->queue.count == 0 && !card_ready(direction->card))
+    if (!waits(direction))
         direction->backlog_start_ns = 0;
     depart_when_idle(part, direction);
 }
@@ -356,11 +386,14 @@ void direction_offer(struct partition *part, struct direction *whole, struct pac
         waiting = direction->queue.lists[priority].count;
         std->enq_timestamp = (uint32_t)device_time_us(direction->egress, part->now_ns);
         std->enq_qdepth = waiting & GB_QDEPTH_MASK;
-    } else if (whole->classes) {
-        classes_entered(whole, packet);
+    } else {
+        if (whole->pfc)
+            waiting = direction->queue.lists[priority = pfc_priority(packet)].count;
+        if (whole->classes)
+            classes_entered(whole, packet);
     }
     packet->priority = (uint8_t)priority;
-    if (direction->queue.count == 0 && idle(part, direction)) {
+    if (!waits_in_queue(direction) && !direction_paused(direction, priority) && idle(part, direction)) {
         depart(part, direction, packet);
         return;
     }
@@ -374,4 +407,6 @@ void direction_offer(struct partition *part, struct direction *whole, struct pac
     }
     queue_append(&direction->queue, priority, packet);
     depart_when_idle(part, direction);
+    if (packet->came_by)
+        pfc_hold(part, packet);
 }

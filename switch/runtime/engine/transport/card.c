@@ -156,9 +156,14 @@ static uint32_t largest(uint32_t priorities) {
     return 31 - (uint32_t)__builtin_clz(priorities);
 }
 
+/* Without the priorities that are paused. */
+static uint32_t may_send(const struct card *card, uint32_t ready) {
+    return ready & ~(uint32_t)card->link->paused;
+}
+
 static struct packet *next_control(struct partition *part, struct card *card, struct queue_pair **of) {
-    while (card->control_ready) {
-        struct queue_pair *pair = *of = pop_control(card, largest(card->control_ready));
+    while (may_send(card, card->control_ready)) {
+        struct queue_pair *pair = *of = pop_control(card, largest(may_send(card, card->control_ready)));
         struct packet *packet = receiver_next(part, pair);
         if (packet && receiver_wants(pair))
             append_control(card, pair);
@@ -169,8 +174,8 @@ static struct packet *next_control(struct partition *part, struct card *card, st
 }
 
 static struct packet *next_data(struct partition *part, struct card *card, struct queue_pair **of) {
-    while (card->data_ready) {
-        struct queue_pair *pair = *of = pop_data(card, largest(card->data_ready));
+    while (may_send(card, card->data_ready)) {
+        struct queue_pair *pair = *of = pop_data(card, largest(may_send(card, card->data_ready)));
         struct packet *packet = sender_may(pair) ? sender_next(part, pair) : NULL;
         if (!packet)
             continue;

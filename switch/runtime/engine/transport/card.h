@@ -22,8 +22,9 @@ struct card {
     uint64_t unknown;
 };
 
+/* Whether it has some of a priority that PFC lets it send. */
 static inline bool card_ready(const struct card *card) {
-    return card && (card->control_ready | card->data_ready);
+    return card && ((card->control_ready | card->data_ready) & ~(uint32_t)card->link->paused);
 }
 
 /* The next packet, which its link begins to send at once; NULL: there is none. */

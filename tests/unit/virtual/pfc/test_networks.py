@@ -1,0 +1,185 @@
+"""Networks with PFC and room enough lose nothing, pause, and do the same on any number of threads."""
+
+from __future__ import annotations
+
+import random
+from ipaddress import IPv4Address
+from typing import Any
+
+import networkx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controller.planning.plan import Lpm
+from controller.planning.routing import shortest_routes
+from controller.systems.training.service import TrainingService, TrainingSettings
+from switch.device import ActionCall, KeyMatch
+from switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
+from switch.virtual import VirtualFabric
+from tests.unit.virtual.pfc.networks import (
+    LEAST_BYTES,
+    frame,
+    loaded,
+    number_of,
+    of_topology,
+    quiet_interfaces,
+    route,
+    run,
+    send,
+)
+from tests.unit.virtual.test_threads import side_by_side
+from topo.graph import Topology
+from topo.link import LinkModel, packets_without_loss
+from topo.registry import parse_topology
+
+MOST_BYTES = 1500
+PRIORITIES = (0, 3)
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> tuple[FabricConfig, networkx.Graph, int]:
+    """Switches that hang together as a tree, each with a host at port 1 whose number is the switch's; links at
+    random, with queues just as long as the formula says. In a tree no packets wait for each other in a circle."""
+    count = draw(st.integers(2, 6))
+    graph = networkx.Graph()
+    graph.add_node(1)
+    for node in range(2, count + 1):
+        graph.add_edge(draw(st.integers(1, node - 1)), node)
+
+    def link() -> LinkModel:
+        xoff = draw(st.integers(100, 6000))
+        return LinkModel(
+            rate_bps=draw(st.sampled_from((10**8, 10**9, 3 * 10**9))),
+            delay_us=draw(st.integers(0, 3)),
+            pfc_xoff_bytes=xoff,
+            pfc_xon_bytes=draw(st.integers(0, xoff)),
+        )
+
+    hosts = {node: link() for node in graph}
+    between = {edge: link() for edge in graph.edges}
+    # Where a queue is, all links that lead to its switch may fill it.
+    into: dict[int, list[LinkModel]] = {node: [hosts[node]] for node in graph}
+    for (a, b), model in between.items():
+        into[a].append(model)
+        into[b].append(model)
+    room = {
+        node: packets_without_loss(models, LEAST_BYTES, MOST_BYTES, len(PRIORITIES)) for node, models in into.items()
+    }
+    used = dict.fromkeys(graph, 1)
+    links = []
+    for (a, b), model in between.items():
+        used[a] += 1
+        used[b] += 1
+        graph.edges[a, b]["ports"] = {a: used[a], b: used[b]}
+        # One number for both directions: that of the switch that needs more.
+        queue = {"queue_packets": max(room[a], room[b])}
+        links.append(LinkConfig(a=(a, used[a]), b=(b, used[b]), link=LinkModel(**{**model.to_json(), **queue})))
+    interfaces = tuple(
+        InterfaceConfig(
+            device_id=node,
+            port=1,
+            interface=f"h{node}",
+            # A host's card has room for all that the host sends.
+            link=LinkModel(**{**model.to_json(), "queue_packets": max(1000, room[node])}),
+        )
+        for node, model in hosts.items()
+    )
+    switches = tuple(SwitchConfig(device_id=node, name=f"s{node}") for node in graph)
+    return (
+        FabricConfig(switches=switches, interfaces=interfaces, links=tuple(links)),
+        graph,
+        draw(st.integers(0, 999)),
+    )
+
+
+@given(trees())
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_nothing_is_lost_where_there_is_room(case: tuple[FabricConfig, networkx.Graph, int]) -> None:
+    config, graph, seed = case
+    draw = random.Random(seed)
+    with loaded(config) as fabric:
+        for node in graph:
+            paths = networkx.single_source_shortest_path(graph, node)
+            ports = {to: 1 if to == node else graph.edges[node, path[1]]["ports"][node] for to, path in paths.items()}
+            route(fabric, node, ports)
+        interfaces = dict(zip(graph, quiet_interfaces(fabric, [(node, 1) for node in graph]), strict=True))
+        for node, interface in interfaces.items():
+            others = [other for other in graph if other != node]
+            target = draw.choice(others)
+            frames = [
+                frame(target, draw.choice((LEAST_BYTES, LEAST_BYTES, 400, MOST_BYTES)), draw.choice(PRIORITIES))
+                for _ in range(150)
+            ]
+            send(interface, frames, sorted(draw.randrange(200_000) for _ in frames))
+        run(fabric)
+        found = fabric.engine.link_statistics()
+        assert not any(row.queue_drops for row in found)
+        assert sum(row.packets for row in found if row.direction == "in") == 150 * len(graph)
+        assert sum(len(interface.receive()[0]) for interface in interfaces.values()) == 150 * len(graph)
+        # Both ends of each link have counted the same pauses, and all are over.
+        assert all(row.pauses_sent == row.pauses_received for row in found)
+        ended = [row.paused_ns for row in found]
+        fabric.run_until(fabric.now_ns + 1_000_000)
+        assert [row.paused_ns for row in fabric.engine.link_statistics()] == ended
+        assert fabric.engine.statistics().live_packets == 0
+
+
+# ---- A fat-tree ----
+
+FAT_TREE = parse_topology("fat-tree:4")
+LOSSLESS = LinkModel(
+    rate_bps=10_000_000_000, delay_us=1, queue_packets=2000, pfc_xoff_bytes=20_000, pfc_xon_bytes=10_000
+)
+
+
+def install(fabric: VirtualFabric, topology: Topology) -> None:
+    """All shortest paths; each packet takes any."""
+    plan = TrainingService(topology, shortest_routes(topology), TrainingSettings(policy="random-spraying")).base()
+    for name, switch in plan.switches.items():
+        tables = fabric.devices[topology.switch(name).number].state.tables
+        for entry in switch.entries:
+            key = [
+                KeyMatch(how.value, prefix_bits=how.prefix_bits) if isinstance(how, Lpm) else KeyMatch(how)  # type: ignore[arg-type]
+                for how in entry.match.values()
+            ]
+            call = ActionCall(f"TrainingIngress.balance.{entry.action}", tuple(entry.params.values()))
+            tables.insert(f"TrainingIngress.balance.{entry.table}", key, call, 0)
+
+
+def incast(threads: int) -> tuple[list[Any], list[Any]]:
+    """All hosts send to the first two: what arrived, and what links counted."""
+    config = of_topology(FAT_TREE, LOSSLESS)
+    with side_by_side(loaded(config, threads)) as fabric:
+        install(fabric, FAT_TREE)
+        interfaces = quiet_interfaces(fabric, [(each.device_id, each.port) for each in config.interfaces])
+        targets = [int(IPv4Address(host.ip)) & 0xFFFFFF for host in FAT_TREE.hosts[:2]]
+        for host, interface in enumerate(interfaces[2:]):
+            frames = [frame(targets[n % 2], 1500, n % 4 and 3, 1000 * host + n) for n in range(120)]
+            send(interface, frames, [500 * n for n in range(120)])
+        run(fabric)
+        arrived = []
+        for interface in interfaces:
+            texts, _ = interface.receive()
+            arrived.append(list(zip(interface.times_ns.tolist(), map(number_of, map(bytes, texts)), strict=True)))
+        return arrived, fabric.engine.link_statistics()
+
+
+@pytest.fixture(scope="module")
+def alone() -> tuple[list[Any], list[Any]]:
+    return incast(1)
+
+
+def test_a_fat_tree_under_incast_loses_nothing(alone: tuple[list[Any], list[Any]]) -> None:
+    arrived, links = alone
+    assert [len(each) for each in arrived] == [14 * 60, 14 * 60, *[0] * 14]
+    assert not any(row.queue_drops for row in links)
+    assert sum(map(sum, (row.pauses_sent for row in links))) > 100
+    assert all(row.pauses_sent == row.pauses_received for row in links)
+    # Pauses spread from the hosts' switch over the whole tree, up to other hosts' cards.
+    assert any(sum(row.paused_ns) for row in links if row.direction == "in")
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_threads_pause_at_the_same_times(alone: tuple[list[Any], list[Any]], threads: int) -> None:
+    assert incast(threads) == alone
