@@ -91,9 +91,6 @@ struct direction {
     uint32_t number;                /* among the engine's directions */
     struct pfc *pfc;                /* or NULL */
     struct direction *back;         /* the other direction of the cable; NULL where no switch has both */
-    /* Told when a priority is paused, and when it goes on; or NULL. */
-    void (*on_pause)(struct partition *, void *owner, uint32_t priority);
-    void *on_pause_owner;
     struct gb_link_statistics statistics;
 };
 
@@ -106,7 +103,7 @@ bool direction_split(struct gb_engine *, struct direction *, uint32_t channels);
 void direction_offer(struct partition *, struct direction *, struct packet *);
 /* The transmitter may be free again. */
 void direction_resume(struct partition *, struct direction *);
-/* Whether PFC keeps it from sending packets of that priority now (on_pause: when that changes). */
+/* Whether PFC keeps it from sending packets of that priority now. direction_resume is called when that is over. */
 static inline bool direction_paused(const struct direction *direction, uint32_t priority) {
     return direction->paused >> priority & 1;
 }

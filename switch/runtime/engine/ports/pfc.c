@@ -100,8 +100,6 @@ void pfc_take(struct partition *part, struct direction *back, struct packet *fra
     }
     packet_free(&part->pool, frame);
     direction_resume(part, direction);
-    if (direction->on_pause)
-        direction->on_pause(part, direction->on_pause_owner, priority);
 }
 
 void pfc_add_running(const struct direction *direction, uint64_t now_ns, struct gb_link_statistics *row) {
