@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 MOST_LINES = 5
 """Of a kind of failure that a point tells."""
@@ -33,18 +34,41 @@ class Tally:
 
 
 @dataclass(frozen=True)
+class Pauses:
+    """PFC of one direction of a link, by priority: pauses that its receiver sent, that its transmitter took, and
+    nanoseconds that it paused."""
+
+    sent: tuple[int, ...] = ()
+    received: tuple[int, ...] = ()
+    paused_ns: tuple[int, ...] = ()
+
+    def __sub__(self, other: Pauses) -> Pauses:
+        return Pauses(
+            _less(self.sent, other.sent),
+            _less(self.received, other.received),
+            _less(self.paused_ns, other.paused_ns),
+        )
+
+
+def _less(now: tuple[int, ...], before: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(a - b for a, b in zip_longest(now, before, fillvalue=0))
+
+
+@dataclass(frozen=True)
 class LinkEffect:
     """What one direction of a link did to packets."""
 
     losses: Tally = Tally()
     duplicates: Tally = Tally()
     queue_drops: Tally = Tally()
+    pauses: Pauses = Pauses()
 
     def __sub__(self, other: LinkEffect) -> LinkEffect:
         return LinkEffect(
             self.losses - other.losses,
             self.duplicates - other.duplicates,
             self.queue_drops - other.queue_drops,
+            self.pauses - other.pauses,
         )
 
 

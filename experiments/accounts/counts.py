@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from emulation.links.class_counts import ClassCounts
-from experiments.accounts.accounting import HostAccount, LinkEffect, Tally
+from experiments.accounts.accounting import HostAccount, LinkEffect, Pauses, Tally
 from experiments.testbeds.interface import Testbed
 from topo.graph import Direction
 
@@ -46,6 +46,7 @@ class Counts:
                     duplicates=Tally(row.duplicates, row.duplicate_bytes),
                     # Bytes of drops that nobody counted come out as a disagreement in bytes.
                     queue_drops=Tally(row.queue_drops, row.queue_drop_bytes or 0),
+                    pauses=Pauses(row.pauses_sent, row.pauses_received, row.paused_ns),
                 )
                 for row in links
             },
@@ -103,10 +104,18 @@ class Counts:
         """Bytes that all links have carried together."""
         return sum(tally.bytes for tally in self.delivered.values())
 
-    def link_rows(self, achieved: Mapping[Direction, float]) -> list[dict[str, Any]]:
+    def link_rows(
+        self, achieved: Mapping[Direction, float], nominal_us: Callable[[float], float] = float
+    ) -> list[dict[str, Any]]:
         """What every direction of a link carried and lost, for the table "links". achieved: what part of its rate it
-        achieved while packets waited for it."""
+        achieved while packets waited for it. nominal_us: of microseconds on the emulated network.
+
+        Where PFC paused any link, all rows tell of pauses: how many, and how long for each priority that was paused.
+        """
         rows = []
+        paused = sorted(
+            {p for each in self.effects.values() for p, count in enumerate(each.pauses.received) if count}
+        )
         for direction, carried in self.delivered.items():
             effect = self.effect(*direction)
             rows.append(
@@ -119,9 +128,19 @@ class Counts:
                     "losses": effect.losses.packets,
                     "duplicates": effect.duplicates.packets,
                     "achieved": achieved.get(direction),
+                    **(_pause_cells(effect.pauses, paused, nominal_us) if paused else {}),
                 }
             )
         return rows
+
+
+def _pause_cells(pauses: Pauses, priorities: Iterable[int], nominal_us: Callable[[float], float]) -> dict[str, float]:
+    times = {p: pauses.paused_ns[p] if pauses.paused_ns else 0 for p in priorities}
+    return {
+        "pauses_sent": sum(pauses.sent),
+        "pauses_received": sum(pauses.received),
+        **{f"paused_us_{p}": nominal_us(time_ns / 1000) for p, time_ns in times.items()},
+    }
 
 
 def _by_name(counters: Mapping[str, list[dict[str, int]]]) -> dict[str, dict[int, Tally]]:

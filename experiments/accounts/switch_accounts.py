@@ -40,6 +40,15 @@ def switch_disagreements(topology: Topology, counts: Counts) -> list[str]:
     return lines
 
 
+def pause_disagreements(counts: Counts) -> list[str]:
+    """One line for each direction of a link whose ends have not counted the same pauses, by priority."""
+    return [
+        f"{sender} to {receiver}: {receiver} sent {list(pauses.sent)} pauses, {sender} took {list(pauses.received)}"
+        for (sender, receiver), effect in counts.effects.items()
+        if (pauses := effect.pauses).sent != pauses.received
+    ]
+
+
 def _offered(counts: Counts, switch: str, other: str) -> int:
     effect = counts.effect(switch, other)
     delivered = counts.delivered[switch, other].packets - effect.duplicates.packets

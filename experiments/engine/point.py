@@ -18,7 +18,7 @@ from experiments.accounts.accounting import first_lines
 from experiments.accounts.class_accounts import class_disagreements, class_rows
 from experiments.accounts.counts import Counts
 from experiments.accounts.host_accounts import uncounted_hosts
-from experiments.accounts.switch_accounts import switch_disagreements
+from experiments.accounts.switch_accounts import pause_disagreements, switch_disagreements
 from experiments.captures import capturing, ordered
 from experiments.configuration.samples import SampleOrder
 from experiments.engine.faults import schedule
@@ -104,6 +104,7 @@ def _failures(
         uncounted = uncounted_hosts(network.topology, task.configuration.faults, found.hosts)
         for lines in (
             switch_disagreements(network.topology, found.counts),
+            pause_disagreements(found.counts),
             class_disagreements(network.topology, network.classes, found.counts.classes, found.final, uncounted),
         ):
             yield from (f"{phase.name}, {line}" for line in first_lines(lines))
@@ -188,7 +189,7 @@ def run_phase(
         answers,
         final,
         counts,
-        counts.link_rows(meter.achieved_rates()),
+        counts.link_rows(meter.achieved_rates(), task.scale.nominal_time),
         sampler.rows() if sampler else {},
         cells,
         testbed.coverage(),

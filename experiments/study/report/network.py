@@ -171,7 +171,12 @@ def _words(topology: Topology, direction: Direction, row: Mapping[str, Any] | No
     share = "" if load is None or not rate else f" {100 * load:.1f} %{rate},"
     lost = "".join(
         f", {row[name]:,} {words}"
-        for name, words in (("queue_drops", "dropped by queues"), ("losses", "lost"), ("duplicates", "duplicated"))
+        for name, words in (
+            ("queue_drops", "dropped by queues"),
+            ("losses", "lost"),
+            ("duplicates", "duplicated"),
+            ("pauses_received", "pauses"),
+        )
         if row.get(name)
     )
     return f"{arrow}:{share} {row['packets']:,} packets, {engineering(row['bytes'], 'B')}{lost}"

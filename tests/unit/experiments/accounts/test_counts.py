@@ -9,8 +9,9 @@ import pytest
 
 from emulation.links.class_counts import ClassCounts
 from emulation.links.link_statistics import DirectionStatistics
-from experiments.accounts.accounting import LinkEffect, Tally
+from experiments.accounts.accounting import LinkEffect, Pauses, Tally
 from experiments.accounts.counts import Counts
+from experiments.accounts.switch_accounts import pause_disagreements
 from experiments.programs import P4_SOURCES
 from experiments.systems.aggregation.counts import (
     EVENT_CELLS,
@@ -171,3 +172,28 @@ def test_what_is_read_of_a_network() -> None:
     assert counts.effects == {("h1", "s1"): LinkEffect(Tally(2, 200), Tally(1, 100), Tally(3, 300))}
     assert counts.devices == {"s1": {"ingress_drops": 4}}
     assert counts.since(counts).devices == {"s1": {"ingress_drops": 0}}
+
+
+def test_the_table_of_links_tells_of_pauses_where_there_are_some() -> None:
+    pauses = Pauses(
+        sent=(0, 0, 0, 2, 0, 0, 0, 0), received=(0, 0, 0, 2, 0, 0, 0, 0), paused_ns=(0, 0, 0, 1500, *[0] * 4)
+    )
+    counts = Counts(
+        delivered={("h1", "s1"): Tally(7, 700), ("s1", "h1"): Tally(3, 300)},
+        effects={("h1", "s1"): LinkEffect(pauses=pauses)},
+    )
+    one, other = counts.link_rows({}, lambda time_us: 10 * time_us)
+    assert (one["pauses_sent"], one["pauses_received"], one["paused_us_3"]) == (2, 2, 15.0)
+    assert (other["pauses_sent"], other["pauses_received"], other["paused_us_3"]) == (0, 0, 0.0)
+    assert [name for name in one if name.startswith("paused")] == ["paused_us_3"]
+
+
+def test_pauses_that_only_one_end_has_counted_are_told() -> None:
+    pauses = Pauses(sent=(0, 3), received=(0, 2), paused_ns=(0, 10))
+    before = LinkEffect(pauses=Pauses(sent=(0, 1), received=(0, 0), paused_ns=(0, 0)))
+    effects = {("h1", "s1"): LinkEffect(pauses=pauses), ("s1", "h1"): LinkEffect()}
+    (line,) = pause_disagreements(Counts(effects=effects))
+    assert line == "h1 to s1: s1 sent [0, 3] pauses, h1 took [0, 2]"
+    since = Counts(effects=effects).since(Counts(effects={("h1", "s1"): before}))
+    assert since.effect("h1", "s1").pauses == Pauses((0, 2), (0, 2), (0, 10))
+    assert pause_disagreements(since) == []
