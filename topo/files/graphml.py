@@ -2,9 +2,9 @@
 
 Nodes with kind="host" are hosts. Where there are none every node is a switch and has one host of its own. Nodes may
 have tier, ip and mac; edges rate_mbps, delay_us, jitter_us, loss, duplicate, bit_error_rate, queue_packets,
-pfc_xoff_bytes and pfc_xon_bytes. Of the Topology Zoo's attributes LinkSpeedRaw (bit/s) is the rate, and the way of light between two
-places (Latitude, Longitude) the delay of an edge that names none. Parallel edges are one link: of the sum of their
-rates, and of the first one's delay.
+pfc_xoff_bytes and pfc_xon_bytes. Of the Topology Zoo's attributes LinkSpeedRaw (bit/s) is the rate, and the way of
+light between two places (Latitude, Longitude) the delay of an edge that names none. Parallel edges are one link: of
+the sum of their rates, and of the first one's delay.
 """
 
 from __future__ import annotations
