@@ -100,6 +100,14 @@ def test_zero_scatters_gradients_and_gathers_parameters() -> None:
         assert sent(trace, "parameters ")[rank, Operation.ALL_GATHER] == 2 * padded // 4
 
 
+def test_experts_parameters_are_gathered_by_those_who_hold_them() -> None:
+    of = model(dp=4, ep=2, experts=4, optimizer="zero1", bucket_bytes=1 << 30)
+    h, f = of.width, of.feed_forward_width
+    experts = of.layers * (of.experts // of.ep) * (2 * h * f + f + h)
+    gathered = {node.group: node.size_bytes for node in open_trace(of).nodes(2) if "parameters " in node.name}
+    assert gathered[0, 2] == experts // 2 * of.bytes and len(gathered) == 2
+
+
 def test_tensor_ranks_reduce_twice_a_layer_each_way() -> None:
     """Shoeybi et al.: b s h values each; and once for embeddings and logits, and three small ones of the loss."""
     of = model(tp=4, micro_batches=2)
