@@ -21,8 +21,10 @@ class TraceSettings(BaseModel):
         description="A JSON file of groups, name -> ranks, as ASTRA-sim's --comm-group-configuration; default: the "
         "one beside the trace (*.groups.json), if there is one.",
     )
-    dimensions: tuple[int, ...] = Field(
-        default=(), description="Sizes of the dimensions that involved_dim counts, the fastest first, such as 8,4."
+    dimensions: str = Field(
+        default="",
+        pattern=r"^([1-9][0-9]{0,5}(,[1-9][0-9]{0,5}){0,9})?$",
+        description="Sizes of the dimensions that involved_dim counts, the fastest first, such as 8,4.",
     )
     control: bool | None = Field(
         default=None,
@@ -49,3 +51,8 @@ class TraceSettings(BaseModel):
         default=None, ge=1, description="Ranks of each model-parallel group of a text workload; default: all."
     )
     passes: int = Field(default=1, ge=1, le=10_000, description="Of a text workload, one after the other.")
+
+    @property
+    def dimension_sizes(self) -> tuple[int, ...]:
+        """Empty: they are not known."""
+        return tuple(map(int, self.dimensions.split(","))) if self.dimensions else ()

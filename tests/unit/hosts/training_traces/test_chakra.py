@@ -104,9 +104,9 @@ def test_groups_come_from_a_file_and_from_pytorch(tmp_path: Path) -> None:
 def test_dimensions_make_groups(tmp_path: Path) -> None:
     content = file_of(*(collective(n, involved_dim=dims) for n, dims in enumerate([[True, False], [False, True]])))
     write(tmp_path, *[content] * 6)
-    assert "dimensions" in refused(tmp_path)
-    assert "3x3 are not 6 ranks" in refused(tmp_path, dimensions=(3, 3))
-    found = read(tmp_path, dimensions=(3, 2))
+    assert "--dimensions" in refused(tmp_path)
+    assert "3x3 are not 6 ranks" in refused(tmp_path, dimensions="3,3")
+    found = read(tmp_path, dimensions="3,2")
     assert [each.group for each in found[4]] == [(3, 4, 5), (1, 4)]
 
 
@@ -115,7 +115,7 @@ def test_operations_take_the_time_of_the_roofline(tmp_path: Path) -> None:
         node(0, COMPUTE, num_ops=6_000_000, tensor_size=1000), node(1, COMPUTE, num_ops=10, tensor_size=9_000)
     )
     write(tmp_path, content)
-    assert "6,000,000 operations and no time: say how fast it is (peak_tflops)" in refused(tmp_path)
+    assert "6,000,000 operations and no time: say how fast it is (--peak-tflops)" in refused(tmp_path)
     assert [each.duration_ns for each in read(tmp_path, peak_tflops=2)[0]] == [3000, 0]
     bound = read(tmp_path, peak_tflops=2, memory_gbyte_per_s=3, roofline=True)[0]
     assert [each.duration_ns for each in bound] == [3000, 3000]

@@ -108,7 +108,7 @@ class Reading:
             raise _broken(record, f"pg_name is {name!r}, not a text")
         if name not in EVERYBODY or name in self._groups:
             if name not in self._groups:
-                raise _broken(record, f"its group {name!r} is not known: name a file of groups (groups)")
+                raise _broken(record, f"its group {name!r} is not known: name a file of groups (--groups)")
             group = self._groups[name]
             if self._rank not in group:
                 raise _broken(record, f"its group {name!r} is without rank {self._rank}")
@@ -123,11 +123,11 @@ class Reading:
             raise _broken(record, "involved_dim is not a list of truth values")
         if all(involved):
             return self._everybody
-        sizes = self._settings.dimensions
+        sizes = self._settings.dimension_sizes
         if not sizes:
-            raise _broken(record, f"involved_dim is {involved}: say how large the dimensions are (dimensions)")
+            raise _broken(record, f"involved_dim is {involved}: say how large the dimensions are (--dimensions)")
         if prod(sizes) != self._ranks:
-            raise _broken(record, f"dimensions of {'x'.join(map(str, sizes))} are not {self._ranks} ranks")
+            raise _broken(record, f"--dimensions: {'x'.join(map(str, sizes))} are not {self._ranks} ranks")
         group = [0]
         stride = 1
         for place, size in enumerate(sizes):
@@ -144,14 +144,14 @@ class Reading:
         if on_cpu or (recorded and not settings.roofline) or (not operations and not settings.roofline):
             return recorded
         if settings.peak_tflops is None:
-            raise _broken(record, f"it has {operations:,} operations and no time: say how fast it is (peak_tflops)")
+            raise _broken(record, f"it has {operations:,} operations and no time: say how fast it is (--peak-tflops)")
         seconds = operations / (settings.peak_tflops * 1e12)
         if settings.roofline:
             moved = _number(record, "tensor_size", 0)
             if not moved:
                 return 0  # as ASTRA-sim does
             if settings.memory_gbyte_per_s is None:
-                raise _broken(record, "its roofline takes the memory's rate (memory_gbyte_per_s)")
+                raise _broken(record, "its roofline takes the memory's rate (--memory-gbyte-per-s)")
             seconds = max(seconds, moved / (settings.memory_gbyte_per_s * 1e9))
         return _within(record, "its time", round(seconds * 1e9))
 
@@ -161,7 +161,7 @@ class Reading:
         size = _number(record, "tensor_size", 0)
         if settings.remote_memory_gbyte_per_s is None:
             if size and not recorded:
-                raise _broken(record, f"it moves {size:,} bytes: say how fast (remote_memory_gbyte_per_s)")
+                raise _broken(record, f"it moves {size:,} bytes: say how fast (--remote-memory-gbyte-per-s)")
             return recorded + settings.remote_memory_delay_ns
         moving = round(size / settings.remote_memory_gbyte_per_s)
         return _within(record, "its time", moving + settings.remote_memory_delay_ns)

@@ -36,7 +36,7 @@ class TextTrace(Trace):
         self.name = str(file)
         self._workload = read_workload(file)
         if settings.ranks is None:
-            raise UserError(f"{file}: a text workload does not say how many ranks there are: say it (ranks)")
+            raise UserError(f"{file}: a text workload does not say how many ranks there are: say it (--ranks)")
         self.ranks = settings.ranks
         self._model_ranks = settings.model_ranks or self._workload.model_ranks or self.ranks
         if self.ranks % self._model_ranks:
