@@ -36,7 +36,7 @@ def check(messages: list[tuple[int, int, bool]], link: LinkModel, **options: Any
             assert [(each.tag, each.size_bytes) for each in received] == [each[:2] for each in sent[host]]
             for each, (_, _, data) in zip(received, sent[host], strict=True):
                 assert (each.data is None) == (data is None)
-                assert data is None or np.array_equal(each.data, data)
+                assert data is None or (each.data is not None and np.array_equal(each.data, data))
             done = [each for each in line.done[host] if each.kind == SENT]
             assert [each.tag for each in done] == [each[0] for each in sent[host]]
             assert not any(each.kind == FAILED for each in line.done[host])
