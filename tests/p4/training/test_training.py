@@ -36,15 +36,18 @@ class Switch:
     engine: Engine
     device: EngineDevice
 
-    def insert(self, table: str, key: list[KeyMatch], action: str, *params: int) -> None:
-        self.device.state.tables.insert(table, key, ActionCall(action, params), 0)
+    def insert(self, table: str, key: list[KeyMatch], action: str, *params: int) -> int:
+        return self.device.state.tables.insert(table, key, ActionCall(action, params), 0)
 
-    def balance(self, action: str, *params: int) -> None:
-        """How packets to 10.0.1.0/24 choose among WAYS."""
-        self.insert(f"{BALANCE}.destinations", [KeyMatch(0x0A000100, prefix_bits=24)], f"{BALANCE}.{action}", *params)
+    def balance(self, action: str, *params: int) -> int:
+        """How packets to 10.0.1.0/24 choose among WAYS; the handle of the entry that says so."""
+        handle = self.insert(
+            f"{BALANCE}.destinations", [KeyMatch(0x0A000100, prefix_bits=24)], f"{BALANCE}.{action}", *params
+        )
         for place, port in enumerate(WAYS):
             key = [KeyMatch(1), KeyMatch(place)]
             self.insert(f"{BALANCE}.next_hops_of_sets", key, f"{BALANCE}.forward", port, 0x020100000000 + port)
+        return handle
 
     def left(self, *frames: bytes, pause_us: int = 0) -> list[tuple[int, bytes]]:
         """Ports and frames in the order in which they left. pause_us: between any two that come."""
@@ -142,3 +145,13 @@ def test_larger_class_selectors_go_first(switch: Switch) -> None:
     left = switch.left(*[frame(number, tos=number % 8 << 5) for number in range(24)])
     order = [each[15] >> 5 for _, each in left]
     assert order == [0, *sorted(order[1:], reverse=True)]
+
+
+def test_a_flowlet_of_a_larger_set_is_over(switch: Switch) -> None:
+    """Links went down: there are fewer next hops than what the flow took last."""
+    handle = switch.balance("flowlets", 1, len(WAYS), 7, 10_000_000_000)
+    found = {port: number for number in range(200) for port in switch.ways(frame(source_port=20_000 + number))}
+    fewer = ActionCall(f"{BALANCE}.flowlets", (1, 2, 7, 10_000_000_000))
+    switch.device.state.tables.modify(f"{BALANCE}.destinations", handle, fewer)
+    last = frame(source_port=20_000 + found[WAYS[3]])
+    assert switch.ways(*[last] * 5).keys() <= {WAYS[0], WAYS[1]}
