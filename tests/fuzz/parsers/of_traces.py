@@ -19,7 +19,7 @@ from tests.fuzz.parsers.target import Target, of_file, texts
 from tests.unit.hosts.training_traces.recordings import REDUCE, Recording, tensor
 from tests.unit.hosts.training_traces.wire import COLLECTIVE, COMPUTE, LOAD, METADATA, SEND, file_of, node
 
-_SETTINGS = TraceSettings(ranks=4, dimensions="1", peak_tflops=1, remote_memory_gbyte_per_s=1, memory_gbyte_per_s=1)
+_SETTINGS = TraceSettings(ranks=4, dimensions="1", peak_tflops=1, remote_gbyte_per_s=1, memory_gbyte_per_s=1)
 _GROUPS = '[\'[{"pg_name": "7", "ranks": [0]}]\']'
 
 

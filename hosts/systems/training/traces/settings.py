@@ -39,10 +39,10 @@ class TraceSettings(BaseModel):
     memory_gbyte_per_s: float | None = Field(
         default=None, gt=0, description="Of the accelerator's memory, for tensor_size (roofline)."
     )
-    remote_memory_gbyte_per_s: float | None = Field(
+    remote_gbyte_per_s: float | None = Field(
         default=None, gt=0, description="Of the memory that load and store nodes use."
     )
-    remote_memory_delay_ns: int = Field(default=0, ge=0, description="Of each of its accesses.")
+    remote_delay_ns: int = Field(default=0, ge=0, description="Of each of its accesses.")
     text_time: Literal["ns", "us"] = Field(
         default="us",
         description="Unit of a text workload's times: us as Chakra's converter takes them, ns as ASTRA-sim 1.0 did.",

@@ -124,7 +124,7 @@ def test_operations_take_the_time_of_the_roofline(tmp_path: Path) -> None:
 def test_memory_takes_the_time_of_its_rate(tmp_path: Path) -> None:
     write(tmp_path, file_of(node(0, LOAD, tensor_size=64_000)))
     assert "it moves 64,000 bytes: say how fast" in refused(tmp_path)
-    found = read(tmp_path, remote_memory_gbyte_per_s=32, remote_memory_delay_ns=100)
+    found = read(tmp_path, remote_gbyte_per_s=32, remote_delay_ns=100)
     assert found[0][0].duration_ns == 2100
 
 

@@ -107,3 +107,13 @@ def test_files_that_are_no_recording_are_told(tmp_path: Path, text: str) -> None
     (tmp_path / "operators.0.json").write_text(text)
     with pytest.raises(UserError, match=r"operators\.0\.json: rank 0: "):
         convert_recording(tmp_path, 1, tmp_path / "made")
+
+
+@pytest.mark.parametrize(
+    "text", ["{", '{"traceEvents": 5}', '{"traceEvents": [5]}', '{"traceEvents": [{"args": {}}, null]}']
+)
+def test_time_lines_that_are_none_are_told(tmp_path: Path, text: str) -> None:
+    Recording().write(tmp_path, 0, (0,))
+    (tmp_path / "timeline.0.json").write_text(text)
+    with pytest.raises(UserError, match=r"operators\.0\.json: rank 0: "):
+        convert_recording(tmp_path, 1, tmp_path / "made")

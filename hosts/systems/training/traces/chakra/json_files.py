@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -24,6 +25,7 @@ TYPES = {
 OF_THE_GRAPH = {"Id", "Name", "NodeType", "ctrlDeps", "data_deps", "runtime"}
 GRAPH = "workload_graph"
 METADATA = {"version", "attr"}
+WHITE_SPACE = re.compile(r"\s*")
 OF_PYTORCH = {"schema", "nodes"}
 
 
@@ -52,9 +54,8 @@ def _objects(data: bytes) -> list[dict[str, Any]]:
         raise BrokenFile("it is not JSON: no text") from None
     found = []
     decoder = json.JSONDecoder()
-    place = 0
-    while text[place:].strip():
-        place += len(text) - place - len(text[place:].lstrip())
+    place = _after_space(text, 0)
+    while place < len(text):
         try:
             value, place = decoder.raw_decode(text, place)
         except (ValueError, RecursionError) as error:
@@ -62,7 +63,13 @@ def _objects(data: bytes) -> list[dict[str, Any]]:
         if not isinstance(value, dict):
             raise BrokenFile("it is no sequence of JSON objects")
         found.append(value)
+        place = _after_space(text, place)
     return found
+
+
+def _after_space(text: str, place: int) -> int:
+    found = WHITE_SPACE.match(text, place)
+    return found.end() if found else place
 
 
 def _each(nodes: Sequence[Any], read: Callable[[Mapping[str, Any]], Record]) -> Iterator[Record]:

@@ -159,12 +159,12 @@ class Reading:
         settings = self._settings
         recorded = _recorded_ns(record)
         size = _number(record, "tensor_size", 0)
-        if settings.remote_memory_gbyte_per_s is None:
+        if settings.remote_gbyte_per_s is None:
             if size and not recorded:
-                raise _broken(record, f"it moves {size:,} bytes: say how fast (--remote-memory-gbyte-per-s)")
-            return recorded + settings.remote_memory_delay_ns
-        moving = round(size / settings.remote_memory_gbyte_per_s)
-        return _within(record, "its time", moving + settings.remote_memory_delay_ns)
+                raise _broken(record, f"it moves {size:,} bytes: say how fast (--remote-gbyte-per-s)")
+            return recorded + settings.remote_delay_ns
+        moving = round(size / settings.remote_gbyte_per_s)
+        return _within(record, "its time", moving + settings.remote_delay_ns)
 
 
 def _recorded_ns(record: Record) -> int:

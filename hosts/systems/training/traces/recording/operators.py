@@ -123,12 +123,15 @@ def _json(file: Path) -> Mapping[str, Any]:
 
 
 def _times(timeline: Mapping[str, Any]) -> dict[int, tuple[float, float]]:
-    """Record -> when it began and how long it took, in microseconds."""
+    """Record -> when it began and how long it took, in microseconds. BrokenFile."""
     found = {}
-    for event in timeline.get("traceEvents", ()):
-        record = event.get("args", {}).get("Record function id") if isinstance(event, dict) else None
-        if record and event.get("ph") == "X":
-            found[int(record)] = (float(event["ts"]), float(event["dur"]))
+    try:
+        for event in timeline.get("traceEvents", ()):
+            record = event.get("args", {}).get("Record function id")
+            if record and event.get("ph") == "X":
+                found[int(record)] = (float(event["ts"]), float(event["dur"]))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise BrokenFile("its time line is none of PyTorch's profiler") from None
     return found
 
 
