@@ -30,7 +30,7 @@ class ProgramOrMade(TyperGroup):
     """`new NAME` is `new program NAME`. What systems make are commands, each made when it is asked for."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if args and not args[0].startswith("-") and args[0] not in self.list_commands(ctx):
+        if not args or (not args[0].startswith("-") and args[0] not in self.list_commands(ctx)):
             args = [PROGRAM, *args]
         return super().parse_args(ctx, args)
 
@@ -54,7 +54,6 @@ class ProgramOrMade(TyperGroup):
 app = typer.Typer(
     cls=ProgramOrMade,
     help="Make a folder with a P4 program of your own that runs (gradbed new NAME), or what a command below makes.",
-    no_args_is_help=True,
 )
 
 
