@@ -1,7 +1,8 @@
 """Which algorithm a collective takes, if nobody says: by operation, size and group, as MPI and NCCL choose.
 
-The table follows MPICH's thresholds (R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19, 2005): few rounds for short
-vectors, few bytes for long ones. Users replace it, or name an algorithm for an operation, a size range or a group.
+Few rounds for short vectors, few bytes for long ones; the sizes at which the table turns are near MPICH's (R. Thakur,
+R. Rabenseifner, W. Gropp, International Journal of High Performance Computing Applications 19, 2005). Users replace
+the table, or name an algorithm for an operation, a range of sizes or a group.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 import networkx
 
@@ -23,8 +24,7 @@ ACKNOWLEDGEMENT_BYTES = HEADER_BYTES + 4
 """With its AETH."""
 
 
-@dataclass(frozen=True)
-class Hop:
+class Hop(NamedTuple):
     """A link in one direction. rate_bps None: it takes no time to send."""
 
     rate_bps: int | None
@@ -38,8 +38,7 @@ Path = tuple[Hop, ...]
 """The links from one host to another. Between two there is a switch, which has all of a packet before it sends it."""
 
 
-@dataclass(frozen=True)
-class Packets:
+class Packets(NamedTuple):
     """How a message is cut. acknowledgement_bytes: 78 with selective repeat or dctcp, which tell more."""
 
     mtu_bytes: int = 4096
@@ -68,39 +67,57 @@ class Packets:
         return -(-self.count(size_bytes) // self.acknowledge_every) * self.acknowledgement_bytes
 
 
+USUAL_PACKETS = Packets()
+
+
 @dataclass(frozen=True)
 class Network:
     """An idle network as the ranks of a group see it. path: of the places of sender and receiver in the group."""
 
     path: Callable[[int, int], Path]
-    packets: Packets = Packets()
+    packets: Packets = USUAL_PACKETS
 
     def message_ns(self, sender: int, receiver: int, size_bytes: int) -> float:
         """From the first bit sent to the last one received, while the sender's link carries as many acknowledgements
         for others."""
-        path = self.path(sender, receiver)
-        return message_ns(path, self.packets, size_bytes) + self.acknowledging_ns(sender, receiver, size_bytes)
+        times = _times(self.path(sender, receiver), self.packets, size_bytes)
+        return times.message_ns + times.acknowledging_ns
 
     def sending_ns(self, sender: int, receiver: int, size_bytes: int) -> float:
         """So long a message and as many acknowledgements for others keep the slowest link of its path busy."""
-        return self.data_ns(sender, receiver, size_bytes) + self.acknowledging_ns(sender, receiver, size_bytes)
+        times = _times(self.path(sender, receiver), self.packets, size_bytes)
+        return times.data_ns + times.acknowledging_ns
 
     def latency_ns(self, sender: int, receiver: int, size_bytes: int) -> float:
         """What message_ns is more than sending_ns: delays, and a packet's way through switches."""
-        return self.message_ns(sender, receiver, size_bytes) - self.sending_ns(sender, receiver, size_bytes)
+        times = _times(self.path(sender, receiver), self.packets, size_bytes)
+        return times.message_ns - times.data_ns
 
     def data_ns(self, sender: int, receiver: int, size_bytes: int) -> float:
         """So long the message alone keeps the slowest link of its path busy."""
-        wire = self.packets.wire_bytes(size_bytes)
-        return max(hop.sending_ns(wire) for hop in self.path(sender, receiver))
+        return _times(self.path(sender, receiver), self.packets, size_bytes).data_ns
 
     def acknowledging_ns(self, sender: int, receiver: int, size_bytes: int) -> float:
         """So long acknowledgements of a message keep the slowest link of the path busy."""
-        wire = self.packets.acknowledgements_bytes(size_bytes)
-        return max(hop.sending_ns(wire) for hop in self.path(sender, receiver))
+        return _times(self.path(sender, receiver), self.packets, size_bytes).acknowledging_ns
+
+
+class _Times(NamedTuple):
+    message_ns: float
+    data_ns: float
+    acknowledging_ns: float
 
 
 @lru_cache(65536)
+def _times(path: Path, packets: Packets, size_bytes: int) -> _Times:
+    data, acknowledgements = packets.wire_bytes(size_bytes), packets.acknowledgements_bytes(size_bytes)
+    return _Times(
+        message_ns(path, packets, size_bytes),
+        max(hop.sending_ns(data) for hop in path),
+        max(hop.sending_ns(acknowledgements) for hop in path),
+    )
+
+
 def message_ns(path: Path, packets: Packets, size_bytes: int) -> float:
     """From the first bit sent to the last one received, of a message that is alone.
 
@@ -126,19 +143,29 @@ def message_ns(path: Path, packets: Packets, size_bytes: int) -> float:
     return longest[-1] + sum(hop.delay_ns for hop in path)
 
 
-def star(rate_bps: int, delay_ns: float = 0.0, packets: Packets = Packets()) -> Network:
+def star(rate_bps: int, delay_ns: float = 0.0, packets: Packets = USUAL_PACKETS) -> Network:
     """All ranks on one switch. delay_ns: of each link."""
     path = (Hop(rate_bps, delay_ns), Hop(rate_bps, delay_ns))
     return Network(lambda sender, receiver: path, packets)
 
 
-def of_topology(topology: Topology, hosts: Sequence[str], packets: Packets = Packets()) -> Network:
+def of_topology(topology: Topology, hosts: Sequence[str], packets: Packets = USUAL_PACKETS) -> Network:
     """The ranks' hosts in a network, over shortest paths (any of several: those of a fat-tree are alike)."""
 
     @lru_cache(65536)
-    def path(sender: int, receiver: int) -> Path:
-        nodes = networkx.shortest_path(topology.graph, hosts[sender], hosts[receiver])
+    def hops(start: str, end: str) -> Path:
+        nodes = networkx.shortest_path(topology.graph, start, end)
         models = [topology.link(a, b).model for a, b in pairwise(nodes)]
         return tuple(Hop(model.rate_bps, model.delay_us * 1e3) for model in models)
+
+    switches = [tuple(topology.neighbours(host)) for host in hosts]
+
+    def path(sender: int, receiver: int) -> Path:
+        """Of hosts with one link each the ways between their switches are looked for once."""
+        start, end = hosts[sender], hosts[receiver]
+        if len(switches[sender]) > 1 or len(switches[receiver]) > 1:
+            return hops(start, end)
+        (near,), (far,) = switches[sender], switches[receiver]
+        return hops(start, near) + (hops(near, far) if near != far else ()) + hops(far, end)
 
     return Network(path, packets)

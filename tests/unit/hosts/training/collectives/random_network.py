@@ -17,8 +17,8 @@ Vector = NDArray[np.int64]
 
 
 def carried_out(schedules: Sequence[Schedule], inputs: Sequence[Vector], seed: int) -> list[Vector]:
-    """Each rank's buffer in the end. Messages begin, come and are told as sent in an order drawn from the seed. Their
-    contents are read when they begin or just before they come: what a send names must not change between."""
+    """Each rank's buffer in the end. Messages begin, come and are told as sent in an order drawn from the seed. What
+    a send names must not change until it is told: a card may have to send it again."""
     draw = random.Random(seed)
     buffers, ranks = [], []
     for schedule, values in zip(schedules, inputs, strict=True):
@@ -26,25 +26,24 @@ def carried_out(schedules: Sequence[Schedule], inputs: Sequence[Vector], seed: i
         buffer[schedule.input_start : schedule.input_stop] = values
         buffers.append(buffer)
         ranks.append(Progress(schedule, buffer))
-    events: list[tuple[str, int, Send, Vector | None]] = []
+    events: list[tuple[str, int, Send, Vector]] = []
 
     def begin(rank: int) -> None:
         for send in ranks[rank].ready():
-            early = buffers[rank][send.start : send.stop].copy() if draw.random() < 0.5 else None
-            events.append(("come", rank, send, early))
+            events.append(("come", rank, send, buffers[rank][send.start : send.stop].copy()))
 
     for rank in range(len(ranks)):
         begin(rank)
     while events:
         place = draw.randrange(len(events))
         events[place], events[-1] = events[-1], events[place]
-        kind, rank, send, early = events.pop()
+        kind, rank, send, contents = events.pop()
         if kind == "come":
-            contents = buffers[rank][send.start : send.stop].copy() if early is None else early
             ranks[send.peer].received(rank, send.turn, contents)
-            events.append(("sent", rank, send, None))
+            events.append(("sent", rank, send, contents))
             begin(send.peer)
         else:
+            np.testing.assert_array_equal(buffers[rank][send.start : send.stop], contents)
             ranks[rank].sent(send.step)
             begin(rank)
     assert all(rank.done for rank in ranks), "a deadlock"
