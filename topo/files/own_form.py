@@ -115,6 +115,8 @@ def as_yaml(topology: Topology) -> str:
     """The network as a file of this form: read again, it is the same. Rates and times are those of its links."""
     import yaml
 
+    has_pfc = any(link.model.pfc_xoff_bytes for link in topology.links)
+
     def fields(model: LinkModel) -> dict[str, Any]:
         found = {
             "rate_mbps": None if model.rate_bps is None else model.rate_bps / 1e6,
@@ -124,8 +126,8 @@ def as_yaml(topology: Topology) -> str:
             "duplicate": model.duplicate,
             "bit_error_rate": model.bit_error_rate or None,
             "queue_packets": model.queue_packets,
-            "pfc_xoff_bytes": model.pfc_xoff_bytes or None,
-            "pfc_xon_bytes": model.pfc_xon_bytes if model.pfc_xoff_bytes else None,
+            "pfc_xoff_bytes": model.pfc_xoff_bytes if has_pfc else None,
+            "pfc_xon_bytes": model.pfc_xon_bytes if has_pfc else None,
         }
         return {name: value for name, value in found.items() if value is not None}
 

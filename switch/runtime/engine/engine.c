@@ -271,7 +271,7 @@ static int run(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events,
     for (uint64_t events = 0;; events++) {
         if (events == max_events)
             return -ELOOP;
-        if (for_outside && engine->has_pfc && pfc_watch(engine))
+        if (for_outside && engine->has_pfc && engine->now_ns >= engine->watch_ns && pfc_watch(engine))
             return -EDEADLK;
         if (for_outside && before_windows-- == 0 && !outside_waits(engine)) {
             /* Deadlocks are looked for between windows. */
@@ -292,6 +292,8 @@ static int run(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events,
         if (next_ns > engine->now_ns && for_outside && outside_waits(engine))
             break;
         if (next_ns > until_ns || !next) {
+            if (for_outside && !next && engine->has_pfc && pfc_deadlock(engine, NULL, 0))
+                return -EDEADLK;
             if (until_ns != UINT64_MAX)
                 engine->now_ns = until_ns;
             break;

@@ -98,9 +98,6 @@ static bool paused_for_long(const struct gb_engine *engine, uint64_t now_ns) {
 }
 
 bool pfc_watch(struct gb_engine *engine) {
-    bool idle = !engine->ready.first && !partitions_next(engine);
-    if (!engine->has_pfc || (!idle && engine->now_ns < engine->watch_ns))
-        return false;
     engine->watch_ns = engine->now_ns + WATCH_NS;
-    return (idle || paused_for_long(engine, engine->now_ns)) && pfc_deadlock(engine, NULL, 0) > 0;
+    return paused_for_long(engine, engine->now_ns) && pfc_deadlock(engine, NULL, 0) > 0;
 }

@@ -37,7 +37,7 @@ void pfc_release(struct partition *, struct held);
 void pfc_take(struct partition *, struct direction *back, struct packet *frame);
 /* What was paused up to now, for a row of statistics. */
 void pfc_add_running(const struct direction *, uint64_t now_ns, struct gb_link_statistics *row);
-/* Whether it is time to look for deadlocks, and there is one. */
+/* Look for deadlocks, as is to be done at watch_ns; whether there is one. */
 bool pfc_watch(struct gb_engine *);
 /* Links that wait for each other in a circle, each for the next; how many, 0: no link waits for good. Of those `circle` takes
  * up to capacity. */
