@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
@@ -113,7 +114,7 @@ class QueuePairs(Protocol):
     Numbers of pairs (1 to 2^24 - 1) are unique at an interface, for all agents of the host. The card works on while
     its agent computes, waits or is paused; with the agent, or when they are closed, its queue pairs vanish, and peers
     learn of that by their timeouts alone. An agent that has received the last message of a peer stays until the peer
-    need no answer any more.
+    need no answer any more. A context manager that closes them.
     """
 
     def connect(self, number: int, peer: AgentAddress, peer_number: int, options: QueuePairOptions) -> None:
@@ -133,3 +134,9 @@ class QueuePairs(Protocol):
 
     def close(self) -> None:
         """All queue pairs vanish. May be repeated."""
+
+    def __enter__(self) -> QueuePairs: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None: ...

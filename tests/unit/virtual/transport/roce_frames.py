@@ -48,13 +48,19 @@ def frame(
 ) -> bytes:
     """From one host to another one's queue pair; behind: the BTH."""
     data = header(BTH, opcode=opcode, destination_pair=pair, psn=psn % 2**24, **bth) + behind + bytes(4)
+    return datagram(source, destination, roce.ROCE_PORT, data, tos=tos, source_port=source_port)
+
+
+def datagram(
+    source: int, destination: int, udp_port: int, data: bytes, *, tos: int = 0, source_port: int = 9
+) -> bytes:
     ip_bytes = DATAGRAM_BYTES - ETHERNET_BYTES + len(data)
     values = {"tos": tos, "total_length": ip_bytes, "src_ip": ip(source), "dst_ip": ip(destination)}
     checksum = internet_checksum(header(IPV4, **values))
     return (
         header(ETHERNET, src_mac=int.from_bytes(mac(source)), dst_mac=0x020100000001)
         + header(IPV4, **values, header_checksum=checksum)
-        + header(UDP, src_port=source_port, dst_port=roce.ROCE_PORT, udp_length=ip_bytes - 20)
+        + header(UDP, src_port=source_port, dst_port=udp_port, udp_length=ip_bytes - 20)
         + data
     )
 
