@@ -16,7 +16,7 @@ from hosts.systems.ndn.packets.gradient_format import VersionHead, body
 from hosts.systems.ndn.packets.packets import EMPTY_BODY, data_frame, ethernet
 from tests.p4.differential import MARKER, UDP, Case, Names, ipv4_marker, is_ipv4_marker, to_marker
 from tests.p4.random_entries import PORTS, balanced_ports, canonical, small
-from tests.unit.p4runtime.client import action, entry, exact, ternary
+from tests.unit.p4runtime.client import action, entry, exact, lpm, ternary
 
 P4_SOURCES = Path(__file__).resolve().parents[2] / "p4src"
 ALL_PORTS = range(1, PORTS + 1)
@@ -160,6 +160,77 @@ def light_frame(rng: random.Random) -> bytes:
     )
 
 
+# ---- The router of training traffic ----
+
+FIRST_MULTICAST = 0xE000_0001
+NEXT_HOP_SET = b"\x01"
+
+
+def training_entities(names: Names) -> list[Any]:
+    """Ports as hosts and as next hops of one set, which packets to 0.0.0.1 to 0.0.0.5 choose from, each in another
+    way; what is drawn at random is drawn from one alone. One port marks all packets that take part, one those that
+    find any, one none."""
+    several, one, seed, forever_us = canonical(PORTS), b"\x01", b"\x07", canonical(1 << 40)
+    choices = [
+        action(names["ecmp"], NEXT_HOP_SET, several, seed),
+        action(names["round_robin_spraying"], NEXT_HOP_SET, several),
+        action(names["least_loaded"], NEXT_HOP_SET, one),
+        action(names["flowlets"], NEXT_HOP_SET, one, seed, forever_us),
+        action(names["random_spraying"], NEXT_HOP_SET, one),
+    ]
+    ports = [canonical(port) for port in ALL_PORTS] + [b"\0"] * (16 - PORTS)
+    set_and_block = (exact(1, NEXT_HOP_SET), exact(2, b"\0"))
+    marks = [
+        ("mark_above", [b"\0"]),
+        ("mark_between", [b"\0", b"\x01", canonical((1 << 32) - 1)]),
+        ("mark_above", [canonical((1 << 19) - 1)]),
+    ]
+    return [
+        *(
+            entry(
+                names["destinations"], to_marker(1, port), action=action(names["forward"], canonical(port), b"\x02")
+            )
+            for port in ALL_PORTS
+        ),
+        *(
+            entry(names["destinations"], lpm(1, canonical(number), 32), action=choice)
+            for number, choice in enumerate(choices, 1)
+        ),
+        *(
+            entry(
+                names["next_hops_of_sets"],
+                exact(1, NEXT_HOP_SET),
+                exact(2, canonical(place)),
+                action=action(names["forward"], canonical(port), canonical(port)),
+            )
+            for place, port in enumerate(ALL_PORTS)
+        ),
+        entry(names["candidates"], *set_and_block, action=action(names["among"], *ports)),
+        *(
+            entry(names["congestion_thresholds"], exact(1, canonical(port)), action=action(names[name], *params))
+            for port, (name, params) in enumerate(marks, 1)
+        ),
+        *(
+            entry(
+                names["multicast_routes"],
+                exact(1, canonical(FIRST_MULTICAST + group)),
+                action=action(names["replicate"], canonical(group)),
+            )
+            for group in range(1, 6)
+        ),
+        *groups(),
+    ]
+
+
+def training_frame(rng: random.Random) -> bytes:
+    """To one of the destinations, or to a group; from any of four hosts and ports, so that flows meet."""
+    frame = bytearray(ipv4_frame(rng, rng.randbytes(rng.randrange(40)), [4791, 4791, 1]))
+    if rng.random() < 0.8:
+        address = rng.choice([rng.randrange(7), rng.randrange(7), FIRST_MULTICAST + rng.randrange(7)])
+        frame[30:34] = address.to_bytes(4, "big")
+    return bytes(frame)
+
+
 # ---- Named data ----
 
 LANES = 64
@@ -286,6 +357,17 @@ SYSTEM_CASES = {
         frame=hybrid_frame,
         given=frozenset({"self"}),
         time={"flowlet_seen_us": EVERYTHING},
+    ),
+    "training": Case(
+        P4_SOURCES / "training.p4",
+        ipv4_marker,
+        is_ipv4_marker,
+        training_entities,
+        frame=training_frame,
+        given=frozenset(
+            {"destinations", "next_hops_of_sets", "candidates", "congestion_thresholds", "multicast_routes"}
+        ),
+        time={"flowlet_seen_us": EVERYTHING, "waiting": EVERYTHING, "longest_queue": EVERYTHING},
     ),
     "optical": Case(
         P4_SOURCES / "optical.p4",
