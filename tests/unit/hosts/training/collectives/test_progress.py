@@ -36,6 +36,16 @@ def test_the_result_is_there_before_sends_are_acknowledged() -> None:
     assert progress.done
 
 
+def test_an_acknowledged_send_is_no_result() -> None:
+    progress = Progress(schedule(Algorithm.RING, Operation.ALL_GATHER, 2, 0, 4))
+    (send,) = progress.ready()
+    progress.sent(send.step)
+    assert not progress.has_result
+    progress.received(1, 0)
+    assert progress.has_result
+    assert progress.done
+
+
 def test_a_message_that_comes_early_waits_for_its_step() -> None:
     """What takes the place of what is being sent."""
     steps = (Step(Action.SEND, 1, 0, 4), Step(Action.RECEIVE, 1, 0, 4, after=(0,)), Step(Action.SEND, 1, 0, 4, (1,)))
