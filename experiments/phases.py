@@ -81,6 +81,14 @@ class Measured:
     timeline: Sequence[Row] = ()
 
 
+@dataclass(frozen=True)
+class OtherRequest:
+    """A job of another system's service (NetworkSetup.services), by the service's name; None: the system's own."""
+
+    service: str | None
+    request: BaseModel
+
+
 class Phase(ABC):
     """A part of a point: jobs that run at the same time. The phases of a point share its network, one after the
     other.
@@ -94,9 +102,14 @@ class Phase(ABC):
     tells_unfinished: bool = False
     keep_open: Sequence[int] = ()
 
-    def __init__(self, name: str, requests: Sequence[BaseModel]) -> None:
+    def __init__(self, name: str, requests: Sequence[BaseModel | OtherRequest]) -> None:
         self.name = name
         self.requests = requests
+
+    @property
+    def own_requests(self) -> Sequence[BaseModel]:
+        """Those for the system's own service."""
+        return [each for each in self.requests if not isinstance(each, OtherRequest)]
 
     @abstractmethod
     def agents(self, answers: Sequence[Mapping[str, Any]]) -> Sequence[AgentSpec]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, Literal, Protocol
+from typing import Any, Generic, Literal, Protocol
 
 from pydantic import BaseModel
 
@@ -17,6 +17,7 @@ from experiments.programs import SwitchProgram
 from experiments.scale import Scale
 from formats.packet_class import BY_PROTOCOL, PacketClass
 from hosts.agents.computing import ComputeTimes
+from hosts.agents.fragment_streams import StreamOptions
 from topo.graph import Topology
 
 
@@ -59,6 +60,28 @@ class Underlay:
     topology: Topology
     switches: Mapping[str, SwitchProgram]
     service: ServiceConfig
+
+
+@dataclass(frozen=True)
+class StreamGroup:
+    """Hosts for which switches sum, or copy. members: in the order of ranks. other: the host that adds up what
+    switches could not, of sums; of copies the member that sends them. request: of the service's job. streams: of each
+    end, by its host, once the service has answered."""
+
+    members: tuple[str, ...]
+    other: str
+    request: BaseModel
+    streams: Callable[[Mapping[str, Any]], Mapping[str, StreamOptions]]
+
+
+@dataclass(frozen=True)
+class SwitchCollectives:
+    """What a system's switches do for other systems' ranks, whose unicast packets they carry besides."""
+
+    switches: Mapping[str, SwitchProgram]
+    service: ServiceConfig
+    groups: Sequence[StreamGroup]
+    classes: Sequence[PacketClass]
 
 
 @dataclass(frozen=True)

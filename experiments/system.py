@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from common.errors import UserError
 from experiments.configuration.point import Configuration, Shorthands
 from experiments.phases import Point
-from experiments.setup import NetworkSetup, PointTask, Underlay
+from experiments.setup import NetworkSetup, PointTask, SwitchCollectives, Underlay
 from experiments.tables.metric import Metric, metric_table
 from topo.graph import Topology
 
@@ -42,7 +42,8 @@ class System(ABC, Generic[Configuration]):
     "module:Class" of what `gradbed new` makes, by name: pydantic models, whose fields are its options, with a method
     make(folder: Path) that returns what it made, in words; plain texts, which are read and not loaded. recorder:
     "module:function" of a folder that hosts.torch_hook.recorder has filled, how many ranks it has, and the folder for
-    a trace of it, for `gradbed run torch --trace`; it returns what was made, in words.
+    a trace of it, for `gradbed run torch --trace`; it returns what was made, in words. collective: the operation
+    that its switches carry out for other systems' ranks (collectives()); empty: none.
     """
 
     name: str
@@ -60,6 +61,7 @@ class System(ABC, Generic[Configuration]):
     script_defaults: Mapping[str, Any] | None = None
     network_options: Sequence[str] = ("topology",)
     run_figures: Mapping[str, Mapping[str, Any]] = {"links": {"kind": "links", "x": "seed", "y": "seed"}}
+    collective: str = ""
     prompt: str = "experiments.prompt.prompt:Prompt"
     makers: Mapping[str, str] = {}
     recorder: str | None = None
@@ -81,6 +83,11 @@ class System(ABC, Generic[Configuration]):
         """Its switches as a network for other systems' agents. way: how, or empty. seed: of what it draws by chance.
         UserError if it cannot be."""
         raise UserError(f"--underlay: the switches of the system {self.name} carry no other system's packets")
+
+    def collectives(self, topology: Topology, groups: Sequence[tuple[Sequence[str], str]]) -> SwitchCollectives:
+        """Its switches as what sums, or copies, for other systems' ranks. groups: as experiments.setup.StreamGroup
+        has them, members and other. UserError if its switches do neither."""
+        raise UserError(f"--in-network: the switches of the system {self.name} do nothing for others' collectives")
 
     def at_prompt(self, testbed: MininetTestbed, task: PointTask[Configuration]) -> AbstractContextManager[object]:
         """What goes on beside the prompt of `gradbed up` while it is there."""

@@ -110,7 +110,7 @@ def _in_sandbox(topology: str, folder: Path, found: Path) -> int:
     (phase,) = point.phases
     with MininetTestbed(system, point.network, PointTask(configuration, 1, Scale(), folder)) as testbed:
         up_s = time.monotonic()
-        testbed.start_agents(phase.agents([testbed.add_job(request) for request in phase.requests]))
+        testbed.start_agents(phase.agents([testbed.add_job(request) for request in phase.own_requests]))
         ready_s = time.monotonic()
     found.write_text(json.dumps(asdict(BringUp(up_s - start_s, ready_s - up_s))))
     return 0

@@ -28,7 +28,7 @@ from experiments.engine.settling import longest_stand_s, settle
 from experiments.engine.timeline import Timeline
 from experiments.fidelity.report import FidelityReport
 from experiments.fidelity.verdict import worst_report
-from experiments.phases import Measured, Phase, PointResult, Progress
+from experiments.phases import Measured, OtherRequest, Phase, PointResult, Progress
 from experiments.records.network_file import write_network
 from experiments.setup import NetworkSetup, PointTask
 from experiments.system import System
@@ -152,7 +152,8 @@ def run_phase(
     onlooker: Onlooker = NOBODY,
 ) -> tuple[Measured, FidelityReport]:
     """Run one phase on a network that is up."""
-    answers = [testbed.add_job(request) for request in phase.requests]
+    asked = [each if isinstance(each, OtherRequest) else OtherRequest(None, each) for each in phase.requests]
+    answers = [testbed.add_job(each.request, each.service) for each in asked]
     jobs, plan = [answer["job"] for answer in answers], testbed.plan()
     # Some agents connect before they are ready, which their own counts contain.
     before = Counts.read(testbed)
@@ -183,8 +184,8 @@ def run_phase(
     counts = Counts.read(testbed).since(before)
     cells = {(switch, name): testbed.registers(switch, name) for switch, name in registers}
     onlooker.phase_ended(phase)
-    for job in jobs:
-        testbed.delete_job(job)
+    for job, each in zip(jobs, asked, strict=True):
+        testbed.delete_job(job, each.service)
     measured = Measured(
         answers,
         final,

@@ -88,7 +88,7 @@ class JobCommands(BasePrompt):
             phase = self.job_phase(values_of(words, self.job_options))
         except ValidationError as error:
             raise complaint(error, list(self.job_options)) from None
-        (request,) = phase.requests
+        (request,) = phase.own_requests
         answer = self.testbed.add_job(request)
         number = answer["job"]
         try:

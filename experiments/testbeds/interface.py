@@ -55,10 +55,11 @@ class Testbed(ABC):
 
     # Jobs and counters, by the controller.
     @abstractmethod
-    def add_job(self, request: BaseModel) -> dict[str, Any]: ...
+    def add_job(self, request: BaseModel, service: str | None = None) -> dict[str, Any]:
+        """service: by name; None: the system's own."""
 
     @abstractmethod
-    def delete_job(self, number: int) -> None: ...
+    def delete_job(self, number: int, service: str | None = None) -> None: ...
 
     @abstractmethod
     def plan(self) -> Plan:

@@ -197,11 +197,11 @@ class MininetTestbed(Testbed):
 
     # Jobs and counters.
 
-    def add_job(self, request: BaseModel) -> dict[str, Any]:
-        return self.client.add_job(self._system.name, request.model_dump(mode="json", exclude_none=True))
+    def add_job(self, request: BaseModel, service: str | None = None) -> dict[str, Any]:
+        return self.client.add_job(service or self._system.name, request.model_dump(mode="json", exclude_none=True))
 
-    def delete_job(self, number: int) -> None:
-        self.client.delete_job(self._system.name, number)
+    def delete_job(self, number: int, service: str | None = None) -> None:
+        self.client.delete_job(service or self._system.name, number)
 
     def counters(self, switch: str) -> dict[str, list[dict[str, int]]]:
         return self._when_connected(switch, lambda: self.client.counters(switch))

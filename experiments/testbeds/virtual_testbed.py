@@ -150,12 +150,12 @@ class VirtualTestbed(Testbed):
 
     # Jobs and counters.
 
-    def add_job(self, request: BaseModel) -> dict[str, Any]:
-        job = self._controller.add_job(self._system.name, request)
+    def add_job(self, request: BaseModel, service: str | None = None) -> dict[str, Any]:
+        job = self._controller.add_job(service or self._system.name, request)
         return self._controller.answer(job).model_dump(mode="json")
 
-    def delete_job(self, number: int) -> None:
-        self._controller.delete_job(self._system.name, number)
+    def delete_job(self, number: int, service: str | None = None) -> None:
+        self._controller.delete_job(service or self._system.name, number)
 
     def counters(self, switch: str) -> dict[str, list[dict[str, int]]]:
         return {

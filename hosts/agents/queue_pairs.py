@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from hosts.agents.addresses import AgentAddress
+from hosts.agents.fragment_streams import StreamOptions, StreamStatistics
 
 if TYPE_CHECKING:
     from typing import Self
@@ -68,6 +69,10 @@ class CompletionKind(Enum):
     """All of a message has come."""
     FAILED = 2
     """The queue pair has given up: nobody answers."""
+    STREAMED = 3
+    """All fragments of a vector are done; pair: the stream's number."""
+    STREAM_FAILED = 4
+    """A stream has given up."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +129,24 @@ class QueuePairs(Protocol):
     def send(self, number: int, tag: int, size_bytes: int, data: NDArray[np.generic] | None = None) -> None:
         """Send a message: data (C-contiguous, size_bytes long), or a length without contents. Data must not be
         changed before the message is complete. tag: 64 bits that arrive with the message."""
+
+    def open_stream(self, number: int, options: StreamOptions) -> None:
+        """One end of a stream of fragments, which is known by its number. UserError if the number is taken."""
+
+    def stream(
+        self,
+        number: int,
+        tag: int,
+        size_bytes: int,
+        source: NDArray[np.int32] | None = None,
+        target: NDArray[np.int32] | None = None,
+    ) -> None:
+        """Let a source send a vector, or a sink take the next one, of so many bytes (a multiple of 4). source: what
+        is sent, None: zeros. target: where the replies' contents, or those that come, are put. Both must stay until
+        the completion."""
+
+    def stream_statistics(self, number: int) -> StreamStatistics:
+        """What a stream has counted so far."""
 
     def completions(self) -> Sequence[Completion]:
         """What has been completed since the last call, in order. One that waits ends AgentContext.wait, but for SENT

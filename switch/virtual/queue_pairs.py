@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import errno
 from collections import defaultdict, deque
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,8 @@ from numpy.typing import NDArray
 from common.closing import Closing
 from common.errors import UserError
 from switch.engine import Engine, abi
+from switch.engine.classes import pattern_structs
+from switch.engine.fragment_streams_abi import ROLES, StreamOptionsStruct, StreamStatisticsStruct
 from switch.engine.queue_pairs_abi import (
     CONGESTION_CONTROLS,
     MOST_MESSAGE_BYTES,
@@ -24,6 +27,10 @@ from switch.engine.queue_pairs_abi import (
 )
 
 _AT_ONCE = 64
+_STREAMED = 3
+"""Kinds from here on are of streams."""
+Pattern = Sequence[tuple[int, int, int]]
+"""Words of 16 bits: offset in bytes, mask, value."""
 
 
 class CardCompletion(NamedTuple):
@@ -50,6 +57,8 @@ class HostQueuePairs(Closing):
         self._completions = (CompletionStruct * _AT_ONCE)()
         self._sending: dict[int, deque[NDArray[np.generic] | None]] = defaultdict(deque)
         # Messages of a pair are complete in order: until then their contents stay.
+        self._streaming: dict[tuple[int, int], tuple[NDArray[np.int32] | None, ...]] = {}
+        # Likewise vectors, by their streams and tags.
         self._counts: dict[str, Any] | None = None
 
     def connect(
@@ -100,6 +109,61 @@ class HostQueuePairs(Closing):
                 raise MemoryError("out of memory for a message")
             raise UserError(f"there is no queue pair {number} here")
 
+    def open_stream(
+        self,
+        number: int,
+        role: str,
+        templates: Sequence[bytes],
+        words: Pattern,
+        direct: bytes = b"",
+        **numbers: int,
+    ) -> None:
+        """numbers: the other fields of struct gb_stream_options. UserError if the number is taken."""
+        options = StreamOptionsStruct(
+            number=number,
+            role=ROLES.index(role),
+            template_bytes=len(templates[0]),
+            template_count=len(templates),
+            arrivals=pattern_structs([words])[0],
+            **numbers,
+        )
+        for place, template in enumerate(templates):
+            options.templates[place][: len(template)] = tuple(template)
+        options.direct[: len(direct)] = tuple(direct)
+        code = self._call("open_stream", ctypes.byref(options))
+        if code == -errno.EEXIST:
+            raise UserError(f"there is a stream {number} at this interface already")
+        if code == -errno.ENOMEM:
+            raise MemoryError("out of memory for a stream")
+        if code < 0:
+            raise UserError(f"stream {number}: its templates, offsets or sizes do not fit each other")
+
+    def stream(
+        self,
+        number: int,
+        tag: int,
+        size_bytes: int,
+        source: NDArray[np.int32] | None = None,
+        target: NDArray[np.int32] | None = None,
+    ) -> None:
+        """As hosts.agents.queue_pairs.QueuePairs.stream."""
+        for what in (source, target):
+            if what is not None and (what.nbytes != size_bytes or not what.flags.c_contiguous):
+                raise ValueError(f"{what.nbytes} bytes for a vector of {size_bytes} bytes")
+        pointers = (None if each is None else each.ctypes.data for each in (source, target))
+        self._streaming[number, tag] = (source, target)
+        code = self._call("stream", number, tag, size_bytes, *pointers)
+        if code < 0:
+            del self._streaming[number, tag]
+            raise UserError(f"stream {number} takes no vector of {size_bytes} bytes")
+
+    def stream_statistics(self, number: int) -> dict[str, int]:
+        """Of a stream: the members of struct gb_stream_statistics."""
+        row = StreamStatisticsStruct()
+        if self._call("stream_statistics", number, ctypes.byref(row)) < 0:
+            raise UserError(f"there is no stream {number} here")
+        return abi.values(row)
+
     def completions(self) -> list[CardCompletion]:
         """What was completed since the last call, in order."""
         found: list[CardCompletion] = []
@@ -111,7 +175,9 @@ class HostQueuePairs(Closing):
 
     def _completion(self, row: CompletionStruct) -> CardCompletion:
         data = None
-        if row.kind != 1:
+        if row.kind >= _STREAMED:
+            del self._streaming[row.pair, row.tag]
+        elif row.kind != 1:
             self._sending[row.pair].popleft()
         elif row.data:
             data = np.empty(row.size_bytes, np.uint8)
@@ -141,6 +207,7 @@ class HostQueuePairs(Closing):
             self._counts = self.counts()
             self._call("close_consumer")
             self._sending.clear()
+            self._streaming.clear()
 
     def _call(self, name: str, *arguments: object) -> int:
         return self._engine.call(name, self._consumer, *arguments)

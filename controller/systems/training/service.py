@@ -51,12 +51,14 @@ class Marking(BaseModel, frozen=True, extra="forbid"):
 
 class TrainingSettings(BaseModel, frozen=True, extra="forbid"):
     """policy: how switches choose among equally short paths. seed: of the hashes by which they spread flows.
-    flowlet_us: after a pause as long a flowlet is over. marking: null: no switch marks."""
+    flowlet_us: after a pause as long a flowlet is over. marking: null: no switch marks.
+    routes: false: switches run the program of another system, which has routes of its own."""
 
     policy: PolicyName = "ecmp"
     seed: int = 1
     flowlet_us: int = Field(default=50, ge=1, lt=2**48)
     marking: Marking | None = None
+    routes: bool = True
 
 
 class GroupRequest(BaseModel, frozen=True, extra="forbid"):
@@ -89,6 +91,8 @@ class TrainingService(Service[TrainingSettings, JobRequest, JobRequest, Admitted
     programs = (PROGRAM,)
 
     def base(self) -> Plan:
+        if not self.settings.routes:
+            return Plan(switches={})
         paths, settings = Paths(self.topology), self.settings
         names = [switch.name for switch in self.topology.switches]
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from common.capabilities import REAL_CLOCK
 from common.errors import UserError
 from controller.planning.hosts import choose_hosts_of_jobs
 from experiments.scale import Scale
-from experiments.setup import NetworkSetup, PointTask
+from experiments.setup import NetworkSetup, PointTask, SwitchCollectives
 from experiments.system import System
 from experiments.systems.aggregation import figures as _figures  # noqa: F401  # their kinds
+from experiments.systems.aggregation.collectives import switch_collectives
 from experiments.systems.aggregation.configuration import AggregationConfiguration, ScriptWorkload
 from experiments.systems.aggregation.metrics import METRICS
 from experiments.systems.aggregation.point import AggregationPoint, network_of, slots_of_a_job, underlay_of
@@ -20,6 +21,7 @@ from experiments.systems.aggregation.programmable import check_choice
 from experiments.systems.aggregation.script_phase import check_script_jobs
 from experiments.tables.metric import Metric
 from hosts.torch_hook.torch_extra import require_torch
+from topo.graph import Topology
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -73,6 +75,8 @@ class AggregationSystem(System[AggregationConfiguration]):
         "workload.workers": 4,
     }
 
+    collective = "all-reduce"
+
     def check(self, configuration: AggregationConfiguration) -> None:
         if isinstance(configuration.workload, ScriptWorkload):
             check_script_jobs(configuration)
@@ -117,6 +121,9 @@ class AggregationSystem(System[AggregationConfiguration]):
                 "workload": {"values": CALIBRATION_VALUES, "rounds": max(3, math.ceil(seconds / round_s))},
             }
         )
+
+    def collectives(self, topology: Topology, groups: Sequence[tuple[Sequence[str], str]]) -> SwitchCollectives:
+        return switch_collectives(self.name, self.service, topology, groups)
 
     def present(self, results: StudyResults, console: Console) -> None:
         from experiments.systems.aggregation.report import present

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from common.errors import UserError
@@ -10,9 +10,10 @@ from controller.systems.shuffle.scheduling.schedulers import scheduler_named
 from controller.systems.shuffle.scheduling.storage import places_of
 from experiments.phases import Point
 from experiments.scale import Scale
-from experiments.setup import PointTask
+from experiments.setup import PointTask, SwitchCollectives
 from experiments.system import System
 from experiments.systems.shuffle import figures as _figures  # noqa: F401  # their kinds
+from experiments.systems.shuffle.collectives import switch_collectives
 from experiments.systems.shuffle.configuration import ShuffleConfiguration
 from experiments.systems.shuffle.drawn import choose_hosts
 from experiments.systems.shuffle.metrics import METRICS
@@ -20,6 +21,7 @@ from experiments.systems.shuffle.planned import PlannedPoint
 from experiments.systems.shuffle.point import ShufflePoint
 from experiments.tables.metric import Metric
 from formats.shuffle import most_fragment_bytes
+from topo.graph import Topology
 
 
 class ShuffleSystem(System[ShuffleConfiguration]):
@@ -41,6 +43,8 @@ class ShuffleSystem(System[ShuffleConfiguration]):
     }
     benches: Mapping[str, str] = {"shuffle": "experiments.systems.shuffle.bench.commands:shuffle"}
 
+    collective = "broadcast"
+
     def check(self, configuration: ShuffleConfiguration) -> None:
         shuffle, samples = configuration.shuffle, configuration.samples
         scheduler_named(shuffle.scheduler)
@@ -61,6 +65,9 @@ class ShuffleSystem(System[ShuffleConfiguration]):
                 f"--fragment-bytes: with bit strings of {shuffle.bits} bits at most "
                 f"{most_fragment_bytes(shuffle.bits)} fit a frame"
             )
+
+    def collectives(self, topology: Topology, groups: Sequence[tuple[Sequence[str], str]]) -> SwitchCollectives:
+        return switch_collectives(self.name, self.service, topology, groups)
 
     def point(self, task: PointTask[ShuffleConfiguration]) -> Point[ShuffleConfiguration]:
         kind = PlannedPoint if task.configuration.shuffle.plan_only else ShufflePoint

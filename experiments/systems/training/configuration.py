@@ -81,6 +81,12 @@ class CollectivesSection(Section):
         1, "Of the algorithm named: parts that follow each other through it, so that steps overlap.", ge=1, le=4096
     )
     table: tuple[Rule, ...] = Field(default=(), json_schema_extra=HIDDEN)
+    in_network: str = option(
+        "none",
+        "A system whose switches carry out collectives: aggregation (they sum all-reduces) or shuffle (they copy "
+        "broadcasts); all others go over the same switches.",
+    )
+    in_network_from_bytes: int = option(16_384, "Collectives of fewer bytes are done by hosts.", ge=0)
     contents: bool = option(
         False, "Values are sent and summed, and every result is checked; else only their lengths are sent."
     )

@@ -6,7 +6,7 @@ from experiments.systems.training.configuration import CollectiveWorkload
 from experiments.systems.training.phase import TrainingPhase
 from experiments.tables.metric import Value
 from hosts.systems.training.collectives.choice import choose
-from hosts.systems.training.collectives.costs.bounds import hosts_bound_ns
+from hosts.systems.training.collectives.costs.bounds import hosts_bound_ns, switches_bound_ns
 from hosts.systems.training.collectives.costs.idle_network import cost_ns
 from hosts.systems.training.collectives.costs.network import ACKNOWLEDGEMENT_BYTES, Packets, of_topology
 
@@ -15,14 +15,19 @@ SELECTIVE_BYTES = 16
 
 
 def expected_of_collectives(phase: TrainingPhase) -> dict[str, Value]:
-    """bound_rate_bps and model_s; None where there is none: of other workloads, and of several jobs."""
+    """bound_rate_bps and model_s; None where there is none: of other workloads, of several jobs, and no model of what
+    switches carry out."""
     workload, nothing = phase.configuration.workload, {"bound_rate_bps": None, "model_s": None}
     if not isinstance(workload, CollectiveWorkload) or len(phase.jobs) > 1 or len(phase.jobs[0]) < 2:
         return dict(nothing)
     (hosts,), topology, scale = phase.jobs, phase.topology, phase.task.scale
     links = [topology.link(host, topology.attachment(host).name).model for host in hosts]
     slowest_bps = min(link.rate_bps for link in links if link.rate_bps)
-    bound_ns = hosts_bound_ns(workload.operation, len(hosts), workload.size_bytes, slowest_bps)
+    bound = switches_bound_ns if phase.switched else hosts_bound_ns
+    bound_ns = bound(workload.operation, len(hosts), workload.size_bytes, slowest_bps)
+    best = scale.nominal_rate(8e9 * workload.size_bytes / bound_ns) if bound_ns else None
+    if phase.switched:
+        return {"bound_rate_bps": best, "model_s": None}
     rule = choose(
         workload.operation,
         tuple(range(len(hosts))),
@@ -48,6 +53,6 @@ def expected_of_collectives(phase: TrainingPhase) -> dict[str, Value]:
         racks=tuple(topology.attachment(host).number for host in hosts),
     )
     return {
-        "bound_rate_bps": scale.nominal_rate(8e9 * workload.size_bytes / bound_ns) if bound_ns else None,
+        "bound_rate_bps": best,
         "model_s": scale.nominal_time(model_ns / 1e9),
     }

@@ -8,17 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from controller.systems.training.service import JobRequest
-from experiments.phases import Phase, Progress
+from experiments.phases import OtherRequest, Phase, Progress
 from experiments.setup import PointTask
 from experiments.systems.training.configuration import TrainingConfiguration, slow_host
+from experiments.systems.training.switched import SwitchedGroup
 from experiments.testbeds.agents import AgentSpec
 from hosts.agents.addresses import AgentAddress
+from hosts.agents.fragment_streams import StreamOptions
 from hosts.agents.queue_pairs import QueuePairOptions
-from hosts.systems.training.description import Delay, RankDescription, TrainingJob
+from hosts.systems.training.description import Delay, JobStream, RankDescription, ServerDescription, TrainingJob
 from hosts.systems.training.source import Source, trace_of
 from topo.graph import Topology
 
-AGENT = "hosts.systems.training.agents:rank"
+AGENT, SERVER = "hosts.systems.training.agents:rank", "hosts.systems.training.agents:server"
 
 
 class TrainingPhase(Phase):
@@ -30,8 +32,13 @@ class TrainingPhase(Phase):
         source: Source,
         topology: Topology,
         task: PointTask[TrainingConfiguration],
+        switched: Sequence[SwitchedGroup] = (),
+        service: str | None = None,
     ) -> None:
-        super().__init__("training", [JobRequest(hosts=tuple(hosts)) for hosts in jobs])
+        """switched: groups whose collectives switches carry out, by jobs of that service."""
+        own = [JobRequest(hosts=tuple(hosts)) for hosts in jobs]
+        super().__init__("training", [*own, *(OtherRequest(service, each.streams.request) for each in switched)])
+        self.switched = switched
         self.jobs = jobs
         self.source = source
         self.topology = topology
@@ -47,17 +54,49 @@ class TrainingPhase(Phase):
 
     def agents(self, answers: Sequence[Mapping[str, Any]]) -> list[AgentSpec]:
         specs = []
-        for place, (hosts, answer) in enumerate(zip(self.jobs, answers, strict=True)):
+        of_jobs, of_groups = answers[: len(self.jobs)], answers[len(self.jobs) :]
+        ends = [each.streams.streams(answer) for each, answer in zip(self.switched, of_groups, strict=True)]
+        for place, (hosts, answer) in enumerate(zip(self.jobs, of_jobs, strict=True)):
             number = answer["job"]
             self._numbers.append(number)
-            file = self._write(place, hosts)
+            file = self._write(place, hosts, ends)
             specs += [
                 AgentSpec(host, AGENT, f"rank {rank}", RankDescription(file=file, rank=rank), 0, number)
                 for rank, host in enumerate(hosts)
             ]
-        return specs
+        return [*specs, *self._servers(ends)]
 
-    def _write(self, place: int, hosts: Sequence[str]) -> Path:
+    def _servers(self, ends: Sequence[Mapping[str, StreamOptions]]) -> list[AgentSpec]:
+        """Of all groups whose server is no rank, one on each such host."""
+        streams: defaultdict[str, dict[int, StreamOptions]] = defaultdict(dict)
+        for number, (each, of_group) in enumerate(zip(self.switched, ends, strict=True), start=1):
+            if each.streams.other not in each.streams.members:
+                streams[each.streams.other][number] = of_group[each.streams.other]
+        return [
+            AgentSpec(
+                host,
+                SERVER,
+                f"server {place}",
+                ServerDescription(address=AgentAddress.of(self.topology.host(host)), streams=own),
+                1,
+                self._numbers[0],
+            )
+            for place, (host, own) in enumerate(streams.items())
+        ]
+
+    def _streams(self, job: int, ends: Sequence[Mapping[str, StreamOptions]]) -> tuple[JobStream, ...]:
+        return tuple(
+            JobStream(
+                operation=each.operation,
+                group=each.group,
+                number=number,
+                ends={rank: of_group[self.jobs[job][rank]] for rank in each.group},
+            )
+            for number, (each, of_group) in enumerate(zip(self.switched, ends, strict=True), start=1)
+            if each.job == job
+        )
+
+    def _write(self, place: int, hosts: Sequence[str], ends: Sequence[Mapping[str, StreamOptions]]) -> Path:
         """A job's file, which its ranks read."""
         configuration, scale, topology = self.configuration, self.task.scale, self.topology
         transport = configuration.transport
@@ -71,6 +110,8 @@ class TrainingPhase(Phase):
                 **{**transport.model_dump(), "timeout_us": scale.time_us(transport.timeout_us)}
             ),
             rules=configuration.collectives.rules,
+            streams=self._streams(place, ends),
+            streams_from_bytes=configuration.collectives.in_network_from_bytes,
             contents=configuration.collectives.contents,
             delays={
                 rank: Delay(

@@ -17,7 +17,9 @@ from experiments.systems.training.metrics import metrics
 from experiments.systems.training.perfetto import write_timeline
 from experiments.systems.training.phase import AGENT, TrainingPhase
 from experiments.systems.training.placed import place_ranks
+from experiments.systems.training.switched import switched_groups
 from experiments.systems.training.told import collective_rows, iteration_rows, node_rows, rank_rows
+from hosts.systems.training.source import trace_of
 
 
 class TrainingPoint(Point[TrainingConfiguration]):
@@ -26,22 +28,28 @@ class TrainingPoint(Point[TrainingConfiguration]):
     def __init__(self, task: PointTask[TrainingConfiguration]) -> None:
         super().__init__(task)
         configuration = self.configuration
+        ranks = configuration.ranks_of_a_job(len(self.topology.hosts))
+        jobs = place_ranks(self.topology, ranks, configuration.ranks, task.seed)
+        source = configuration.workload.source(ranks)
+        collectives, switched = switched_groups(configuration.collectives, self.topology, jobs, trace_of(source))
         program = Program.own(PROGRAM)
+        routers = {switch.name: program for switch in self.topology.switches}
         self.network = NetworkSetup(
             self.topology,
-            {switch.name: program for switch in self.topology.switches},
+            routers if collectives is None else collectives.switches,
             TrainingSettings(
                 policy=configuration.switches.balancing,
                 seed=task.seed,
                 flowlet_us=task.scale.time_us(configuration.switches.flowlet_us),
                 marking=configuration.switches.marking(),
+                routes=collectives is None,
             ),
+            services=[] if collectives is None else [collectives.service],
             preload=[AGENT.partition(":")[0]],
-            classes=CLASSES,
+            classes=CLASSES if collectives is None else [*collectives.classes, *CLASSES],
         )
-        ranks = configuration.ranks_of_a_job(len(self.topology.hosts))
-        jobs = place_ranks(self.topology, ranks, configuration.ranks, task.seed)
-        self._phase = TrainingPhase(jobs, configuration.workload.source(ranks), self.topology, task)
+        service = None if collectives is None else collectives.service.name
+        self._phase = TrainingPhase(jobs, source, self.topology, task, switched, service)
         self.phases = [self._phase]
 
     def result(self, measured: Sequence[Measured]) -> PointResult:

@@ -12,7 +12,11 @@ from numpy.typing import NDArray
 from common.closing import Closing
 from formats.addresses import ip_integer, mac_bytes
 from hosts.agents.addresses import AgentAddress
+from hosts.agents.fragment_streams import StreamOptions, StreamStatistics, Word
 from hosts.agents.queue_pairs import Completion, CompletionKind, QueuePairOptions, QueuePairStatistics
+
+NO_OFFSET = 2**32 - 1
+"""Of a field that there is not."""
 
 
 class CardCompletion(Protocol):
@@ -48,6 +52,27 @@ class CardQueuePairs(Protocol):
     ) -> None: ...
 
     def send(self, number: int, tag: int, size_bytes: int, data: NDArray[np.generic] | None = None) -> None: ...
+
+    def open_stream(
+        self,
+        number: int,
+        role: str,
+        templates: Sequence[bytes],
+        words: Sequence[Word],
+        direct: bytes = b"",
+        **numbers: int,
+    ) -> None: ...
+
+    def stream(
+        self,
+        number: int,
+        tag: int,
+        size_bytes: int,
+        source: NDArray[np.int32] | None = None,
+        target: NDArray[np.int32] | None = None,
+    ) -> None: ...
+
+    def stream_statistics(self, number: int) -> dict[str, int]: ...
 
     def completions(self) -> Sequence[CardCompletion]: ...
 
@@ -121,6 +146,37 @@ class VirtualQueuePairs(Closing):
 
     def send(self, number: int, tag: int, size_bytes: int, data: NDArray[np.generic] | None = None) -> None:
         self._card.send(number, tag, size_bytes, data)
+
+    def open_stream(self, number: int, options: StreamOptions) -> None:
+        names = ("window", "payload_bytes", "everybody", "number_offset", "bits_offset", "flags_offset")
+        flags = {"again": options.again, "came_again": options.came_again}
+        self._card.open_stream(
+            number,
+            options.role,
+            [bytes.fromhex(template) for template in options.templates],
+            options.arrivals,
+            reply_payload=int(options.reply_payload),
+            magnitude_offset=NO_OFFSET if options.magnitude_offset is None else options.magnitude_offset,
+            timeout_ns=1000 * options.timeout_us,
+            give_up_after=options.give_up_after,
+            direct=bytes.fromhex(options.direct),
+            direct_after=options.direct_after if options.direct else 0,
+            **flags,
+            **{name: getattr(options, name) for name in names},
+        )
+
+    def stream(
+        self,
+        number: int,
+        tag: int,
+        size_bytes: int,
+        source: NDArray[np.int32] | None = None,
+        target: NDArray[np.int32] | None = None,
+    ) -> None:
+        self._card.stream(number, tag, size_bytes, source, target)
+
+    def stream_statistics(self, number: int) -> StreamStatistics:
+        return StreamStatistics(**self._card.stream_statistics(number))
 
     def completions(self) -> Sequence[Completion]:
         self.collect()

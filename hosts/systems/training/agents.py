@@ -1,4 +1,4 @@
-"""The agent of training: one rank."""
+"""The agents of training: a rank, and a host that adds up what switches could not."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from functools import lru_cache
 from pathlib import Path
 
 from hosts.agents.context import AgentContext
-from hosts.systems.training.description import RankDescription, read_job
+from hosts.systems.training.description import RankDescription, ServerDescription, read_job
 from hosts.systems.training.plans import Plans
 from hosts.systems.training.rank import Rank
 from hosts.systems.training.source import trace_of
 
 
-def prepare(description: RankDescription) -> None:
+def prepare(description: RankDescription | ServerDescription) -> None:
     """Read what all ranks of a job share."""
-    _plans(description.file)
+    if isinstance(description, RankDescription):
+        _plans(description.file)
 
 
 @lru_cache(maxsize=8)
@@ -39,3 +40,15 @@ def rank(context: AgentContext, description: RankDescription) -> None:
             context.emit("iteration", rank=number, iteration=iteration, **vars(report))
         executing.serve()
         context.emit("final", statistics=executing.statistics())
+
+
+def server(context: AgentContext, description: ServerDescription) -> None:
+    """Until stop; the card adds and answers by itself."""
+    with contextlib.closing(context.open_queue_pairs(description.address)) as pairs:
+        for number, options in description.streams.items():
+            pairs.open_stream(number, options)
+        context.emit("ready")
+        while not context.stopped:
+            context.wait()
+        parts = {number: pairs.stream_statistics(number).parts for number in description.streams}
+        context.emit("final", statistics={"parts": sum(parts.values())})

@@ -11,8 +11,10 @@ from pydantic import Field
 from common.errors import UserError
 from hosts.agents.addresses import AgentAddress
 from hosts.agents.description import Description, parse_description
+from hosts.agents.fragment_streams import StreamOptions
 from hosts.agents.queue_pairs import QueuePairOptions
 from hosts.systems.training.collectives.choice import Rule
+from hosts.systems.training.execution import Operation
 from hosts.systems.training.source import Source
 
 
@@ -23,11 +25,21 @@ class Delay(Description):
     begins_after_ns: int = Field(default=0, ge=0)
 
 
+class JobStream(Description):
+    """Switches that carry out an operation of a group. number: of the stream, at each of its ends. ends: by rank."""
+
+    operation: Operation
+    group: tuple[int, ...]
+    number: int = Field(ge=1)
+    ends: dict[int, StreamOptions]
+
+
 class TrainingJob(Description):
     """ranks: where each lives. racks: by rank, the number of the switch that its host hangs on. first_pair: number of
-    the first queue pair. rules: how collectives are done, before those that come with the system. contents: whether
-    values are really sent and summed, instead of lengths alone. delays: by rank, of those that have some. timeline:
-    ranks that tell when each node began and ended."""
+    the first queue pair. rules: how collectives are done, before those that come with the system. streams: what
+    switches do of them, if a collective is of so many bytes (streams_from_bytes). contents: whether values are really
+    sent and summed, instead of lengths alone. delays: by rank, of those that have some. timeline: ranks that tell
+    when each node began and ended."""
 
     ranks: tuple[AgentAddress, ...]
     racks: tuple[int, ...]
@@ -36,9 +48,18 @@ class TrainingJob(Description):
     first_pair: int = Field(default=1, ge=1)
     queue_pairs: QueuePairOptions = QueuePairOptions()
     rules: tuple[Rule, ...] = ()
+    streams: tuple[JobStream, ...] = ()
+    streams_from_bytes: int = Field(default=0, ge=0)
     contents: bool = False
     delays: dict[int, Delay] = Field(default_factory=dict)
     timeline: tuple[int, ...] = ()
+
+
+class ServerDescription(Description):
+    """A host that adds up what switches could not. address: its own. streams: its ends, by their numbers."""
+
+    address: AgentAddress
+    streams: dict[int, StreamOptions]
 
 
 class RankDescription(Description):

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from common.errors import UserError
 from hosts.agents.addresses import AgentAddress
 from hosts.agents.queue_pairs import CompletionKind, QueuePairOptions, QueuePairs
+from hosts.systems.training.description import JobStream
+from hosts.systems.training.stream_run import Stream
 
 PLACE_BITS = 18
 """Of a tag: which message it is of those between two ranks with the same subject."""
@@ -66,6 +68,7 @@ class Messages:
         self._sent: dict[int, deque[tuple[Party, int]]] = {}
         self._listening: dict[tuple[Lane, int], Party] = {}
         self._early: defaultdict[tuple[Lane, int], list[Message]] = defaultdict(list)
+        self._streams: dict[int, Stream] = {}
         self.sent_messages = 0
         self.sent_bytes = 0
 
@@ -114,6 +117,11 @@ class Messages:
         """Nobody waits for more of the subject."""
         self._listening.pop((lane, subject), None)
 
+    def add_stream(self, stream: JobStream) -> Stream:
+        """This rank's end of it."""
+        made = self._streams[stream.number] = Stream(self._pairs, stream, self._rank)
+        return made
+
     @property
     def unclaimed(self) -> int:
         """Messages that have come and that nobody has waited for."""
@@ -134,6 +142,10 @@ class Messages:
             elif completion.kind is CompletionKind.SENT:
                 party, step = self._sent[completion.pair].popleft()
                 party.sent(step)
+            elif completion.kind is CompletionKind.STREAMED:
+                self._streams[completion.pair].ended(completion.tag)
+            elif completion.kind is CompletionKind.STREAM_FAILED:
+                raise UserError(f"rank {self._rank}: a collective that switches carry out does not go on any more")
             else:
                 raise UserError(
                     f"rank {self._rank}: rank {peer} on {self._ranks[peer].name} does not answer any more"

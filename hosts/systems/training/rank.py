@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hosts.agents.context import AgentContext
 from hosts.agents.queue_pairs import QueuePairs
 from hosts.systems.training.collective_run import CollectiveRun
-from hosts.systems.training.contents import contents, digest
+from hosts.systems.training.contents import VALUE_BYTES, contents, digest
 from hosts.systems.training.description import Delay, TrainingJob
 from hosts.systems.training.execution import Kind, Node
 from hosts.systems.training.execution_state import Execution
@@ -22,6 +22,7 @@ from hosts.systems.training.messages import Lane, Messages
 from hosts.systems.training.plans import INSTANCE_BITS, Plans, group_numbers
 from hosts.systems.training.point_to_point import PointToPoint
 from hosts.systems.training.processor import Processor
+from hosts.systems.training.stream_run import Stream
 from hosts.systems.training.traces.graph import RankGraph
 
 
@@ -67,8 +68,16 @@ class Rank:
         self._nodes: list[Node] = list(graph)
         collectives = [node for node in self._nodes if node.kind is Kind.COLLECTIVE]
         self._group_numbers = group_numbers({plans.group(node) for node in collectives}, number)
-        self._turns, self._per_execution = _turns(self._nodes, plans)
+        self._turns, self._per_execution = _turns(self._nodes, plans, lambda node: True)
+        self._streams = {
+            (stream.operation, stream.group): self._messages.add_stream(stream)
+            for stream in job.streams
+            if number in stream.group
+        }
         self._messages.connect(self._peers())
+        self._streamed, self._streamed_per_execution = _turns(
+            self._nodes, plans, lambda node: self._stream_of(node) is not None
+        )
         self._executions = 0
         self._execution = Execution(graph)
         self._begun_ns: dict[int, int] = {}
@@ -79,11 +88,19 @@ class Rank:
         found = set()
         for node in self._nodes:
             if node.kind is Kind.COLLECTIVE:
+                if self._stream_of(node) is not None:
+                    continue
                 plan = self._plans.of(node, self._number)
                 found |= {(plan.group[peer], Lane.COLLECTIVE) for peer in plan.peers}
             elif node.peer is not None:
                 found.add((node.peer, Lane.POINT_TO_POINT))
         return found - {(self._number, lane) for lane in Lane}
+
+    def _stream_of(self, node: Node) -> Stream | None:
+        """Where switches carry it out."""
+        if node.operation is None or node.size_bytes < self._job.streams_from_bytes:
+            return None
+        return self._streams.get((node.operation, self._plans.group(node)))
 
     # ---- One execution ----
 
@@ -121,6 +138,15 @@ class Rank:
         for number in self._messages.numbers:
             of_pair = vars(self._pairs.statistics(number))
             total.update({name: of_pair[name] for name in _COUNTED})
+        for stream in self._streams.values():
+            of_stream = stream.statistics()
+            total.update(
+                sent_packets=of_stream.sent_fragments,
+                retransmissions=of_stream.retransmissions,
+                timeouts=of_stream.timeouts,
+                received_packets=of_stream.received_fragments,
+                duplicates=of_stream.duplicates,
+            )
         return {
             "messages": self._messages.sent_messages,
             "message_bytes": self._messages.sent_bytes,
@@ -152,9 +178,16 @@ class Rank:
         group = self._plans.group(node)
         instance = self._executions * self._per_execution[group] + self._turns[place]
         subject = self._group_numbers[group] << INSTANCE_BITS | instance & (1 << INSTANCE_BITS) - 1
+        on_end = partial(self._end_collective, place, instance)
+        stream = self._stream_of(node)
+        if stream is not None:
+            values = contents(self._number, instance, node.size_bytes // VALUE_BYTES) if self._job.contents else None
+            turn = self._executions * self._streamed_per_execution[group] + self._streamed[place]
+            stream.begin(turn, (node.size_bytes, values, on_end))
+            return
         plan = self._plans.of(node, self._number)
         values = contents(self._number, instance, plan.input_values) if self._job.contents else None
-        CollectiveRun(plan, subject, self._messages, values, partial(self._end_collective, place, instance)).begin()
+        CollectiveRun(plan, subject, self._messages, values, on_end).begin()
 
     def _end_collective(self, place: int, instance: int, result: NDArray[np.int32] | None) -> None:
         told = None if result is None else digest(result)
@@ -176,13 +209,15 @@ _COUNTED = (
 """Of hosts.agents.queue_pairs.QueuePairStatistics."""
 
 
-def _turns(nodes: list[Node], plans: Plans) -> tuple[Mapping[int, int], Mapping[tuple[int, ...], int]]:
+def _turns(
+    nodes: list[Node], plans: Plans, counts_if: Callable[[Node], bool]
+) -> tuple[Mapping[int, int], Mapping[tuple[int, ...], int]]:
     """For each collective, by its place, which of those of its group it is; and how many each group has. The k-th of
     a group is that of all its ranks, whoever gets to it first."""
     turns: dict[int, int] = {}
     counts: Counter[tuple[int, ...]] = Counter()
     for place, node in enumerate(nodes):
-        if node.kind is Kind.COLLECTIVE:
+        if node.kind is Kind.COLLECTIVE and counts_if(node):
             group = plans.group(node)
             turns[place] = counts[group]
             counts[group] += 1

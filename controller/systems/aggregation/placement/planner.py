@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -85,6 +86,24 @@ class SharedPathPlacement:
         ]
         shared.sort(key=lambda s: (sum(routes.distance(start, s.name) for start in starts), s.number))
         return dealt_in_turn(topology, [switch.name for switch in shared], workers, server)
+
+
+class OwnTorPlacement:
+    """Every worker's own top-of-rack switch sums for its rack, and the server's for all racks: each link carries each
+    fragment once, however many workers are behind it."""
+
+    def choose(self, topology: Topology, routes: Routes, workers: Sequence[str], server: str) -> AggregationChoice:
+        last = topology.attachment(server)
+        tors = {worker: topology.attachment(worker) for worker in workers}
+        in_rack = Counter(tor.number for tor in tors.values())
+        labels = {
+            worker: Designation(last.number, len(workers))
+            if tor.number == last.number
+            else Designation(tor.number, in_rack[tor.number], last.number, len(workers))
+            for worker, tor in tors.items()
+        }
+        names = dict.fromkeys(tor.name for tor in tors.values() if tor.number != last.number)
+        return AggregationChoice(tuple(names), {worker: (label,) for worker, label in labels.items()})
 
 
 def dealt_in_turn(

@@ -11,6 +11,7 @@ from controller.systems.aggregation.placement.planner import (
     AggregationPlanner,
     ExplicitPlacement,
     NoPlacement,
+    OwnTorPlacement,
     SharedPathPlacement,
 )
 
@@ -19,8 +20,9 @@ LimitedMethod = Literal["greedy", "greedy-gradients", "exhaustive", "milp", "ran
 
 UnlimitedMethod = Literal["server-tor", "every-tor", "grid"]
 
-PlacementName = Literal["shared-path", "none", "explicit", "lp", LimitedMethod, UnlimitedMethod]
-"""shared-path: switches on everybody's shortest path (SharedPathPlacement). explicit: the switches named, in equal
+PlacementName = Literal["shared-path", "own-tor", "none", "explicit", "lp", LimitedMethod, UnlimitedMethod]
+"""shared-path: switches on everybody's shortest path (SharedPathPlacement). own-tor: each
+worker's top-of-rack switch, and the server's. explicit: the switches named, in equal
 shares. lp: the switches named, in the shares of the linear program. none: the server alone. The others:
 see place.METHODS."""
 
@@ -70,6 +72,8 @@ class PlannerOptions(BaseModel):
             return NoPlacement()
         if name == "shared-path":
             return SharedPathPlacement()
+        if name == "own-tor":
+            return OwnTorPlacement()
         if name == "explicit":
             return ExplicitPlacement(self.switches or ())
         return self._linear_program(name)

@@ -12,6 +12,7 @@ from controller.systems.shuffle.scheduling.hop_aware import HopAware
 from controller.systems.shuffle.scheduling.largest_cluster import LargestCluster
 from controller.systems.shuffle.scheduling.queues import Timing
 from controller.systems.shuffle.scheduling.schedule import Scheduler
+from controller.systems.shuffle.scheduling.uncoded import UncodedMulticast
 from controller.systems.shuffle.scheduling.unicast import Unicast
 
 SCHEDULERS: Mapping[str, Scheduler] = {
@@ -19,6 +20,7 @@ SCHEDULERS: Mapping[str, Scheduler] = {
     for scheduler in (
         Unicast(nearest=False),
         Unicast(nearest=True),
+        UncodedMulticast(),
         LargestCluster(master=True),
         LargestCluster(),
         HopAware(),

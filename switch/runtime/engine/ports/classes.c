@@ -14,7 +14,7 @@ static uint32_t word_at(const struct packet *packet, uint32_t offset) {
     return offset < length ? (uint32_t)data[offset] << 8 : 0;
 }
 
-static bool fits(const struct gb_class_pattern *pattern, const struct packet *packet) {
+bool class_fits(const struct gb_class_pattern *pattern, const struct packet *packet) {
     for (uint32_t i = 0; i < pattern->words; i++) {
         const struct gb_class_word *word = &pattern->word[i];
         if ((word_at(packet, word->offset) & word->mask) != word->value)
@@ -23,10 +23,10 @@ static bool fits(const struct gb_class_pattern *pattern, const struct packet *pa
     return true;
 }
 
-static void classify(const struct gb_engine *engine, struct packet *packet) {
+void classify(const struct gb_engine *engine, struct packet *packet) {
     const struct class_patterns *classes = engine->patterns;
     uint32_t place = 0;
-    while (place < classes->count && !fits(&classes->patterns[place], packet))
+    while (place < classes->count && !class_fits(&classes->patterns[place], packet))
         place++;
     packet->class_number = (uint8_t)(place < classes->count ? place + 1 : 0);
 }

@@ -6,6 +6,7 @@
 
 #include "engine/ports/classes.h"
 #include "engine/transport/roce.h"
+#include "engine/transport/stream.h"
 
 enum { FIRST_TABLE = 16, TIMERS_PER_PAIR = 4, RESERVED_PAIRS = 64 };
 
@@ -223,6 +224,8 @@ static bool give(struct partition *part, struct queue_pair *pair, struct packet 
 }
 
 bool card_take(struct partition *part, struct card *card, struct packet *packet) {
+    if (card->streams && streams_take(part, card, packet))
+        return true;
     if (!card->consumers || !roce_is(packet))
         return false;
     struct queue_pair *pair = card_pair(card, roce_pair(packet));

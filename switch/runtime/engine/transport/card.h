@@ -7,6 +7,7 @@
 #pragma GCC visibility push(hidden)
 
 struct queue_pair;
+struct stream;
 
 struct pair_list { struct queue_pair *first, *last; };
 
@@ -20,6 +21,7 @@ struct card {
     struct queue_pair **table;      /* by number: open addressing */
     uint32_t table_size, pairs, consumers, timers;
     uint64_t unknown;
+    struct stream *streams;
 };
 
 /* Whether it has some of a priority that PFC lets it send. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/transport/roce.h"
+#include "engine/transport/stream.h"
 
 enum { FIRST_COMPLETIONS = 16 };
 
@@ -27,7 +28,11 @@ static bool make_room(struct consumer *consumer) {
 
 void complete(struct partition *part, struct queue_pair *pair, enum gb_completion_kind kind, uint64_t tag,
               uint64_t size_bytes, void *data) {
-    struct consumer *consumer = pair->consumer;
+    consumer_complete(part, pair->consumer, kind, pair->options.number, tag, size_bytes, data);
+}
+
+void consumer_complete(struct partition *part, struct consumer *consumer, enum gb_completion_kind kind,
+                       uint32_t number, uint64_t tag, uint64_t size_bytes, void *data) {
     if (!make_room(consumer))
         abort();                    /* a few kilobytes: whoever waits for it would wait for ever */
     consumer->completions[(consumer->first + consumer->count++) % consumer->capacity] =
@@ -36,14 +41,14 @@ void complete(struct partition *part, struct queue_pair *pair, enum gb_completio
                                .time_ns = part->now_ns,
                                .data = data,
                                .kind = kind,
-                               .pair = pair->options.number};
+                               .pair = number};
     if (kind != GB_COMPLETION_SENT || !consumer->quiet_sent)
         memory_port_tell(part, consumer->card->port);
 }
 
 /* ---- Life ---- */
 
-static struct consumer *consumer_of(struct gb_engine *engine, uint32_t number) {
+struct consumer *consumer_of(struct gb_engine *engine, uint32_t number) {
     return number < engine->consumer_count ? engine->consumers[number] : NULL;
 }
 
@@ -92,6 +97,7 @@ static void close_pair(struct partition *part, struct queue_pair *pair) {
 
 static void consumer_free(struct consumer *consumer) {
     struct partition *part = consumer->card->port->part;
+    streams_close(consumer);
     while (consumer->pairs) {
         struct queue_pair *pair = consumer->pairs;
         consumer->pairs = pair->sibling;

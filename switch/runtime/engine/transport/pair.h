@@ -103,6 +103,14 @@ void card_remove(struct card *, struct queue_pair *);
 void complete(struct partition *, struct queue_pair *, enum gb_completion_kind, uint64_t tag, uint64_t size_bytes,
               void *data);
 
+/* ---- Consumers (consumers.c) ---- */
+
+/* Of a queue pair or a stream with this number. */
+void consumer_complete(struct partition *, struct consumer *, enum gb_completion_kind, uint32_t number, uint64_t tag,
+                       uint64_t size_bytes, void *data);
+/* NULL if there is none. */
+struct consumer *consumer_of(struct gb_engine *, uint32_t number);
+
 /* ---- Sender (sender.c) ---- */
 
 struct acknowledgement;

@@ -29,13 +29,14 @@ struct gb_queue_pair_options {
     uint8_t src_mac[6], dst_mac[6];
 };
 
-enum gb_completion_kind { GB_COMPLETION_SENT, GB_COMPLETION_RECEIVED, GB_COMPLETION_FAILED };
+enum gb_completion_kind { GB_COMPLETION_SENT, GB_COMPLETION_RECEIVED, GB_COMPLETION_FAILED, GB_COMPLETION_STREAM,
+                          GB_COMPLETION_STREAM_FAILED };
 
 /* data: of a message that has come with contents, the caller's for gb_engine_take_contents; else NULL. */
 struct gb_completion {
     uint64_t tag, size_bytes, time_ns;
     void *data;
-    uint32_t kind, pair;
+    uint32_t kind, pair;            /* pair: of a stream (fragment_streams.h) its number */
 };
 
 /* Bytes are those of messages, without headers. marked: arrived with congestion experienced. */

@@ -1,0 +1,74 @@
+"""Which groups' collectives switches carry out, and which hosts add up what these could not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from common.errors import UserError
+from experiments.setup import StreamGroup, SwitchCollectives
+from experiments.systems import find_system
+from experiments.systems.training.configuration import CollectivesSection
+from hosts.systems.training.execution import Kind, Operation
+from hosts.systems.training.traces.trace import Trace
+from topo.graph import Topology
+
+
+@dataclass(frozen=True)
+class SwitchedGroup:
+    """job: from 0. group: its ranks."""
+
+    job: int
+    operation: Operation
+    group: tuple[int, ...]
+    streams: StreamGroup
+
+
+def switched_groups(
+    section: CollectivesSection, topology: Topology, jobs: Sequence[Sequence[str]], trace: Trace
+) -> tuple[SwitchCollectives | None, list[SwitchedGroup]]:
+    """What the system named does (--in-network), and for which groups; None: nothing. UserError if it cannot."""
+    if section.in_network == "none":
+        return None, []
+    system = find_system(section.in_network)
+    if not system.collective:
+        raise UserError(f"--in-network: the switches of the system {system.name} carry out no collectives")
+    operation = Operation(system.collective)
+    used = {host for hosts in jobs for host in hosts}
+    idle = [host.name for host in topology.hosts if host.name not in used]
+    found = []
+    for job, hosts in enumerate(jobs):
+        for group, root in _groups(trace, len(hosts), operation, section.in_network_from_bytes):
+            members = [hosts[rank] for rank in group]
+            if root is not None:
+                found.append((job, group, members, hosts[root]))
+            elif not idle:
+                raise UserError("--in-network: sums need a host without a rank, as their server: take fewer --ranks")
+            else:
+                found.append((job, group, members, idle[len(found) % len(idle)]))
+    if not found:
+        raise UserError(
+            f"--in-network: there is no {operation.value} of {section.in_network_from_bytes} bytes or more to carry "
+            "out (--in-network-from-bytes)"
+        )
+    collectives = system.collectives(topology, [(members, other) for _, _, members, other in found])
+    groups = [
+        SwitchedGroup(job, operation, group, streams)
+        for (job, group, _, _), streams in zip(found, collectives.groups, strict=True)
+    ]
+    return collectives, groups
+
+
+def _groups(
+    trace: Trace, ranks: int, operation: Operation, from_bytes: int
+) -> list[tuple[tuple[int, ...], int | None]]:
+    """Of two ranks or more that do it with so many bytes; with the root, if it has one."""
+    everybody = tuple(range(ranks))
+    found: dict[tuple[tuple[int, ...], int | None], None] = {}
+    for rank in everybody:
+        for node in trace.nodes(rank):
+            if node.kind is Kind.COLLECTIVE and node.operation is operation and node.size_bytes >= from_bytes:
+                group = node.group or everybody
+                if len(group) > 1:
+                    found[group, node.root] = None
+    return list(found)

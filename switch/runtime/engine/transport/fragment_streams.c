@@ -1,0 +1,529 @@
+/* Streams of fragments: a window of them at the source, replies with bits, sums at a server. */
+#include "engine/transport/fragment_streams.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/ports/classes.h"
+#include "engine/transport/pair.h"
+#include "engine/transport/stream.h"
+
+/* A vector that a source sends or a sink takes. Fragments of a stream are counted through. */
+struct vector {
+    struct vector *next;
+    uint64_t tag, size_bytes, first, fragments, done;
+    const uint8_t *from;
+    uint8_t *to;
+};
+
+/* A fragment under way, by its number modulo the window: of a source, who has replied; of a server, who is in the sum. */
+struct fragment {
+    uint64_t number, bits, sent_ns;
+    uint64_t singles;               /* of a server: who is in the sum of what came of single sources */
+    uint32_t tries;
+    bool used, done;
+};
+
+struct stream {
+    struct stream *next;
+    struct consumer *consumer;
+    struct gb_stream_options options;
+    struct vector *first, *last;
+    uint64_t una, next_number, end; /* source: oldest that is not done, next to send, end of what is to be sent */
+    struct fragment *fragments;     /* of the window */
+    uint8_t *sums;                  /* server: two payloads for each of them, as on the wire: of all, of singles */
+    struct packet_list early;       /* sink: of vectors that it was not asked to take yet */
+    struct timer timeout;
+    struct gb_stream_statistics statistics;
+    bool failed;
+};
+
+static void resend_due(struct partition *part, void *owner);
+
+static struct partition *part_of(const struct stream *stream) {
+    return stream->consumer->card->port->part;
+}
+
+static struct fragment *fragment_of(const struct stream *stream, uint64_t number) {
+    return &stream->fragments[number % stream->options.window];
+}
+
+static uint8_t *sum_of(const struct stream *stream, uint64_t number, bool singles) {
+    return stream->sums + (2 * (number % stream->options.window) + singles) * stream->options.payload_bytes;
+}
+
+static uint32_t get_32(const uint8_t *at) {
+    uint32_t value;
+    memcpy(&value, at, sizeof value);
+    return be32toh(value);
+}
+
+static void put_32(uint8_t *at, uint32_t value) {
+    value = htobe32(value);
+    memcpy(at, &value, sizeof value);
+}
+
+static uint64_t get_64(const uint8_t *at) {
+    uint64_t value;
+    memcpy(&value, at, sizeof value);
+    return be64toh(value);
+}
+
+/* ---- Payloads ---- */
+
+static void to_wire(uint8_t *wire, const uint8_t *own, uint32_t bytes) {
+    for (uint32_t i = 0; i < bytes; i += 4) {
+        uint32_t value;
+        memcpy(&value, own + i, sizeof value);
+        put_32(wire + i, value);
+    }
+}
+
+static void from_wire(uint8_t *own, const uint8_t *wire, uint32_t bytes) {
+    for (uint32_t i = 0; i < bytes; i += 4) {
+        uint32_t value = get_32(wire + i);
+        memcpy(own + i, &value, sizeof value);
+    }
+}
+
+static void add(uint8_t *sum, const uint8_t *wire, uint32_t bytes) {
+    for (uint32_t i = 0; i < bytes; i += 4)
+        put_32(sum + i, get_32(sum + i) + get_32(wire + i));
+}
+
+static uint32_t magnitude(const uint8_t *wire, uint32_t bytes) {
+    uint32_t largest = 0;
+    for (uint32_t i = 0; i < bytes; i += 4) {
+        int32_t value = (int32_t)get_32(wire + i);
+        uint32_t absolute = value < 0 ? 0u - (uint32_t)value : (uint32_t)value;
+        if (absolute > largest)
+            largest = absolute;
+    }
+    return largest;
+}
+
+/* How many bytes of the fragment are of the vector; the rest of its payload is zeros. */
+static uint32_t part_bytes(const struct stream *stream, const struct vector *vector, uint64_t number) {
+    uint64_t offset = (number - vector->first) * stream->options.payload_bytes;
+    uint64_t left = vector->size_bytes - offset;
+    return left < stream->options.payload_bytes ? (uint32_t)left : stream->options.payload_bytes;
+}
+
+static struct vector *vector_of(const struct stream *stream, uint64_t number) {
+    struct vector *vector = stream->first;
+    while (vector && number >= vector->first + vector->fragments)
+        vector = vector->next;
+    return vector && number >= vector->first ? vector : NULL;
+}
+
+/* ---- Sending ---- */
+
+/* With a payload of zeros; NULL when out of memory. */
+static struct packet *make(struct partition *part, struct stream *stream, uint64_t number, uint32_t tries,
+                           bool payload) {
+    const struct gb_stream_options *options = &stream->options;
+    uint32_t length = options->template_bytes + (payload ? options->payload_bytes : 0);
+    struct packet *packet = packet_take(&part->pool, part->pool.headroom_bytes, length);
+    if (!packet)
+        return NULL;
+    uint8_t *data = packet->view.data;
+    bool direct = options->direct_after && tries > options->direct_after;
+    memcpy(data, direct ? options->direct : options->templates[number % options->template_count],
+           options->template_bytes);
+    memset(data + options->template_bytes, 0, length - options->template_bytes);
+    put_32(data + options->number_offset, (uint32_t)number);
+    if (tries && !direct)
+        data[options->flags_offset] |= (uint8_t)options->again;
+    packet->view.length = length;
+    return packet;
+}
+
+static void offer(struct partition *part, struct stream *stream, struct packet *packet) {
+    struct gb_consumer_counts *counts = &stream->consumer->counts;
+    struct direction *link = stream->consumer->card->link;
+    if (link->classes)
+        classify(part->engine, packet);
+    counts->sent_frames++;
+    counts->sent_bytes += packet->view.length;
+    counts->sent_classes[packet->class_number]++;
+    direction_offer(part, link, packet);
+}
+
+static void send_fragment(struct partition *part, struct stream *stream, uint64_t number) {
+    const struct gb_stream_options *options = &stream->options;
+    const struct vector *vector = vector_of(stream, number);
+    struct fragment *fragment = fragment_of(stream, number);
+    struct packet *packet = make(part, stream, number, fragment->tries, true);
+    fragment->sent_ns = part->now_ns;
+    if (!packet)
+        return;                     /* as if it had been lost */
+    uint8_t *payload = packet->view.data + options->template_bytes;
+    if (vector->from) {
+        uint64_t offset = (number - vector->first) * options->payload_bytes;
+        to_wire(payload, vector->from + offset, part_bytes(stream, vector, number));
+    }
+    if (options->magnitude_offset != GB_NO_OFFSET)
+        put_32(packet->view.data + options->magnitude_offset,
+               vector->from ? magnitude(payload, options->payload_bytes) : 0);
+    stream->statistics.sent_fragments++;
+    stream->statistics.retransmissions += fragment->tries > 0;
+    offer(part, stream, packet);
+}
+
+static void send_window(struct partition *part, struct stream *stream) {
+    while (stream->next_number < stream->end && stream->next_number < stream->una + stream->options.window) {
+        uint64_t number = stream->next_number++;
+        *fragment_of(stream, number) = (struct fragment){.number = number, .used = true};
+        send_fragment(part, stream, number);
+    }
+    if (stream->una < stream->next_number && !timer_armed(&stream->timeout))
+        timer_arm(&part->timers, &stream->timeout, part->now_ns + stream->options.timeout_ns);
+}
+
+static void fail(struct partition *part, struct stream *stream) {
+    stream->failed = true;
+    while (stream->first) {
+        struct vector *vector = stream->first;
+        stream->first = vector->next;
+        consumer_complete(part, stream->consumer, GB_COMPLETION_STREAM_FAILED, stream->options.number, vector->tag,
+                          vector->size_bytes, NULL);
+        free(vector);
+    }
+    stream->last = NULL;
+    stream->una = stream->next_number = stream->end;
+}
+
+static void resend_due(struct partition *part, void *owner) {
+    struct stream *stream = owner;
+    uint64_t timeout_ns = stream->options.timeout_ns, oldest_ns = UINT64_MAX;
+    for (uint64_t number = stream->una; number < stream->next_number; number++) {
+        struct fragment *fragment = fragment_of(stream, number);
+        if (fragment->done)
+            continue;
+        if (fragment->sent_ns + timeout_ns <= part->now_ns) {
+            stream->statistics.timeouts++;
+            if (++fragment->tries > stream->options.give_up_after) {
+                fail(part, stream);
+                return;
+            }
+            send_fragment(part, stream, number);
+        }
+        if (fragment->sent_ns < oldest_ns)
+            oldest_ns = fragment->sent_ns;
+    }
+    if (oldest_ns != UINT64_MAX)
+        timer_arm(&part->timers, &stream->timeout, oldest_ns + timeout_ns);
+}
+
+/* ---- Arrivals ---- */
+
+/* The number with those lowest bits that is nearest to `near`. */
+static uint64_t widened(uint64_t near, uint32_t number) {
+    return near + (uint64_t)(int64_t)(int32_t)(number - (uint32_t)near);
+}
+
+static void finish(struct partition *part, struct stream *stream, struct vector *vector) {
+    consumer_complete(part, stream->consumer, GB_COMPLETION_STREAM, stream->options.number, vector->tag,
+                      vector->size_bytes, NULL);
+    struct vector **at = &stream->first, *before = NULL;
+    while (*at != vector) {
+        before = *at;
+        at = &(*at)->next;
+    }
+    *at = vector->next;
+    if (stream->last == vector)
+        stream->last = before;
+    free(vector);
+}
+
+static void take_contents(struct stream *stream, struct vector *vector, uint64_t number, const uint8_t *payload) {
+    if (vector->to)
+        from_wire(vector->to + (number - vector->first) * stream->options.payload_bytes, payload,
+                  part_bytes(stream, vector, number));
+}
+
+static void take_reply(struct partition *part, struct stream *stream, const struct packet *packet) {
+    const struct gb_stream_options *options = &stream->options;
+    const uint8_t *data = packet->view.data;
+    uint64_t number = widened(stream->una, get_32(data + options->number_offset));
+    struct fragment *fragment = fragment_of(stream, number);
+    if (number < stream->una || number >= stream->next_number || fragment->done) {
+        stream->statistics.duplicates++;
+        return;
+    }
+    fragment->bits |= get_64(data + options->bits_offset);
+    if ((fragment->bits & options->everybody) != options->everybody)
+        return;
+    fragment->done = true;
+    struct vector *vector = vector_of(stream, number);
+    if (options->reply_payload)
+        take_contents(stream, vector, number, data + options->template_bytes);
+    while (stream->una < stream->next_number && fragment_of(stream, stream->una)->done)
+        stream->una++;
+    if (++vector->done == vector->fragments)
+        finish(part, stream, vector);
+    send_window(part, stream);
+}
+
+static void reply(struct partition *part, struct stream *stream, uint64_t number, bool again,
+                  const uint8_t *payload) {
+    const struct gb_stream_options *options = &stream->options;
+    struct packet *packet = make(part, stream, number, again, options->reply_payload);
+    if (!packet)
+        return;
+    if (options->reply_payload)
+        memcpy(packet->view.data + options->template_bytes, payload, options->payload_bytes);
+    offer(part, stream, packet);
+}
+
+static bool is_again(const struct stream *stream, const uint8_t *data) {
+    return data[stream->options.flags_offset] & stream->options.came_again;
+}
+
+/* Adds to one of a fragment's sums; false if some of it is in there already. */
+static bool add_part(struct stream *stream, uint64_t number, uint64_t *in_it, uint64_t bits, const uint8_t *payload,
+                     bool singles) {
+    uint8_t *sum = sum_of(stream, number, singles);
+    if (*in_it & bits)
+        return false;
+    if (*in_it)
+        add(sum, payload, stream->options.payload_bytes);
+    else
+        memcpy(sum, payload, stream->options.payload_bytes);
+    *in_it |= bits;
+    return true;
+}
+
+static void take_part(struct partition *part, struct stream *stream, const struct packet *packet) {
+    const struct gb_stream_options *options = &stream->options;
+    const uint8_t *data = packet->view.data, *payload = data + options->template_bytes;
+    uint64_t number = widened(stream->una, get_32(data + options->number_offset));
+    uint64_t bits = get_64(data + options->bits_offset);
+    struct fragment *fragment = fragment_of(stream, number);
+    if (!fragment->used || fragment->number < number)
+        *fragment = (struct fragment){.number = number, .used = true};
+    if (fragment->number != number)
+        return;
+    if (fragment->done) {
+        stream->statistics.duplicates++;
+        if (is_again(stream, data))
+            reply(part, stream, number, true, sum_of(stream, number, fragment->bits != options->everybody));
+        return;
+    }
+    bool news = add_part(stream, number, &fragment->bits, bits, payload, false);
+    if (!(bits & (bits - 1)))
+        news |= add_part(stream, number, &fragment->singles, bits, payload, true);
+    *(news ? &stream->statistics.parts : &stream->statistics.duplicates) += 1;
+    if (fragment->bits != options->everybody && fragment->singles != options->everybody)
+        return;
+    fragment->done = true;
+    if (stream->una < number)
+        stream->una = number;       /* near which the next numbers are */
+    reply(part, stream, number, is_again(stream, data),
+          sum_of(stream, number, fragment->bits != options->everybody));
+}
+
+/* A sink's: false if nobody has asked for its vector yet. */
+static bool take_fragment(struct partition *part, struct stream *stream, const struct packet *packet) {
+    const struct gb_stream_options *options = &stream->options;
+    const uint8_t *data = packet->view.data;
+    uint64_t number = widened(stream->una, get_32(data + options->number_offset));
+    if (number >= stream->end)
+        return false;
+    struct fragment *fragment = fragment_of(stream, number);
+    struct vector *vector = vector_of(stream, number);
+    if (!vector || (fragment->used && fragment->number >= number)) {
+        stream->statistics.duplicates++;
+    } else {
+        *fragment = (struct fragment){.number = number, .used = true, .done = true};
+        take_contents(stream, vector, number, data + options->template_bytes);
+        if (stream->una < number)
+            stream->una = number;
+        if (++vector->done == vector->fragments)
+            finish(part, stream, vector);
+    }
+    reply(part, stream, number, is_again(stream, data), NULL);
+    return true;
+}
+
+static void take_early(struct partition *part, struct stream *stream) {
+    struct packet_list early = stream->early;
+    struct packet *packet;
+    stream->early = (struct packet_list){0};
+    while ((packet = list_pop(&early))) {
+        if (take_fragment(part, stream, packet))
+            packet_free(&part->pool, packet);
+        else
+            list_append(&stream->early, packet);
+    }
+}
+
+static bool matches(const struct stream *stream, const struct packet *packet) {
+    const struct gb_stream_options *options = &stream->options;
+    bool payload = options->role != GB_STREAM_SOURCE || options->reply_payload;
+    if (packet->view.length != options->template_bytes + (payload ? options->payload_bytes : 0))
+        return false;
+    return class_fits(&options->arrivals, packet);
+}
+
+bool streams_take(struct partition *part, struct card *card, struct packet *packet) {
+    for (struct stream *stream = card->streams; stream; stream = stream->next) {
+        if (!matches(stream, packet))
+            continue;
+        struct gb_consumer_counts *counts = &stream->consumer->counts;
+        counts->received_frames++;
+        counts->received_bytes += packet->view.length;
+        counts->received_classes[packet->class_number]++;
+        stream->statistics.received_fragments++;
+        if (stream->options.role == GB_STREAM_SINK && !stream->failed && !take_fragment(part, stream, packet)) {
+            list_append(&stream->early, packet);
+            return true;
+        }
+        if (stream->options.role == GB_STREAM_SOURCE)
+            take_reply(part, stream, packet);
+        else if (stream->options.role == GB_STREAM_SERVER)
+            take_part(part, stream, packet);
+        packet_free(&part->pool, packet);
+        return true;
+    }
+    return false;
+}
+
+/* ---- Life ---- */
+
+static void stream_free(struct stream *stream) {
+    struct partition *part = part_of(stream);
+    timer_stop(&part->timers, &stream->timeout);
+    list_free(&part->pool, &stream->early);
+    while (stream->first) {
+        struct vector *next = stream->first->next;
+        free(stream->first);
+        stream->first = next;
+    }
+    free(stream->fragments);
+    free(stream->sums);
+    free(stream);
+}
+
+void streams_close(struct consumer *consumer) {
+    struct stream **at = &consumer->card->streams;
+    while (*at) {
+        struct stream *stream = *at;
+        if (stream->consumer == consumer) {
+            *at = stream->next;
+            stream_free(stream);
+        } else {
+            at = &stream->next;
+        }
+    }
+}
+
+static bool fits(const struct gb_stream_options *options, uint32_t offset, uint32_t bytes) {
+    return offset <= options->template_bytes && bytes <= options->template_bytes - offset;
+}
+
+static bool valid(const struct gb_stream_options *options) {
+    bool words = options->arrivals.words <= GB_CLASS_WORDS;
+    for (uint32_t i = 0; words && i < options->arrivals.words; i++)
+        words = fits(options, options->arrivals.word[i].offset, 2);
+    return words && options->role <= GB_STREAM_SERVER && options->window && options->window <= GB_MOST_STREAM_WINDOW &&
+           options->timeout_ns && options->payload_bytes && options->payload_bytes % 4 == 0 && options->everybody &&
+           options->template_count && options->template_count <= GB_MOST_TEMPLATES &&
+           options->template_bytes <= GB_MOST_TEMPLATE_BYTES &&
+           options->template_bytes + options->payload_bytes <= GB_MAX_FRAME_BYTES &&
+           fits(options, options->number_offset, 4) && fits(options, options->bits_offset, 8) &&
+           fits(options, options->flags_offset, 1) &&
+           (options->magnitude_offset == GB_NO_OFFSET || fits(options, options->magnitude_offset, 4));
+}
+
+static struct stream *find(const struct consumer *consumer, uint32_t number) {
+    struct stream *stream = consumer->card->streams;
+    while (stream && (stream->consumer != consumer || stream->options.number != number))
+        stream = stream->next;
+    return stream;
+}
+
+static int open_stream(struct gb_engine *engine, struct consumer *consumer, const struct gb_stream_options *options) {
+    if (find(consumer, options->number))
+        return -EEXIST;
+    struct stream *stream = calloc(1, sizeof *stream);
+    if (!stream)
+        return -ENOMEM;
+    stream->consumer = consumer;
+    stream->options = *options;
+    stream->timeout = (struct timer){.fire = resend_due, .owner = stream};
+    stream->fragments = calloc(options->window, sizeof *stream->fragments);
+    if (options->role == GB_STREAM_SERVER)
+        stream->sums = malloc((size_t)2 * options->window * options->payload_bytes);
+    if (!stream->fragments || (options->role == GB_STREAM_SERVER && !stream->sums) || !partitions_reserve(engine, 1)) {
+        stream_free(stream);
+        return -ENOMEM;
+    }
+    stream->next = consumer->card->streams;
+    consumer->card->streams = stream;
+    return 0;
+}
+
+int gb_engine_open_stream(struct gb_engine *engine, uint32_t number, const struct gb_stream_options *options) {
+    int outcome = -EINVAL;
+    engine_lock_control(&engine->lock);
+    struct consumer *consumer = consumer_of(engine, number);
+    if (consumer && valid(options))
+        outcome = open_stream(engine, consumer, options);
+    engine_unlock(&engine->lock);
+    return outcome;
+}
+
+static int add_vector(struct partition *part, struct stream *stream, uint64_t tag, uint64_t size_bytes,
+                      const void *from, void *to) {
+    if (stream->failed) {
+        consumer_complete(part, stream->consumer, GB_COMPLETION_STREAM_FAILED, stream->options.number, tag, size_bytes,
+                          NULL);
+        return 0;
+    }
+    struct vector *vector = malloc(sizeof *vector);
+    if (!vector)
+        return -ENOMEM;
+    uint32_t payload_bytes = stream->options.payload_bytes;
+    *vector = (struct vector){.tag = tag,
+                              .size_bytes = size_bytes,
+                              .first = stream->end,
+                              .fragments = size_bytes ? (size_bytes + payload_bytes - 1) / payload_bytes : 1,
+                              .from = from,
+                              .to = to};
+    *(stream->last ? &stream->last->next : &stream->first) = vector;
+    stream->last = vector;
+    stream->end += vector->fragments;
+    if (stream->options.role == GB_STREAM_SOURCE)
+        send_window(part, stream);
+    else
+        take_early(part, stream);
+    return 0;
+}
+
+int gb_engine_stream(struct gb_engine *engine, uint32_t number, uint32_t stream_number, uint64_t tag,
+                     uint64_t size_bytes, const void *from, void *to) {
+    int outcome = -ENOENT;
+    engine_lock_control(&engine->lock);
+    struct consumer *consumer = consumer_of(engine, number);
+    struct stream *stream = consumer ? find(consumer, stream_number) : NULL;
+    if (stream && stream->options.role != GB_STREAM_SERVER && size_bytes % 4 == 0) {
+        engine_catch_up(engine);
+        outcome = add_vector(part_of(stream), stream, tag, size_bytes, from, to);
+    }
+    engine_unlock(&engine->lock);
+    return outcome;
+}
+
+int gb_engine_stream_statistics(struct gb_engine *engine, uint32_t number, uint32_t stream_number,
+                                struct gb_stream_statistics *statistics) {
+    engine_lock_control(&engine->lock);
+    struct consumer *consumer = consumer_of(engine, number);
+    struct stream *stream = consumer ? find(consumer, stream_number) : NULL;
+    if (stream)
+        *statistics = stream->statistics;
+    engine_unlock(&engine->lock);
+    return stream ? 0 : -ENOENT;
+}
