@@ -88,6 +88,10 @@ class OtherRequest:
     service: str | None
     request: BaseModel
 
+    @classmethod
+    def of(cls, request: BaseModel | OtherRequest) -> OtherRequest:
+        return request if isinstance(request, OtherRequest) else cls(None, request)
+
 
 class Phase(ABC):
     """A part of a point: jobs that run at the same time. The phases of a point share its network, one after the

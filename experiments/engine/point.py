@@ -152,7 +152,7 @@ def run_phase(
     onlooker: Onlooker = NOBODY,
 ) -> tuple[Measured, FidelityReport]:
     """Run one phase on a network that is up."""
-    asked = [each if isinstance(each, OtherRequest) else OtherRequest(None, each) for each in phase.requests]
+    asked = [OtherRequest.of(each) for each in phase.requests]
     answers = [testbed.add_job(each.request, each.service) for each in asked]
     jobs, plan = [answer["job"] for answer in answers], testbed.plan()
     # Some agents connect before they are ready, which their own counts contain.
@@ -184,8 +184,7 @@ def run_phase(
     counts = Counts.read(testbed).since(before)
     cells = {(switch, name): testbed.registers(switch, name) for switch, name in registers}
     onlooker.phase_ended(phase)
-    for job, each in zip(jobs, asked, strict=True):
-        testbed.delete_job(job, each.service)
+    _delete(testbed, jobs, asked)
     measured = Measured(
         answers,
         final,
@@ -202,6 +201,11 @@ def run_phase(
         timeline.rows(),
     )
     return measured, meter.report(*socket_counts(final))
+
+
+def _delete(testbed: Testbed, jobs: Sequence[int], asked: Sequence[OtherRequest]) -> None:
+    for job, each in zip(jobs, asked, strict=True):
+        testbed.delete_job(job, each.service)
 
 
 def _started(sampler: Sampler) -> Sampler:

@@ -139,8 +139,7 @@ static bool valid(const struct gb_queue_pair_options *options) {
            (options->congestion_control != GB_DCTCP || options->window_bytes);
 }
 
-static int connect_pair(struct gb_engine *engine, struct consumer *consumer,
-                        const struct gb_queue_pair_options *options) {
+static int connect_pair(struct consumer *consumer, const struct gb_queue_pair_options *options) {
     uint64_t line_bps = options->rate_bps ? options->rate_bps : consumer->card->link->model.rate_bps;
     if (options->congestion_control == GB_DCQCN && !line_bps)
         return -ENODATA;
@@ -168,7 +167,7 @@ int gb_engine_connect_pair(struct gb_engine *engine, uint32_t number, const stru
     engine_lock_control(&engine->lock);
     struct consumer *consumer = consumer_of(engine, number);
     if (consumer && valid(options))
-        outcome = connect_pair(engine, consumer, options);
+        outcome = connect_pair(consumer, options);
     engine_unlock(&engine->lock);
     return outcome;
 }

@@ -10,42 +10,6 @@
 #include "engine/transport/pair.h"
 #include "engine/transport/stream.h"
 
-/* A vector that a source sends or a sink takes. Fragments of a stream are counted through. */
-struct vector {
-    struct vector *next;
-    uint64_t tag, size_bytes, first, fragments, done;
-    const uint8_t *from;
-    uint8_t *to;
-};
-
-/* A fragment under way, by its number modulo the window: of a source, who has replied; of a server, who is in the sum. */
-struct fragment {
-    uint64_t number, bits, sent_ns;
-    uint64_t singles;               /* of a server: who is in the sum of what came of single sources */
-    uint32_t tries;
-    bool used, done;
-};
-
-struct stream {
-    struct stream *next;
-    struct consumer *consumer;
-    struct gb_stream_options options;
-    struct vector *first, *last;
-    uint64_t una, next_number, end; /* source: oldest that is not done, next to send, end of what is to be sent */
-    struct fragment *fragments;     /* of the window */
-    uint8_t *sums;                  /* server: two payloads for each of them, as on the wire: of all, of singles */
-    struct packet_list early;       /* sink: of vectors that it was not asked to take yet */
-    struct timer timeout;
-    struct gb_stream_statistics statistics;
-    bool failed;
-};
-
-static void resend_due(struct partition *part, void *owner);
-
-static struct partition *part_of(const struct stream *stream) {
-    return stream->consumer->card->port->part;
-}
-
 static struct fragment *fragment_of(const struct stream *stream, uint64_t number) {
     return &stream->fragments[number % stream->options.window];
 }
@@ -172,7 +136,7 @@ static void send_fragment(struct partition *part, struct stream *stream, uint64_
     offer(part, stream, packet);
 }
 
-static void send_window(struct partition *part, struct stream *stream) {
+void stream_send_window(struct partition *part, struct stream *stream) {
     while (stream->next_number < stream->end && stream->next_number < stream->una + stream->options.window) {
         uint64_t number = stream->next_number++;
         *fragment_of(stream, number) = (struct fragment){.number = number, .used = true};
@@ -195,7 +159,7 @@ static void fail(struct partition *part, struct stream *stream) {
     stream->una = stream->next_number = stream->end;
 }
 
-static void resend_due(struct partition *part, void *owner) {
+void stream_resend_due(struct partition *part, void *owner) {
     struct stream *stream = owner;
     uint64_t timeout_ns = stream->options.timeout_ns, oldest_ns = UINT64_MAX;
     for (uint64_t number = stream->una; number < stream->next_number; number++) {
@@ -264,7 +228,7 @@ static void take_reply(struct partition *part, struct stream *stream, const stru
         stream->una++;
     if (++vector->done == vector->fragments)
         finish(part, stream, vector);
-    send_window(part, stream);
+    stream_send_window(part, stream);
 }
 
 static void reply(struct partition *part, struct stream *stream, uint64_t number, bool again,
@@ -348,7 +312,7 @@ static bool take_fragment(struct partition *part, struct stream *stream, const s
     return true;
 }
 
-static void take_early(struct partition *part, struct stream *stream) {
+void stream_take_early(struct partition *part, struct stream *stream) {
     struct packet_list early = stream->early;
     struct packet *packet;
     stream->early = (struct packet_list){0};
@@ -389,141 +353,4 @@ bool streams_take(struct partition *part, struct card *card, struct packet *pack
         return true;
     }
     return false;
-}
-
-/* ---- Life ---- */
-
-static void stream_free(struct stream *stream) {
-    struct partition *part = part_of(stream);
-    timer_stop(&part->timers, &stream->timeout);
-    list_free(&part->pool, &stream->early);
-    while (stream->first) {
-        struct vector *next = stream->first->next;
-        free(stream->first);
-        stream->first = next;
-    }
-    free(stream->fragments);
-    free(stream->sums);
-    free(stream);
-}
-
-void streams_close(struct consumer *consumer) {
-    struct stream **at = &consumer->card->streams;
-    while (*at) {
-        struct stream *stream = *at;
-        if (stream->consumer == consumer) {
-            *at = stream->next;
-            stream_free(stream);
-        } else {
-            at = &stream->next;
-        }
-    }
-}
-
-static bool fits(const struct gb_stream_options *options, uint32_t offset, uint32_t bytes) {
-    return offset <= options->template_bytes && bytes <= options->template_bytes - offset;
-}
-
-static bool valid(const struct gb_stream_options *options) {
-    bool words = options->arrivals.words <= GB_CLASS_WORDS;
-    for (uint32_t i = 0; words && i < options->arrivals.words; i++)
-        words = fits(options, options->arrivals.word[i].offset, 2);
-    return words && options->role <= GB_STREAM_SERVER && options->window && options->window <= GB_MOST_STREAM_WINDOW &&
-           options->timeout_ns && options->payload_bytes && options->payload_bytes % 4 == 0 && options->everybody &&
-           options->template_count && options->template_count <= GB_MOST_TEMPLATES &&
-           options->template_bytes <= GB_MOST_TEMPLATE_BYTES &&
-           options->template_bytes + options->payload_bytes <= GB_MAX_FRAME_BYTES &&
-           fits(options, options->number_offset, 4) && fits(options, options->bits_offset, 8) &&
-           fits(options, options->flags_offset, 1) &&
-           (options->magnitude_offset == GB_NO_OFFSET || fits(options, options->magnitude_offset, 4));
-}
-
-static struct stream *find(const struct consumer *consumer, uint32_t number) {
-    struct stream *stream = consumer->card->streams;
-    while (stream && (stream->consumer != consumer || stream->options.number != number))
-        stream = stream->next;
-    return stream;
-}
-
-static int open_stream(struct gb_engine *engine, struct consumer *consumer, const struct gb_stream_options *options) {
-    if (find(consumer, options->number))
-        return -EEXIST;
-    struct stream *stream = calloc(1, sizeof *stream);
-    if (!stream)
-        return -ENOMEM;
-    stream->consumer = consumer;
-    stream->options = *options;
-    stream->timeout = (struct timer){.fire = resend_due, .owner = stream};
-    stream->fragments = calloc(options->window, sizeof *stream->fragments);
-    if (options->role == GB_STREAM_SERVER)
-        stream->sums = malloc((size_t)2 * options->window * options->payload_bytes);
-    if (!stream->fragments || (options->role == GB_STREAM_SERVER && !stream->sums) || !partitions_reserve(engine, 1)) {
-        stream_free(stream);
-        return -ENOMEM;
-    }
-    stream->next = consumer->card->streams;
-    consumer->card->streams = stream;
-    return 0;
-}
-
-int gb_engine_open_stream(struct gb_engine *engine, uint32_t number, const struct gb_stream_options *options) {
-    int outcome = -EINVAL;
-    engine_lock_control(&engine->lock);
-    struct consumer *consumer = consumer_of(engine, number);
-    if (consumer && valid(options))
-        outcome = open_stream(engine, consumer, options);
-    engine_unlock(&engine->lock);
-    return outcome;
-}
-
-static int add_vector(struct partition *part, struct stream *stream, uint64_t tag, uint64_t size_bytes,
-                      const void *from, void *to) {
-    if (stream->failed) {
-        consumer_complete(part, stream->consumer, GB_COMPLETION_STREAM_FAILED, stream->options.number, tag, size_bytes,
-                          NULL);
-        return 0;
-    }
-    struct vector *vector = malloc(sizeof *vector);
-    if (!vector)
-        return -ENOMEM;
-    uint32_t payload_bytes = stream->options.payload_bytes;
-    *vector = (struct vector){.tag = tag,
-                              .size_bytes = size_bytes,
-                              .first = stream->end,
-                              .fragments = size_bytes ? (size_bytes + payload_bytes - 1) / payload_bytes : 1,
-                              .from = from,
-                              .to = to};
-    *(stream->last ? &stream->last->next : &stream->first) = vector;
-    stream->last = vector;
-    stream->end += vector->fragments;
-    if (stream->options.role == GB_STREAM_SOURCE)
-        send_window(part, stream);
-    else
-        take_early(part, stream);
-    return 0;
-}
-
-int gb_engine_stream(struct gb_engine *engine, uint32_t number, uint32_t stream_number, uint64_t tag,
-                     uint64_t size_bytes, const void *from, void *to) {
-    int outcome = -ENOENT;
-    engine_lock_control(&engine->lock);
-    struct consumer *consumer = consumer_of(engine, number);
-    struct stream *stream = consumer ? find(consumer, stream_number) : NULL;
-    if (stream && stream->options.role != GB_STREAM_SERVER && size_bytes % 4 == 0) {
-        engine_catch_up(engine);
-        outcome = add_vector(part_of(stream), stream, tag, size_bytes, from, to);
-    }
-    engine_unlock(&engine->lock);
-    return outcome;
-}
-
-int gb_engine_stream_statistics(struct gb_engine *engine, uint32_t number, uint32_t stream_number,
-                                struct gb_stream_statistics *statistics) {
-    engine_lock_control(&engine->lock);
-    struct consumer *consumer = consumer_of(engine, number);
-    struct stream *stream = consumer ? find(consumer, stream_number) : NULL;
-    if (stream)
-        *statistics = stream->statistics;
-    engine_unlock(&engine->lock);
-    return stream ? 0 : -ENOENT;
 }
