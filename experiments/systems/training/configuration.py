@@ -31,10 +31,10 @@ class RanksSection(Section):
         None, "How many; default: as many as the trace has, or as there are hosts for each job.", ge=1
     )
     jobs: int = option(1, "Jobs that share the network, with as many ranks each.", ge=1)
-    placement: Literal["in-order", "striped", "random"] = option(
+    placement: Literal["in-order", "racks", "striped", "random"] = option(
         "in-order",
-        "Ranks on hosts: in the order of hosts (in-order), one in each rack in turn (striped), or drawn with the "
-        "seed (random).",
+        "Ranks on hosts: in the order of hosts (in-order), as many in each rack (racks), one in each rack in turn "
+        "(striped), or drawn with the seed (random).",
     )
     iterations: int = option(1, "How often every rank executes its graph.", ge=1)
     slow: tuple[str, ...] = option(

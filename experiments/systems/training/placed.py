@@ -18,9 +18,17 @@ def place_ranks(topology: Topology, ranks: int, section: RanksSection, seed: int
         raise UserError(f"--ranks: {jobs}{ranks} ranks need {needed} hosts, {topology.name} has {len(hosts)}")
     if section.placement == "striped":
         hosts = _striped(topology, hosts)
+    elif section.placement == "racks":
+        hosts = _in_racks(topology, hosts, needed)
     elif section.placement == "random":
         random.Random(f"ranks {seed}").shuffle(hosts)
     return [hosts[job * ranks : (job + 1) * ranks] for job in range(section.jobs)]
+
+
+def _in_racks(topology: Topology, hosts: list[str], needed: int) -> list[str]:
+    """As many of each rack, in the order of hosts."""
+    chosen = set(_striped(topology, hosts)[:needed])
+    return [host for host in hosts if host in chosen]
 
 
 def _striped(topology: Topology, hosts: list[str]) -> list[str]:

@@ -72,7 +72,7 @@ class Plans:
             root=0 if root is None else places[root],
             racks=self._racks_of(group),
         )
-        peers = frozenset(step.peer for step in made.steps) - {places[rank]}
+        peers = frozenset(made.steps.peers) - {places[rank]}
         return Plan(made, group, places, peers, element_bytes)
 
     def _element_bytes(self, size_bytes: int) -> int:
