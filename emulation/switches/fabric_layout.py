@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+from common.errors import UserError
 from emulation.links.class_counts import DirectionClasses
 from emulation.links.link_statistics import DirectionStatistics
 from switch.fabric_config import (
@@ -56,7 +57,8 @@ def fabric_config(
     foreign: Collection[str] = (),
 ) -> FabricConfig:
     """The configuration of the fabric process. seed: of what links and programs draw.
-    foreign: switches that other programs run."""
+    foreign: switches that other programs run. UserError for links that cannot be as they should."""
+    _check_pfc(topology, kind, foreign)
     interfaces: list[InterfaceConfig] = []
     memory_links: list[LinkConfig] = []
     wires: list[WireConfig] = []
@@ -99,6 +101,16 @@ def fabric_config(
         ),
         wires=tuple(wires),
     )
+
+
+def _check_pfc(topology: Topology, kind: LinkKind, foreign: Collection[str]) -> None:
+    """Who pauses and who is paused have to be in the fabric process, next to each other."""
+    for link in topology.links:
+        between = not any(topology.is_host(end.node) for end in (link.a, link.b))
+        others = [end.node for end in (link.a, link.b) if end.node in foreign]
+        if link.model.pfc_xoff_bytes and (others or (between and kind == "veth")):
+            why = f"{others[0]} is run by another program" if others else "it runs through the kernel (--links veth)"
+            raise UserError(f"the link between {link.a.node} and {link.b.node} cannot have PFC: {why}")
 
 
 def _wire(topology: Topology, link: Link, seed: int) -> WireConfig:
