@@ -1,18 +1,21 @@
-"""Packet hops per processor second on the virtual clock, from k = 4 on, beside ns-3 where it is installed."""
+"""Packet hops per processor second on the virtual clock, from k = 4 on, beside ns-3 where it is installed, and htsim
+where it is built."""
 
 from __future__ import annotations
 
 import json
 import statistics
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from rich.console import Console
 
 from common.errors import UserError
 from common.json_lines import own_program
 from experiments.bench.report import Goal, exit_status
+from experiments.bench.virtual.htsim import VARIABLE, HtsimMeasured, find_htsim, measure_htsim
 from experiments.bench.virtual.measure import Measured
 from experiments.bench.virtual.ns3 import Ns3Measured, measure_ns3, ns3_version
 from experiments.bench.virtual.workload import (
@@ -29,6 +32,7 @@ HOPS = 3_000_000
 """Of one measurement, about: long enough for a clock of processor time."""
 NS3_HOPS = 300_000
 NS3_GREATEST_K = 8
+HTSIM_HOPS = 2_000_000
 GOALS = {4: 25, 8: 100}
 """Times as many hops per processor second as ns-3, by k."""
 _HOPS_PER_MILLISECOND = 25 * 6
@@ -36,34 +40,71 @@ _HOPS_PER_MILLISECOND = 25 * 6
 
 
 @dataclass(frozen=True)
+class Turns:
+    """Of one k, a measurement of each in each turn. together: on several threads, if they are wanted; htsim: where it
+    is built."""
+
+    alone: Sequence[Measured]
+    together: Sequence[Measured] = ()
+    htsim: Sequence[HtsimMeasured] = ()
+
+    @property
+    def rate(self) -> float:
+        """Hops per second of processor time, on one thread."""
+        return statistics.median(each.hops_per_s for each in self.alone)
+
+    @property
+    def threaded_rate(self) -> float | None:
+        """Hops per second by the clock on the wall, on several threads."""
+        return statistics.median(each.hops / each.clock_s for each in self.together) if self.together else None
+
+    @property
+    def speed_up(self) -> float | None:
+        """How many times as soon several threads were done as one, by the clock on the wall."""
+        ratios = [one.clock_s / several.clock_s for one, several in zip(self.alone, self.together, strict=False)]
+        return statistics.median(ratios) if ratios else None
+
+    @property
+    def htsim_rate(self) -> float | None:
+        return statistics.median(each.hops_per_s for each in self.htsim) if self.htsim else None
+
+
+@dataclass(frozen=True)
 class Row:
-    """Of one k: hops a second, ours, ns-3's with its own routes and with ours; the goal is of the ratio.
+    """Of one k. own, same: hops per second of ns-3 with its own routes and with ours. The goal is of the ratio to
+    own."""
 
-    speed_up: how many times as soon several threads were done as one, by the clock on the wall; None: only one was
-    measured.
-    """
-
-    found: Sequence[Measured]
-    rate: float
+    turns: Turns
     own: float | None
     same: float | None
     goal: Goal
-    speed_up: float | None = None
 
 
 COLUMNS: Columns = (
-    ("k", lambda row: row.found[0].k),
-    ("hosts", lambda row: row.found[0].hosts),
-    ("switches", lambda row: row.found[0].switches),
-    ("virtual clock", lambda row: f"{row.rate / 1000:,.0f}"),
-    ("speed-up", lambda row: f"{row.speed_up:.2f}" if row.speed_up else None),
-    ("set-up s", lambda row: f"{statistics.median(each.setup_s for each in row.found):.1f}"),
-    ("MB", lambda row: f"{max(each.memory_bytes for each in row.found) / 1e6:,.0f}"),
+    ("k", lambda row: row.turns.alone[0].k),
+    ("hosts", lambda row: row.turns.alone[0].hosts),
+    ("switches", lambda row: row.turns.alone[0].switches),
+    ("virtual clock", lambda row: _thousands(row.turns.rate)),
+    ("on threads", lambda row: _thousands(row.turns.threaded_rate)),
+    ("speed-up", lambda row: f"{row.turns.speed_up:.2f}" if row.turns.speed_up else None),
+    ("set-up s", lambda row: f"{statistics.median(each.setup_s for each in row.turns.alone):.1f}"),
+    ("MB", lambda row: f"{max(each.memory_bytes for each in row.turns.alone) / 1e6:,.0f}"),
     ("ns-3", lambda row: f"{row.own / 1000:,.1f}" if row.own else None),
     ("same routes", lambda row: f"{row.same / 1000:,.1f}" if row.same else None),
     ("ratio", lambda row: f"{row.goal.measured:,.0f}" if row.goal.measured else None),
     ("goal", lambda row: row.goal.wanted or None),
+    ("htsim", lambda row: _thousands(row.turns.htsim_rate)),
+    ("its set-up s", lambda row: _median_of(row.turns.htsim, lambda each: each.setup_s, ".1f")),
+    ("its MB", lambda row: _median_of(row.turns.htsim, lambda each: each.memory_bytes / 1e6, ",.0f")),
 )
+
+
+def _thousands(rate: float | None) -> str | None:
+    return None if rate is None else f"{rate / 1000:,.0f}"
+
+
+def _median_of(found: Sequence[HtsimMeasured], value: Callable[[HtsimMeasured], float], form: str) -> str | None:
+    return format(statistics.median(map(value, found)), form) if found else None
 
 
 def run_bench_virtual(sizes: Sequence[int], repetitions: int, threads: int = 1) -> int:
@@ -75,16 +116,13 @@ def run_bench_virtual(sizes: Sequence[int], repetitions: int, threads: int = 1) 
         if k < 2 or k % 2:
             raise UserError(f"a fat-tree needs an even k >= 2, got {k}")
     console = make_console()
-    version = ns3_version()
-    _explain(console, version)
+    version, htsim = ns3_version(), find_htsim()
+    _explain(console, version, htsim)
     rows = []
     for k in sizes:
-        found, speed_up = _measure_in_turns(k, repetitions, threads)
-        rate = statistics.median(each.hops_per_s for each in found)
+        turns = _measure_in_turns(k, repetitions, threads, htsim)
         own, same = _ns3_rates(k, repetitions) if version and k <= NS3_GREATEST_K else (None, None)
-        rows.append(
-            Row(found, rate, own, same, Goal(f"k = {k}", GOALS.get(k, 0), rate / own if own else None), speed_up)
-        )
+        rows.append(Row(turns, own, same, Goal(f"k = {k}", GOALS.get(k, 0), turns.rate / own if own else None)))
     console.print(rows_table("Packet hops per processor second, in thousands (medians)", COLUMNS, rows))
     return exit_status(row.goal for row in rows)
 
@@ -94,22 +132,20 @@ def milliseconds(k: int, hops: int) -> int:
     return max(1, hops // (k**3 // 4 * _HOPS_PER_MILLISECOND))
 
 
-def _measure_in_turns(k: int, repetitions: int, threads: int) -> tuple[list[Measured], float | None]:
-    """On one thread, and how many times as soon several were done; None: one alone was wanted.
-
-    RuntimeError if they did not do the same.
-    """
-    alone, speed_ups = [], []
+def _measure_in_turns(k: int, repetitions: int, threads: int, htsim: Path | None) -> Turns:
+    """On one thread, on several if more are wanted, and htsim. RuntimeError if they did not do the same."""
+    alone, together, of_htsim = [], [], []
     for _ in range(repetitions):
         alone.append(measure_apart(k, milliseconds(k, HOPS)))
         if threads > 1:
-            together = measure_apart(k, milliseconds(k, HOPS), threads)
-            if (together.hops, together.packets) != (alone[-1].hops, alone[-1].packets):
+            together.append(measure_apart(k, milliseconds(k, HOPS), threads))
+            if (together[-1].hops, together[-1].packets) != (alone[-1].hops, alone[-1].packets):
                 raise RuntimeError(
-                    f"k = {k}: {threads} threads handed over {together.hops} frames, one {alone[-1].hops}"
+                    f"k = {k}: {threads} threads handed over {together[-1].hops} frames, one {alone[-1].hops}"
                 )
-            speed_ups.append(alone[-1].clock_s / together.clock_s)
-    return alone, statistics.median(speed_ups) if speed_ups else None
+        if htsim is not None:
+            of_htsim.append(measure_htsim(htsim, Permutation(k), HTSIM_HOPS))
+    return Turns(alone, together, of_htsim)
 
 
 def measure_apart(k: int, duration_ms: int, threads: int = 1) -> Measured:
@@ -135,16 +171,24 @@ def _ns3_rates(k: int, repetitions: int) -> tuple[float, float]:
     return rate(True), rate(False)
 
 
-def _explain(console: Console, version: str | None) -> None:
+def _explain(console: Console, version: str | None, htsim: Path | None) -> None:
     ns3 = (
         f"ns-3 {version}: point-to-point links; with its global routing (to which the ratio is) and "
         f"with routes along the paths of our switches; up to k = {NS3_GREATEST_K}."
         if version
         else "ns-3 is not installed (Debian: apt-get install libns3-dev g++ pkgconf)."
     )
+    of_htsim = (
+        "htsim: NDP between the same pairs on such links, as fast as it gets. Its hops are data, ACK and pull "
+        "packets, each on each of six links: 18 for a data packet that it says it sent, the most there can be, since "
+        "some pulls travel in ACKs."
+        if htsim
+        else f"htsim is not measured: {VARIABLE} would name its build."
+    )
     console.print(
         f"k-ary fat-trees, links of {LINK_RATE_BPS / 1e9:g} Gbit/s and {LINK_DELAY_US} us; every host sends UDP "
         f"with {PAYLOAD_BYTES:,} bytes at a constant {FLOW_PAYLOAD_BPS / 1e6:g} Mbit/s to one of another pod. Hops "
-        f"are packets that links hand over, seconds those of the processor while time goes on. {ns3}",
+        "are packets that links hand over, seconds those of the processor while time goes on (on threads: of the "
+        f"clock on the wall). {ns3} {of_htsim}",
         style="dim",
     )
