@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
@@ -12,6 +13,7 @@ from common.errors import UserError
 from experiments.configuration.faults import TEXT, Fault, LinkChange, check_faults, fault_of_text
 from experiments.configuration.sections import Section, SwitchProgramsSection, TopologySection, option
 from experiments.scale import Scale
+from topo.files import topology_file
 
 Clock = Literal["real", "virtual"]
 
@@ -86,6 +88,12 @@ class PointConfiguration(Section):
     def canonical(self) -> PointConfiguration:
         """Itself, with whatever does not matter set to one value: configurations that mean the same are run once."""
         return self
+
+    def files(self) -> tuple[Path, ...]:
+        """People's own files that a run of it reads, so that it can run on a machine that has none of them. A system
+        adds those that it lets a configuration name."""
+        file = topology_file(self.topology.kind)
+        return () if file is None else tuple(file.files(None))
 
 
 Configuration = TypeVar("Configuration", bound=PointConfiguration, default=PointConfiguration)

@@ -30,7 +30,7 @@ from experiments.study.evaluation.goals import goals_table, judged
 from experiments.study.evaluation.summary import summary_table
 from experiments.study.loading import load_study
 from experiments.study.report.writing import report_of_run
-from experiments.study.running.execution import check_scheduler
+from experiments.study.running.on_dask import check_scheduler
 from experiments.study.running.runner import StudyRun, run_study
 from experiments.study.said import chosen_words, network_words
 from experiments.study.switch_programs import check_switch_programs

@@ -10,46 +10,35 @@ import os
 import signal
 import sys
 import tempfile
-import traceback
 import types
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
-from common.errors import UserError, trouble
+from common.errors import UserError
 from common.scratch import scratch_folder
 from common.signals import die_with_parent
 from experiments.configuration.point import PointConfiguration
 from experiments.engine.onlooker import NOBODY, Onlooker
 from experiments.records.run_files import StoredPoint
 from experiments.scale import Scale
+from experiments.study.running.attempt import (
+    Broken,
+    Outcome,
+    as_plain,
+    attempt,
+    attempt_plain,
+    from_plain,
+    outcome_of,
+)
 from experiments.study.running.leftovers import belongings, left_since, own_orphans
-from experiments.study.running.measure import PointOrder, measure
-from experiments.study.running.progress import progress_bars
-from experiments.study.running.time_limit import time_limit
+from experiments.study.running.measure import PointOrder
+from experiments.study.running.on_dask import OnDask, dask_client
 
 INTERRUPTED = 130
 TERMINATED = 128 + 15
 USER_ERROR = 2
-RETRIES = 3
-"""Of a point whose Dask worker was lost."""
-SCHEDULER_TIMEOUT = "10s"
-"""For a Dask scheduler to answer."""
-
-LOCAL = "local"
-"""In place of a scheduler's address."""
-
-
-@dataclass(frozen=True)
-class Broken:
-    """A point without a result. reason: one line; details: for the log."""
-
-    reason: str
-    details: str
-
-
-Outcome = StoredPoint | Broken
 
 
 def run_now(
@@ -86,7 +75,7 @@ def executor(
     with contextlib.ExitStack() as stack:
         executors: list[Executor] = []
         if virtual and scheduler is not None:
-            executors.append(OnDask(virtual, stack.enter_context(_dask_client(scheduler))))
+            executors.append(OnDask(virtual, stack.enter_context(dask_client(scheduler))))
         elif virtual and onlooker is not None:
             executors.append(OneAfterTheOther(virtual, onlooker))
         elif virtual:
@@ -141,7 +130,7 @@ def run_sandboxed(order: PointOrder, bars: bool = False, onlooker: Onlooker = NO
             with own_orphans():
                 at_first = belongings(temporary)
                 outcome = _tidy(attempt(order, bars, onlooker), left_since(at_first, temporary))
-            told.write_text(json.dumps(_as_plain(outcome)), encoding="utf-8")
+            told.write_text(json.dumps(as_plain(outcome)), encoding="utf-8")
             return 0
 
         status = run_in_sandbox(body, "gradbed run")
@@ -149,7 +138,7 @@ def run_sandboxed(order: PointOrder, bars: bool = False, onlooker: Onlooker = NO
             raise KeyboardInterrupt
         if not told.exists():
             return Broken(f"the run ended with status {status}", f"status {status}")
-        return _tidy(_from_plain(json.loads(told.read_text(encoding="utf-8"))), left_since(before))
+        return _tidy(from_plain(json.loads(told.read_text(encoding="utf-8"))), left_since(before))
 
 
 def _tidy(outcome: Outcome, left: Sequence[str]) -> Outcome:
@@ -161,21 +150,6 @@ def _tidy(outcome: Outcome, left: Sequence[str]) -> Outcome:
         return Broken(line, f"{line}\n{outcome.details}")
     failures = [*outcome.failures, line]
     return replace(outcome, failures=failures, row={**outcome.row, "failures": "; ".join(failures)})
-
-
-def attempt(order: PointOrder, bars: bool = False, onlooker: Onlooker = NOBODY) -> Outcome:
-    """Run a point in this process; whatever it ends with. bars: show how far it is."""
-    try:
-        with time_limit(order.limit_s):
-            if not bars:
-                return measure(order, onlooker=onlooker)
-            with progress_bars() as on_progress:
-                return measure(order, on_progress, onlooker)
-    except UserError as error:
-        return Broken(str(error), str(error))
-    except Exception as error:
-        reason = trouble(error) or f"{type(error).__name__}: {error}"
-        return Broken(str(reason), traceback.format_exc())
 
 
 class OneAfterTheOther:
@@ -210,10 +184,10 @@ class SideBySide:
         try:
             with _without_main_module():
                 futures: dict[Future[dict[str, Any]], PointOrder] = {
-                    pool.submit(_attempt_plain, order): order for order in self._orders
+                    pool.submit(attempt_plain, order): order for order in self._orders
                 }
             for future in as_completed(futures):
-                yield futures[future], _outcome_of(future)
+                yield futures[future], outcome_of(future)
         finally:
             # Interrupted, or told to stop: what runs is of no use any more.
             for process in list((pool._processes or {}).values()):
@@ -237,80 +211,3 @@ def _prepare_process(parent_pid: int) -> None:
     """Ctrl-C is the parent's to deal with; when the parent is killed, there is nobody to work for."""
     die_with_parent(parent_pid)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _attempt_plain(order: PointOrder) -> dict[str, Any]:
-    return _as_plain(attempt(order))
-
-
-def _outcome_of(future: Any) -> Outcome:
-    try:
-        return _from_plain(future.result())
-    except Exception as error:
-        return Broken(f"{type(error).__name__}: {error}", traceback.format_exc())
-
-
-class OnDask:
-    """The workers of a Dask scheduler; a point whose worker is lost runs again on another."""
-
-    def __init__(self, orders: Sequence[PointOrder], client: Any) -> None:
-        self._orders = orders
-        self._client = client
-
-    def results(self, on_start: Callable[[PointOrder], None]) -> Iterator[tuple[PointOrder, Outcome]]:
-        from distributed import as_completed as as_completed_on_dask
-
-        futures = {
-            self._client.submit(_attempt_remotely, order, key=f"point-{order.digest}", retries=RETRIES): order
-            for order in self._orders
-        }
-        try:
-            for future in as_completed_on_dask(list(futures)):
-                yield futures[future], _outcome_of(future)
-        finally:
-            self._client.cancel(list(futures))
-
-
-def _attempt_remotely(order: PointOrder) -> dict[str, Any]:
-    """On a worker, whose files are its own: captures stay there, rows come back."""
-    if order.folder.is_dir():
-        return _attempt_plain(order)
-    with scratch_folder("point") as folder:
-        return _attempt_plain(PointOrder(**{**vars(order), "folder": folder}))
-
-
-def check_scheduler(address: str) -> None:
-    """UserError if no Dask scheduler answers there."""
-    if address != LOCAL:
-        with _dask_client(address):
-            pass
-
-
-@contextlib.contextmanager
-def _dask_client(address: str) -> Iterator[Any]:
-    """LOCAL makes a cluster of this machine's processors for the time."""
-    from distributed import Client, LocalCluster
-
-    if address == LOCAL:
-        with (
-            scratch_folder("dask") as folder,
-            LocalCluster(threads_per_worker=1, dashboard_address=None, local_directory=str(folder)) as cluster,
-            Client(cluster) as client,
-        ):
-            yield client
-        return
-    try:
-        client = Client(address, timeout=SCHEDULER_TIMEOUT)
-    except (OSError, ValueError, TimeoutError) as error:
-        raise UserError(f"--scheduler: no Dask scheduler answers at {address} ({error})") from None
-    with client:
-        yield client
-
-
-def _as_plain(outcome: Outcome) -> dict[str, Any]:
-    kind = "broken" if isinstance(outcome, Broken) else "stored"
-    return {kind: asdict(outcome)}
-
-
-def _from_plain(plain: dict[str, Any]) -> Outcome:
-    return Broken(**plain["broken"]) if "broken" in plain else StoredPoint(**plain["stored"])

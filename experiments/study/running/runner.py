@@ -14,8 +14,9 @@ from experiments.records.run_files import DonePoint, RunFiles, StoredPoint, find
 from experiments.records.run_folder import RunFolder, environment
 from experiments.scale import Scale
 from experiments.study.definition.model import Point, Study
+from experiments.study.running.attempt import Broken
 from experiments.study.running.digest import digest, identity
-from experiments.study.running.execution import Broken, Executor, executor
+from experiments.study.running.execution import Executor, executor
 from experiments.study.running.measure import PointOrder
 from experiments.study.running.sources import source_digest
 from experiments.tables.tables import write_tables

@@ -46,3 +46,12 @@ def _outside(system: str) -> list[Path]:
     package = import_by_name(systems()[system].partition(".")[0])
     folders = [Path(place).resolve() for place in getattr(package, "__path__", ())]
     return [folder for folder in folders if not folder.is_relative_to(ROOT)]
+
+
+def sweep_digest(system: str) -> str:
+    """Of what machines that share the points of a sweep must have in common: all that a point may run, and how points
+    travel between them."""
+    digest = hashlib.sha256(source_digest(system).encode())
+    for path in (*sorted(Path(__file__).parent.glob("*.py")), ROOT / "experiments/records/run_files.py"):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:12]

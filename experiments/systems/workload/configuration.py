@@ -75,14 +75,28 @@ class ProgramSection(SwitchProgramsSection):
             return "modify_field_rng" in path.read_text(encoding="utf-8")  # BMv2's name of it
         return any(_RANDOM.search(file.text) for file in files_of(path, defines=self.definitions))
 
+    def _named(self, more: Sequence[Path | None]) -> list[Path]:
+        """The program, its entries, and more of what is there."""
+        paths = (self.path, *(self.all_entries or entries_of(self.path)), *more)
+        return [path for path in paths if path is not None and path.is_file()]
+
     def with_digest(self, more: Sequence[Path | None]) -> ProgramSection:
         digest = hashlib.sha256()
-        for path in (self.path, *(self.all_entries or entries_of(self.path)), *more):
-            if path is not None and path.is_file():
-                digest.update(path.read_bytes() + b"\0")
-                if path.suffix == ".p4":
-                    digest.update(input_digest(path, self.definitions))
+        for path in self._named(more):
+            digest.update(path.read_bytes() + b"\0")
+            if path.suffix == ".p4":
+                digest.update(input_digest(path, self.definitions))
         return self.model_copy(update={"sha256": digest.hexdigest()[:20]})
+
+    def files(self, more: Sequence[Path | None]) -> list[Path]:
+        """The same, and all that programs include."""
+        from switch.compiler import files_of
+
+        found = self._named(more)
+        for path in tuple(found):
+            if path.suffix == ".p4":
+                found += [file.path for file in files_of(path, defines=self.definitions) if file.path.is_file()]
+        return found
 
 
 class FramesSection(Section):
@@ -136,11 +150,15 @@ class WorkloadConfiguration(PointConfiguration):
         file = topology_file(self.topology.kind)
         return [] if file is None else file.files(self.program.path)
 
+    def _further(self) -> Sequence[Path | None]:
+        """All files but the program and its entries."""
+        return [self.frames.layers, self.frames.replay, self.traffic.matrix, *self._beside()]
+
     def canonical(self) -> WorkloadConfiguration:
-        more = self._beside()
-        return self.model_copy(
-            update={"program": self.program.with_digest([self.frames.layers, self.frames.replay, *more])}
-        )
+        return self.model_copy(update={"program": self.program.with_digest(self._further())})
+
+    def files(self) -> tuple[Path, ...]:
+        return tuple(dict.fromkeys((*super().files(), *self.program.files(self._further()))))
 
 
 Read = TypeVar("Read")

@@ -17,7 +17,7 @@ import pytest
 
 from common.json_lines import own_program
 from controller.planning.legacy import OPENFLOW
-from experiments.study.running.execution import LOCAL
+from experiments.study.running.on_dask import LOCAL
 from switch.fabric_config import FabricConfig
 from tests.command import ROOT
 from tests.emulation.prompt import Prompt
@@ -36,8 +36,8 @@ BETWEEN_LOOKS_S = 0.05
 DASK = """
 import sys
 from controller.planning.legacy import OPENFLOW
-from experiments.study.running.execution import _dask_client
-with _dask_client({where!r}):
+from experiments.study.running.on_dask import dask_client
+with dask_client({where!r}):
     print("ready", flush=True)
     sys.stdin.read()
 """

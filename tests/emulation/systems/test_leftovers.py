@@ -12,7 +12,8 @@ from pyroute2 import IPRoute
 
 from experiments.records.run_files import StoredPoint
 from experiments.study.running import execution, leftovers
-from experiments.study.running.execution import Broken, Outcome, run_sandboxed
+from experiments.study.running.attempt import Broken, Outcome
+from experiments.study.running.execution import run_sandboxed
 from experiments.study.running.measure import PointOrder
 from tests.emulation.sandboxed import in_sandbox
 

@@ -20,7 +20,7 @@ from experiments.setup import NetworkSetup, PointTask
 from experiments.study.chaos import NOTHING, Cell, Matrix, judged, load_chaos
 from experiments.study.definition.expansion import with_values
 from experiments.study.definition.model import ChaosSection, Point, Study
-from experiments.study.running.execution import Broken, Outcome, attempt
+from experiments.study.running.attempt import Broken, Outcome, attempt
 from experiments.study.running.measure import PointOrder
 from experiments.study.running.runner import StudyRun
 from experiments.systems import find_system

@@ -12,7 +12,7 @@ import pytest
 from experiments.engine.onlooker import NOBODY, Onlooker
 from experiments.live.observer import LiveObserver
 from experiments.records.run_files import StoredPoint
-from experiments.study.running.execution import attempt
+from experiments.study.running.attempt import attempt
 from experiments.study.running.measure import PointOrder
 from tests.unit.experiments.live.fake_feed import FakeFeed
 from tests.unit.experiments.virtual_points import ROUNDS, configuration

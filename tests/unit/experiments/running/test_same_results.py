@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
-from experiments.study.running.execution import Broken, SideBySide
+from experiments.study.running.attempt import Broken
+from experiments.study.running.execution import SideBySide
 from experiments.study.running.measure import PointOrder
 from tests.unit.experiments.virtual_points import configuration
 

@@ -20,7 +20,7 @@ from experiments.fidelity.report import FidelityReport, VerdictWord
 from experiments.phases import Measured, Point, PointResult
 from experiments.records.results import StudyResults
 from experiments.setup import PointTask
-from experiments.study.running.execution import Outcome, attempt
+from experiments.study.running.attempt import Outcome, attempt
 from experiments.study.running.measure import PointOrder
 from experiments.system import System
 from experiments.tables.metric import Metric

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -13,12 +15,16 @@ from pathlib import Path
 import pytest
 
 from common.errors import UserError
-from experiments.study.running import execution
-from experiments.study.running.execution import Broken, OnDask, SideBySide, _dask_client
+from experiments.study.running import on_dask
+from experiments.study.running.attempt import Broken
+from experiments.study.running.execution import SideBySide
 from experiments.study.running.measure import PointOrder
+from experiments.study.running.on_dask import OnDask, dask_client
 from tests.unit.experiments.virtual_points import configuration
 
 ROOT = Path(__file__).resolve().parents[4]
+
+KILL_AFTER_S = 20.0
 
 LONG_STUDY = """
 import sys, threading, time
@@ -40,7 +46,7 @@ def orders(folder: Path, seeds: tuple[int, ...], **workload: int) -> list[PointO
 
 def test_workers_of_dask_find_what_this_process_does(tmp_path: Path) -> None:
     here = {order.digest: outcome for order, outcome in SideBySide(orders(tmp_path, (1,)), 1).results(lambda _: None)}
-    with _dask_client("local") as client:
+    with dask_client("local") as client:
         there = {
             order.digest: outcome
             for order, outcome in OnDask(orders(tmp_path, (1, 2)), client).results(lambda _: None)
@@ -54,12 +60,41 @@ def test_workers_of_dask_find_what_this_process_does(tmp_path: Path) -> None:
 
 
 def test_a_scheduler_that_does_not_answer_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(execution, "SCHEDULER_TIMEOUT", "1s")
+    monkeypatch.setattr(on_dask, "SCHEDULER_TIMEOUT", "1s")
     with (
         pytest.raises(UserError, match=r"--scheduler: no Dask scheduler answers at tcp://127.0.0.1:1 \("),
-        _dask_client("tcp://127.0.0.1:1"),
+        dask_client("tcp://127.0.0.1:1"),
     ):
         pass
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_goes_is_one_line(tmp_path: Path) -> None:
+    told = tmp_path / "scheduler.json"
+    scheduler = dask("scheduler", "--port", "0", "--scheduler-file", str(told))
+    worker = dask("worker", "--no-nanny", "--nthreads", "1", "--scheduler-file", str(told))
+    try:
+        wait_for(lambda: [told] * told.exists(), 1)
+        address = json.loads(told.read_text())["address"]
+        long_point = orders(tmp_path, (1,), rounds=1_000_000)
+        with (
+            pytest.raises(UserError, match="the Dask scheduler is gone; every point that was done is kept"),
+            dask_client(address) as client,
+        ):
+            gone = threading.Timer(KILL_AFTER_S, scheduler.kill)
+            gone.start()
+            list(OnDask(long_point, client).results(lambda _: None))
+    finally:
+        scheduler.kill()
+        worker.kill()
+
+
+def dask(what: str, *options: str) -> subprocess.Popen[bytes]:
+    module = f"distributed.cli.dask_{what}"
+    here = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(
+        [sys.executable, "-m", module, "--host", "127.0.0.1", "--no-dashboard", *options], env=here
+    )
 
 
 def test_a_study_that_is_killed_leaves_no_process(tmp_path: Path) -> None:

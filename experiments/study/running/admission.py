@@ -1,0 +1,95 @@
+"""Which workers of a Dask scheduler may have points: those that hold the same program as this machine."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from common.errors import UserError
+from common.version import VERSION
+from experiments.study.running.sources import sweep_digest
+
+PREFIX = "gradbed-"
+"""Of the resource that an admitted worker has: one, so that it runs one point at a time."""
+
+
+class Admission:
+    """Looks at the workers that are there, and asks each new one what it holds. One that holds the same gets a
+    resource by the name of the version, without which Dask gives it no point; of any other there is one line."""
+
+    def __init__(self, client: Any, system: str) -> None:
+        self._client = client
+        self._system = system
+        self._digest = sweep_digest(system)
+        self.resource = PREFIX + self._digest
+        self._refused: dict[str, str] = {}
+        self._said_waiting = False
+
+    def look(self) -> int:
+        """How many workers are admitted now. UserError if there are workers, and never was one that fits."""
+        workers = self._client.sync(self._client.scheduler.identity)["workers"]
+        self._refused = {address: why for address, why in self._refused.items() if address in workers}
+        admitted = {address for address, worker in workers.items() if self.resource in (worker["resources"] or {})}
+        if new := [address for address in workers if address not in admitted and address not in self._refused]:
+            admitted |= self._ask(new)
+        if not admitted:
+            self._nobody(list(workers))
+        self._said_waiting = self._said_waiting or bool(admitted)
+        return len(admitted)
+
+    def _ask(self, addresses: list[str]) -> set[str]:
+        """Those of them that fit."""
+        _register_by_value()
+        answers = self._client.run(
+            admit,
+            sweep_digest.__module__,
+            self._system,
+            self._digest,
+            self.resource,
+            workers=addresses,
+            on_error="return",
+        )
+        for address, answer in answers.items():
+            if answer is not None:
+                self._refused[address] = str(answer)
+                _say(f"the worker at {address} gets no points: {answer}; here is {VERSION}, {self._digest}")
+        return {address for address, answer in answers.items() if answer is None}
+
+    def _nobody(self, workers: list[str]) -> None:
+        if workers and not self._said_waiting:
+            raise UserError(
+                f"--scheduler: none of its {len(workers)} workers has this version of gradbed: "
+                f"{self._refused[workers[0]]}; here is {VERSION}, {self._digest}"
+            )
+        if not self._said_waiting:
+            self._said_waiting = True
+            _say("the scheduler has no worker yet: waiting for one")
+
+
+async def admit(module: str, system: str, digest: str, resource: str, dask_worker: Any = None) -> str | None:
+    """On a worker, which may have another version of this program, or none: why it does not fit, in words.
+
+    It travels as code, not as a name, and so can use nothing of this module."""
+    import importlib
+    import platform
+
+    try:
+        found = importlib.import_module(module).sweep_digest(system)
+        version = importlib.import_module(module.replace("experiments.study.running.sources", "common.version"))
+    except Exception as error:
+        python = platform.python_version()
+        return f"it has no gradbed, or an older one ({type(error).__name__}: {error}; Python {python})"
+    if found != digest:
+        return f"it has another version of gradbed ({version.VERSION}, {found})"
+    await dask_worker.set_resources(**{resource: 1})
+    return None
+
+
+def _register_by_value() -> None:
+    import cloudpickle
+
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+
+def _say(text: str) -> None:
+    print(f"gradbed: {text}", file=sys.stderr, flush=True)

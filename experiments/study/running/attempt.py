@@ -1,0 +1,60 @@
+"""One try at a point in this process, and what came of it, as it travels between processes and machines."""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from common.errors import UserError, trouble
+from experiments.engine.onlooker import NOBODY, Onlooker
+from experiments.records.run_files import StoredPoint
+from experiments.study.running.measure import PointOrder, measure
+from experiments.study.running.progress import progress_bars
+from experiments.study.running.time_limit import time_limit
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A point without a result. reason: one line; details: for the log."""
+
+    reason: str
+    details: str
+
+
+Outcome = StoredPoint | Broken
+
+
+def attempt(order: PointOrder, bars: bool = False, onlooker: Onlooker = NOBODY) -> Outcome:
+    """Run a point in this process; whatever it ends with. bars: show how far it is."""
+    try:
+        with time_limit(order.limit_s):
+            if not bars:
+                return measure(order, onlooker=onlooker)
+            with progress_bars() as on_progress:
+                return measure(order, on_progress, onlooker)
+    except UserError as error:
+        return Broken(str(error), str(error))
+    except Exception as error:
+        reason = trouble(error) or f"{type(error).__name__}: {error}"
+        return Broken(str(reason), traceback.format_exc())
+
+
+def attempt_plain(order: PointOrder) -> dict[str, Any]:
+    return as_plain(attempt(order))
+
+
+def outcome_of(future: Any) -> Outcome:
+    try:
+        return from_plain(future.result())
+    except Exception as error:
+        return Broken(f"{type(error).__name__}: {error}", traceback.format_exc())
+
+
+def as_plain(outcome: Outcome) -> dict[str, Any]:
+    kind = "broken" if isinstance(outcome, Broken) else "stored"
+    return {kind: asdict(outcome)}
+
+
+def from_plain(plain: dict[str, Any]) -> Outcome:
+    return Broken(**plain["broken"]) if "broken" in plain else StoredPoint(**plain["stored"])

@@ -1,0 +1,101 @@
+"""A point goes to a machine that has none of its files, and its results come back."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from experiments.records.run_files import StoredPoint
+from experiments.study.definition.model import Point
+from experiments.study.loading import load_study
+from experiments.study.running.attempt import Broken, attempt
+from experiments.study.running.measure import PointOrder
+from experiments.study.running.travel import Answer, pack, take_in, unpack_and_run
+from tests.own_study import FILES, STUDY
+
+MATRIX = "studies/matrix.csv"
+
+
+def put(folder: Path) -> Path:
+    """The study, with a traffic matrix besides."""
+    given = {**FILES, MATRIX: "from,to,mbps\nh1,h2,10\n"}
+    for name, text in given.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text.replace("MILLISECONDS", "2"))
+    study = folder / STUDY
+    study.write_text(study.read_text().replace("pattern: pairs", f"matrix: {folder / MATRIX}"))
+    return study
+
+
+def first(study: Path) -> Point:
+    return load_study(study).points[0]
+
+
+def order_of(study: Path, results: Path) -> PointOrder:
+    point = first(study)
+    return PointOrder("digest", "workload", point.configuration.model_dump(mode="json"), point.seed, 1.0, results)
+
+
+def test_a_point_runs_where_none_of_its_files_are(tmp_path: Path) -> None:
+    order = order_of(put(tmp_path / "people"), tmp_path / "here")
+    here = attempt(order)
+    assert isinstance(here, StoredPoint) and not here.failures
+    parcel = pack(replace(order, folder=tmp_path / "there"))
+    shutil.rmtree(tmp_path / "people")
+    there = take_in(unpack_and_run(parcel), tmp_path / "there")
+    assert there == here
+    found = {folder: contents(tmp_path / folder) for folder in ("here", "there")}
+    assert found["there"] == found["here"] and "network.json" in found["here"]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_people_read_the_names_that_they_gave(tmp_path: Path) -> None:
+    study = put(tmp_path)
+    parcel = pack(order_of(study, tmp_path / "results"))
+    program = str(tmp_path / "p4" / "own.p4")
+    broken = take_in(
+        unpack_and_run(replace(parcel, files={**parcel.files, program: b"parser"})), tmp_path / "results"
+    )
+    assert isinstance(broken, Broken)
+    assert broken.reason.startswith(f"{program}:")
+
+
+def test_of_a_network_that_a_link_leads_to(tmp_path: Path) -> None:
+    """What its file names lies around where the link leads."""
+    study = put(tmp_path / "people")
+    (tmp_path / "people" / "networks").rename(tmp_path / "elsewhere")
+    (tmp_path / "people" / "networks").symlink_to(tmp_path / "elsewhere")
+    parcel = pack(order_of(study, tmp_path / "results"))
+    shutil.rmtree(tmp_path / "elsewhere")
+    assert isinstance(take_in(unpack_and_run(parcel), tmp_path / "results"), StoredPoint)
+
+
+@pytest.mark.parametrize("name", sorted({*FILES, MATRIX} - {STUDY}))
+def test_every_file_is_part_of_what_identifies_a_point(tmp_path: Path, name: str) -> None:
+    study = put(tmp_path)
+    before = first(study).configuration.canonical()
+    with (tmp_path / name).open("a") as file:
+        file.write("\n")
+    assert first(study).configuration.canonical() != before
+    assert (tmp_path / name).resolve() in {path.resolve() for path in first(study).configuration.files()}
+
+
+def test_a_file_that_is_gone_is_one_line(tmp_path: Path) -> None:
+    order = order_of(put(tmp_path), tmp_path / "results")
+    (tmp_path / MATRIX).unlink()
+    broken = take_in(unpack_and_run(pack(order)), tmp_path / "results")
+    assert isinstance(broken, Broken)
+    assert broken.reason == f"cannot read {tmp_path / MATRIX}: No such file or directory"
+
+
+def test_results_stay_in_their_folder(tmp_path: Path) -> None:
+    answer = Answer({"broken": {"reason": "", "details": ""}}, {"../escaped": b""})
+    with pytest.raises(ValueError, match="leads out"):
+        take_in(answer, tmp_path / "results")
+    assert not (tmp_path / "escaped").exists()
