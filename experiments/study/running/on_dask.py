@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import time
 import traceback
@@ -66,7 +67,7 @@ class OnDask:
             return []
         try:
             return list(wait(list(self._running), timeout=LOOK_S, return_when="FIRST_COMPLETED").done)
-        except TimeoutError:
+        except asyncio.TimeoutError:
             return []
 
     def _outcome(self, future: Any, order: PointOrder) -> Outcome:
@@ -88,7 +89,7 @@ class OnDask:
 
         try:
             yield
-        except (CancelledError, ClosedClientError, OSError, TimeoutError):
+        except (CancelledError, ClosedClientError, OSError, asyncio.TimeoutError):
             raise UserError(
                 "the Dask scheduler is gone; every point that was done is kept: start a scheduler and workers, and "
                 "go on with --resume"

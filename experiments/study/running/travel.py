@@ -94,7 +94,8 @@ def _below(folder: Path, name: str) -> Path:
 
 
 def _moved(value: Any, names: Iterable[str], root: Path) -> Any:
-    """The configuration, with every name of one of these files leading to its copy below root."""
+    """The configuration, with every name of one of these files, or of a folder or beginning of some, leading to the
+    copies below root."""
     if isinstance(value, Mapping):
         return {key: _moved(each, names, root) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -102,6 +103,7 @@ def _moved(value: Any, names: Iterable[str], root: Path) -> Any:
     if isinstance(value, str):
         # What a network's file names is looked for around where links lead.
         name = os.path.realpath(value.strip()) if is_topology_file(value) else os.path.abspath(value)
-        if name in names:
+        is_beginning = os.path.isabs(value) and any(each.startswith((f"{name}/", f"{name}.")) for each in names)
+        if name in names or is_beginning:
             return str(_below(root, name))
     return value

@@ -169,8 +169,14 @@ class TraceWorkload(TraceSettings):
     @classmethod
     def _beside_study(cls, trace: Path, info: ValidationInfo) -> Path:
         """What a study names is looked for in its folder."""
-        folder = (info.context or {}).get("folder")
-        return Path(folder) / trace if folder is not None else trace
+        folder: Path = (info.context or {}).get("folder", Path.cwd())
+        return (folder / trace).absolute()
+
+    def files(self) -> list[Path]:
+        """All that may be part of the trace: of its folder, or of what begins there as its name does."""
+        folder, beginning = (self.trace, "") if self.trace.is_dir() else (self.trace.parent, self.trace.name)
+        beside = folder.glob(f"{beginning.partition('.')[0]}*")
+        return [path for path in sorted(beside) if path.is_file()] + ([self.groups] if self.groups else [])
 
     def source(self, ranks: int) -> Source:
         fields = {name: getattr(self, name) for name in TraceSettings.model_fields}
@@ -221,6 +227,10 @@ class TrainingConfiguration(PointConfiguration):
     def ranks_of_a_job(self, hosts: int) -> int:
         """UserError if the trace cannot be read."""
         return self.workload.own_ranks(self.ranks.ranks) or hosts // self.ranks.jobs
+
+    def files(self) -> tuple[Path, ...]:
+        traces = self.workload.files() if isinstance(self.workload, TraceWorkload) else ()
+        return (*super().files(), *traces)
 
     def chance(self) -> tuple[str, ...]:
         drawn = {

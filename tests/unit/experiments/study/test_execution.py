@@ -7,10 +7,10 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,8 +23,6 @@ from experiments.study.running.on_dask import OnDask, dask_client
 from tests.unit.experiments.virtual_points import configuration
 
 ROOT = Path(__file__).resolve().parents[4]
-
-KILL_AFTER_S = 20.0
 
 LONG_STUDY = """
 import sys, threading, time
@@ -73,17 +71,22 @@ def test_a_scheduler_that_goes_is_one_line(tmp_path: Path) -> None:
     told = tmp_path / "scheduler.json"
     scheduler = dask("scheduler", "--port", "0", "--scheduler-file", str(told))
     worker = dask("worker", "--no-nanny", "--nthreads", "1", "--scheduler-file", str(told))
+
+    class AndGone(OnDask):
+        def _ended(self) -> list[Any]:
+            if self._running:
+                scheduler.kill()
+            return super()._ended()
+
     try:
-        wait_for(lambda: [told] * told.exists(), 1)
+        wait_for(lambda: [told] * told.exists(), 1, patience_s=300)
         address = json.loads(told.read_text())["address"]
         long_point = orders(tmp_path, (1,), rounds=1_000_000)
         with (
             pytest.raises(UserError, match="the Dask scheduler is gone; every point that was done is kept"),
             dask_client(address) as client,
         ):
-            gone = threading.Timer(KILL_AFTER_S, scheduler.kill)
-            gone.start()
-            list(OnDask(long_point, client).results(lambda _: None))
+            list(AndGone(long_point, client).results(lambda _: None))
     finally:
         scheduler.kill()
         worker.kill()

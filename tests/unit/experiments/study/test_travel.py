@@ -13,7 +13,8 @@ from experiments.study.definition.model import Point
 from experiments.study.loading import load_study
 from experiments.study.running.attempt import Broken, attempt
 from experiments.study.running.measure import PointOrder
-from experiments.study.running.travel import Answer, pack, take_in, unpack_and_run
+from experiments.study.running.travel import Answer, _moved, pack, take_in, unpack_and_run
+from experiments.systems.training.configuration import TraceWorkload
 from tests.own_study import FILES, STUDY
 
 MATRIX = "studies/matrix.csv"
@@ -92,6 +93,18 @@ def test_a_file_that_is_gone_is_one_line(tmp_path: Path) -> None:
     broken = take_in(unpack_and_run(pack(order)), tmp_path / "results")
     assert isinstance(broken, Broken)
     assert broken.reason == f"cannot read {tmp_path / MATRIX}: No such file or directory"
+
+
+@pytest.mark.parametrize("named", ["traces", "traces/ring", "traces/ring.txt"])
+def test_of_a_trace(tmp_path: Path, named: str) -> None:
+    """By its folder, by the beginning of its files, or by a file of it."""
+    for name in ("ring.txt", "ring.groups.json"):
+        (tmp_path / "traces").mkdir(exist_ok=True)
+        (tmp_path / "traces" / name).write_text(name)
+    files = [str(path) for path in TraceWorkload(trace=tmp_path / named).files()]
+    assert files == [str(tmp_path / "traces" / name) for name in ("ring.groups.json", "ring.txt")]
+    moved = _moved({"trace": str(tmp_path / named), "greedy": "greedy"}, files, Path("/root-of-it"))
+    assert moved == {"trace": f"/root-of-it{tmp_path / named}", "greedy": "greedy"}
 
 
 def test_results_stay_in_their_folder(tmp_path: Path) -> None:
