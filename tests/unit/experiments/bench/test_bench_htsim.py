@@ -24,7 +24,7 @@ end_us = int(given["-end"])
 for _ in range(end_us * 10_000):
     pass
 print("Starting simulation\\nDone")
-print("New:", {PACKETS_PER_US} * end_us - 20, "Rtx: 20 Bounced: 7")
+print("New:", {PACKETS_PER_US} * end_us, "Rtx: 20 Bounced: 7")
 """
 
 
