@@ -119,7 +119,7 @@ def virtual(
     repetitions: Annotated[int, typer.Option(min=1, help="Measurements of each size; medians are shown.")] = 3,
     threads: Annotated[int, typer.Option(min=1, max=64, help="How much sooner are so many done than one?")] = 1,
 ) -> int:
-    """Packet hops per processor second on the virtual clock, and ns-3's where libns3-dev is installed."""
+    """Packet hops per processor second: the virtual clock, ns-3 (libns3-dev), htsim (GRADBED_HTSIM names it)."""
     from experiments.bench.options import sizes_of
     from experiments.bench.virtual.run import run_bench_virtual
 
