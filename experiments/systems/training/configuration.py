@@ -123,6 +123,10 @@ class SwitchesSection(Section):
         "How switches choose among shortest paths: ecmp, random-spraying, round-robin-spraying, least-loaded or "
         "flowlets.",
     )
+    underlay: str = option(
+        "none",
+        "SYSTEM or SYSTEM:WAY: its switches carry all packets in place of these, such as interconnect:least-loaded.",
+    )
     flowlet_us: int = option(50, "flowlets: after such a pause a flow chooses anew.", ge=1)
     k_min: int | None = option(None, "Packets in a queue from which on some are marked (ECN); default: none.", ge=0)
     k_max: int | None = option(None, "Packets from which on all are marked; default: k_min.", ge=1)

@@ -8,18 +8,40 @@ from controller.systems.training.service import PROGRAM, TrainingSettings
 from experiments.accounts.accounting import disagreements, first_lines, rows
 from experiments.accounts.host_accounts import host_accounts, uncounted_hosts
 from experiments.phases import Measured, Point, PointResult
-from experiments.programs import Program
-from experiments.setup import NetworkSetup, PointTask
+from experiments.programs import Program, SwitchProgram
+from experiments.setup import NetworkSetup, PointTask, SwitchCollectives, Underlay
+from experiments.systems import find_system
 from experiments.systems.training.checks import wrong_executions, wrong_results, wrong_times
 from experiments.systems.training.classes import CLASSES
-from experiments.systems.training.configuration import TrainingConfiguration
+from experiments.systems.training.configuration import SwitchesSection, TrainingConfiguration
 from experiments.systems.training.metrics import metrics
 from experiments.systems.training.perfetto import write_timeline
 from experiments.systems.training.phase import AGENT, TrainingPhase
 from experiments.systems.training.placed import place_ranks
 from experiments.systems.training.switched import switched_groups
 from experiments.systems.training.told import collective_rows, iteration_rows, node_rows, rank_rows
+from formats.packet_class import PacketClass, in_any_form
 from hosts.systems.training.source import trace_of
+from topo.graph import Topology
+
+
+def _routers(topology: Topology) -> dict[str, SwitchProgram]:
+    program = Program.own(PROGRAM)
+    return {switch.name: program for switch in topology.switches}
+
+
+def underlay_of(section: SwitchesSection, topology: Topology, seed: int) -> Underlay | None:
+    """Whose switches carry all packets; None: training's own. UserError if they cannot."""
+    if section.underlay == "none":
+        return None
+    system, _, way = section.underlay.partition(":")
+    return find_system(system).underlay(topology, way, seed)
+
+
+def _classes(collectives: SwitchCollectives | None, underlay: Underlay | None) -> Sequence[PacketClass]:
+    if collectives is not None:
+        return [*collectives.classes, *CLASSES]
+    return CLASSES if underlay is None else in_any_form(CLASSES)
 
 
 class TrainingPoint(Point[TrainingConfiguration]):
@@ -28,25 +50,27 @@ class TrainingPoint(Point[TrainingConfiguration]):
     def __init__(self, task: PointTask[TrainingConfiguration]) -> None:
         super().__init__(task)
         configuration = self.configuration
+        underlay = underlay_of(configuration.switches, self.topology, task.seed)
+        if underlay is not None:
+            self.topology = underlay.topology
         ranks = configuration.ranks_of_a_job(len(self.topology.hosts))
         jobs = place_ranks(self.topology, ranks, configuration.ranks, task.seed)
         source = configuration.workload.source(ranks)
         collectives, switched = switched_groups(configuration.collectives, self.topology, jobs, trace_of(source))
-        program = Program.own(PROGRAM)
-        routers = {switch.name: program for switch in self.topology.switches}
+        carriers = collectives or underlay
         self.network = NetworkSetup(
             self.topology,
-            routers if collectives is None else collectives.switches,
+            _routers(self.topology) if carriers is None else carriers.switches,
             TrainingSettings(
                 policy=configuration.switches.balancing,
                 seed=task.seed,
                 flowlet_us=task.scale.time_us(configuration.switches.flowlet_us),
                 marking=configuration.switches.marking(),
-                routes=collectives is None,
+                routes=carriers is None,
             ),
-            services=[] if collectives is None else [collectives.service],
+            services=[] if carriers is None else [carriers.service],
             preload=[AGENT.partition(":")[0]],
-            classes=CLASSES if collectives is None else [*collectives.classes, *CLASSES],
+            classes=_classes(collectives, underlay),
         )
         service = None if collectives is None else collectives.service.name
         self._phase = TrainingPhase(jobs, source, self.topology, task, switched, service)

@@ -15,7 +15,7 @@ from experiments.systems.training import figures as _figures  # noqa: F401  # th
 from experiments.systems.training.configuration import TrainingConfiguration, slow_host
 from experiments.systems.training.metrics import METRICS
 from experiments.systems.training.placed import place_ranks
-from experiments.systems.training.point import TrainingPoint
+from experiments.systems.training.point import TrainingPoint, underlay_of
 from experiments.tables.metric import Metric
 
 
@@ -49,6 +49,9 @@ class TrainingSystem(System[TrainingConfiguration]):
         topology = configuration.topology.build(Scale())
         if any(link.model.rate_bps is None for link in topology.host_links):
             raise UserError("--rate-mbps: hosts' links need a rate, by which their cards send")
+        if configuration.switches.underlay != "none" and configuration.collectives.in_network != "none":
+            raise UserError("--underlay: its switches sum and copy nothing: take --in-network none")
+        underlay_of(configuration.switches, topology, 1)
         ranks = configuration.ranks_of_a_job(len(topology.hosts))
         jobs = place_ranks(topology, ranks, configuration.ranks, 1)
         used = {host for hosts in jobs for host in hosts}
