@@ -114,6 +114,17 @@ def live(
 
 
 @app.command()
+def transport(
+    packets: Annotated[int, typer.Option(min=100, help="That each host sends.")] = 10_000,
+    repetitions: Annotated[int, typer.Option(min=1, help="Measurements of each kind; medians are shown.")] = 3,
+) -> int:
+    """What packets of hosts' queue pairs cost on the virtual clock, at their ends and on each link."""
+    from experiments.bench.virtual.transport import run_bench_transport
+
+    return run_bench_transport(packets, repetitions)
+
+
+@app.command()
 def virtual(
     sizes: Annotated[str, typer.Option(help="k of the fat-trees, separated by commas.")] = "4,8,16,32",
     repetitions: Annotated[int, typer.Option(min=1, help="Measurements of each size; medians are shown.")] = 3,

@@ -1,7 +1,7 @@
 """Reliable messages of a host's network card, as RDMA has them: queue pairs, work requests and completions.
 
 The packets are RoCEv2's (InfiniBand Architecture Specification, volume 1, annex A17): RDMA WRITE with immediate data,
-ACK and NAK, and congestion notification packets. What differs is said in docs/training.md.
+ACK and NAK, and congestion notification packets. What differs is said in docs/queue-pairs.md.
 """
 
 from __future__ import annotations

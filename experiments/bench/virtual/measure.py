@@ -9,9 +9,9 @@ import json
 import resource
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
 from emulation.switches.fabric_layout import fabric_config
@@ -20,7 +20,7 @@ from switch.codegen import build_program
 from switch.device import ActionCall, KeyMatch
 from switch.program_cache import compiled_files
 from switch.virtual import Generator, VirtualFabric
-from topo.graph import Host
+from topo.graph import Host, Topology
 
 ROUTER = Path(__file__).resolve().parents[3] / "p4src" / "router.p4"
 HEADERS_BYTES = 14 + 20 + 8
@@ -52,7 +52,7 @@ def measure(k: int, milliseconds: int, threads: int) -> Measured:
     start_s = time.process_time()
     permutation = Permutation(k)
     with VirtualFabric(fabric_config(permutation.topology, "memory", 1, ()), threads=threads) as fabric:
-        install_routes(fabric, permutation)
+        install(fabric, permutation.topology, permutation.routes())
         add_traffic(fabric, permutation)
         ready_s = time.process_time()
         begin_s = time.perf_counter()
@@ -75,18 +75,19 @@ def measure(k: int, milliseconds: int, threads: int) -> Measured:
         )
 
 
-def install_routes(fabric: VirtualFabric, permutation: Permutation) -> None:
-    """router.p4 in every switch, with a route for each prefix."""
+def install(
+    fabric: VirtualFabric, topology: Topology, routes: Iterable[tuple[str, Mapping[IPv4Network, int]]]
+) -> None:
+    """router.p4 in every switch, with a route for each prefix. routes: by switch, the port of each."""
     files = compiled_files(ROUTER, {})
     program = build_program(json.loads(Path(files.json).read_text()))
-    topology = permutation.topology
-    for switch, routes in permutation.routes():
+    for switch, of_switch in routes:
         device = fabric.devices[topology.switch(switch).number]
         device.load(program)
-        for port in sorted(set(routes.values())):
+        for port in sorted(set(of_switch.values())):
             forward = ActionCall("RouterIngress.forward", (port, 1, 2))
             device.state.tables.insert("RouterIngress.next_hops", [KeyMatch(port)], forward, 0)
-        for prefix, port in routes.items():
+        for prefix, port in of_switch.items():
             key = KeyMatch(int(prefix.network_address), prefix_bits=prefix.prefixlen)
             device.state.tables.insert(
                 "RouterIngress.routes", [key], ActionCall("RouterIngress.set_next_hop", (port,)), prefix.prefixlen

@@ -8,7 +8,7 @@
 #include "engine/transport/roce.h"
 #include "engine/transport/stream.h"
 
-enum { FIRST_TABLE = 16, TIMERS_PER_PAIR = 4, RESERVED_PAIRS = 64 };
+enum { FIRST_TABLE = 16, TIMERS_PER_PAIR = 2, RESERVED_PAIRS = 64 };
 
 /* ---- The pairs by number ---- */
 
@@ -216,7 +216,7 @@ static bool give(struct partition *part, struct queue_pair *pair, struct packet 
     if (roce_read_acknowledgement(packet, &told))
         sender_acknowledged(part, pair, &told);
     else if (roce_opcode(packet) == CNP)
-        congestion_notified(part, pair);
+        congestion_notified(pair, part->now_ns);
     else
         return false;
     packet_free(&part->pool, packet);

@@ -81,7 +81,7 @@ static uint32_t larger(uint32_t a, uint32_t b) {
 }
 
 /* The paper's figure 7, after an event of time or bytes. */
-static void dcqcn_increase(struct partition *part, struct queue_pair *pair) {
+static void dcqcn_increase(struct queue_pair *pair) {
     struct dcqcn *dcqcn = &pair->dcqcn;
     uint64_t increase_bps = dcqcn->line_bps / LINE_PER_INCREASE;
     uint32_t most = larger(dcqcn->time_stage, dcqcn->byte_stage);
@@ -96,33 +96,33 @@ static void dcqcn_increase(struct partition *part, struct queue_pair *pair) {
     /* Halves never get there. */
     if (dcqcn->line_bps - rate_bps <= dcqcn->line_bps >> 20) {
         rate_bps = dcqcn->line_bps;
-        timer_stop(&part->timers, &dcqcn->rate_timer);
         dcqcn->reduced = false;
     }
     dcqcn_set(pair, rate_bps);
 }
 
-static void alpha_due(struct partition *part, void *owner) {
-    struct dcqcn *dcqcn = &((struct queue_pair *)owner)->dcqcn;
-    dcqcn->alpha -= dcqcn->alpha >> DCQCN_GAIN_SHIFT;
-    /* Below 2^GAIN_SHIFT it stays. */
-    if (dcqcn->alpha >> DCQCN_GAIN_SHIFT)
-        timer_arm(&part->timers, &dcqcn->alpha_timer, part->now_ns + ALPHA_NS);
+/* Nobody sees what a rate is between two packets: so no timers run for it. */
+void congestion_catch_up(struct queue_pair *pair, uint64_t now_ns) {
+    struct dcqcn *dcqcn = &pair->dcqcn;
+    for (; dcqcn->reduced && dcqcn->rate_ns <= now_ns; dcqcn->rate_ns += RATE_NS) {
+        dcqcn->time_stage++;
+        dcqcn_increase(pair);
+    }
 }
 
-static void rate_due(struct partition *part, void *owner) {
-    struct queue_pair *pair = owner;
-    pair->dcqcn.time_stage++;
-    timer_arm(&part->timers, &pair->dcqcn.rate_timer, part->now_ns + RATE_NS);
-    dcqcn_increase(part, pair);
-    sender_go_on(part, pair);
+static void dcqcn_decay(struct dcqcn *dcqcn, uint64_t now_ns) {
+    /* What is below 2^GAIN_SHIFT stays. */
+    for (; dcqcn->alpha_ns <= now_ns && dcqcn->alpha >> DCQCN_GAIN_SHIFT; dcqcn->alpha_ns += ALPHA_NS)
+        dcqcn->alpha -= dcqcn->alpha >> DCQCN_GAIN_SHIFT;
 }
 
-void congestion_notified(struct partition *part, struct queue_pair *pair) {
+void congestion_notified(struct queue_pair *pair, uint64_t now_ns) {
     struct dcqcn *dcqcn = &pair->dcqcn;
     pair->statistics.cnps_received++;
     if (pair->options.congestion_control != GB_DCQCN)
         return;
+    congestion_catch_up(pair, now_ns);
+    dcqcn_decay(dcqcn, now_ns);
     uint64_t rate_bps = pair->sender.rate_bps;
     dcqcn->target_bps = rate_bps;
     dcqcn_set(pair, rate_bps - (uint64_t)((unsigned __int128)rate_bps * dcqcn->alpha >> (DCQCN_BITS + 1)));
@@ -130,10 +130,8 @@ void congestion_notified(struct partition *part, struct queue_pair *pair) {
     dcqcn->time_stage = dcqcn->byte_stage = 0;
     dcqcn->bytes = 0;
     dcqcn->reduced = true;
-    timer_stop(&part->timers, &dcqcn->alpha_timer);
-    timer_stop(&part->timers, &dcqcn->rate_timer);
-    timer_arm(&part->timers, &dcqcn->alpha_timer, part->now_ns + ALPHA_NS);
-    timer_arm(&part->timers, &dcqcn->rate_timer, part->now_ns + RATE_NS);
+    dcqcn->alpha_ns = now_ns + ALPHA_NS;
+    dcqcn->rate_ns = now_ns + RATE_NS;
 }
 
 /* ---- Either ---- */
@@ -144,15 +142,9 @@ void congestion_open(struct queue_pair *pair, uint64_t line_bps) {
     pair->dctcp.window_end = pair->options.first_psn;
     pair->dcqcn.alpha = UINT64_C(1) << DCQCN_BITS;
     pair->dcqcn.line_bps = pair->dcqcn.target_bps = line_bps;
-    pair->dcqcn.alpha_timer = (struct timer){.fire = alpha_due, .owner = pair};
-    pair->dcqcn.rate_timer = (struct timer){.fire = rate_due, .owner = pair};
+    pair->dcqcn.alpha_ns = UINT64_MAX;
     if (pair->options.congestion_control == GB_DCQCN)
         pair->sender.rate_bps = line_bps;
-}
-
-void congestion_close(struct partition *part, struct queue_pair *pair) {
-    timer_stop(&part->timers, &pair->dcqcn.alpha_timer);
-    timer_stop(&part->timers, &pair->dcqcn.rate_timer);
 }
 
 void congestion_acknowledged(struct queue_pair *pair, uint64_t acked_bytes, uint32_t marked_bytes) {
@@ -174,7 +166,7 @@ void congestion_timeout(struct queue_pair *pair) {
     pair->sender.window_bytes = mtu_bytes;
 }
 
-void congestion_sent(struct partition *part, struct queue_pair *pair, uint64_t frame_bytes) {
+void congestion_sent(struct queue_pair *pair, uint64_t frame_bytes) {
     struct dcqcn *dcqcn = &pair->dcqcn;
     if (!dcqcn->reduced)
         return;
@@ -183,5 +175,5 @@ void congestion_sent(struct partition *part, struct queue_pair *pair, uint64_t f
         return;
     dcqcn->bytes = 0;
     dcqcn->byte_stage++;
-    dcqcn_increase(part, pair);
+    dcqcn_increase(pair);
 }

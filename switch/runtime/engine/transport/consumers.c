@@ -91,7 +91,6 @@ static void close_pair(struct partition *part, struct queue_pair *pair) {
     card_remove(pair->card, pair);
     sender_close(part, pair);
     receiver_close(part, pair);
-    congestion_close(part, pair);
     free(pair);
 }
 
@@ -222,8 +221,9 @@ void gb_engine_take_contents(struct gb_engine *engine, void *data, uint64_t size
 int gb_engine_pair_statistics(struct gb_engine *engine, uint32_t number, uint32_t pair_number,
                               struct gb_queue_pair_statistics *statistics) {
     engine_lock_control(&engine->lock);
-    const struct queue_pair *pair = own_pair(engine, number, pair_number);
+    struct queue_pair *pair = own_pair(engine, number, pair_number);
     if (pair) {
+        congestion_catch_up(pair, engine->now_ns);
         *statistics = pair->statistics;
         statistics->unacknowledged_bytes = pair->sender.end_byte - pair->sender.una_byte;
         statistics->window_bytes = pair->sender.window_bytes;

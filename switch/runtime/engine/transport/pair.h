@@ -61,8 +61,8 @@ struct dcqcn {
     uint64_t line_bps, target_bps, alpha;   /* alpha: of 2^DCQCN_BITS */
     uint64_t bytes;                 /* since the last byte event */
     uint32_t time_stage, byte_stage;
-    bool reduced;
-    struct timer alpha_timer, rate_timer;
+    bool reduced;                   /* the rate, below the line's */
+    uint64_t alpha_ns, rate_ns;     /* when alpha decays next, and when the rate grows while it is reduced */
 };
 
 struct queue_pair {
@@ -143,14 +143,15 @@ void receiver_close(struct partition *, struct queue_pair *);
 /* ---- Congestion control (congestion.c) ---- */
 
 void congestion_open(struct queue_pair *, uint64_t line_bps);
-void congestion_close(struct partition *, struct queue_pair *);
+/* Let window and rate be those of that time. */
+void congestion_catch_up(struct queue_pair *, uint64_t now_ns);
 /* acked_bytes: newly; marked_bytes: of all that came at the receiver, modulo 2^32. */
 void congestion_acknowledged(struct queue_pair *, uint64_t acked_bytes, uint32_t marked_bytes);
 /* A packet was lost; all that was unacknowledged for long. */
 void congestion_loss(struct queue_pair *);
 void congestion_timeout(struct queue_pair *);
-void congestion_notified(struct partition *, struct queue_pair *);
-void congestion_sent(struct partition *, struct queue_pair *, uint64_t frame_bytes);
+void congestion_notified(struct queue_pair *, uint64_t now_ns);
+void congestion_sent(struct queue_pair *, uint64_t frame_bytes);
 
 #pragma GCC visibility pop
 #endif

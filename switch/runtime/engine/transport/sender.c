@@ -177,6 +177,7 @@ struct packet *sender_next(struct partition *part, struct queue_pair *pair) {
     uint64_t again = sender->again < sender->again_end ? next_again(sender) : sender->again_end;
     struct packet *packet;
     watch(part, pair);
+    congestion_catch_up(pair, part->now_ns);
     if (again < sender->again_end) {
         packet = make(part, pair, message_of(sender, again), again);
         sender->again = again + 1;
@@ -193,7 +194,7 @@ struct packet *sender_next(struct partition *part, struct queue_pair *pair) {
     }
     if (packet) {
         take_pace(part, pair, packet->view.length);
-        congestion_sent(part, pair, packet->view.length);
+        congestion_sent(pair, packet->view.length);
     }
     return packet;
 }
@@ -300,7 +301,6 @@ static void fail(struct partition *part, struct queue_pair *pair) {
     sender->una = sender->next = sender->top = sender->again = sender->again_end = sender->end;
     sender->una_byte = sender->next_byte = sender->end_byte;
     timer_stop(&part->timers, &sender->pace);
-    congestion_close(part, pair);
     receiver_close(part, pair);
     card_forget(pair->card, pair);
 }
