@@ -33,7 +33,8 @@ class System(ABC, Generic[Configuration]):
     controller. assurance: what holds for every point that has not failed, a sentence for people. defaults: what
     `gradbed run NAME` takes for fields where studies have another default, by dotted path. benches: "module:function"
     of commands of `gradbed bench`, by name. switch_workloads: "module:function" of what `gradbed bench switch` sends
-    through its programs (experiments.bench.switch.workloads.Workload). on_bmv2: as defaults, where BMv2 cannot do
+    through its programs (experiments.bench.switch.workloads.Workload). scale_points: "module:function" of large
+    points for `gradbed bench scale` (experiments.bench.scale.ScalePoint). on_bmv2: as defaults, where BMv2 cannot do
     otherwise. model_runs: small ones for `gradbed bench models`, options of `gradbed run NAME` by what they are.
     script_defaults: of `gradbed run torch`; None: agents of the system do not run PyTorch scripts. network_options:
     the fields, or whole sections, by dotted path, that `gradbed up` has options for. prompt: "module:Class" of its
@@ -56,6 +57,7 @@ class System(ABC, Generic[Configuration]):
     shorthands: type[Shorthands] = Shorthands
     benches: Mapping[str, str] = {}
     switch_workloads: Sequence[str] = ()
+    scale_points: Sequence[str] = ()
     on_bmv2: Mapping[str, Any] = {}
     model_runs: Mapping[str, str] = {}
     script_defaults: Mapping[str, Any] | None = None

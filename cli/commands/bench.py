@@ -104,6 +104,19 @@ def large(
 
 
 @app.command()
+def scale(
+    points: Annotated[
+        list[str] | None, typer.Argument(help="Names of points (default: all).", show_default=False)
+    ] = None,
+    small: Annotated[bool, typer.Option("--small", help="Fewer values or samples, and no goals.")] = False,
+) -> int:
+    """Rounds of 64 to 1,024 hosts on the virtual clock: time and processor time of each."""
+    from experiments.bench.scale import run_bench_scale
+
+    return run_bench_scale(points or [], small)
+
+
+@app.command()
 def live(
     repetitions: Annotated[int, typer.Option(min=1, help="Runs with and without, in turns; medians are shown.")] = 5,
 ) -> int:

@@ -48,7 +48,10 @@ class Hosts(Protocol):
 
 
 class Launcher(Protocol):
-    """Takes commands and gives events of hosts.agents.kernel.launcher: a process, or all on virtual time."""
+    """Takes commands and gives events of hosts.agents.kernel.launcher: a process, or all on virtual time.
+
+    A start's description is an agent's value (pydantic) or a mapping, which may become JSON on the way.
+    """
 
     def send(self, command: str, **arguments: Any) -> None: ...
 
@@ -57,6 +60,18 @@ class Launcher(Protocol):
     def has_event(self, timeout_s: float) -> bool: ...
 
     def stop(self, timeout_s: float) -> None: ...
+
+
+class LauncherProcess(JsonLinesProcess):
+    """To whom descriptions go as JSON."""
+
+    def send(self, command: str, **arguments: Any) -> None:
+        description = arguments.get("description", {})
+        if isinstance(description, BaseModel):
+            arguments["description"] = description.model_dump(mode="json")
+        elif description:
+            arguments["description"] = dict(description)
+        super().send(command, **arguments)
 
 
 class Agents:
@@ -78,7 +93,7 @@ class Agents:
         keep_open: descriptors that the agents inherit. compute: what computations take at least. launcher: one that
         is there (hosts.agents.virtual.launcher) instead of a process. classes: by which interfaces count."""
         self._classes = tuple(each.words for each in classes)
-        self._launcher: Launcher = launcher or JsonLinesProcess(
+        self._launcher: Launcher = launcher or LauncherProcess(
             "agent launcher",
             own_program("hosts.agents.kernel.launcher", *(compute.to_arguments() if compute else ()), *preload),
             log=folder / "agents.log",
@@ -111,7 +126,6 @@ class Agents:
         """Start agents, which say "ready" later."""
         self._heard_s = time.monotonic()
         for spec in specs:
-            description = spec.description
             self._launcher.send(
                 "start",
                 agent=spec.agent,
@@ -119,9 +133,7 @@ class Agents:
                 job=spec.job,
                 host_pid=self._hosts.host_pid(spec.host),
                 interfaces=self._hosts.host_interfaces(spec.host),
-                description=description.model_dump(mode="json")
-                if isinstance(description, BaseModel)
-                else dict(description),
+                description=spec.description,
                 stop_rank=spec.stop_rank,
                 classes=self._classes,
             )

@@ -18,7 +18,10 @@ class Description(BaseModel):
 
 
 def parse_description(model: type[Model], description: Any) -> Model:
-    """From JSON text or a decoded JSON object. Raises UserError with one line."""
+    """From JSON text, a decoded JSON object, or such a value itself, which many agents may share. Raises UserError
+    with one line."""
+    if isinstance(description, BaseModel) and not isinstance(description, model):
+        description = description.model_dump(mode="json")
     try:
         if isinstance(description, (str, bytes)):
             return model.model_validate_json(description)

@@ -105,7 +105,8 @@ def well_formed_datagrams(
     if not np.count_nonzero(fitting):
         return np.empty(0, dtype)
     # A copy of no more than whole frames, so that the buffer is free again.
-    rows = np.ascontiguousarray(buffer[np.flatnonzero(fitting), :size])
+    chosen = buffer[: len(fitting), :size] if fitting.all() else buffer[np.flatnonzero(fitting), :size]
+    rows = chosen.copy()
     frames = rows.view(dtype).reshape(len(rows))
     _, mask, expected = _usual_bytes(header, dtype)
     good = ((rows[:, : len(mask)] & mask) == expected).all(axis=1)

@@ -50,12 +50,12 @@ class CongestionWindow:
         do, ACKs do not show that the network carries more (RFC 7661).
         """
         self._acks += 1
-        self._total += self.fragments
+        self._total += int(self._size)
         self.statistics.mean = self._total / self._acks
         if marked:
             self.statistics.congestion_marks += 1
             self._decrease(order, next_order, LEAST_FRAGMENTS)
-        elif limiting and self._adapts:
+        elif limiting and self._adapts and self._size < self._maximum:
             self._set(self._size + (1.0 if self._size < self._threshold else 1.0 / self._size))
 
     def lost(self, order: int, *, next_order: int) -> None:
@@ -73,6 +73,8 @@ class CongestionWindow:
 
     def _set(self, size: float) -> None:
         self._size = min(float(self._maximum), size)
-        self.statistics.least = min(self.statistics.least, self.fragments)
-        self.statistics.greatest = max(self.statistics.greatest, self.fragments)
-        self.statistics.last = self.fragments
+        fragments, statistics = int(self._size), self.statistics
+        if fragments != statistics.last:
+            statistics.least = min(statistics.least, fragments)
+            statistics.greatest = max(statistics.greatest, fragments)
+            statistics.last = fragments

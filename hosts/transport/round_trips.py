@@ -43,12 +43,15 @@ class RoundTrips:
         self._lateness_us = 0
         self._least_us: int | None = None
         self._least_of_rounds_us: deque[int] = deque(maxlen=KEPT_ROUNDS)
+        self._least_before_us: int | None = None
+        """Of these."""
         self._lossless_rounds = KEPT_ROUNDS
 
     def begin(self, now_us: int) -> None:
         """A round begins."""
         if self._least_us is not None:
             self._least_of_rounds_us.append(self._least_us)
+            self._least_before_us = min(self._least_of_rounds_us)
         self._start_us = now_us
         self._first_ack_us = None
         self._lateness_us = 0
@@ -63,8 +66,9 @@ class RoundTrips:
     @property
     def least_us(self) -> int | None:
         """Least round trip of this round and those before; None: no ACK yet."""
-        present = [] if self._least_us is None else [self._least_us]
-        return min([*self._least_of_rounds_us, *present], default=None)
+        if self._least_us is None or self._least_before_us is None:
+            return self._least_before_us if self._least_us is None else self._least_us
+        return min(self._least_before_us, self._least_us)
 
     def acknowledged(self, first_sent_us: int, now_us: int, *, after_resend: bool) -> None:
         """A global sum has come. first_sent_us: when its fragment was sent first. after_resend: it is marked."""

@@ -60,6 +60,7 @@ class AggregationSystem(System[AggregationConfiguration]):
     }
 
     switch_workloads = ("experiments.systems.aggregation.bench.switch_workload:gradients",)
+    scale_points = ("experiments.systems.aggregation.bench.scale:scale_points",)
 
     network_options = (
         "topology",

@@ -42,6 +42,7 @@ class InterconnectSystem(System[InterconnectConfiguration]):
         "least loaded": "--topology optical-electrical:2 --channels uplink --packets 20",
     }
     benches: Mapping[str, str] = {"interconnect": "experiments.systems.interconnect.bench.commands:interconnect"}
+    scale_points = ("experiments.systems.interconnect.bench.scale:scale_points",)
 
     def check(self, configuration: InterconnectConfiguration) -> None:
         topology = configuration.topology.build(Scale())

@@ -25,6 +25,7 @@ class NdnSystem(System[NdnConfiguration]):
     service = "controller.systems.ndn.service:NdnService"
     assurance = "All sums and weights are bit for bit those of a single process, and router and host counters agree."
     switch_workloads = ("experiments.systems.ndn.bench.switch_workload:interests",)
+    scale_points = ("experiments.systems.ndn.bench.scale:scale_points",)
     defaults: Mapping[str, Any] = {"workload.kind": "training"}
     model_runs: Mapping[str, str] = {
         "push": "--workload synthetic --topology star:3 --peers 3 --rounds 2 --values 960",

@@ -42,6 +42,7 @@ class ShuffleSystem(System[ShuffleConfiguration]):
         "coded": "--topology star:3 --workers 3 --samples 30 --storage 0.34",
     }
     benches: Mapping[str, str] = {"shuffle": "experiments.systems.shuffle.bench.commands:shuffle"}
+    scale_points = ("experiments.systems.shuffle.bench.scale:scale_points",)
 
     collective = "broadcast"
 

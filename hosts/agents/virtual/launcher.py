@@ -104,7 +104,7 @@ class VirtualLauncher:
         name: str,
         job: int,
         interfaces: tuple[str, ...],
-        description: Mapping[str, Any],
+        description: BaseModel | Mapping[str, Any],
         stop_rank: int = 0,
         host_pid: int = 0,
         classes: Patterns = (),

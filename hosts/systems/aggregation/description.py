@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Literal
 
 from pydantic import model_validator
@@ -11,6 +12,7 @@ from formats.addresses import MulticastAddress
 from formats.aggregation import DIRECT, MAX_WORKERS, Designation, SlotPolicy
 from hosts.agents.addresses import AgentAddress
 from hosts.collectives.job import CollectiveJob, WorkerOf
+from hosts.systems.aggregation.paths import aggregation_paths
 
 Exchange = Literal["server", "ring", "gloo"]
 
@@ -53,6 +55,11 @@ class JobDescription(CollectiveJob):
     def full_bitmap(self) -> int:
         """Bitmap of all workers."""
         return (1 << len(self.workers)) - 1
+
+    @cached_property
+    def paths(self) -> tuple[int, ...]:
+        """Numbers of the paths that fragments take (hosts.systems.aggregation.paths)."""
+        return aggregation_paths(self.designations)
 
     def designations_of(self, worker: int) -> tuple[Designation, ...]:
         """The labels that a worker deals to its packets in turn; at least one."""

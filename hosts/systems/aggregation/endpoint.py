@@ -64,7 +64,7 @@ class Endpoint:
         self,
         lanes: NDArray[np.int32],
         *,
-        packet_numbers: Sequence[int],
+        packet_numbers: ArrayLike,
         worker_bitmap: int,
         dst_ip: ArrayLike,
         flags: ArrayLike = 0,

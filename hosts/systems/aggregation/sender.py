@@ -27,7 +27,7 @@ from typing import NamedTuple
 from formats.aggregation import Flags
 from hosts.systems.aggregation.statistics import SenderStatistics
 from hosts.transport.congestion_window import CongestionControl, CongestionWindow
-from hosts.transport.packet_numbers import forward_distance
+from hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
 from hosts.transport.retransmission_timeout import CONSTANT_TIMEOUTS
 from hosts.transport.round_trips import RoundTrips
 
@@ -155,18 +155,20 @@ class Sender:
         return self._count - self._next + len(self._flights)
 
     @property
-    def _may_send_new(self) -> bool:
-        if self._next == self._count or len(self._flights) >= self._maximum_fragments:
-            return False
+    def _sendable(self) -> int:
+        """How many fragments may be sent now that have not been sent before."""
+        flying = len(self._flights)
         # What is under repair mostly waits for some other worker's packet, not for one of ours on its way (the pipe
         # of RFC 6675): a window that losses have made small goes on. A probe repairs nothing.
         under_repair = len(self._repeated) if self._round_trips.all_have_begun else 0
-        in_flight = len(self._flights) - under_repair
-        if in_flight >= self._window.fragments:
-            return False
-        if self._span_fragments is None or not self._flights:
-            return True
-        return self._next - next(iter(self._flights)) < self._span_fragments
+        room = min(
+            self._count - self._next,
+            self._maximum_fragments - flying,
+            self._window.fragments - (flying - under_repair),
+        )
+        if self._span_fragments is not None and flying:
+            room = min(room, next(iter(self._flights)) + self._span_fragments - self._next)
+        return max(0, room)
 
     def transmissions(self, now_us: int) -> list[Transmission]:
         """What to send now, repeated ones first; counts as sent."""
@@ -188,25 +190,24 @@ class Sender:
                 self._probed_us = now_us
             flight.timeouts += 1
             out.append(self._repeat(fragment, flight, now_us))
-        while self._may_send_new:
-            out.append(self._send_new(now_us))
+        out += self._send_new(self._sendable, now_us)
         return out
 
-    def _send_new(self, now_us: int) -> Transmission:
-        fragment = self._next
-        self._flights[fragment] = _Flight(
-            path=self._paths[(self._first_number + fragment) % len(self._paths)],
-            first_order=self._order,
-            order=self._order,
-            first_sent_us=now_us,
-            sent_us=now_us,
-        )
-        self._order += 1
-        self._next += 1
-        if fragment in self._requested_ahead:
-            self.statistics.direct_copies += 1
-            return Transmission(fragment, Attempt.DIRECT)
-        return Transmission(fragment, _LATE if fragment < self._late_below else _FIRST)
+    def _send_new(self, count: int, now_us: int) -> list[Transmission]:
+        out = []
+        paths, first_number, order = self._paths, self._first_number, self._order
+        for fragment in range(self._next, self._next + count):
+            path = paths[(first_number + fragment) % len(paths)]
+            self._flights[fragment] = _Flight(path, order, order, now_us, now_us)
+            order += 1
+            if fragment in self._requested_ahead:
+                self.statistics.direct_copies += 1
+                out.append(Transmission(fragment, Attempt.DIRECT))
+            else:
+                out.append(Transmission(fragment, _LATE if fragment < self._late_below else _FIRST))
+        self._order = order
+        self._next += count
+        return out
 
     def _repeat(self, fragment: int, flight: _Flight, now_us: int) -> Transmission:
         attempt = Attempt.RETRY if flight.repeats < self._retries else Attempt.RESEND
@@ -229,6 +230,8 @@ class Sender:
 
     def _sent_once_in_order(self) -> Iterator[tuple[int, _Flight]]:
         """Fragments that have been sent once: the one that was sent first comes first."""
+        if not self._repeated:
+            return iter(self._flights.items())
         return (item for item in self._flights.items() if item[0] not in self._repeated)
 
     def _timed_out(self, now_us: int) -> list[tuple[int, _Flight]]:
@@ -268,7 +271,7 @@ class Sender:
     @property
     def deadline_us(self) -> int | None:
         """When `transmissions` has something to send at the latest; None: only an ACK can bring that about."""
-        if self._may_send_new or self._marked:
+        if self._marked or self._sendable:
             return 0
         if self._round_trips.all_have_begun:
             timed = [self._flights[fragment] for fragment in self._timed_again()]
@@ -292,23 +295,27 @@ class Sender:
         but the statistics.
         """
         news = []
+        first_number, sent, acknowledged = self._first_number, self._next, self._acknowledged
+        limiting = sent < self._count
         for position, (number, after_resend) in enumerate(zip(packet_numbers, after_resends, strict=True)):
-            fragment = forward_distance(self._first_number, number)
-            if fragment >= self._next:
+            fragment = (number - first_number) % PACKET_NUMBERS
+            if fragment >= sent:
                 self.statistics.stale_acks += 1
                 continue
-            if self._acknowledged[fragment]:
+            if acknowledged[fragment]:
                 self.statistics.duplicate_acks += 1
                 continue
-            self._acknowledged[fragment] = True
+            acknowledged[fragment] = True
             flight = self._flights.pop(fragment)
-            self._repeated.discard(fragment)
-            self._marked.discard(fragment)
+            if self._repeated:
+                self._repeated.discard(fragment)
+            if self._marked:
+                self._marked.discard(fragment)
             self._window.acknowledged(
                 flight.first_order,
                 next_order=self._order,
-                marked=congested is not None and bool(congested[position]),
-                limiting=self._next < self._count,
+                marked=congested is not None and congested[position],
+                limiting=limiting,
             )
             self._learn(flight, after_resend, now_us)
             news.append((position, fragment))
@@ -336,18 +343,22 @@ class Sender:
                 flight.timeouts = 0  # a probe's say nothing about losses
                 flight.repeats = 0
         self._round_trips.acknowledged(acknowledged.first_sent_us, now_us, after_resend=after_resend)
-        # An ACK that came sooner than any round trip cannot be due to the latest transmission.
-        least_us = self._round_trips.least_us
-        latest = after_resend and least_us is not None and now_us - acknowledged.sent_us >= least_us
+        latest = False
+        if after_resend:
+            # An ACK that came sooner than any round trip cannot be due to the latest transmission.
+            least_us = self._round_trips.least_us
+            latest = least_us is not None and now_us - acknowledged.sent_us >= least_us
         self._note_overtaken(acknowledged.path, acknowledged.order if latest else acknowledged.first_order)
 
     def _note_overtaken(self, path: int, order: int) -> None:
         """A transmission with place `order` has got through: count that for those sent before it on its path."""
+        if not self._repeated and (not self._flights or next(iter(self._flights.values())).order >= order):
+            return  # The usual case: it was the oldest.
         overtaken = [item for item in self._sent_before(order) if item[1].path == path]
         if not overtaken:
             return
         # Nothing will be sent whose ACK could tell more.
-        stuck = not self._may_send_new and len(self._flights) <= EARLY_RESEND_AFTER
+        stuck = not self._sendable and len(self._flights) <= EARLY_RESEND_AFTER
         all_overtaken = (stuck or self._next == self._count) and len(overtaken) == sum(
             flight.path == path for flight in self._flights.values()
         )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import islice
+from operator import lt
 from typing import Any
 
 import numpy as np
@@ -13,11 +16,12 @@ from hosts.agents.context import AgentContext, Interface
 from hosts.collectives.exchange import PacketExchange
 from hosts.learning.fragments import cut, join
 from hosts.learning.shifted_sums import restored
-from hosts.protocols.datagram_frames import met_congestion
+from hosts.protocols.datagram_frames import Frames, met_congestion
 from hosts.systems.aggregation.description import JobDescription
 from hosts.systems.aggregation.endpoint import Endpoint, Received, label_array
-from hosts.systems.aggregation.paths import aggregation_paths
+from hosts.systems.aggregation.gradient_frames import magnitudes
 from hosts.systems.aggregation.sender import Attempt, Sender
+from hosts.transport.packet_numbers import PACKET_NUMBERS
 
 _RESEND = Flags.RESEND.value
 _DIRECT = Attempt.DIRECT
@@ -46,14 +50,16 @@ class ServerExchange(PacketExchange):
         self._sender = Sender(
             window_fragments=job.window_fragments,
             min_timeout_us=job.min_timeout_us,
-            paths=aggregation_paths(job.designations),
+            paths=job.paths,
             congestion_control=job.congestion_control,
             sliding=job.slot_policy == "static",
         )
 
     def all_reduce(self, round_number: int, values: NDArray[np.int32]) -> NDArray[np.int64] | None:
         self._round, self._fragments = round_number, cut(values, self._job.lanes)
-        self._sender.begin(self._job.first_number(round_number), len(self._fragments), self._context.now_us())
+        self._magnitudes = magnitudes(self._fragments)
+        self._first_number = self._job.first_number(round_number)
+        self._sender.begin(self._first_number, len(self._fragments), self._context.now_us())
         self._sums = np.empty(self._fragments.shape, np.int64)
         if not self._serve_until(lambda: self._sender.finished):
             return None
@@ -78,17 +84,19 @@ class ServerExchange(PacketExchange):
         batch = self._sender.transmissions(self._context.now_us())
         if not batch:
             return
-        chosen = np.array([transmission.fragment for transmission in batch])
-        numbers = [self._job.packet_number(self._round, transmission.fragment) for transmission in batch]
-        labels = self._labels[np.array(numbers) % len(self._labels)]
+        fragments = [transmission.fragment for transmission in batch]
+        rows = as_slice(fragments)
+        numbers = (self._first_number + np.array(fragments)) % PACKET_NUMBERS
+        labels = self._labels[numbers % len(self._labels)]
         labels[[transmission.attempt is _DIRECT for transmission in batch]] = 0
         self._endpoint.send(
-            self._fragments[chosen],
+            self._fragments[rows],
             packet_numbers=numbers,
             worker_bitmap=self._bit,
             dst_ip=self._server_ip,
             flags=[transmission.attempt.flags for transmission in batch],
             labels=labels,
+            magnitude=self._magnitudes[rows],
         )
 
     def _take_in(self) -> bool:
@@ -107,7 +115,22 @@ class ServerExchange(PacketExchange):
             met_congestion(frames, Flags.CONGESTION.value).tolist(),
         )
         if news:
-            positions, chosen = map(list, zip(*news, strict=True))
-            self._sums[chosen] = restored(frames["lanes"][positions], frames["magnitude"][positions])
+            positions, fragments = zip(*news, strict=True)
+            self._restore(frames[as_slice(positions)], as_slice(fragments))
         # An old sum is the server's sign of life to those who wait for other workers.
         return len(frames) > 0
+
+    def _restore(self, frames: Frames, rows: slice | list[int]) -> None:
+        """The global sums of fragments, of the ACKs that brought them."""
+        if frames["magnitude"].any():
+            self._sums[rows] = restored(frames["lanes"], frames["magnitude"])
+        else:
+            self._sums[rows] = frames["lanes"]  # as usual: bytes are turned round and widened in one go
+
+
+def as_slice(numbers: Sequence[int]) -> slice | list[int]:
+    """Selects the same elements of an array; those that follow each other without a copy."""
+    first, last = numbers[0], numbers[-1]
+    if last - first == len(numbers) - 1 and all(map(lt, numbers, islice(numbers, 1, None))):
+        return slice(first, last + 1)
+    return list(numbers)
