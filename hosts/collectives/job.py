@@ -57,11 +57,8 @@ class CollectiveJob(Description):
         return fragment_count(self.values, self.lanes)
 
     def first_number(self, round_number: int) -> int:
-        """Packet number of a round's first fragment."""
+        """Packet number of a round's first fragment; the others follow."""
         return (self.first_packet_number + round_number * self.fragments_per_round) % PACKET_NUMBERS
-
-    def packet_number(self, round_number: int, fragment: int) -> int:
-        return (self.first_number(round_number) + fragment) % PACKET_NUMBERS
 
 
 Job = TypeVar("Job", bound=CollectiveJob)

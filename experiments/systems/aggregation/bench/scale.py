@@ -13,7 +13,8 @@ JOB_WORKERS = 64
 
 def scale_points() -> Iterator[ScalePoint]:
     """64 workers on k = 8, and 512 in eight jobs on k = 16. Links of 10 Gbit/s; cards tell of frames 50 us after the
-    first, about as those of servers do. The switches on all workers' ways sum in turns: no linear program is solved."""
+    first, about as those of servers do. The switches on all workers' ways sum in turns, which needs no linear
+    program."""
     for k, jobs in ((8, 1), (16, 8)):
         yield ScalePoint(
             name=f"aggregation-{jobs * JOB_WORKERS}",

@@ -10,7 +10,7 @@ from common.errors import UserError
 from formats.addresses import ip_integer, mac_bytes
 from hosts.agents.description import parse_description
 from hosts.learning.settings import SyntheticSettings
-from hosts.systems.aggregation.description import DIRECT, Designation, JobDescription
+from hosts.systems.aggregation.description import DIRECT, Designation, JobDescription, WorkerDescription
 
 
 def address(number: int, **fields: Any) -> dict[str, Any]:
@@ -68,8 +68,18 @@ def test_packet_numbers() -> None:
     job = parse_description(JobDescription, description(first_packet_number=(1 << 32) - 20))
     assert job.fragments_per_round == 19
     assert job.first_number(0) == (1 << 32) - 20
-    assert job.packet_number(1, 0) == (1 << 32) - 1
-    assert job.packet_number(1, 3) == 2
+    assert job.first_number(1) == (1 << 32) - 1
+    assert job.first_number(2) == 18
+
+
+def test_an_agent_gets_the_value_that_it_is_told_of() -> None:
+    """Many agents on the virtual clock share one job; a value of another type is checked like JSON."""
+    job = parse_description(JobDescription, description())
+    assert parse_description(JobDescription, job) is job
+    told = WorkerDescription(job=job, index=1)
+    assert parse_description(WorkerDescription, told).job is job
+    with pytest.raises(UserError, match="description, job: Input should be a valid integer"):
+        parse_description(JobDescription, told)
 
 
 def test_designations_of_a_worker() -> None:
