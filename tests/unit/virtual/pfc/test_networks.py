@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from ipaddress import IPv4Address
-from typing import Any
 
 import networkx
 import pytest
@@ -15,8 +14,9 @@ from controller.planning.plan import Lpm
 from controller.planning.routing import shortest_routes
 from controller.systems.training.service import TrainingService, TrainingSettings
 from switch.device import ActionCall, KeyMatch
+from switch.engine.statistics import LinkStatistics
 from switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
-from switch.virtual import VirtualFabric
+from switch.virtual import HostInterface, VirtualFabric
 from tests.unit.virtual.pfc.networks import (
     LEAST_BYTES,
     frame,
@@ -37,8 +37,17 @@ MOST_BYTES = 1500
 PRIORITIES = (0, 3)
 
 
+Arrivals = list[tuple[int, int]]
+"""When which packet came."""
+
+
+def arrivals(interface: HostInterface) -> Arrivals:
+    texts, _ = interface.receive()
+    return list(zip(interface.times_ns.tolist(), map(number_of, map(bytes, texts)), strict=True))
+
+
 @st.composite
-def trees(draw: st.DrawFn) -> tuple[FabricConfig, networkx.Graph, int]:
+def trees(draw: st.DrawFn, least_delay_us: int = 0) -> tuple[FabricConfig, networkx.Graph, int]:
     """Switches that hang together as a tree, each with a host at port 1 whose number is the switch's; links at
     random, with queues just as long as the formula says. In a tree no packets wait for each other in a circle."""
     count = draw(st.integers(2, 6))
@@ -51,7 +60,7 @@ def trees(draw: st.DrawFn) -> tuple[FabricConfig, networkx.Graph, int]:
         xoff = draw(st.integers(100, 6000))
         return LinkModel(
             rate_bps=draw(st.sampled_from((10**8, 10**9, 3 * 10**9))),
-            delay_us=draw(st.integers(0, 3)),
+            delay_us=draw(st.integers(least_delay_us, 3)),
             pfc_xoff_bytes=xoff,
             pfc_xon_bytes=draw(st.integers(0, xoff)),
         )
@@ -93,36 +102,60 @@ def trees(draw: st.DrawFn) -> tuple[FabricConfig, networkx.Graph, int]:
     )
 
 
+def traffic(fabric: VirtualFabric, graph: networkx.Graph, seed: int) -> list[HostInterface]:
+    """Routes along the tree, and what each host sends to another one. The hosts' interfaces, by node."""
+    draw = random.Random(seed)
+    for node in graph:
+        paths = networkx.single_source_shortest_path(graph, node)
+        ports = {to: 1 if to == node else graph.edges[node, path[1]]["ports"][node] for to, path in paths.items()}
+        route(fabric, node, ports)
+    interfaces = quiet_interfaces(fabric, [(node, 1) for node in graph])
+    for node, interface in zip(graph, interfaces, strict=True):
+        target = draw.choice([other for other in graph if other != node])
+        frames = [
+            frame(target, draw.choice((LEAST_BYTES, LEAST_BYTES, 400, MOST_BYTES)), draw.choice(PRIORITIES), number)
+            for number in range(150)
+        ]
+        send(interface, frames, sorted(draw.randrange(200_000) for _ in frames))
+    return interfaces
+
+
+Tree = tuple[FabricConfig, networkx.Graph, int]
+
+
 @given(trees())
 @settings(max_examples=40, deadline=None, derandomize=True)
-def test_nothing_is_lost_where_there_is_room(case: tuple[FabricConfig, networkx.Graph, int]) -> None:
+def test_nothing_is_lost_where_there_is_room(case: Tree) -> None:
     config, graph, seed = case
-    draw = random.Random(seed)
     with loaded(config) as fabric:
-        for node in graph:
-            paths = networkx.single_source_shortest_path(graph, node)
-            ports = {to: 1 if to == node else graph.edges[node, path[1]]["ports"][node] for to, path in paths.items()}
-            route(fabric, node, ports)
-        interfaces = dict(zip(graph, quiet_interfaces(fabric, [(node, 1) for node in graph]), strict=True))
-        for node, interface in interfaces.items():
-            others = [other for other in graph if other != node]
-            target = draw.choice(others)
-            frames = [
-                frame(target, draw.choice((LEAST_BYTES, LEAST_BYTES, 400, MOST_BYTES)), draw.choice(PRIORITIES))
-                for _ in range(150)
-            ]
-            send(interface, frames, sorted(draw.randrange(200_000) for _ in frames))
+        interfaces = traffic(fabric, graph, seed)
         run(fabric)
         found = fabric.engine.link_statistics()
         assert not any(row.queue_drops for row in found)
         assert sum(row.packets for row in found if row.direction == "in") == 150 * len(graph)
-        assert sum(len(interface.receive()[0]) for interface in interfaces.values()) == 150 * len(graph)
+        assert sum(len(interface.receive()[0]) for interface in interfaces) == 150 * len(graph)
         # Both ends of each link have counted the same pauses, and all are over.
         assert all(row.pauses_sent == row.pauses_received for row in found)
         ended = [row.paused_ns for row in found]
         fabric.run_until(fabric.now_ns + 1_000_000)
         assert [row.paused_ns for row in fabric.engine.link_statistics()] == ended
         assert fabric.engine.statistics().live_packets == 0
+
+
+def by_threads(case: Tree, threads: int) -> tuple[list[Arrivals], list[LinkStatistics]]:
+    config, graph, seed = case
+    with side_by_side(loaded(config, threads)) as fabric:
+        interfaces = traffic(fabric, graph, seed)
+        run(fabric)
+        return [arrivals(interface) for interface in interfaces], fabric.engine.link_statistics()
+
+
+@given(trees(least_delay_us=1))
+@settings(max_examples=4, deadline=None, derandomize=True)
+def test_any_tree_is_the_same_on_several_threads(case: Tree) -> None:
+    alone = by_threads(case, 1)
+    assert by_threads(case, 2) == alone
+    assert by_threads(case, 3) == alone
 
 
 # ---- A fat-tree ----
@@ -147,7 +180,7 @@ def install(fabric: VirtualFabric, topology: Topology) -> None:
             tables.insert(f"TrainingIngress.balance.{entry.table}", key, call, 0)
 
 
-def incast(threads: int) -> tuple[list[Any], list[Any]]:
+def incast(threads: int) -> tuple[list[Arrivals], list[LinkStatistics]]:
     """All hosts send to the first two: what arrived, and what links counted."""
     config = of_topology(FAT_TREE, LOSSLESS)
     with side_by_side(loaded(config, threads)) as fabric:
@@ -158,19 +191,15 @@ def incast(threads: int) -> tuple[list[Any], list[Any]]:
             frames = [frame(targets[n % 2], 1500, n % 4 and 3, 1000 * host + n) for n in range(120)]
             send(interface, frames, [500 * n for n in range(120)])
         run(fabric)
-        arrived = []
-        for interface in interfaces:
-            texts, _ = interface.receive()
-            arrived.append(list(zip(interface.times_ns.tolist(), map(number_of, map(bytes, texts)), strict=True)))
-        return arrived, fabric.engine.link_statistics()
+        return [arrivals(interface) for interface in interfaces], fabric.engine.link_statistics()
 
 
 @pytest.fixture(scope="module")
-def alone() -> tuple[list[Any], list[Any]]:
+def alone() -> tuple[list[Arrivals], list[LinkStatistics]]:
     return incast(1)
 
 
-def test_a_fat_tree_under_incast_loses_nothing(alone: tuple[list[Any], list[Any]]) -> None:
+def test_a_fat_tree_under_incast_loses_nothing(alone: tuple[list[Arrivals], list[LinkStatistics]]) -> None:
     arrived, links = alone
     assert [len(each) for each in arrived] == [14 * 60, 14 * 60, *[0] * 14]
     assert not any(row.queue_drops for row in links)
@@ -181,5 +210,5 @@ def test_a_fat_tree_under_incast_loses_nothing(alone: tuple[list[Any], list[Any]
 
 
 @pytest.mark.parametrize("threads", [2, 3])
-def test_threads_pause_at_the_same_times(alone: tuple[list[Any], list[Any]], threads: int) -> None:
+def test_threads_pause_at_the_same_times(alone: tuple[list[Arrivals], list[LinkStatistics]], threads: int) -> None:
     assert incast(threads) == alone

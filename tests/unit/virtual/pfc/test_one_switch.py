@@ -131,7 +131,7 @@ def test_a_host_pauses_by_dscp_or_by_tag(tagged: bool) -> None:
         (sender,) = quiet_interfaces(fabric, [(1, 1)])
         ether = b"\x81\x00\x60\x01" if tagged else b"\x88\xcc"
         # Seven at one moment: one is sent, three wait in each queue.
-        frames = [bytes(12) + ether + bytes(50)] * 7 + [frame(2, 1000, 3, 1)] * 2
+        frames = [bytes(12) + ether + b"\xff" * 50] * 7 + [frame(2, 1000, 3, 1)] * 2
         send(sender, frames)
         run(fabric)
         # Tagged frames share the queue of priority 3, which is full when the others come.
