@@ -35,12 +35,23 @@ class Command(Part):
 
 
 class GetLinkStatistics(Command):
-    """rows: the fields of LinkStatistics for each direction, in order of creation."""
+    """rows: the fields of LinkStatistics for each direction, in order of creation; and socket_drops, the frames from
+    outside that never came to it: its socket had no room, or they were longer than the MTU."""
 
     command: Literal["link_statistics"] = "link_statistics"
 
     def run(self, fabric: EngineFabric) -> Answer:
-        return {"rows": [asdict(row) for row in fabric.engine.link_statistics()]}
+        drops = {
+            (row.device_id, row.port, row.direction): row.socket_drops + row.oversize_drops
+            for row in fabric.engine.interface_statistics()
+        }
+        rows = fabric.engine.link_statistics()
+        return {
+            "rows": [
+                {**asdict(row), "socket_drops": drops.get((row.device_id, row.port, row.direction), 0)}
+                for row in rows
+            ]
+        }
 
 
 class GetStatistics(Command):

@@ -17,6 +17,9 @@ class DirectionStatistics:
     channel, without duplicates, of a link that has several; time_ns: up to which all of this is told, by the clock of
     the engine that counted it, in which links keep to their rates. None: nobody tells these four (BMv2). Of PFC, by
     priority: pauses_sent by `to_node`, pauses_received by `from_node`, paused_ns: how long it paused.
+    socket_drops: packets from a host, or from a switch that another program runs, which the packet socket in front of
+    the link had no room for; they never came to the link. from_outside: `from_node` is such a host or switch, whose
+    own counters have what the link's queue drops; a switch of gradbed has its queue in front of them.
     """
 
     from_node: str
@@ -39,11 +42,13 @@ class DirectionStatistics:
     pauses_sent: tuple[int, ...] = ()
     pauses_received: tuple[int, ...] = ()
     paused_ns: tuple[int, ...] = ()
+    socket_drops: int = 0
+    from_outside: bool = False
 
     @property
     def offered(self) -> int:
         """Packets that `from_node` handed to the link, once none is on its way any more."""
-        return self.packets - self.duplicates + self.losses + self.queue_drops
+        return self.packets - self.duplicates + self.losses + self.queue_drops + self.socket_drops
 
 
 @dataclass(frozen=True)

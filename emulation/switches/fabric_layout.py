@@ -131,12 +131,12 @@ def name_statistics(
     """The fabric's rows with the names of the nodes at both ends, one per direction of every link.
 
     The far port of a veth link between two of its switches models nothing (see fabric_config): its rows repeat those
-    of the near port, but for what it lost itself while the link was cut.
+    of the near port, but for what it lost itself while the link was cut, or had no room for.
     """
     ends, far_ends = _nodes_at_ports(topology, kind, foreign)
 
     rows = list(rows)
-    nothing = {"losses": 0, "lost_bytes": 0, "direction": "out"}
+    nothing = {"losses": 0, "lost_bytes": 0, "socket_drops": 0, "direction": "out"}
     at_far_end = {
         _direction(row, *far_ends[place]): row
         for row in rows
@@ -152,7 +152,7 @@ def name_statistics(
         yield DirectionStatistics(
             from_node=from_node,
             to_node=to_node,
-            packets=row["packets"] - behind["losses"],
+            packets=row["packets"] - behind["losses"] - behind.get("socket_drops", 0),
             bytes=row["bytes"] - behind["lost_bytes"],
             queue_drops=row["queue_drops"],
             queue_drop_bytes=row["queue_drop_bytes"],
@@ -170,6 +170,8 @@ def name_statistics(
             pauses_sent=tuple(row.get("pauses_sent", ())),
             pauses_received=tuple(row.get("pauses_received", ())),
             paused_ns=tuple(row.get("paused_ns", ())),
+            socket_drops=row.get("socket_drops", 0) + behind.get("socket_drops", 0),
+            from_outside=_is_outside(topology, foreign, from_node),
         )
 
 
@@ -187,10 +189,14 @@ def name_classes(
     return {
         (sender, receiver): DirectionClasses.of(
             sorted(parts, key=lambda row: row["direction"] == "in"),
-            from_outside=topology.is_host(sender) or sender in foreign,
+            from_outside=_is_outside(topology, foreign, sender),
         )
         for (sender, receiver), parts in found.items()
     }
+
+
+def _is_outside(topology: Topology, foreign: Collection[str], node: str) -> bool:
+    return topology.is_host(node) or node in foreign
 
 
 def _nodes_at_ports(

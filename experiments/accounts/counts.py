@@ -47,6 +47,8 @@ class Counts:
                     # Bytes of drops that nobody counted come out as a disagreement in bytes.
                     queue_drops=Tally(row.queue_drops, row.queue_drop_bytes or 0),
                     pauses=Pauses(row.pauses_sent, row.pauses_received, row.paused_ns),
+                    socket_drops=row.socket_drops,
+                    from_outside=row.from_outside,
                 )
                 for row in links
             },
@@ -94,7 +96,9 @@ class Counts:
             host_received=received,
             socket_drops=socket_drops,
             switch_received=self.delivered.get((host, switch), Tally()),
-            switch_sent=self.delivered.get((switch, host), Tally()) + towards_host.losses - towards_host.duplicates,
+            switch_sent=self.delivered.get((switch, host), Tally())
+            - towards_host.change
+            + Tally(towards_host.socket_drops),
             towards_switch=towards_switch,
             towards_host=towards_host,
         )
@@ -125,6 +129,7 @@ class Counts:
                     "packets": carried.packets,
                     "bytes": carried.bytes,
                     "queue_drops": effect.queue_drops.packets,
+                    "socket_drops": effect.socket_drops,
                     "losses": effect.losses.packets,
                     "duplicates": effect.duplicates.packets,
                     "achieved": achieved.get(direction),

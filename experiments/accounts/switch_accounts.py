@@ -52,4 +52,4 @@ def pause_disagreements(counts: Counts) -> list[str]:
 def _offered(counts: Counts, switch: str, other: str) -> int:
     effect = counts.effect(switch, other)
     delivered = counts.delivered[switch, other].packets - effect.duplicates.packets
-    return delivered + effect.losses.packets + effect.queue_drops.packets
+    return delivered + effect.lost_packets

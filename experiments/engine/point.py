@@ -101,11 +101,13 @@ def _failures(
     for phase, found in zip(phases, measured, strict=True):
         if found.unsettled:
             continue
-        uncounted = uncounted_hosts(network.topology, task.configuration.faults, found.hosts)
+        topology, counts = network.topology, found.counts
+        uncounted = uncounted_hosts(topology, task.configuration.faults, found.hosts)
+        socket_drops = {direction: effect.socket_drops for direction, effect in counts.effects.items()}
         for lines in (
-            switch_disagreements(network.topology, found.counts),
-            pause_disagreements(found.counts),
-            class_disagreements(network.topology, network.classes, found.counts.classes, found.final, uncounted),
+            switch_disagreements(topology, counts),
+            pause_disagreements(counts),
+            class_disagreements(topology, network.classes, counts.classes, found.final, uncounted, socket_drops),
         ):
             yield from (f"{phase.name}, {line}" for line in first_lines(lines))
 

@@ -189,6 +189,7 @@ class InterfaceStatisticsStruct(ctypes.Structure):
     _fields_ = (
         ("device_id", c_uint64),
         ("port", c_uint64),
+        ("outwards", c_uint64),
         ("received", c_uint64),
         ("sent", c_uint64),
         ("socket_drops", c_uint64),

@@ -339,9 +339,9 @@ class Engine(EngineHandle, Closing):
         return found
 
     def interface_statistics(self) -> list[InterfaceStatistics]:
-        """One row per port that is a network interface."""
+        """One row per network interface: one for a port, one for each end of a wire."""
         rows = [abi.values(row) for row in self._rows("interface_statistics", abi.InterfaceStatisticsStruct)]
-        return [InterfaceStatistics(**row) for row in rows]
+        return [InterfaceStatistics(direction="out" if row.pop("outwards") else "in", **row) for row in rows]
 
     def statistics(self) -> EngineStatistics:
         row = abi.EngineStatisticsStruct()

@@ -99,15 +99,17 @@ class DeviceStatistics:
 
 @dataclass(frozen=True)
 class InterfaceStatistics:
-    """A port that is a network interface, as its socket sees it.
+    """A network interface, as its socket sees it.
 
-    socket_drops: dropped by the kernel because the socket's buffer was full. send_errors: refused by the kernel
-    (interface down, its queue full); they count as queue_drops of the link. oversize_drops: received, but longer than
-    the interface's MTU allowed.
+    device_id, port, direction: of the link that received frames go to, as LinkStatistics has them. socket_drops:
+    dropped by the kernel because the socket's buffer was full. send_errors: refused by the kernel (interface down,
+    its queue full); they count as queue_drops of the link. oversize_drops: received, but longer than the interface's
+    MTU allowed.
     """
 
     device_id: int
     port: int
+    direction: Direction
     received: int
     sent: int
     socket_drops: int

@@ -25,6 +25,13 @@ MARGIN = 30.0
 APART = 2.6
 """Each of the two directions of a link from the line between its nodes."""
 
+_FATES = {
+    "queue_drops": "dropped by queues",
+    "socket_drops": "dropped by sockets",
+    "losses": "lost",
+    "duplicates": "duplicated",
+    "pauses_received": "pauses",
+}
 MOST_LINES = 6000
 """Of all drawings of a page: one is some 250 bytes."""
 BUSIEST = 10
@@ -169,16 +176,7 @@ def _words(topology: Topology, direction: Direction, row: Mapping[str, Any] | No
     if row is None:
         return f"{arrow}: nothing{rate}"
     share = "" if load is None or not rate else f" {100 * load:.1f} %{rate},"
-    lost = "".join(
-        f", {row[name]:,} {words}"
-        for name, words in (
-            ("queue_drops", "dropped by queues"),
-            ("losses", "lost"),
-            ("duplicates", "duplicated"),
-            ("pauses_received", "pauses"),
-        )
-        if row.get(name)
-    )
+    lost = "".join(f", {row[name]:,} {words}" for name, words in _FATES.items() if row.get(name))
     return f"{arrow}:{share} {row['packets']:,} packets, {engineering(row['bytes'], 'B')}{lost}"
 
 

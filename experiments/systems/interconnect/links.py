@@ -107,7 +107,7 @@ def disagreements(topology: Topology, counts: Counts) -> list[str]:
             sent = sum(counts.cell(switch.name, counter, port * cells + cell).packets for cell in range(cells))
             effect = counts.effect(switch.name, neighbour)
             delivered = counts.delivered.get((switch.name, neighbour), Tally()) - effect.duplicates
-            known = (delivered + effect.losses + effect.queue_drops).packets
+            known = delivered.packets + effect.lost_packets
             if sent != known:
                 lines.append(f"{switch.name} sent {sent} packets to {neighbour}, the link knows of {known}")
     return lines

@@ -20,8 +20,7 @@ from formats.ndn import HOP_LIMIT
 def undisturbed(phase: NdnPhase, found: Measured) -> bool:
     """Neither faults, nor packets that links lost, doubled or had no room for."""
     return not phase.configuration.faults and all(
-        effect.losses.packets == effect.duplicates.packets == effect.queue_drops.packets == 0
-        for effect in found.counts.effects.values()
+        effect.lost_packets == effect.duplicates.packets == 0 for effect in found.counts.effects.values()
     )
 
 
@@ -82,7 +81,7 @@ def wrong_links(phase: NdnPhase, found: Measured) -> Iterator[str]:
             # Bytes are counted of packets as they came in, which are longer or shorter where routers answer.
             sent = departures(found.counts, switch.name, port)
             brought = found.counts.delivered.get((switch.name, neighbour), Tally()).packets
-            if brought != sent + effect.duplicates.packets - effect.losses.packets:
+            if brought != sent + effect.change.packets - effect.socket_drops:
                 yield f"{switch.name} sent {neighbour} {sent} packets, the link brought {brought}"
 
 
@@ -124,7 +123,7 @@ def miscounted_pushes(phase: NdnPhase, found: Measured, uncounted: Collection[st
         switch = phase.topology.attachment(host).name
         effect = found.counts.effect(host, switch)
         pushed = final["pushed"]
-        least = pushed - effect.losses.packets - effect.queue_drops.packets
+        least = pushed - effect.lost_packets
         most = pushed + effect.duplicates.packets
         if host not in uncounted and not least <= counted[host].packets <= most:
             yield f"{host} pushed {pushed} fragments, its router counted {counted[host].packets}"
@@ -135,7 +134,7 @@ def subscriptions_left(phase: NdnPhase, found: Measured) -> Iterator[str]:
     an epoch, rows may have aged besides, and been made anew."""
     if phase.configuration.faults:
         return
-    lost = any(each.losses.packets or each.queue_drops.packets for each in found.counts.effects.values())
+    lost = any(each.lost_packets for each in found.counts.effects.values())
     epoch_us = 1 << phase.configuration.routers.emulated_epoch_shift(phase.task.scale)
     # Insertions come before the first version, deletions after the last.
     may_age = lost and (total_time_s(phase) or 0.0) > phase.task.scale.nominal_time(epoch_us / 1e6) / 2

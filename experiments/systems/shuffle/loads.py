@@ -73,9 +73,7 @@ def repair_hops(topology: Topology, counts: Counts) -> int:
 
 def lossless(counts: Counts) -> bool:
     """Whether every link delivered everything, once."""
-    return not any(
-        each.losses.packets or each.duplicates.packets or each.queue_drops.packets for each in counts.effects.values()
-    )
+    return not any(each.lost_packets or each.duplicates.packets for each in counts.effects.values())
 
 
 def disagreements(

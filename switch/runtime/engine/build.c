@@ -186,8 +186,7 @@ int gb_engine_add_memory_port(struct gb_engine *engine, uint64_t device_id, uint
 }
 
 /* Open it and let the engine own it, whatever happens from there on. */
-static int take_interface(struct gb_engine *engine, uint64_t device_id, uint32_t port, const char *name,
-                          struct interface **taken) {
+static int take_interface(struct gb_engine *engine, const char *name, struct interface **taken) {
     struct interface *interface = calloc(1, sizeof *interface);
     if (!interface)
         return -ENOMEM;
@@ -196,8 +195,6 @@ static int take_interface(struct gb_engine *engine, uint64_t device_id, uint32_t
         free(interface);
         return outcome;
     }
-    interface->statistics.device_id = device_id;
-    interface->statistics.port = port;
     *taken = interface;
     if (port_io_adopt(engine, &interface->io))
         return 0;
@@ -219,7 +216,7 @@ static int watch_interface(struct gb_engine *engine, struct interface *interface
 static int add_interface(struct gb_engine *engine, struct device *device, uint32_t port, const char *name,
                          const struct gb_link_model *in, const struct gb_link_model *out) {
     struct interface *interface;
-    int outcome = take_interface(engine, device->device_id, port, name, &interface);
+    int outcome = take_interface(engine, name, &interface);
     if (outcome == 0)
         outcome = add_host_port(engine, device, port, in, out, TO_OUTSIDE, &interface->io);
     return outcome < 0 ? outcome : watch_interface(engine, interface);
@@ -258,10 +255,10 @@ static int add_wire(struct gb_engine *engine, struct device *a, uint32_t port_a,
     struct device *back_device = b ? b : a;
     uint32_t back_port = b ? port_b : port_a;
     struct interface *at_a, *at_b;
-    int outcome = take_interface(engine, a->device_id, port_a, name_a, &at_a);
+    int outcome = take_interface(engine, name_a, &at_a);
     if (outcome < 0)
         return outcome;
-    outcome = take_interface(engine, back_device->device_id, back_port, name_b, &at_b);
+    outcome = take_interface(engine, name_b, &at_b);
     if (outcome < 0) {
         engine->io_count--;
         at_a->io.kind->close(engine, &at_a->io);

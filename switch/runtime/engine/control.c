@@ -247,6 +247,10 @@ uint32_t gb_engine_interface_statistics(struct gb_engine *engine, struct gb_inte
         if (count < capacity) {
             interface_count_socket_drops(interface);
             rows[count] = interface->statistics;
+            const struct gb_link_statistics *in = &interface->io.in->statistics;
+            rows[count].device_id = in->device_id;
+            rows[count].port = in->port;
+            rows[count].outwards = in->outwards;
         }
         count++;
     }

@@ -129,8 +129,7 @@ struct gb_device_classes {
 };
 
 struct gb_interface_statistics {
-    uint64_t device_id;
-    uint64_t port;
+    uint64_t device_id, port, outwards;     /* the direction of a link that received frames go to */
     uint64_t received, sent;
     uint64_t socket_drops;          /* the kernel dropped them, because the socket's buffer was full */
     uint64_t send_errors;           /* the kernel refused them: interface down, or its queue full */

@@ -117,6 +117,10 @@ def test_what_the_kernel_drops_is_counted_and_in_no_file(bench: Bench, engine: E
     assert eventually(lambda: engine.quiesce(PATIENCE_S) and _seen(engine)[0] + _seen(engine)[1] == SENT)
     received, dropped = _seen(engine)
     assert dropped > 0 and received > 0
+    # At the end that they came to, which is where the link's direction begins.
+    one, other = engine.interface_statistics()
+    assert (one.device_id, one.port, one.direction, one.socket_drops) == (1, 3, "out", dropped)
+    assert (other.device_id, other.port, other.direction) != (1, 3, "out") and other.socket_drops == 0
     assert capture.close() == received
 
 

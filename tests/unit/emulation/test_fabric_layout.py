@@ -84,7 +84,7 @@ def test_statistics_get_the_names_of_both_ends(topology: Topology) -> None:
         ("e1", "a1", 7),
         ("a1", "e1", 8),
     ]
-    assert named[0] == DirectionStatistics("h1", "e1", 5, 0, 0, 0, 0, 0, 0, 0)
+    assert named[0] == DirectionStatistics("h1", "e1", 5, 0, 0, 0, 0, 0, 0, 0, from_outside=True)
 
 
 @pytest.mark.parametrize("kind", ["memory", "veth"])
@@ -146,6 +146,33 @@ def test_statistics_of_foreign_switches(topology: Topology, kind: Literal["memor
     assert named == Counter(
         direction for link in topology.links for direction in ((link.a.node, link.b.node), (link.b.node, link.a.node))
     )
+
+
+@pytest.mark.parametrize(("foreign", "outside"), [((), {"h1"}), (("a1",), {"h1", "a1"})])
+def test_what_a_socket_in_front_of_a_link_dropped(
+    topology: Topology, foreign: tuple[str, ...], outside: set[str]
+) -> None:
+    e1 = topology.switch("e1").number
+    port = topology.port("e1", "a1")
+    rows = [{**_row(e1, place, direction), "socket_drops": 10 * place + (direction == "in")}
+            for place in (topology.port("e1", "h1"), port) for direction in ("in", "out")]  # fmt: skip
+    named = {(row.from_node, row.to_node): row for row in name_statistics(topology, "memory", rows, foreign)}
+    assert {ends: row.socket_drops for ends, row in named.items()} == {
+        ("h1", "e1"): 11, ("e1", "h1"): 10, ("a1", "e1"): 10 * port + 1, ("e1", "a1"): 10 * port,
+    }  # fmt: skip
+    assert {sender for (sender, _), row in named.items() if row.from_outside} == outside
+    assert named["h1", "e1"].offered == 11
+
+
+def test_what_the_socket_at_the_far_end_of_a_veth_link_dropped_did_not_come(topology: Topology) -> None:
+    link = topology.link("a1", "e1")
+    (near_id, near_port), (far_id, far_port) = ((topology.switch(e.node).number, e.port) for e in (link.a, link.b))
+    rows = [
+        {**_row(near_id, near_port, "out", 100), "socket_drops": 0},
+        {**_row(far_id, far_port, "in", 96), "socket_drops": 4},
+    ]
+    (named,) = name_statistics(topology, "veth", rows)
+    assert (named.packets, named.socket_drops, named.offered) == (96, 4, 100)
 
 
 @pytest.mark.parametrize(("foreign", "begun"), [((), 98), (("a1", "e1"), 104)])

@@ -49,6 +49,20 @@ def test_socket_drops_explain_packets_but_no_more_than_their_number() -> None:
     assert len(disagreements([replace(AGREEING, host_received=tally(44), socket_drops=2)])) == 1
 
 
+def test_what_the_socket_in_front_of_a_link_dropped_never_came_to_the_switch() -> None:
+    towards = replace(AGREEING.towards_switch, socket_drops=2)
+    assert disagreements([replace(AGREEING, switch_received=tally(94), towards_switch=towards)]) == []
+    for came in (93, 95):
+        (line,) = disagreements([replace(AGREEING, switch_received=tally(came), towards_switch=towards)])
+        assert line.endswith("less 2 dropped by the link's socket")
+
+
+def test_another_programs_switch_counts_what_its_queue_and_its_socket_drop_then() -> None:
+    effect = LinkEffect(losses=tally(5), duplicates=tally(2), queue_drops=tally(9), socket_drops=1, from_outside=True)
+    assert len(disagreements([replace(AGREEING, towards_host=effect)])) == 1
+    assert disagreements([replace(AGREEING, towards_host=effect, host_received=tally(37))]) == []
+
+
 def test_queue_drops_towards_the_host_happen_before_the_switch_counts() -> None:
     effect = LinkEffect(losses=tally(5), duplicates=tally(2), queue_drops=tally(9))
     assert disagreements([replace(AGREEING, towards_host=effect)]) == []

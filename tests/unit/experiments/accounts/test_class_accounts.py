@@ -219,6 +219,24 @@ def test_all_packets_of_all_classes_are_accounted_for(
         assert sum(sum(switch.left[number]) for switch in counts.switches.values()) > 10
 
 
+@pytest.mark.parametrize(("told", "is_right"), [(0, False), (1, True)])
+def test_what_the_socket_in_front_of_a_link_tells_explains_as_many(
+    told: int, is_right: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a frame that a host sent and its link never got."""
+    a_host_forgets(monkeypatch, 1)
+    statistics = VirtualSwitches.link_statistics
+
+    def link_statistics(self: VirtualSwitches) -> Any:
+        rows = statistics(self)
+        # The first sender of all is the one that forgets.
+        first = [row.from_node for row in rows if self.topology.is_host(row.from_node) and row.packets][:1]
+        return [replace(row, socket_drops=told * (row.from_node in first)) for row in rows]
+
+    monkeypatch.setattr(VirtualSwitches, "link_statistics", link_statistics)
+    assert (list(run("workload", tmp_path).failures) == []) == is_right
+
+
 SABOTAGES: Mapping[str, tuple[Callable[[pytest.MonkeyPatch, int], None], str]] = {
     "host": (a_host_forgets, r"h\w+: it sent \d+ packets of class {}, its link got \d+"),
     "link": (a_link_forgets, r"link \w+-\w+: \d+ packets of class {} began, duplicates included, but"),

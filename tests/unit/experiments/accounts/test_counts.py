@@ -43,11 +43,23 @@ def test_the_table_of_links_has_the_bytes_that_all_links_have_carried() -> None:
     )
     one, other = counts.link_rows({("s1", "h1"): 0.99})
     assert one == {
-        "from": "h1", "to": "s1", "packets": 7, "bytes": 700, "queue_drops": 1, "losses": 2, "duplicates": 4,
-        "achieved": None,
+        "from": "h1", "to": "s1", "packets": 7, "bytes": 700, "queue_drops": 1, "socket_drops": 0, "losses": 2,
+        "duplicates": 4, "achieved": None,
     }  # fmt: skip
     assert (other["packets"], other["achieved"]) == (3, 0.99)
     assert one["bytes"] + other["bytes"] == counts.byte_hops
+
+
+def test_what_sockets_in_front_of_a_hosts_link_dropped_was_sent_all_the_same() -> None:
+    dropped = LinkEffect(queue_drops=Tally(1, 100), socket_drops=2, from_outside=True)
+    counts = Counts(
+        delivered={("h1", "s1"): Tally(7, 700), ("s1", "h1"): Tally(3, 300)},
+        effects={("h1", "s1"): dropped, ("s1", "h1"): dropped},
+    )
+    made = counts.link_account("h1", "s1", Tally(10, 1000), Tally(3, 300), 0)
+    assert made.switch_sent.packets == 6
+    assert made.disagreements() == []
+    assert len(counts.link_account("h1", "s1", Tally(9, 900), Tally(2, 200), 0).disagreements()) == 2
 
 
 def test_a_programmable_switch_tells_gradients_from_acks() -> None:

@@ -18,7 +18,9 @@ def test_the_table_counts_the_cells() -> None:
     counted = Counter((cell["system"], cell["network"], cell["verdict"]) for cell in cells)
     section = (DOCS / "faults.md").read_text(encoding="utf-8").partition(HEADING)[2].partition("\n## ")[0]
     told = [[word.strip() for word in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
-    assert [row[0] for row in told[2:]] == with_chaos()
+    assert [row[0] for row in told[2:]] == [
+        name for name in with_chaos() if name in {each["system"] for each in cells}
+    ]
     for system, *numbers in told[2:]:
         places = [(network, verdict) for network in ("Mininet", "BMv2") for verdict in ("right", "clear error")]
         assert [int(number) for number in numbers] == [counted[(system, *place)] for place in places]
