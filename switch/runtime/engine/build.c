@@ -5,6 +5,7 @@
 
 #include "engine/internal.h"
 #include "engine/ports/pfc.h"
+#include "engine/ports/socket.h"
 
 /* The two directions of one cable. PFC keeps either from sending to a switch more than that can hold. False when out of
  * memory. */
@@ -50,11 +51,9 @@ static int add_switch(struct gb_engine *engine, uint64_t device_id, const struct
     struct device **devices = realloc(engine->devices, (engine->device_count + 1) * sizeof *devices);
     if (devices)
         engine->devices = devices;
-    struct device *device = calloc(1, sizeof *device);
-    if (!devices || !device) {
-        free(device);
+    struct device *device = arena_take(&engine->partitions[options->partition].arena, sizeof *device);
+    if (!devices || !device)
         return -ENOMEM;
-    }
     uint32_t at = engine->device_count++;
     for (; at > 0 && devices[at - 1]->device_id > device_id; at--)
         devices[at] = devices[at - 1];

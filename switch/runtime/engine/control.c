@@ -4,6 +4,7 @@
 
 #include "engine/internal.h"
 #include "engine/ports/pfc.h"
+#include "engine/ports/socket.h"
 #include "engine/random.h"
 #include "state/state.h"
 

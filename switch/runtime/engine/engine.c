@@ -13,6 +13,7 @@
 #include "engine/internal.h"
 #include "engine/ports/classes.h"
 #include "engine/ports/pfc.h"
+#include "engine/ports/socket.h"
 #include "engine/transport/card.h"
 #include "trace.h"
 
@@ -53,7 +54,7 @@ struct device *engine_device(struct gb_engine *engine, uint64_t device_id) {
 /* When the next timer is due; UINT64_MAX if none is armed. */
 static uint64_t next_ns(struct gb_engine *engine) {
     const struct partition *next = partitions_next(engine);
-    return next ? next->timers.near.places[0].due_ns : UINT64_MAX;
+    return next ? timer_first(&next->timers)->due_ns : UINT64_MAX;
 }
 
 void engine_catch_up(struct gb_engine *engine) {
@@ -100,7 +101,7 @@ static uint64_t work(struct gb_engine *engine, uint64_t clock_ns, uint64_t max_e
             continue;
         }
         struct partition *next = partitions_next(engine);
-        if (!next || next->timers.near.places[0].due_ns > clock_ns)
+        if (!next || timer_first(&next->timers)->due_ns > clock_ns)
             break;
         fire_next(engine, next);
     }
@@ -288,7 +289,7 @@ static int run(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events,
             continue;
         }
         struct partition *next = partitions_next(engine);
-        uint64_t next_ns = next ? next->timers.near.places[0].due_ns : UINT64_MAX;
+        uint64_t next_ns = next ? timer_first(&next->timers)->due_ns : UINT64_MAX;
         if (next_ns > engine->now_ns && for_outside && outside_waits(engine))
             break;
         if (next_ns > until_ns || !next) {
@@ -409,14 +410,12 @@ void gb_engine_free(struct gb_engine *engine) {
         taps_free(engine->directions[i]->departures);
         taps_free(engine->directions[i]->arrivals);
         pfc_free(engine->directions[i]);
-        free(engine->directions[i]);
     }
     list_free(pool, &engine->ready);
     list_free(pool, &engine->drained);
     for (uint32_t i = 0; i < engine->device_count; i++) {
         replica_map_clear(&engine->devices[i]->groups);
         replica_map_clear(&engine->devices[i]->sessions);
-        free(engine->devices[i]);
     }
     partitions_free(engine);
     upcall_queue_free(&engine->upcalls);

@@ -34,16 +34,16 @@ struct gb_link_model {
     uint64_t jitter_ns;             /* the delay is uniform in delay_ns +- jitter_ns, for each packet anew */
     uint64_t loss_threshold;        /* a packet is lost when a uniform 64-bit number is below it */
     uint64_t duplicate_threshold;
-    uint64_t seed;
+    double bit_error_rate;          /* a frame with a wrong bit is lost */
+    uint64_t turn_ns;               /* channels from 1 on take turns of this length; 0: they do not */
     uint32_t queue_packets;         /* of each priority */
     uint32_t reorder;               /* 0: a packet that draws a short delay waits for those before it */
     uint32_t channels;              /* 0, 1: one; else up to GB_PRIORITIES, see gb_engine_add_link */
     uint32_t first_turn;            /* whose turn time 0 is: channel 1 + first_turn */
-    uint64_t turn_ns;               /* channels from 1 on take turns of this length; 0: they do not */
     uint64_t guard_ns;              /* at the end of each turn nothing begins to be sent */
-    double bit_error_rate;          /* a frame with a wrong bit is lost */
     uint64_t pfc_xoff_bytes;        /* a switch at the far end that holds more of a priority lets it pause; 0: no PFC */
     uint64_t pfc_xon_bytes;         /* and go on once it holds no more than that */
+    uint64_t seed;
 };
 
 struct gb_switch_options {
@@ -65,6 +65,8 @@ struct gb_link_statistics {
     uint64_t port;
     uint64_t outwards;              /* 1 "out", 0 "in" */
     uint64_t packets, bytes;
+    uint64_t entered_bytes;         /* offered to the link so far, with lengths before egress */
+    uint64_t channel_bytes[GB_PRIORITIES];  /* handed over at the far end by channel, without duplicates */
     uint64_t queue_drops, queue_drop_bytes;
     uint64_t losses, lost_bytes;
     uint64_t duplicates, duplicate_bytes;
@@ -73,8 +75,6 @@ struct gb_link_statistics {
     uint64_t backlogged_bytes, backlogged_ns;
     uint64_t queued;                /* packets that wait now, on all channels */
     uint64_t in_flight;             /* packets that are being sent or in flight now, duplicates included */
-    uint64_t entered_bytes;         /* offered to the link so far, with lengths before egress */
-    uint64_t channel_bytes[GB_PRIORITIES];  /* handed over at the far end by channel, without duplicates */
     uint64_t time_ns;               /* of the engine: all that was due by then has been done */
     /* PFC by priority: pauses that the far end asked for, those that the transmitter was told, and how long it paused. */
     uint64_t pauses_sent[GB_PRIORITIES], pauses_received[GB_PRIORITIES], paused_ns[GB_PRIORITIES];

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "arena.h"
 #include "engine/engine.h"
 #include "engine/lock.h"
 #include "engine/packet.h"
@@ -16,8 +17,7 @@
 struct card;
 struct consumer;
 struct partition;
-
-#define SOCKET_BATCH 64
+struct receive_batch;               /* ports/socket.h */
 
 /* What different threads write lies so many bytes apart: two lines of a cache, as processors fetch the next one, too. */
 #define APART 128
@@ -54,44 +54,47 @@ void port_io_hold(struct gb_engine *, struct port_io *);
 
 enum far_end { TO_PIPELINE, TO_OUTSIDE, TO_CONTROLLER, TO_NOWHERE };
 
-/* One direction of a link: from a switch's traffic manager, or from a port that faces a host. */
+/* One direction of a link: from a switch's traffic manager, or from a port that faces a host. What a packet takes lies in
+ * front: to arrive the first three lines of the cache, to be sent at an idle transmitter the first five. */
 struct direction {
-    struct gb_link_model model;
-    struct partition *part;         /* of the end that sends: its queue and its transmitter */
-    struct partition *far;          /* of the other end: what is in flight */
+    _Alignas(64) struct timer arrival;
+    struct packet_list flight;      /* by time of arrival */
+    struct partition *far;          /* of the end that receives: what is in flight */
     /* Channels of one cable: packets of priority p take channel p, those of larger ones than there are the last. Each
      * has a queue and a transmitter of its own; everything else is that of the whole, which is channel 0. */
     struct direction *whole;        /* itself, if there is one channel */
-    struct direction *channels[GB_PRIORITIES - 1];
-    uint32_t more_channels;         /* besides channel 0 */
+    struct device *to;              /* TO_PIPELINE */
+    struct port_io *io;             /* TO_OUTSIDE */
+    enum far_end far_end;
+    uint32_t to_port;
+    struct tap *arrivals;
+    struct gb_link_classes *classes;    /* or NULL */
+    struct pfc *pfc;                /* or NULL */
+    struct gb_link_statistics statistics;
+    _Alignas(64) struct device *egress; /* whose egress pipeline packets pass when they leave the queue; or NULL */
+    uint32_t egress_port;
     uint32_t channel;               /* its number */
-    uint64_t random_state, jitter_state, error_state;
-    double bits_to_error;           /* that arrive right before the next that does not; negative: not drawn yet */
-    struct packet_queue queue;
-    struct packet_list flight;      /* by time of arrival */
-    uint64_t last_arrival_ns;       /* of all that were sent so far */
+    uint32_t more_channels;         /* besides channel 0 */
+    bool cut;                       /* the link is down: what is sent is lost */
+    bool reported;
+    uint8_t paused;                 /* by PFC: the priorities that it must not send, a bit each */
     uint64_t busy_until_ns;         /* the packet being sent has left by then */
     uint64_t busy_remainder;        /* and this many nanoseconds, divided by rate_bps, later */
+    uint64_t backlog_bytes;         /* that began to be sent since backlog_start_ns */
+    uint64_t last_arrival_ns;       /* of all that were sent so far */
+    struct tap *departures;
+    _Alignas(64) struct gb_link_model model;
+    struct partition *part;         /* of the end that sends: its queue and its transmitter */
     uint64_t backlog_start_ns;      /* clock time at which the present stretch of backlog began; 0: there is none */
-    uint64_t backlog_bytes;         /* that began to be sent since */
-    struct timer departure, arrival;
-    struct device *egress;          /* whose egress pipeline packets pass when they leave the queue; or NULL */
-    uint32_t egress_port;
-    enum far_end far_end;
-    struct device *to;              /* TO_PIPELINE */
-    uint32_t to_port;
-    struct port_io *io;             /* TO_OUTSIDE */
-    struct tap *departures, *arrivals;
-    struct gb_link_classes *classes;    /* or NULL */
+    struct timer departure;
+    struct packet_queue queue;
     struct card *card;              /* of a host, whose turn it is when nothing waits here, or every other time; or NULL */
     bool card_next;
-    bool reported;
-    bool cut;                       /* the link is down: what is sent is lost */
-    uint8_t paused;                 /* by PFC: the priorities that it must not send, a bit each */
-    uint32_t number;                /* among the engine's directions */
-    struct pfc *pfc;                /* or NULL */
     struct direction *back;         /* the other direction of the cable; NULL where no switch has both */
-    struct gb_link_statistics statistics;
+    uint32_t number;                /* among the engine's directions */
+    uint64_t random_state, jitter_state, error_state;
+    double bits_to_error;           /* that arrive right before the next that does not; negative: not drawn yet */
+    struct direction *channels[GB_PRIORITIES - 1];
 };
 
 struct direction *direction_create(struct gb_engine *, const struct gb_link_model *, struct device *,
@@ -101,6 +104,8 @@ void direction_lead_to(struct direction *, struct device *, uint32_t port);
 /* Let it have so many channels; false when out of memory. */
 bool direction_split(struct gb_engine *, struct direction *, uint32_t channels);
 void direction_offer(struct partition *, struct direction *, struct packet *);
+/* Send for what a packet takes that is offered soon, from the second line on. */
+void direction_send_for(const struct direction *);
 /* The transmitter may be free again. */
 void direction_resume(struct partition *, struct direction *);
 /* Whether PFC keeps it from sending packets of that priority now. direction_resume is called when that is over. */
@@ -131,21 +136,23 @@ struct port {
 };
 
 struct device {
-    struct gb_engine *engine;
-    struct partition *part;
-    uint64_t device_id, seed;
+    _Alignas(64) struct partition *part;
     struct gb_switch *state;        /* NULL: no program */
     struct gb_device_classes *classes;  /* or NULL */
     uint64_t start_ns;
     uint32_t cpu_port, drop_port, priorities, listens;
-    struct port ports[GB_MAX_PORTS];
-    uint64_t ports_down[GB_MAX_PORTS / 64];
+    struct gb_device_statistics statistics;     /* what every packet counts first */
+    struct gb_engine *engine;
+    uint64_t device_id, seed;
     struct direction *nowhere;      /* of ports that do not exist; its egress_port is the latest of them */
     struct replica_map groups, sessions;
-    struct gb_device_statistics statistics;
+    uint64_t ports_down[GB_MAX_PORTS / 64];
+    struct port ports[GB_MAX_PORTS];
 };
 
 void pipeline_begin(struct partition *, struct packet *);
+/* Send for what the next packet will need, in steps from 1 on (timer.h); the device itself has been sent for. */
+void pipeline_look_ahead(const struct device *, unsigned step);
 /* Egress and deparser. False if the packet went elsewhere than to the port; the engine has it or freed it. */
 bool pipeline_egress(struct partition *, struct direction *, struct packet *);
 void pipeline_enqueue(struct partition *, struct packet *, uint64_t port);
@@ -162,28 +169,6 @@ void carrier_take(struct gb_engine *, struct port_io *, bool carrier);
 /* Take what the kernel has told since. */
 void carriers_read(struct gb_engine *);
 
-/* ---- AF_PACKET (socket.c) ---- */
-
-struct interface {
-    struct port_io io;              /* first; blocked: until epoll says that the kernel's queue has room */
-    int fd, index;
-    bool jumbo;                     /* receives into large buffers */
-    struct packet_list pending;
-    struct gb_interface_statistics statistics;
-};
-
-extern const struct port_io_kind interface_io;
-
-struct receive_batch;               /* empty packets to receive into */
-
-struct receive_batch *receive_batch_create(bool jumbo);     /* NULL when out of memory */
-void receive_batch_free(struct packet_pool *, struct receive_batch *);
-
-int interface_open(struct interface *, const char *name);
-void interface_count_socket_drops(struct interface *);
-/* NULL for ports of other kinds. */
-struct interface *interface_of(struct port_io *);
-
 /* ---- Ports that end in memory (memory.c) ---- */
 
 enum listener { NOBODY, DRAIN, INBOX };
@@ -192,10 +177,12 @@ enum listener { NOBODY, DRAIN, INBOX };
  * receive_coalescing_ns after the first (ethtool's rx-usecs), or not at all (GB_NEVER_TOLD). */
 struct memory_port {
     struct port_io io;              /* first */
+    enum listener listener;
+    uint32_t port, number;          /* number: among the engine's ports that lead out */
     struct partition *part;
     uint64_t device_id;
-    uint32_t port, number;          /* number: among the engine's ports that lead out */
-    enum listener listener;
+    struct sink *sink;              /* or NULL */
+    struct card *card;              /* with queue pairs (transport/card.h), or NULL */
     uint64_t receive_coalescing_ns;
     struct packet_list ring;        /* arrived since the card told last */
     struct packet_list told;
@@ -205,8 +192,6 @@ struct memory_port {
     struct memory_port *next_due;   /* on its partition's list */
     uint64_t due_order;             /* since when, among all */
     bool due;
-    struct sink *sink;              /* or NULL */
-    struct card *card;              /* with queue pairs (transport/card.h), or NULL */
 };
 
 int memory_port_create(struct device *, uint32_t port, enum listener, struct memory_port **);
@@ -281,6 +266,7 @@ struct partition {
     struct packet_list *ready;      /* to be worked on at now_ns */
     struct timer_queue timers;
     struct packet_pool pool;
+    struct arena arena;             /* of its directions and switches */
     struct side *side;              /* while it is worked on beside others; or NULL */
     struct gb_engine_statistics statistics;     /* of its timers */
     struct memory_port *due_first, *due_last;   /* whose owners are to be told of frames */
@@ -367,12 +353,15 @@ struct gb_engine {
 
 /* The partition whose timer is the next one; NULL if none is armed. */
 static inline struct partition *partitions_next(struct gb_engine *engine) {
+    const struct timer_place *first = NULL;
     struct partition *next = NULL;
     for (uint32_t i = 0; i < engine->partition_count; i++) {
         struct partition *part = &engine->partitions[i];
-        if (timer_next_ns(&part->timers) != UINT64_MAX &&
-            (!next || timer_earlier(&part->timers.near.places[0], &next->timers.near.places[0])))
+        const struct timer_place *own = timer_next(&part->timers);
+        if (own->due_ns != UINT64_MAX && (!first || timer_earlier(own, first))) {
+            first = own;
             next = part;
+        }
     }
     return next;
 }

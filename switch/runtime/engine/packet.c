@@ -39,10 +39,9 @@ static struct packet *packet_new(struct packet_pool *pool, uint8_t size) {
     size_t bytes = BUFFER_OFFSET + SIZES[size];
     if (*pool->bytes + bytes > LIMIT_BYTES)
         return NULL;
-    struct packet *packet = aligned_alloc(ALIGNMENT, bytes);
+    struct packet *packet = arena_take(&pool->arena, bytes);
     if (!packet)
         return NULL;
-    memset(packet, 0, sizeof *packet);
     packet->size = size;
     *pool->bytes += bytes;
     return packet;
@@ -320,12 +319,7 @@ void list_free(struct packet_pool *pool, struct packet_list *list) {
 }
 
 void packet_pool_free(struct packet_pool *pool) {
-    for (int size = 0; size < FIRST_HOLLOW; size++)
-        while (pool->free_packets[size]) {
-            struct packet *next = pool->free_packets[size]->next;
-            free(pool->free_packets[size]);
-            pool->free_packets[size] = next;
-        }
+    arena_free(&pool->arena);
     while (pool->free_phv) {
         struct phv *next = pool->free_phv->next;
         free(pool->free_phv);

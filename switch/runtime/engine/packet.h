@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "arena.h"
 #include "engine/engine.h"
 
 #pragma GCC visibility push(hidden)
@@ -52,6 +53,7 @@ struct slab;
 
 struct packet_pool {
     struct packet *free_packets[PACKET_SIZES];
+    struct arena arena;             /* of all others */
     struct slab *slabs;             /* of hollow packets, which may be in other pools by now */
     struct phv *free_phv;
     uint32_t phv_words;             /* of new PHVs: what the largest program needs */
@@ -124,9 +126,13 @@ static inline void list_join(struct packet_list *list, struct packet_list *more)
 
 /* What waits for a transmitter: the largest priority first, and in each the oldest. */
 struct packet_queue {
-    struct packet_list lists[GB_PRIORITIES];
     uint32_t count, occupied;       /* occupied: a bit for each list that is not empty */
+    struct packet_list lists[GB_PRIORITIES];
 };
+
+static inline uint32_t queue_length(const struct packet_queue *queue, uint32_t priority) {
+    return queue->count ? queue->lists[priority].count : 0;     /* what is not there is not looked at */
+}
 
 static inline void queue_append(struct packet_queue *queue, uint32_t priority, struct packet *packet) {
     list_append(&queue->lists[priority], packet);

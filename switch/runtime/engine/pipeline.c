@@ -12,6 +12,9 @@
 #include "engine/internal.h"
 #include "engine/ports/classes.h"
 #include "engine/ports/pfc.h"
+#include "state/state.h"
+
+enum { LOOK_AT_TABLES = 4 };        /* of a program: to send for more than a packet takes costs, too */
 
 /* Egress must not start with the drop port. */
 static uint64_t no_egress_spec(const struct device *device) {
@@ -216,6 +219,31 @@ static void after_ingress(struct partition *part, struct packet *packet) {
     }
 }
 
+void pipeline_look_ahead(const struct device *device, unsigned step) {
+    const struct gb_switch *state = device->state;
+    if (!state)
+        return;
+    uint32_t tables = step > 2 ? state->program->layout->table_count : 0;
+    if (tables > LOOK_AT_TABLES)
+        tables = LOOK_AT_TABLES;
+    switch (step) {
+    case 1:
+        __builtin_prefetch(state);
+        break;
+    case 2:
+        __builtin_prefetch(state->tables);
+        __builtin_prefetch(state->counters);
+        break;
+    case 3:
+        for (uint32_t i = 0; i < tables; i++)
+            gb_table_look_ahead(state->tables[i]);
+        break;
+    default:
+        for (uint32_t i = 0; i < tables; i++)
+            gb_table_look_further(state->tables[i]);
+    }
+}
+
 void pipeline_begin(struct partition *part, struct packet *packet) {
     struct device *device = packet->device;
     struct gb_switch *state = device->state;
@@ -255,7 +283,7 @@ bool pipeline_egress(struct partition *part, struct direction *direction, struct
     struct gb_standard_metadata *std = &view->std;
     std->egress_global_timestamp = device_time_us(device, part->now_ns);
     std->deq_timedelta = (uint32_t)(std->egress_global_timestamp - std->enq_timestamp);
-    std->deq_qdepth = direction->queue.lists[packet->priority].count & GB_QDEPTH_MASK;
+    std->deq_qdepth = queue_length(&direction->queue, packet->priority) & GB_QDEPTH_MASK;
     std->egress_port = direction->egress_port;
     std->egress_spec = no_egress_spec(device);
     memset(&view->requests, 0, sizeof view->requests);

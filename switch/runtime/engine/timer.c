@@ -1,13 +1,29 @@
 /* Timers: a wheel of short slots (Varghese and Lauck, "Hashed and hierarchical timing wheels", SOSP 1987) in front of
  * heaps, so that most of them are put and taken in constant time, in exact order all the same.
  *
+ * Where many devices do something at the same time, a slot has thousands of timers. They are put in order once, when its
+ * time has come. Most were armed in this order; then that takes no more than looking. So it is also known which timers
+ * come soon, and what they will need, which is in no cache of the processor, is sent for.
+ *
  * Heaps have four children per node: fewer levels, and the children of a node share few cache lines.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/internal.h"
 
-enum { CHILDREN = 4 };
+enum {
+    CHILDREN = 4,
+    FEW = 12,                       /* are put in order by insertion */
+    CHUNK_BITS = 3,                 /* of a position on the wheel: the place in its chunk */
+    FIRST_RESERVED = 64,
+};
+
+/* With fewer timers armed, what they need is in the processor's caches anyway. */
+enum { LOOK_AHEAD_FROM = 1024 };
+/* How many timers before it fires one is sent for, and then by its own steps what it needs. */
+enum { LOOK_AT_TIMER = 14, LOOK_STEPS = 5 };
+static const uint32_t LOOK_AT[LOOK_STEPS] = {11, 8, 6, 4, 2};
 
 /* ---- Heaps ---- */
 
@@ -65,21 +81,42 @@ static struct timer *heap_remove(struct timer_heap *heap, uint32_t position) {
 
 /* ---- The wheel ---- */
 
-static uint64_t slot_of(const struct timer *timer) {
-    return timer->due_ns >> WHEEL_SLOT_BITS;
+static uint64_t slot_at(uint64_t due_ns) {
+    return due_ns >> WHEEL_SLOT_BITS;
+}
+
+static struct timer_place *place_on_wheel(const struct timer_queue *queue, const struct timer *timer) {
+    return &queue->chunks[timer->position >> CHUNK_BITS].places[timer->position & ((1 << CHUNK_BITS) - 1)];
+}
+
+static uint32_t chunk_take(struct timer_queue *queue) {
+    uint32_t number = queue->free_chunk;
+    if (number)
+        queue->free_chunk = queue->chunks[number].next;
+    else
+        number = ++queue->used_chunks;
+    return number;
+}
+
+static void chunk_give(struct timer_queue *queue, uint32_t number) {
+    queue->chunks[number].next = queue->free_chunk;
+    queue->free_chunk = number;
 }
 
 static void wheel_put(struct timer_queue *queue, struct timer *timer) {
-    uint32_t index = slot_of(timer) % WHEEL_SLOTS;
-    struct timer **head = &queue->slots[index];
+    uint32_t index = (uint32_t)(slot_at(timer->due_ns) % WHEEL_SLOTS), number = queue->slots[index];
+    if (!number || queue->chunks[number].count == CHUNK_PLACES) {
+        uint32_t first = chunk_take(queue);
+        queue->chunks[first].next = number;
+        queue->chunks[first].count = 0;
+        queue->slots[index] = number = first;
+        queue->occupied[index / 64] |= UINT64_C(1) << index % 64;
+        queue->occupied_words[index / 64 / 64] |= UINT64_C(1) << index / 64 % 64;
+    }
+    struct timer_chunk *chunk = &queue->chunks[number];
     timer->state = ON_WHEEL;
-    timer->next = *head;
-    timer->link = head;
-    if (*head)
-        (*head)->link = &timer->next;
-    *head = timer;
-    queue->occupied[index / 64] |= UINT64_C(1) << index % 64;
-    queue->occupied_words[index / 64 / 64] |= UINT64_C(1) << index / 64 % 64;
+    timer->position = number << CHUNK_BITS | chunk->count;
+    chunk->places[chunk->count++] = (struct timer_place){timer->due_ns, timer->sequence, timer};
     queue->on_wheel++;
 }
 
@@ -89,15 +126,22 @@ static void mark_empty(struct timer_queue *queue, uint32_t index) {
         queue->occupied_words[index / 64 / 64] &= ~(UINT64_C(1) << index / 64 % 64);
 }
 
+/* Its place goes to the one that was put last. */
 static void wheel_remove(struct timer_queue *queue, struct timer *timer) {
-    uint32_t index = slot_of(timer) % WHEEL_SLOTS;
-    *timer->link = timer->next;
-    if (timer->next)
-        timer->next->link = timer->link;
-    if (!queue->slots[index])
-        mark_empty(queue, index);
+    uint32_t index = (uint32_t)(slot_at(timer->due_ns) % WHEEL_SLOTS), number = queue->slots[index];
+    struct timer_chunk *chunk = &queue->chunks[number];
+    struct timer_place last = chunk->places[--chunk->count];
+    if (last.timer != timer) {
+        *place_on_wheel(queue, timer) = last;
+        last.timer->position = timer->position;
+    }
+    if (chunk->count == 0) {
+        queue->slots[index] = chunk->next;
+        chunk_give(queue, number);
+        if (!queue->slots[index])
+            mark_empty(queue, index);
+    }
     queue->on_wheel--;
-    timer->state = IDLE;
 }
 
 /* The first set bit of `bits` from `from` on, or `count`. */
@@ -131,44 +175,176 @@ static uint64_t next_wheel_slot(const struct timer_queue *queue) {
     return queue->slot + 1 + (index + WHEEL_SLOTS - start) % WHEEL_SLOTS;
 }
 
+/* ---- The present slot ---- */
+
+static void sort_few(struct timer_place *places, uint32_t count) {
+    for (uint32_t i = 1; i < count; i++) {
+        struct timer_place place = places[i];
+        uint32_t at = i;
+        for (; at > 0 && timer_earlier(&place, &places[at - 1]); at--)
+            places[at] = places[at - 1];
+        places[at] = place;
+    }
+}
+
+/* By merging: what is in order already is left as it is. */
+static void sort(struct timer_place *places, uint32_t count, struct timer_place *room) {
+    if (count <= FEW) {
+        sort_few(places, count);
+        return;
+    }
+    uint32_t half = count / 2;
+    sort(places, half, room);
+    sort(places + half, count - half, room);
+    if (timer_earlier(&places[half - 1], &places[half]))
+        return;
+    memcpy(room, places, half * sizeof *places);
+    for (uint32_t from = 0, other = half, to = 0; from < half; to++)
+        places[to] = other < count && timer_earlier(&places[other], &room[from]) ? places[other++] : room[from++];
+}
+
+/* The chunk put last comes first: places are filled from behind. */
+static void take_slot(struct timer_queue *queue, uint32_t index) {
+    struct timer_place *end = queue->present + queue->present_end, *at = end;
+    bool in_order = true;
+    for (uint32_t number = queue->slots[index], next; number; number = next) {
+        struct timer_chunk *chunk = &queue->chunks[number];
+        next = chunk->next;
+        __builtin_prefetch(&queue->chunks[next]);
+        for (uint32_t i = chunk->count; i-- > 0; at--) {
+            in_order &= timer_earlier(&chunk->places[i], at);
+            at[-1] = chunk->places[i];
+        }
+        chunk_give(queue, number);
+    }
+    uint32_t count = (uint32_t)(end - at);
+    if (!in_order)
+        sort(at, count, queue->sorting);
+    queue->slots[index] = 0;
+    mark_empty(queue, index);
+    queue->first_present = queue->present_end - count;
+    queue->on_wheel -= count;
+}
+
+static bool is_present(const struct timer_queue *queue, const struct timer *timer) {
+    return timer->state == ON_WHEEL && slot_at(timer->due_ns) <= queue->slot;
+}
+
+static struct timer_place *present_place(const struct timer_queue *queue, const struct timer *timer) {
+    struct timer_place wanted = {timer->due_ns, timer->sequence, NULL};
+    uint32_t low = queue->first_present, high = queue->present_end;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (timer_earlier(&queue->present[middle], &wanted))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return &queue->present[low];
+}
+
+/* The first of the present ones, or the end, is one that was not stopped. */
+static void skip_stopped(struct timer_queue *queue) {
+    while (queue->first_present < queue->present_end && !queue->present[queue->first_present].timer)
+        queue->first_present++;
+}
+
+static void send_for_timer(const struct timer *timer) {
+    __builtin_prefetch(timer, 1);
+    __builtin_prefetch((const char *)timer + 64, 1);
+    __builtin_prefetch((const char *)timer + 128, 1);
+}
+
+static void look_ahead(const struct timer_queue *queue) {
+    uint32_t next = queue->first_present, left = queue->present_end - next;
+    if (left > LOOK_AT_TIMER && queue->present[next + LOOK_AT_TIMER].timer)
+        send_for_timer(queue->present[next + LOOK_AT_TIMER].timer);
+    for (unsigned step = 0; step < LOOK_STEPS; step++) {
+        const struct timer *timer = left > LOOK_AT[step] ? queue->present[next + LOOK_AT[step]].timer : NULL;
+        if (timer && timer->look_ahead)
+            timer->look_ahead(timer->owner, step);
+    }
+}
+
 void timer_turn(struct timer_queue *queue) {
     struct timer_heap *far = &queue->far;
-    uint64_t far_slot = far->count ? far->places[0].due_ns >> WHEEL_SLOT_BITS : UINT64_MAX;
+    uint64_t far_slot = far->count ? slot_at(far->places[0].due_ns) : UINT64_MAX;
     uint64_t wheel_slot = next_wheel_slot(queue);
     queue->slot = far_slot < wheel_slot ? far_slot : wheel_slot;
-    if (wheel_slot == queue->slot) {
-        uint32_t index = (uint32_t)(wheel_slot % WHEEL_SLOTS);
-        struct timer *timer = queue->slots[index];
-        queue->slots[index] = NULL;
-        mark_empty(queue, index);
-        while (timer) {
-            struct timer *next = timer->next;
-            heap_push(&queue->near, timer, NEAR);
-            queue->on_wheel--;
-            timer = next;
-        }
-    }
-    while (far->count && far->places[0].due_ns >> WHEEL_SLOT_BITS == queue->slot)
-        heap_push(&queue->near, heap_remove(far, 0), NEAR);
+    if (wheel_slot == queue->slot)
+        take_slot(queue, (uint32_t)(wheel_slot % WHEEL_SLOTS));
+    while (far->count && slot_at(far->places[0].due_ns) == queue->slot)
+        heap_push(&queue->late, heap_remove(far, 0), LATE);
 }
 
 /* ---- All of them ---- */
 
-bool timer_queue_reserve(struct timer_queue *queue, uint32_t more) {
-    uint32_t capacity = queue->capacity + more;
-    struct timer_heap *heaps[] = {&queue->near, &queue->far};
-    for (int i = 0; i < 2; i++) {
-        struct timer_place *places = realloc(heaps[i]->places, capacity * sizeof *places);
-        if (!places)
-            return false;
-        heaps[i]->places = places;
+/* Chunks for so many timers: there are never more than that, and in each slot all but one are full. */
+static uint32_t chunks_for(uint32_t timers) {
+    uint32_t full = timers / CHUNK_PLACES + WHEEL_SLOTS;
+    return 1 + (timers < full ? timers : full);
+}
+
+static void *grown(void *old, size_t old_bytes, size_t bytes) {
+    void *larger = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    if (larger && old_bytes)
+        memcpy(larger, old, old_bytes);
+    return larger;
+}
+
+static bool resize_heap(struct timer_heap *heap, uint32_t capacity) {
+    struct timer_place *places = realloc(heap->places, capacity * sizeof *places);
+    if (places)
+        heap->places = places;
+    return places;
+}
+
+static void free_places(struct timer_queue *queue) {
+    free(queue->present);
+    free(queue->sorting);
+    free(queue->chunks);
+}
+
+/* Let there be room for so many. */
+static bool resize(struct timer_queue *queue, uint32_t capacity) {
+    struct timer_place *present = calloc(capacity + 1, sizeof *present);
+    struct timer_place *sorting = calloc(capacity / 2 + 1, sizeof *sorting);
+    struct timer_chunk *chunks = grown(queue->chunks, (queue->used_chunks + 1) * sizeof *chunks * (queue->chunks != NULL),
+                                       chunks_for(capacity) * sizeof *chunks);
+    if (!present || !sorting || !chunks || !resize_heap(&queue->late, capacity) || !resize_heap(&queue->far, capacity)) {
+        free(present);
+        free(sorting);
+        free(chunks);
+        return false;
     }
-    queue->capacity = capacity;
+    uint32_t count = queue->present_end - queue->first_present;
+    if (count)
+        memcpy(present + capacity - count, queue->present + queue->first_present, count * sizeof *present);
+    present[capacity] = (struct timer_place){UINT64_MAX, UINT64_MAX, NULL};
+    free_places(queue);
+    queue->present = present;
+    queue->sorting = sorting;
+    queue->chunks = chunks;
+    queue->first_present = capacity - count;
+    queue->present_end = capacity;
+    return true;
+}
+
+bool timer_queue_open(struct timer_queue *queue) {
+    return resize(queue, FIRST_RESERVED);
+}
+
+bool timer_queue_reserve(struct timer_queue *queue, uint32_t more) {
+    uint32_t wanted = queue->reserved + more, room = queue->present_end;
+    if (wanted > room && !resize(queue, wanted > 2 * room ? wanted : 2 * room))
+        return false;
+    queue->reserved = wanted;
     return true;
 }
 
 void timer_queue_free(struct timer_queue *queue) {
-    free(queue->near.places);
+    free_places(queue);
+    free(queue->late.places);
     free(queue->far.places);
 }
 
@@ -176,9 +352,9 @@ static void arm(struct timer_queue *queue, struct timer *timer, uint64_t due_ns,
     timer->due_ns = due_ns;
     timer->sequence = sequence;
     queue->count++;
-    uint64_t slot = slot_of(timer);
+    uint64_t slot = slot_at(due_ns);
     if (slot <= queue->slot)
-        heap_push(&queue->near, timer, NEAR);
+        heap_push(&queue->late, timer, LATE);
     else if (slot < queue->slot + WHEEL_SLOTS)
         wheel_put(queue, timer);
     else
@@ -196,34 +372,44 @@ void timer_arm(struct timer_queue *queue, struct timer *timer, uint64_t due_ns) 
 }
 
 void timer_renumber(struct timer_queue *queue, struct timer *timer, uint64_t sequence) {
-    timer->sequence = sequence;
-    if (timer->state == NEAR)
-        queue->near.places[timer->position].sequence = sequence;
+    if (is_present(queue, timer))
+        present_place(queue, timer)->sequence = sequence;
+    else if (timer->state == ON_WHEEL)
+        place_on_wheel(queue, timer)->sequence = sequence;
+    else if (timer->state == LATE)
+        queue->late.places[timer->position].sequence = sequence;
     else if (timer->state == FAR)
         queue->far.places[timer->position].sequence = sequence;
+    timer->sequence = sequence;
 }
 
 void timer_stop(struct timer_queue *queue, struct timer *timer) {
-    switch (timer->state) {
-    case IDLE:
+    if (timer->state == IDLE)
         return;
-    case NEAR:
-        heap_remove(&queue->near, timer->position);
-        break;
-    case ON_WHEEL:
+    if (is_present(queue, timer)) {
+        present_place(queue, timer)->timer = NULL;
+        skip_stopped(queue);
+    } else if (timer->state == ON_WHEEL) {
         wheel_remove(queue, timer);
-        break;
-    case FAR:
-        heap_remove(&queue->far, timer->position);
+    } else {
+        heap_remove(timer->state == LATE ? &queue->late : &queue->far, timer->position);
     }
+    timer->state = IDLE;
     queue->count--;
 }
 
 struct timer *timer_pop(struct timer_queue *queue) {
-    if (!queue->near.count)
-        timer_turn(queue);
+    const struct timer_place *next = timer_next(queue);
     queue->count--;
-    return heap_remove(&queue->near, 0);
+    if (next != &queue->present[queue->first_present])
+        return heap_remove(&queue->late, 0);
+    struct timer *timer = next->timer;
+    timer->state = IDLE;
+    queue->first_present++;
+    skip_stopped(queue);
+    if (queue->count >= LOOK_AHEAD_FROM)
+        look_ahead(queue);
+    return timer;
 }
 
 /* ---- Timed lists ---- */
@@ -249,7 +435,7 @@ struct packet *timed_pop(struct timer_queue *queue, struct packet_list *list, st
     if (!packet)
         return NULL;
     struct timer_place place = {packet->due_ns, packet->sequence, timer};
-    if (place.due_ns > now_ns || (queue->near.count && timer_earlier(&queue->near.places[0], &place)) ||
+    if (place.due_ns > now_ns || timer_earlier(timer_first(queue), &place) ||
         (queue->one_by_one && place.sequence != timer->sequence)) {
         arm(queue, timer, place.due_ns, place.sequence);
         return NULL;

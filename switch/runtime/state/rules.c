@@ -3,7 +3,8 @@
  * For each place of four bits (nibble) in the key and each value of it, a bit vector says which rules that value can
  * match; the conjunction over all nibbles of a key leaves the rules that match (Lakshman, Stiliadis, SIGCOMM 1998).
  * Rules lie in order of precedence in blocks of at most 512, a vector each, so that a search ends at the first block
- * with a match, and a change touches one block alone. Of a range, vectors know as much as can be told from one
+ * with a match, and a change touches one block alone. Of up to 64 rules vectors are one word, so that the tables of
+ * many switches fit into the processor's caches. Of a range, vectors know as much as can be told from one
  * nibble: the ends are compared afterwards.
  */
 #include <stdlib.h>
@@ -17,12 +18,12 @@ enum { NIBBLES_A_RULE = 8 };
 /* A cache line; parts are what every 64-bit processor has vector registers for. */
 typedef uint64_t part __attribute__((vector_size(16)));
 typedef struct { part parts[BLOCK_WORDS / 2]; } __attribute__((aligned(64))) vector;
-typedef vector nibble_vectors[NIBBLE_VALUES];
 
 struct gb_rule_block {
     uint32_t count;
-    struct gb_entry *entries[BLOCK_RULES];  /* by falling precedence */
-    nibble_vectors nibbles[];               /* bit i: entry i */
+    uint32_t words;                         /* of a vector: BLOCK_WORDS, or 1 in a table's only block */
+    struct gb_entry **entries;              /* by falling precedence; behind the vectors */
+    _Alignas(64) uint64_t vectors[];        /* NIBBLE_VALUES for each nibble; bit i: entry i */
 };
 
 /* ---- What a rule allows ---- */
@@ -57,19 +58,19 @@ static void allowed_values(const struct gb_rules *rules, const struct gb_table_l
 /* ---- Bits of a vector ---- */
 
 /* The bits from `at` on, moved up by one; `bit` comes in there. */
-static void insert_bit(uint64_t *words, uint32_t at, uint64_t bit) {
+static void insert_bit(uint64_t *words, uint32_t count, uint32_t at, uint64_t bit) {
     uint64_t below = gb_mask(at % 64);
-    for (uint32_t i = BLOCK_WORDS - 1; i > at / 64; i--)
+    for (uint32_t i = count - 1; i > at / 64; i--)
         words[i] = words[i] << 1 | words[i - 1] >> 63;
     uint64_t *word = &words[at / 64];
     *word = (*word & below) | (*word & ~below) << 1 | bit << at % 64;
 }
 
 /* Bit `at` goes, those above move down by one. */
-static void remove_bit(uint64_t *words, uint32_t at) {
+static void remove_bit(uint64_t *words, uint32_t count, uint32_t at) {
     uint64_t below = gb_mask(at % 64), *word = &words[at / 64];
     *word = (*word & below) | (*word >> 1 & ~below);
-    for (uint32_t i = at / 64; i + 1 < BLOCK_WORDS; i++) {
+    for (uint32_t i = at / 64; i + 1 < count; i++) {
         words[i] |= words[i + 1] << 63;
         words[i + 1] >>= 1;
     }
@@ -77,16 +78,34 @@ static void remove_bit(uint64_t *words, uint32_t at) {
 
 /* ---- Blocks ---- */
 
-static struct gb_rule_block *block_create(const struct gb_rules *rules) {
-    size_t size = sizeof(struct gb_rule_block) + rules->nibble_count * sizeof(nibble_vectors);
+static struct gb_rule_block *block_create(const struct gb_rules *rules, uint32_t words) {
+    size_t vectors = (size_t)rules->nibble_count * NIBBLE_VALUES * words, entries = 64 * words;
+    size_t size = sizeof(struct gb_rule_block) + vectors * sizeof(uint64_t) + entries * sizeof(struct gb_entry *);
     struct gb_rule_block *block = aligned_alloc(_Alignof(struct gb_rule_block), size);
-    if (block)
-        memset(block, 0, size);
+    if (!block)
+        return NULL;
+    memset(block, 0, size);
+    block->words = words;
+    block->entries = (struct gb_entry **)(block->vectors + vectors);
     return block;
 }
 
 static uint64_t *vector_words(struct gb_rule_block *block, uint32_t nibble, uint32_t value) {
-    return (uint64_t *)&block->nibbles[nibble][value];
+    return block->vectors + (size_t)(nibble * NIBBLE_VALUES + value) * block->words;
+}
+
+/* The same rules, with room for BLOCK_RULES; NULL when out of memory. */
+static struct gb_rule_block *block_enlarge(const struct gb_rules *rules, struct gb_rule_block *small) {
+    struct gb_rule_block *block = block_create(rules, BLOCK_WORDS);
+    if (!block)
+        return NULL;
+    for (uint32_t n = 0; n < rules->nibble_count; n++)
+        for (uint32_t v = 0; v < NIBBLE_VALUES; v++)
+            memcpy(vector_words(block, n, v), vector_words(small, n, v), small->words * sizeof(uint64_t));
+    memcpy(block->entries, small->entries, small->count * sizeof *small->entries);
+    block->count = small->count;
+    free(small);
+    return block;
 }
 
 static void block_insert(const struct gb_rules *rules, const struct gb_table_layout *layout,
@@ -95,7 +114,7 @@ static void block_insert(const struct gb_rules *rules, const struct gb_table_lay
     allowed_values(rules, layout, entry, allowed);
     for (uint32_t n = 0; n < rules->nibble_count; n++)
         for (uint32_t v = 0; v < NIBBLE_VALUES; v++)
-            insert_bit(vector_words(block, n, v), at, allowed[n] >> v & 1);
+            insert_bit(vector_words(block, n, v), block->words, at, allowed[n] >> v & 1);
     memmove(&block->entries[at + 1], &block->entries[at], (block->count - at) * sizeof(struct gb_entry *));
     block->entries[at] = entry;
     block->count++;
@@ -104,7 +123,7 @@ static void block_insert(const struct gb_rules *rules, const struct gb_table_lay
 static void block_remove(const struct gb_rules *rules, struct gb_rule_block *block, uint32_t at) {
     for (uint32_t n = 0; n < rules->nibble_count; n++)
         for (uint32_t v = 0; v < NIBBLE_VALUES; v++)
-            remove_bit(vector_words(block, n, v), at);
+            remove_bit(vector_words(block, n, v), block->words, at);
     block->count--;
     memmove(&block->entries[at], &block->entries[at + 1], (block->count - at) * sizeof(struct gb_entry *));
 }
@@ -148,7 +167,7 @@ static uint32_t find_place(const struct gb_rule_block *block, const struct gb_en
     return low;
 }
 
-/* Put an empty block at that place in the order. */
+/* Put an empty block at that place in the order; the first one is small. */
 static struct gb_rule_block *insert_block(struct gb_rules *rules, uint32_t at) {
     if (rules->block_count == rules->block_capacity) {
         uint32_t capacity = rules->block_capacity ? 2 * rules->block_capacity : 4;
@@ -158,7 +177,7 @@ static struct gb_rule_block *insert_block(struct gb_rules *rules, uint32_t at) {
         rules->blocks = blocks;
         rules->block_capacity = capacity;
     }
-    struct gb_rule_block *block = block_create(rules);
+    struct gb_rule_block *block = block_create(rules, rules->block_count ? BLOCK_WORDS : 1);
     if (block) {
         memmove(&rules->blocks[at + 1], &rules->blocks[at], (rules->block_count - at) * sizeof block);
         rules->blocks[at] = block;
@@ -186,6 +205,12 @@ bool gb_rules_add(struct gb_rules *rules, const struct gb_table_layout *layout, 
     if (rules->block_count == 0 && !insert_block(rules, 0))
         return false;
     uint32_t at = find_block(rules, entry);
+    if (rules->blocks[at]->words == 1 && rules->blocks[at]->count == 64) {
+        struct gb_rule_block *larger = block_enlarge(rules, rules->blocks[at]);
+        if (!larger)
+            return false;
+        rules->blocks[at] = larger;
+    }
     if (rules->blocks[at]->count == BLOCK_RULES) {
         struct gb_rule_block *upper = insert_block(rules, at + 1);
         if (!upper)
@@ -212,12 +237,16 @@ void gb_rules_remove(struct gb_rules *rules, const struct gb_table_layout *layou
 
 /* ---- Search ---- */
 
+static inline const vector *vector_at(const struct gb_rule_block *block, uint32_t nibble, uint32_t value) {
+    return (const vector *)block->vectors + nibble * NIBBLE_VALUES + value;
+}
+
 /* Intersect with the vectors of the nibbles from `first` to before `end`; whether something is left. */
 static inline bool intersect(vector *match, const struct gb_rule_block *block, const uint8_t *values,
                              uint32_t first, uint32_t end) {
     part a = match->parts[0], b = match->parts[1], c = match->parts[2], d = match->parts[3];
     for (uint32_t n = first; n < end; n++) {
-        const vector *with = &block->nibbles[n][values[n]];
+        const vector *with = vector_at(block, n, values[n]);
         a &= with->parts[0];
         b &= with->parts[1];
         c &= with->parts[2];
@@ -231,7 +260,7 @@ static inline bool intersect(vector *match, const struct gb_rule_block *block, c
 /* Which of the block's rules the key matches, as far as vectors can tell. */
 static inline bool block_match(vector *match, const struct gb_rule_block *block, const uint8_t *values,
                                uint32_t count) {
-    *match = block->nibbles[0][values[0]];
+    *match = *vector_at(block, 0, values[0]);
     bool left = true;
     for (uint32_t n = 1; n < count && left; n += CHECK_EVERY)
         left = intersect(match, block, values, n, n + CHECK_EVERY < count ? n + CHECK_EVERY : count);
@@ -259,10 +288,26 @@ static struct gb_entry *first_match(const struct gb_rule_block *block, const uin
     return NULL;
 }
 
+/* Likewise, of a block with one word for each vector, by these. */
+static struct gb_entry *first_in_word(const struct gb_rules *rules, const struct gb_rule_block *block,
+                                      const struct gb_table_layout *layout, const uint64_t *key) {
+    uint64_t left = UINT64_MAX;
+    for (uint32_t n = 0; n < rules->nibble_count && left; n++)
+        left &= block->vectors[n * NIBBLE_VALUES + nibble_at(key, &rules->nibbles[n])];
+    for (; left; left &= left - 1) {
+        struct gb_entry *entry = block->entries[__builtin_ctzll(left)];
+        if (layout->match != GB_RANGE || gb_in_ranges(layout, entry, key))
+            return entry;
+    }
+    return NULL;
+}
+
 struct gb_entry *gb_rules_lookup(const struct gb_rules *rules, const struct gb_table_layout *layout,
                                  const uint64_t *key, struct gb_entry *best) {
-    if (rules->block_count == 1 && has_few(rules, rules->blocks[0], layout)) {
-        struct gb_entry *entry = first_match(rules->blocks[0], key, layout->key_words);
+    const struct gb_rule_block *only = rules->blocks[0];
+    if (rules->block_count == 1 && (only->words == 1 || has_few(rules, only, layout))) {
+        struct gb_entry *entry = has_few(rules, only, layout) ? first_match(only, key, layout->key_words)
+                                                              : first_in_word(rules, only, layout, key);
         return !entry || (best && gb_precedes(best, entry)) ? best : entry;
     }
     uint8_t values[MAX_NIBBLES];

@@ -98,20 +98,21 @@ struct gb_meter_cell {
     struct gb_count marked[3];  /* by enum gb_colour */
 };
 
+/* What a packet takes stands together. Right in front lie the key and the entry's own call. */
 struct gb_entry {
     struct gb_call *call;       /* its own, or that of its member; meaningless when there is a group */
     struct gb_group *group;     /* of a selector table's entry, or NULL */
-    struct gb_member *member;   /* of an indirect table's entry, or NULL */
-    struct gb_call *own_call;
-    struct gb_entry *next;      /* same masked key, later in precedence */
-    struct gb_tuple *tuple;
-    struct gb_meter_cell *meter;
     struct gb_count count;      /* direct counter */
-    uint64_t last_hit_us;       /* or when it was inserted; of tables with idle timeouts */
-    uint64_t hash;
+    uint64_t *key;              /* masked values, and for range tables the low and the high ends */
+    struct gb_entry *next;      /* same masked key, later in precedence */
     int64_t priority;           /* larger wins; among equals the one that was there first */
     uint64_t sequence;
-    uint64_t *key;              /* masked values, and for range tables the low and the high ends */
+    struct gb_member *member;   /* of an indirect table's entry, or NULL */
+    struct gb_call *own_call;
+    struct gb_tuple *tuple;
+    struct gb_meter_cell *meter;
+    uint64_t last_hit_us;       /* or when it was inserted; of tables with idle timeouts */
+    uint64_t hash;
     uint32_t handle;
 };
 
@@ -119,13 +120,13 @@ struct gb_slot { uint64_t hash; struct gb_entry *entry; };
 
 /* All entries with one mask, hashed by masked key. */
 struct gb_tuple {
-    uint64_t *mask;
-    struct gb_tuple *next;      /* in the set's bucket */
+    struct gb_slot *slots;
+    uint32_t capacity, used;    /* slots: a power of two, at most 3/4 used */
     int64_t best_priority;      /* no entry of the tuple has a larger one */
     bool hashed;                /* searched by hash; else its entries are among the table's rules */
-    uint32_t capacity, used;    /* slots: a power of two, at most 3/4 used */
     uint32_t entry_count;
-    struct gb_slot *slots;
+    struct gb_tuple *next;      /* in the set's bucket */
+    uint64_t mask[];
 };
 
 struct gb_tuple_set {
@@ -135,9 +136,9 @@ struct gb_tuple_set {
 
 /* Entries of tuples that are not worth a hash look-up each. */
 struct gb_rules {
-    struct gb_rule_block **blocks;          /* by falling precedence */
     uint32_t block_count, block_capacity;
     uint32_t nibble_count;                  /* 0: this table has no rules */
+    struct gb_rule_block **blocks;          /* by falling precedence */
     struct gb_nibble {
         uint32_t word;
         uint8_t shift, match;               /* match: enum gb_match */
@@ -154,12 +155,13 @@ struct gb_lpm_index {
 
 struct gb_table {
     const struct gb_table_layout *layout;
-    struct gb_tuple_set tuples;
     struct gb_tuple **hashed;   /* by falling best_priority */
+    struct gb_tuple *one_hashed;            /* what `hashed` points to while it is one */
     uint32_t hashed_count, hashed_capacity;
     struct gb_rules rules;
     struct gb_lpm_index lpm;
     struct gb_entry *default_entry;
+    struct gb_tuple_set tuples;
     struct gb_entry **entries;  /* by handle; NULL when free */
     uint32_t *free_handles;
     uint32_t entry_count, handle_count, handle_capacity, free_count;
@@ -168,6 +170,21 @@ struct gb_table {
 
 /* The entry that matches, or table->default_entry. `key` holds layout->key_words words. */
 struct gb_entry *gb_table_lookup(const struct gb_table *, const uint64_t *key);
+
+/* Send for what each look-up in the table needs: first the table, then, once it is there, what hangs on it. */
+static inline void gb_table_look_ahead(const struct gb_table *table) {
+    __builtin_prefetch(table);
+    __builtin_prefetch((const char *)table + 64);
+}
+
+static inline void gb_table_look_further(const struct gb_table *table) {
+    if (table->hashed_count)
+        __builtin_prefetch(table->hashed[0]);
+    if (table->rules.block_count) {
+        __builtin_prefetch(table->rules.nibbles);
+        __builtin_prefetch(table->rules.blocks);
+    }
+}
 
 /* Value and mask are as long as the key. In range fields, value and high are the inclusive ends and mask is
  * ignored; elsewhere high is ignored, and it may be NULL in tables without range fields. For lpm tables the

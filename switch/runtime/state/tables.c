@@ -59,13 +59,21 @@ struct gb_entry *gb_table_lookup(const struct gb_table *table, const uint64_t *k
 
 /* ---- Tuples of a table ---- */
 
+static void free_hashed(struct gb_table *table) {
+    if (table->hashed != &table->one_hashed)
+        free(table->hashed);
+}
+
 /* Search the tuple by hash from now on; false when out of memory. */
 static bool hash_tuple(struct gb_table *table, struct gb_tuple *tuple) {
     if (table->hashed_count == table->hashed_capacity) {
         uint32_t capacity = table->hashed_capacity ? table->hashed_capacity * 2 : 1;
-        struct gb_tuple **hashed = realloc(table->hashed, capacity * sizeof *hashed);
+        struct gb_tuple **hashed = capacity == 1 ? &table->one_hashed : calloc(capacity, sizeof *hashed);
         if (!hashed)
             return false;
+        if (table->hashed_count)
+            memcpy(hashed, table->hashed, table->hashed_count * sizeof *hashed);
+        free_hashed(table);
         table->hashed = hashed;
         table->hashed_capacity = capacity;
     }
@@ -127,19 +135,18 @@ static bool tuple_take_entry(struct gb_table *table, struct gb_entry *entry) {
 
 /* ---- Entries ---- */
 
+/* One piece of memory, which begins with the key. */
 static struct gb_entry *entry_create(const struct gb_table_layout *layout) {
-    size_t key_words = (size_t)layout->key_words * (layout->match == GB_RANGE ? 3 : 1);
-    struct gb_entry *entry = calloc(1, sizeof *entry + key_words * sizeof(uint64_t));
-    if (!entry)
+    size_t key_bytes = (size_t)layout->key_words * (layout->match == GB_RANGE ? 3 : 1) * sizeof(uint64_t);
+    size_t call_bytes = sizeof(struct gb_call) + layout->data_words * sizeof(uint64_t);
+    char *memory = calloc(1, key_bytes + call_bytes + sizeof(struct gb_entry));
+    if (!memory)
         return NULL;
-    entry->key = (uint64_t *)(entry + 1);
-    entry->own_call = calloc(1, sizeof *entry->own_call + layout->data_words * sizeof(uint64_t));
-    if (layout->meter_unit)
-        entry->meter = calloc(1, sizeof *entry->meter);
-    if (!entry->own_call || (layout->meter_unit && !entry->meter)) {
-        free(entry->own_call);
-        free(entry->meter);
-        free(entry);
+    struct gb_entry *entry = (struct gb_entry *)(memory + key_bytes + call_bytes);
+    entry->key = (uint64_t *)memory;
+    entry->own_call = (struct gb_call *)(memory + key_bytes);
+    if (layout->meter_unit && !(entry->meter = calloc(1, sizeof *entry->meter))) {
+        free(memory);
         return NULL;
     }
     entry->call = entry->own_call;
@@ -150,9 +157,8 @@ static struct gb_entry *entry_create(const struct gb_table_layout *layout) {
 static void entry_free(struct gb_entry *entry) {
     if (!entry)
         return;
-    free(entry->own_call);
     free(entry->meter);
-    free(entry);
+    free(entry->key);
 }
 
 static void set_call(const struct gb_table_layout *layout, struct gb_entry *entry, uint32_t action,
@@ -380,9 +386,10 @@ int gb_table_set_group(struct gb_switch *sw, uint32_t table, int64_t handle, uin
 /* ---- Life ---- */
 
 struct gb_table *gb_table_create(const struct gb_table_layout *layout) {
-    struct gb_table *table = calloc(1, sizeof *table);
+    struct gb_table *table = aligned_alloc(64, (sizeof *table + 63) / 64 * 64);   /* whole lines of the cache */
     if (!table)
         return NULL;
+    memset(table, 0, sizeof *table);
     table->layout = layout;
     table->default_entry = entry_create(layout);
     if (!table->default_entry || (layout->match != GB_EXACT && !gb_rules_open(&table->rules, layout))) {
@@ -403,7 +410,7 @@ void gb_table_free(struct gb_table *table) {
     entry_free(table->default_entry);
     free(table->entries);
     free(table->free_handles);
-    free(table->hashed);
+    free_hashed(table);
     free(table->lpm.lengths);
     free(table);
 }

@@ -134,18 +134,16 @@ static bool double_buckets(struct gb_tuple_set *set, uint32_t words) {
 }
 
 static void tuple_free(struct gb_tuple *tuple) {
-    free(tuple->mask);
     free(tuple->slots);
     free(tuple);
 }
 
 static struct gb_tuple *tuple_create(const uint64_t *mask, uint32_t words) {
-    struct gb_tuple *tuple = calloc(1, sizeof *tuple);
+    struct gb_tuple *tuple = calloc(1, sizeof *tuple + words * sizeof *mask);
     if (!tuple)
         return NULL;
-    tuple->mask = calloc(words ? words : 1, sizeof *tuple->mask);
     tuple->slots = calloc(FIRST_SLOTS, sizeof *tuple->slots);
-    if (!tuple->mask || !tuple->slots) {
+    if (!tuple->slots) {
         tuple_free(tuple);
         return NULL;
     }

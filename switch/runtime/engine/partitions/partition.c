@@ -21,6 +21,8 @@ bool partitions_create(struct gb_engine *engine, uint32_t count) {
         part->timers.next_sequence = &engine->next_sequence;
         part->timers.one_by_one = count > 1;
         part->pool.bytes = &engine->pool_bytes;
+        if (!timer_queue_open(&part->timers))
+            return false;
     }
     return true;
 }
@@ -29,6 +31,7 @@ void partitions_free(struct gb_engine *engine) {
     for (uint32_t i = 0; i < engine->partition_count; i++) {
         packet_pool_free(&engine->partitions[i].pool);
         timer_queue_free(&engine->partitions[i].timers);
+        arena_free(&engine->partitions[i].arena);
     }
     for (uint32_t i = 0; i < engine->partition_count; i++)
         packet_pool_free_hollow(&engine->partitions[i].pool);
@@ -122,9 +125,9 @@ void partitions_statistics(struct gb_engine *engine, struct gb_engine_statistics
 bool partition_alone_now(struct partition *part) {
     struct gb_engine *engine = part->engine;
     if (part->side)
-        return timer_next_ns(&part->timers) > part->now_ns;
+        return timer_next(&part->timers)->due_ns > part->now_ns;
     for (uint32_t i = 0; i < engine->partition_count; i++)
-        if (timer_next_ns(&engine->partitions[i].timers) <= part->now_ns)
+        if (timer_next(&engine->partitions[i].timers)->due_ns <= part->now_ns)
             return false;
     return true;
 }

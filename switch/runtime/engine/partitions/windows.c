@@ -103,8 +103,9 @@ static bool work(struct partition *part, struct side *side, uint64_t end_ns, uin
     struct timer_queue *timers = &part->timers;
     struct packet *packet;
     uint64_t at_once = 0;
-    while (timer_next_ns(timers) < end_ns) {
-        log_event(side, &timers->near.places[0]);
+    const struct timer_place *next;
+    while ((next = timer_next(timers))->due_ns < end_ns) {
+        log_event(side, next);
         struct timer *timer = timer_pop(timers);
         if (timer->due_ns > part->now_ns)
             at_once = 0;
@@ -131,7 +132,7 @@ static void run_window(struct windows *windows, struct side *side, uint64_t end_
     side->events[side->parity].count = 0;
     side->crossing_ns[side->parity] = UINT64_MAX;
     side->kept_limit[side->parity] = work(part, side, end_ns, windows->max_events);
-    side->next_ns[side->parity] = timer_next_ns(&part->timers);
+    side->next_ns[side->parity] = timer_next(&part->timers)->due_ns;
     side->caused[side->parity] = side->causes.count;
 }
 
@@ -436,7 +437,7 @@ static void leave(struct gb_engine *engine, struct windows *windows) {
 int windows_run(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events) {
     const struct partition *next = partitions_next(engine);
     uint64_t lookahead_ns = lookahead(engine);
-    if (!next || !lookahead_ns || next->timers.near.places[0].due_ns > until_ns)
+    if (!next || !lookahead_ns || timer_first(&next->timers)->due_ns > until_ns)
         return 0;
     struct windows *windows = engine->windows ? engine->windows : windows_create(engine);
     if (!windows)
@@ -445,7 +446,7 @@ int windows_run(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events
     windows->lookahead_ns = lookahead_ns;
     windows->max_events = max_events;
     windows->fewest_events = engine->fewest_events_in_windows;
-    enter(engine, windows, next->timers.near.places[0].due_ns);
+    enter(engine, windows, timer_first(&next->timers)->due_ns);
     pthread_mutex_lock(&windows->mutex);
     windows->round++;
     pthread_cond_broadcast(&windows->begins);

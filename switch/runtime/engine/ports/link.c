@@ -24,6 +24,7 @@
 
 static void departure_due(struct partition *part, void *direction);
 static void arrive(struct partition *part, void *direction);
+static void look_ahead(const void *direction, unsigned step);
 
 struct direction *direction_create(struct gb_engine *engine, const struct gb_link_model *model, struct device *device,
                                    uint32_t port, bool outwards) {
@@ -32,11 +33,9 @@ struct direction *direction_create(struct gb_engine *engine, const struct gb_lin
     if (!directions)
         return NULL;
     engine->directions = directions;
-    struct direction *direction = calloc(1, sizeof *direction);
-    if (!direction || !partitions_reserve(engine, 2)) {
-        free(direction);
+    struct direction *direction = arena_take(&device->part->arena, sizeof *direction);
+    if (!direction || !partitions_reserve(engine, 2))
         return NULL;
-    }
     direction->model = *model;
     direction->number = engine->direction_count;
     direction->part = direction->far = device->part;
@@ -48,7 +47,7 @@ struct direction *direction_create(struct gb_engine *engine, const struct gb_lin
     direction->error_state = random_next(&seed);
     direction->bits_to_error = -1;
     direction->departure = (struct timer){.fire = departure_due, .owner = direction};
-    direction->arrival = (struct timer){.fire = arrive, .owner = direction};
+    direction->arrival = (struct timer){.fire = arrive, .owner = direction, .look_ahead = look_ahead};
     direction->reported = true;
     direction->statistics.device_id = device->device_id;
     direction->statistics.port = port;
@@ -164,6 +163,32 @@ static void arrive(struct partition *part, void *owner) {
     struct packet *packet;
     while ((packet = timed_pop(&part->timers, &direction->flight, &direction->arrival, part->now_ns)))
         deliver(part, direction, packet);
+}
+
+void direction_send_for(const struct direction *direction) {
+    __builtin_prefetch(&direction->flight, 1);
+    __builtin_prefetch(&direction->far, 1);
+    __builtin_prefetch(&direction->statistics, 1);
+    __builtin_prefetch(&direction->egress, 1);
+    __builtin_prefetch(&direction->model);
+}
+
+/* The first lines have been sent for, as the timer lies in front. */
+static void look_ahead(const void *owner, unsigned step) {
+    const struct direction *direction = owner;
+    const struct packet *packet = direction->flight.first;
+    if (step == 0) {
+        for (size_t offset = 0; offset < sizeof *packet; offset += 64)
+            __builtin_prefetch((const char *)packet + offset, 1);
+        __builtin_prefetch(direction->far_end == TO_PIPELINE ? (const void *)direction->to : direction->io, 1);
+    } else if (packet) {
+        if (step == 1)
+            __builtin_prefetch(packet->view.data, 1);
+        if (direction->far_end == TO_PIPELINE)
+            pipeline_look_ahead(direction->to, step);
+        else if (step == 1 && direction->io)
+            __builtin_prefetch((const char *)direction->io + 64, 1);
+    }
 }
 
 static void propagate(struct partition *part, struct direction *direction, struct packet *packet,
@@ -377,13 +402,13 @@ void direction_resume(struct partition *part, struct direction *direction) {
 
 void direction_offer(struct partition *part, struct direction *whole, struct packet *packet) {
     struct direction *direction = whole;
-    uint32_t priority = 0, waiting = direction->queue.lists[0].count;
+    uint32_t priority = 0, waiting = queue_length(&direction->queue, 0);
     whole->statistics.entered_bytes += packet->view.length;
     if (direction->egress) {
         struct gb_standard_metadata *std = &packet->view.std;
         priority = (uint32_t)std->priority;
         direction = channel_of(whole, priority);
-        waiting = direction->queue.lists[priority].count;
+        waiting = queue_length(&direction->queue, priority);
         std->enq_timestamp = (uint32_t)device_time_us(direction->egress, part->now_ns);
         std->enq_qdepth = waiting & GB_QDEPTH_MASK;
     } else {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "engine/internal.h"
+#include "engine/ports/socket.h"
 #include "state/state.h"
 
 enum { MESSAGES_BYTES = 32768 };    /* as much as the kernel puts into one datagram */

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "engine/internal.h"
+#include "engine/ports/socket.h"
 
 enum {
     RECEIVE_BUFFER_BYTES = 4 << 20,

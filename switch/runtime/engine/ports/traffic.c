@@ -26,13 +26,13 @@ static const uint8_t UDP = 17;
 static const uint64_t LN_2 = 2977044472;    /* of 2^FRACTION_BITS */
 
 struct generator {
-    struct gb_generator_options options;
-    struct direction *link;
     struct timer timer;
+    struct direction *link;
     uint64_t sent;
     uint64_t due_ns, fraction;      /* when to send next; fraction: of 2^FRACTION_BITS, or of rate_bps */
     uint64_t mean_pause;            /* of Poisson traffic, in nanoseconds of FRACTION_BITS binary places */
     uint64_t random_state;
+    struct gb_generator_options options;
 };
 
 /* -log2(number / 2^64), with FRACTION_BITS binary places: by squaring, one place at a time. */
@@ -92,6 +92,16 @@ static void send_next(struct partition *part, void *owner) {
     arm(part, generator);
 }
 
+static void look_ahead(const void *owner, unsigned step) {
+    const struct generator *generator = owner;
+    if (step == 0) {
+        __builtin_prefetch(&generator->options.header, 1);
+        __builtin_prefetch(generator->link, 1);
+    } else if (step == 1) {
+        direction_send_for(generator->link);
+    }
+}
+
 static uint64_t get_64(const uint8_t *at) {
     uint64_t value;
     memcpy(&value, at, sizeof value);
@@ -141,7 +151,7 @@ static int add_generator(struct gb_engine *engine, struct memory_port *port,
     generators[engine->generator_count++] = generator;
     generator->options = *options;
     generator->link = port->io.in;
-    generator->timer = (struct timer){.fire = send_next, .owner = generator};
+    generator->timer = (struct timer){.fire = send_next, .owner = generator, .look_ahead = look_ahead};
     generator->mean_pause = (uint64_t)(((unsigned __int128)options->frame_bytes * 8000000000 << FRACTION_BITS) /
                                        options->rate_bps);
     uint64_t seed = options->seed;
