@@ -73,23 +73,23 @@ struct direction {
     struct gb_link_statistics statistics;
     _Alignas(64) struct device *egress; /* whose egress pipeline packets pass when they leave the queue; or NULL */
     uint32_t egress_port;
-    uint32_t channel;               /* its number */
-    uint32_t more_channels;         /* besides channel 0 */
+    uint8_t channel;                /* its number */
+    uint8_t more_channels;          /* besides channel 0 */
     bool cut;                       /* the link is down: what is sent is lost */
-    bool reported;
     uint8_t paused;                 /* by PFC: the priorities that it must not send, a bit each */
     uint64_t busy_until_ns;         /* the packet being sent has left by then */
     uint64_t busy_remainder;        /* and this many nanoseconds, divided by rate_bps, later */
     uint64_t backlog_bytes;         /* that began to be sent since backlog_start_ns */
     uint64_t last_arrival_ns;       /* of all that were sent so far */
     struct tap *departures;
-    _Alignas(64) struct gb_link_model model;
-    struct partition *part;         /* of the end that sends: its queue and its transmitter */
-    uint64_t backlog_start_ns;      /* clock time at which the present stretch of backlog began; 0: there is none */
-    struct timer departure;
     struct packet_queue queue;
+    uint64_t backlog_start_ns;      /* clock time at which the present stretch of backlog began; 0: there is none */
+    struct partition *part;         /* of the end that sends: its queue and its transmitter */
+    _Alignas(64) struct gb_link_model model;
+    struct timer departure;
     struct card *card;              /* of a host, whose turn it is when nothing waits here, or every other time; or NULL */
     bool card_next;
+    bool reported;
     struct direction *back;         /* the other direction of the cable; NULL where no switch has both */
     uint32_t number;                /* among the engine's directions */
     uint64_t random_state, jitter_state, error_state;

@@ -72,7 +72,7 @@ void direction_lead_to(struct direction *direction, struct device *device, uint3
 }
 
 bool direction_split(struct gb_engine *engine, struct direction *whole, uint32_t channels) {
-    while (whole->more_channels + 1 < channels) {
+    while (whole->more_channels + 1u < channels) {
         struct direction *channel =
             direction_create(engine, &whole->model, whole->egress, whole->egress_port, true);
         if (!channel)
