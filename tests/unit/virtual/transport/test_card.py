@@ -181,7 +181,7 @@ def test_queues_that_overflow_are_recovered_from(recovery: str) -> None:
 
 def test_selective_repeat_sends_again_what_was_lost_and_nothing_else() -> None:
     with Line([1, 1], LinkModel(rate_bps=10**10, delay_us=2)) as line:
-        line.fabric.engine.set_link(1, 1, LinkModel(rate_bps=10**10, delay_us=2, loss=0.01), ("in",))
+        line.fabric.engine.set_link(1, 1, LinkModel(rate_bps=10**10, delay_us=2, loss=0.01), ["in"])
         line.connect(1, 2, recovery="selective-repeat", window_bytes=200_000)
         line.open(1).send(1, 0, 4096 * 1000)
         line.run()
