@@ -20,13 +20,16 @@ Word = tuple[int, int, int]
 class StreamOptions(BaseModel):
     """One end of a stream. Offsets are in bytes from the frame's beginning.
 
-    window: fragments under way at most; of a sink or server at least as many. payload_bytes: of a fragment, a
-    multiple of 4. reply_payload: whether replies have as long a payload. everybody: the bits of all who have to
-    reply, or to send. templates: headers of what it sends, as hexadecimal digits; fragment n has the n-th, modulo
-    their number. number_offset: of the fragment's number, 32 bits. bits_offset: of who a packet is of, 64 bits.
-    magnitude_offset: of the largest absolute value in a payload of int32, 32 bits. flags_offset, again: the flags, of
-    8 bits, of what is sent again; came_again: those of an arrival that was. direct: a header for what was sent again
-    direct_after times, past all switches; empty: none. arrivals: what frames for this end have in common.
+    window: fragments under way at most; of a sink at least as many, of a server twice as many, since one source may
+    be a window ahead of another. payload_bytes: of a fragment, a multiple of 4. reply_payload: whether replies have
+    as long a payload. everybody: the bits of all who have to reply, or to send. templates: headers of what it
+    sends, as hexadecimal digits; fragment n has the n-th, modulo their number. number_offset: of the fragment's
+    number, 32 bits. bits_offset: of who a packet is of, 64 bits. magnitude_offset: of the largest absolute value in
+    a payload of int32, 32 bits. flags_offset, again: the flags, of 8 bits, of what is sent again; came_again: those
+    of an arrival that was. direct: a header for what was sent again direct_after times, past all switches; empty:
+    none. arrivals: what frames for this end have in common. timeout_us: before a fragment is sent again; from the
+    fifth time on twice as long each time, up to 1,024 times as long. give_up_after: so many times; then the stream
+    fails.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -46,13 +49,13 @@ class StreamOptions(BaseModel):
     direct: str = ""
     direct_after: int = Field(default=3, ge=1)
     arrivals: tuple[Word, ...]
-    timeout_us: int = Field(default=1000, ge=1)
+    timeout_us: int = Field(default=1000, ge=1, le=3_600_000_000)
     give_up_after: int = Field(default=30, ge=1)
 
     @model_validator(mode="after")
     def _alike(self) -> StreamOptions:
-        if len({len(template) for template in self.templates}) != 1:
-            raise ValueError("templates are equally long")
+        if len({len(template) for template in (*self.templates, self.direct or self.templates[0])}) != 1:
+            raise ValueError("templates and the direct header are equally long")
         return self
 
 

@@ -109,6 +109,7 @@ class TransportSection(Section):
     mtu_bytes: int = option(4096, "Of a packet's part of a message.", ge=64, le=64_000)
     window_bytes: int = option(1_000_000, "Unacknowledged bytes of a queue pair at most; 0: no limit.", ge=0)
     timeout_us: int = option(1000, "Silence after which packets are sent again.", ge=1)
+    give_up_after: int = option(30, "Such silences in a row after which a rank takes another one for gone.", ge=1)
     acknowledge_every: int = option(4, "Packets for each acknowledgement.", ge=1)
     reordering_packets: int = option(
         0, "selective-repeat: so many later packets may come before one counts as lost (spraying).", ge=0, le=65_535

@@ -145,8 +145,6 @@ class Messages:
             elif completion.kind is CompletionKind.STREAMED:
                 self._streams[completion.pair].ended(completion.tag)
             elif completion.kind is CompletionKind.STREAM_FAILED:
-                raise UserError(f"rank {self._rank}: a collective that switches carry out does not go on any more")
+                raise UserError("a collective that switches carry out does not go on any more")
             else:
-                raise UserError(
-                    f"rank {self._rank}: rank {peer} on {self._ranks[peer].name} does not answer any more"
-                )
+                raise UserError(f"rank {peer} on {self._ranks[peer].name} does not answer any more")

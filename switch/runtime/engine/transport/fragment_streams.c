@@ -10,6 +10,8 @@
 #include "engine/transport/pair.h"
 #include "engine/transport/stream.h"
 
+enum { FIRST_TRIES = 4, MOST_DOUBLINGS = 10 };
+
 static struct fragment *fragment_of(const struct stream *stream, uint64_t number) {
     return &stream->fragments[number % stream->options.window];
 }
@@ -136,14 +138,31 @@ static void send_fragment(struct partition *part, struct stream *stream, uint64_
     offer(part, stream, packet);
 }
 
+/* When it is sent again. After the first tries pauses double, up to a limit: who has not replied by then may compute,
+ * for much longer than a packet is under way. */
+static uint64_t due_ns(const struct stream *stream, const struct fragment *fragment) {
+    uint32_t doublings = fragment->tries > FIRST_TRIES ? fragment->tries - FIRST_TRIES : 0;
+    return fragment->sent_ns + (stream->options.timeout_ns << (doublings < MOST_DOUBLINGS ? doublings : MOST_DOUBLINGS));
+}
+
+static void arm(struct partition *part, struct stream *stream, uint64_t at_ns) {
+    if (timer_armed(&stream->timeout)) {
+        if (stream->timeout.due_ns <= at_ns)
+            return;
+        timer_stop(&part->timers, &stream->timeout);
+    }
+    timer_arm(&part->timers, &stream->timeout, at_ns);
+}
+
 void stream_send_window(struct partition *part, struct stream *stream) {
+    uint64_t first = stream->next_number;
     while (stream->next_number < stream->end && stream->next_number < stream->una + stream->options.window) {
         uint64_t number = stream->next_number++;
         *fragment_of(stream, number) = (struct fragment){.number = number, .used = true};
         send_fragment(part, stream, number);
     }
-    if (stream->una < stream->next_number && !timer_armed(&stream->timeout))
-        timer_arm(&part->timers, &stream->timeout, part->now_ns + stream->options.timeout_ns);
+    if (first < stream->next_number)
+        arm(part, stream, part->now_ns + stream->options.timeout_ns);
 }
 
 static void fail(struct partition *part, struct stream *stream) {
@@ -161,12 +180,12 @@ static void fail(struct partition *part, struct stream *stream) {
 
 void stream_resend_due(struct partition *part, void *owner) {
     struct stream *stream = owner;
-    uint64_t timeout_ns = stream->options.timeout_ns, oldest_ns = UINT64_MAX;
+    uint64_t next_ns = UINT64_MAX;
     for (uint64_t number = stream->una; number < stream->next_number; number++) {
         struct fragment *fragment = fragment_of(stream, number);
         if (fragment->done)
             continue;
-        if (fragment->sent_ns + timeout_ns <= part->now_ns) {
+        if (due_ns(stream, fragment) <= part->now_ns) {
             stream->statistics.timeouts++;
             if (++fragment->tries > stream->options.give_up_after) {
                 fail(part, stream);
@@ -174,11 +193,11 @@ void stream_resend_due(struct partition *part, void *owner) {
             }
             send_fragment(part, stream, number);
         }
-        if (fragment->sent_ns < oldest_ns)
-            oldest_ns = fragment->sent_ns;
+        uint64_t again_ns = due_ns(stream, fragment);
+        next_ns = again_ns < next_ns ? again_ns : next_ns;
     }
-    if (oldest_ns != UINT64_MAX)
-        timer_arm(&part->timers, &stream->timeout, oldest_ns + timeout_ns);
+    if (next_ns != UINT64_MAX)
+        arm(part, stream, next_ns);
 }
 
 /* ---- Arrivals ---- */
@@ -266,10 +285,16 @@ static void take_part(struct partition *part, struct stream *stream, const struc
     uint64_t number = widened(stream->una, get_32(data + options->number_offset));
     uint64_t bits = get_64(data + options->bits_offset);
     struct fragment *fragment = fragment_of(stream, number);
+    if (!bits || bits & ~options->everybody) {
+        stream->statistics.duplicates++;    /* of nobody whom this knows */
+        return;
+    }
     if (!fragment->used || fragment->number < number)
         *fragment = (struct fragment){.number = number, .used = true};
-    if (fragment->number != number)
+    if (fragment->number != number) {
+        stream->statistics.duplicates++;
         return;
+    }
     if (fragment->done) {
         stream->statistics.duplicates++;
         if (is_again(stream, data))

@@ -21,12 +21,12 @@
 enum gb_stream_role { GB_STREAM_SOURCE, GB_STREAM_SINK, GB_STREAM_SERVER };
 
 struct gb_stream_options {
-    uint64_t timeout_ns;
+    uint64_t timeout_ns;            /* at most an hour */
     uint64_t everybody;             /* bits of all whose replies, or parts, there have to be */
     uint32_t number;                /* of the stream, unique for its consumer */
     uint32_t role;
-    uint32_t window;                /* fragments; of a server: for so many it knows results, and adds up parts */
-    uint32_t give_up_after;         /* timeouts of a fragment in a row */
+    uint32_t window;                /* fragments; of a server, which knows the results of so many, two of the sources' */
+    uint32_t give_up_after;         /* timeouts of a fragment; from the fifth on they double, up to 1,024 times as long */
     uint32_t payload_bytes;         /* of a fragment, a multiple of 4 */
     uint32_t reply_payload;         /* 1: replies have a payload, too */
     uint32_t template_bytes, template_count;    /* fragment n has template n modulo their number */

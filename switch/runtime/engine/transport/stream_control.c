@@ -5,6 +5,8 @@
 #include "engine/transport/pair.h"
 #include "engine/transport/stream.h"
 
+#define LONGEST_TIMEOUT_NS 3600000000000u     /* a thousand of them still fit into 64 bits */
+
 static struct partition *part_of(const struct stream *stream) {
     return stream->consumer->card->port->part;
 }
@@ -45,10 +47,10 @@ static bool valid(const struct gb_stream_options *options) {
     for (uint32_t i = 0; words && i < options->arrivals.words; i++)
         words = fits(options, options->arrivals.word[i].offset, 2);
     return words && options->role <= GB_STREAM_SERVER && options->window && options->window <= GB_MOST_STREAM_WINDOW &&
-           options->timeout_ns && options->payload_bytes && options->payload_bytes % 4 == 0 && options->everybody &&
+           options->timeout_ns && options->timeout_ns <= LONGEST_TIMEOUT_NS && options->payload_bytes && options->payload_bytes % 4 == 0 && options->everybody &&
            options->template_count && options->template_count <= GB_MOST_TEMPLATES &&
            options->template_bytes <= GB_MOST_TEMPLATE_BYTES &&
-           options->template_bytes + options->payload_bytes <= GB_MAX_FRAME_BYTES &&
+           options->payload_bytes <= GB_MAX_FRAME_BYTES - options->template_bytes &&
            fits(options, options->number_offset, 4) && fits(options, options->bits_offset, 8) &&
            fits(options, options->flags_offset, 1) &&
            (options->magnitude_offset == GB_NO_OFFSET || fits(options, options->magnitude_offset, 4));

@@ -1,0 +1,27 @@
+"""Small jobs of the system training, on links of 100 Gbit/s and 1 us."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from experiments.phases import PointResult
+from tests.unit.points import virtual_point
+
+LINK = {"rate_mbps": 100_000, "delay_us": 1, "queue_packets": 4096}
+CONTENTS = {"contents": True}
+
+
+def run(
+    kind: str, folder: Path | None = None, link: dict[str, Any] | None = None, seed: int = 1, **sections: Any
+) -> PointResult:
+    """kind: of the topology."""
+    topology = {"kind": kind, "link": {**LINK, **(link or {})}}
+    return virtual_point("training", folder, seed, topology=topology, **sections)
+
+
+def number(found: PointResult, metric: str) -> float:
+    """A metric that is there."""
+    value = found.metrics[metric]
+    assert isinstance(value, int | float)
+    return value

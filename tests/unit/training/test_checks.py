@@ -1,0 +1,115 @@
+"""Each check of a point fails when what it guards is broken."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from experiments.systems.training.phase import TrainingPhase
+from hosts.systems.training import rank as rank_module
+from hosts.systems.training.contents import contents
+from hosts.systems.training.messages import Messages
+from hosts.systems.training.processor import Processor
+from hosts.systems.training.rank import Rank
+from tests.unit.training.runs import CONTENTS, run
+
+TRANSFORMER = {"preset": "tiny", "dp": 2, "tp": 2, "batch": 8, "layers": 2}
+Patch = Callable[[pytest.MonkeyPatch], None]
+
+
+def failures(workload: dict[str, Any]) -> list[str]:
+    return list(run("star:4", workload=workload, collectives=CONTENTS).failures)
+
+
+def a_wrong_input(patch: pytest.MonkeyPatch) -> None:
+    made = contents
+
+    def changed(rank: int, collective: int, values: int) -> Any:
+        found = made(rank, collective, values)
+        found[-1] += rank == 2
+        return found
+
+    patch.setattr(rank_module, "contents", changed)
+
+
+def a_wrong_message(patch: pytest.MonkeyPatch) -> None:
+    """Of rank 1 its first one has another value."""
+    sent, left = Messages.send, [True]
+
+    def send(self: Messages, *rest: Any, **more: Any) -> None:
+        place = next((place for place, each in enumerate(rest) if isinstance(each, np.ndarray)), None)
+        if self._rank == 1 and place is not None and left and left.pop():
+            changed = rest[place].copy()
+            changed[0] += 1
+            rest = (*rest[:place], changed, *rest[place + 1 :])
+        elif self._rank == 1 and more.get("data") is not None and left and left.pop():
+            more["data"] = more["data"].copy()
+            more["data"][0] += 1
+        sent(self, *rest, **more)
+
+    patch.setattr(Messages, "send", send)
+
+
+def a_node_left_out(patch: pytest.MonkeyPatch) -> None:
+    """Of rank 2: it is complete, but nobody has done it."""
+    ended = Rank._end
+
+    def end(self: Rank, place: int, end_ns: int | None = None) -> None:
+        ended(self, place, end_ns)
+        self._report.nodes -= self._number == 2 and place == 0
+
+    patch.setattr(Rank, "_end", end)
+
+
+def a_computation_of_another_length(patch: pytest.MonkeyPatch) -> None:
+    began = Processor.begin
+
+    def begin(self: Processor, place: int, node: Any, now_ns: int) -> None:
+        self._slowdown = 1.01
+        began(self, place, node, now_ns)
+
+    patch.setattr(Processor, "begin", begin)
+
+
+def an_end_before_its_time(patch: pytest.MonkeyPatch) -> None:
+    take = TrainingPhase.take
+
+    def hurried(self: TrainingPhase, event: Any) -> None:
+        take(self, {**event, "end_ns": event["begin_ns"] + 1} if event["event"] == "iteration" else event)
+
+    patch.setattr(TrainingPhase, "take", hurried)
+
+
+BROKEN: dict[str, tuple[Patch, dict[str, Any], str]] = {
+    "input": (a_wrong_input, {"size_bytes": 4000}, r"rank \d, .*: the result of all-reduce 0 is wrong"),
+    "message": (a_wrong_message, {"size_bytes": 4000}, r"the result of all-reduce 0 is wrong"),
+    "node": (a_node_left_out, {"size_bytes": 4000}, r"job 1, rank 2, iteration 0: did 0 of 1 nodes"),
+    "length": (
+        a_computation_of_another_length,
+        TRANSFORMER,
+        r"rank 0, iteration 0: computed for \d+ ns, by its trace",
+    ),
+    "too soon": (an_end_before_its_time, TRANSFORMER, r"rank 0, iteration 0: ended before it could have computed"),
+    "too fast": (
+        an_end_before_its_time,
+        {"size_bytes": 4_000_000},
+        r"h1 received \d+ bytes of messages in 1 ns, more",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_what_is_broken_is_seen(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    patch, workload, said = BROKEN[what]
+    patch(monkeypatch)
+    found = failures(workload)
+    assert [line for line in found if re.search(said, line)], found
+
+
+@pytest.mark.parametrize("workload", [{"size_bytes": 4000}, TRANSFORMER], ids=["collective", "transformer"])
+def test_what_is_not_broken_passes(workload: dict[str, Any]) -> None:
+    assert failures(workload) == []
