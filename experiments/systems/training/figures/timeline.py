@@ -22,7 +22,6 @@ _COLOURS: Mapping[str, str] = {
     "all-gather": COLOURS[5],
     "all-to-all": COLOURS[2],
     "send": COLOURS[4],
-    "receive": COLOURS[4],
 }
 _OTHER = "#555555"
 
@@ -49,7 +48,12 @@ def draw(sheet: Sheet) -> str:
 
 
 def _draw_point(axes: Any, point: DonePoint) -> None:
-    rows = [row for row in point.table("nodes") if row["iteration"] == 0 and row["job"] == 1 and row["rank"] < RANKS]
+    # A receive is a wait: what comes is the peer's send.
+    rows = [
+        row
+        for row in point.table("nodes")
+        if row["iteration"] == 0 and row["job"] == 1 and row["rank"] < RANKS and row["kind"] != "receive"
+    ]
     first_s = min(row["begin_s"] for row in rows)
     bars: dict[tuple[int, str], list[tuple[float, float]]] = defaultdict(list)
     for row in rows:
