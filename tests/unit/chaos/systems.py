@@ -18,6 +18,7 @@ _NO_PEER = (
 )
 _NO_SAMPLE = r"sample \d+ does not come, .* did that worker stop"
 _NO_NEWS = r"no news from server .* for 30 s in round"
+_GONE = r"rank \d+ on h\d+ does not answer any more"
 _NOBODY = r"round \d+: no worker was there to its end"
 """Those that were had begun with another server."""
 
@@ -102,5 +103,23 @@ SYSTEMS = (
         },
         [f"traffic of h{number}" for number in range(1, 7)],
         anew=False,
+    ),
+    Searched(
+        "training",
+        {
+            **_LEAVES,
+            "workload.preset": "tiny",
+            "workload.dp": 3,
+            "workload.tp": 2,
+            "workload.batch": 6,
+            "workload.layers": 2,
+            "transport.recovery": "selective-repeat",
+            "transport.reordering_packets": 12,
+            "transport.window_bytes": 65_536,
+            "transport.timeout_us": 50_000,
+            "transport.give_up_after": 200,
+        },
+        [f"rank {number}" for number in range(6)],
+        {"killed": _GONE, "anew": _GONE, "apart": _GONE},
     ),
 )

@@ -43,6 +43,7 @@ SMALL = {
     "shuffle": "--topology star:3 --workers 3 --samples 30 --storage 0.34",
     "compression": "--workload synthetic --topology star:3 --workers 2 --rounds 1 --values 960",
     "interconnect": "--topology optical-electrical:2 --packets 50",
+    "training": "--topology star:3 --size-bytes 100000",
     "workload": f"p4src/forward.p4 --entries {STUDIES}/workload/studies/routes.yaml --topology star:3 --packets 20",
 }
 PRINTING = {
@@ -67,7 +68,19 @@ tables, and take long."""
 LISTINGS = {"p4 plan", "p4 coverage"}
 """Of entries and source, whose lines stay as they are."""
 NO_TABLE = {
-    *("demo", "new", "up", "topo export", "docs", "python", "replay", "report", "test", "exercise solution"),
+    *(
+        "demo",
+        "new program",
+        "new trace",
+        "up",
+        "topo export",
+        "docs",
+        "python",
+        "replay",
+        "report",
+        "test",
+        "exercise solution",
+    ),
     "run torch",
 }
 """Nothing that is as wide as its contents; or in Mininet, where tests/emulation look at it."""

@@ -24,10 +24,12 @@ from experiments.systems.compression.classes import CLASSES as COMPRESSION
 from experiments.systems.interconnect.classes import CLASSES as INTERCONNECT
 from experiments.systems.ndn.classes import CLASSES as NDN
 from experiments.systems.shuffle.classes import CLASSES as SHUFFLE
+from experiments.systems.training.classes import CLASSES as TRAINING
 from formats.packet_class import BY_PROTOCOL, OTHER, PacketClass
 from hosts.agents.class_counts import ClassCounts as HostsClassCounts
 from switch.engine import Engine
 from switch.virtual import HostInterface
+from switch.virtual.queue_pairs import HostQueuePairs
 from tests.unit.points import virtual_point
 from tests.unit.workload.runs import run as run_workload
 
@@ -54,6 +56,11 @@ SMALL: dict[str, dict[str, Any]] = {
     },
     "interconnect": {"topology": {"kind": "optical-electrical:2"}, "traffic": {"packets": 20}},
     "workload": {},
+    "training": {
+        "topology": {"kind": "star:3", "link": LOSSY},
+        "workload": {"size_bytes": 300_000},
+        "transport": {"recovery": "selective-repeat", "timeout_us": 20_000},
+    },
 }
 CLASS_OF = {
     "aggregation": "gradient",
@@ -62,6 +69,7 @@ CLASS_OF = {
     "shuffle": "scheduled",
     "interconnect": "electrical",
     "workload": "UDP",
+    "training": "data",
 }
 """The one that is tampered with."""
 
@@ -85,6 +93,10 @@ FRAMES: Sequence[tuple[Sequence[PacketClass], Packet, str]] = [
     (NDN, Ether(type=0x8624), OTHER),
     (NDN, Ether(type=0x8624) / Raw(bytes([7, 0])), OTHER),
     (INTERCONNECT, UDP(dport=9), "electrical"),
+    (TRAINING, UDP(dport=4791) / Raw(bytes([0x11]) + bytes(15)), "ACK"),
+    (TRAINING, UDP(dport=4791) / Raw(bytes([0x81]) + bytes(27)), "CNP"),
+    (TRAINING, UDP(dport=4791) / Raw(bytes([0x07]) + bytes(30)), "data"),
+    (TRAINING, UDP(sport=4791, dport=4792) / Raw(bytes([0x07]) + bytes(30)), OTHER),
     (INTERCONNECT, Ether() / Dot1Q(vlan=3) / IP() / UDP(dport=9), "light"),
     (BY_PROTOCOL, UDP(dport=9), "UDP"),
     (BY_PROTOCOL, IP(options=[IPOption_NOP()] * 4) / UDP(dport=9), "UDP"),
@@ -136,13 +148,13 @@ def run(system: str, folder: Path) -> PointResult:
 def number_of(system: str) -> int:
     of_system = {
         "aggregation": AGGREGATION, "ndn": NDN, "compression": COMPRESSION, "shuffle": SHUFFLE,
-        "interconnect": INTERCONNECT, "workload": BY_PROTOCOL,
+        "interconnect": INTERCONNECT, "workload": BY_PROTOCOL, "training": TRAINING,
     }  # fmt: skip
     return 1 + [each.name for each in of_system[system]].index(CLASS_OF[system])
 
 
 def a_host_forgets(patch: pytest.MonkeyPatch, number: int) -> None:
-    """A frame that it counts never gets to its link."""
+    """A frame that it counts never gets to its link: of its agent, or of its card."""
     sent, left = HostInterface.send, [True]
 
     def send(self: HostInterface, frames: Any, lengths: Any = None, times_ns: Any = None) -> int:
@@ -151,6 +163,14 @@ def a_host_forgets(patch: pytest.MonkeyPatch, number: int) -> None:
         return sent(self, frames[kept:], *rest) + kept
 
     patch.setattr(HostInterface, "send", send)
+    counted = HostQueuePairs.counts
+
+    def counts(self: HostQueuePairs) -> dict[str, Any]:
+        found = counted(self)
+        sent = found["sent_classes"]
+        return {**found, "sent_classes": [count + (place == number) for place, count in enumerate(sent)]}
+
+    patch.setattr(HostQueuePairs, "counts", counts)
 
 
 def tampered(change: Callable[[ClassCounts], ClassCounts]) -> Callable[[pytest.MonkeyPatch], None]:

@@ -20,7 +20,9 @@ from tests.conftest import GradbedHere
 KILLED = "an agent is killed"
 
 
-@pytest.mark.parametrize("system", ["aggregation", "ndn", "shuffle", "compression", "interconnect", "workload"])
+@pytest.mark.parametrize(
+    "system", ["aggregation", "ndn", "shuffle", "compression", "interconnect", "workload", "training"]
+)
 def test_every_system_has_a_matrix_that_fits_its_network(system: str) -> None:
     study, chaos = load_chaos(system)
     faults = list(dict.fromkeys(point.coordinates["fault"] for point in study.points))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from experiments.study.said import chosen_words, network_words
 from experiments.systems import find_system
 from topo.registry import parse_topology
 
-SMALL = {
+SMALL: dict[str, tuple[dict[str, Any], list[str]]] = {
     "ndn": ({"topology": {"kind": "star:3"}, "workload": {"peers": 3, "rounds": 1}}, ["rounds", "links"]),
     "compression": (
         {"clock": "virtual", "topology": {"kind": "star:3"}, "workload": {"workers": 2, "rounds": 1, "values": 960}},
@@ -22,6 +23,10 @@ SMALL = {
         {"clock": "virtual", "topology": {"kind": "optical-electrical:2"}, "traffic": {"packets": 20}},
         ["links"],
     ),
+    "training": (
+        {"clock": "virtual", "topology": {"kind": "star:3", "link": {"rate_mbps": 1000}}},
+        ["timeline", "links"],
+    ),
 }
 
 
@@ -30,7 +35,7 @@ def test_a_run_says_what_ran_and_draws(system: str, tmp_path: Path, capsys: pyte
     values, figures = SMALL[system]
     assert run_single(system, values, 1, RunOptions(tmp_path)) == 0
     printed = capsys.readouterr().out
-    assert f"ran: {values['topology']['kind']} on the virtual clock: " in printed  # type: ignore[index]
+    assert f"ran: {values['topology']['kind']} on the virtual clock: " in printed
     drawn = [Path(line.removeprefix("figure: ")) for line in printed.splitlines() if line.startswith("figure: ")]
     assert [path.name for path in drawn] == [f"{name}.png" for name in figures]
     assert all(path.stat().st_size > 5000 for path in drawn)
