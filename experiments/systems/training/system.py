@@ -46,6 +46,9 @@ class TrainingSystem(System[TrainingConfiguration]):
 
     def check(self, configuration: TrainingConfiguration) -> None:
         VIRTUAL_CLOCK.require(configuration.clock == "virtual", "--clock real: queue pairs", "--clock virtual")
+        switches = configuration.switches
+        if switches.k_max is not None and (switches.k_min is None or switches.k_min > switches.k_max):
+            raise UserError("--k-max: it needs a --k-min, and is at least as large")
         topology = configuration.topology.build(Scale())
         if any(link.model.rate_bps is None for link in topology.host_links):
             raise UserError("--rate-mbps: hosts' links need a rate, by which their cards send")
