@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
+from common.suggestion import suggestion
 from controller.systems.training.policies import PolicyName
 from controller.systems.training.service import Marking
 from experiments.configuration.point import PointConfiguration
@@ -20,6 +21,19 @@ from hosts.systems.training.traces.opening import open_trace
 from hosts.systems.training.traces.settings import TraceSettings
 from hosts.systems.training.traces.transformer.model import TransformerModel
 
+AUTO = "auto"
+OperationName = Literal[
+    "all-reduce",
+    "reduce-scatter",
+    "all-gather",
+    "all-to-all",
+    "broadcast",
+    "reduce",
+    "gather",
+    "scatter",
+    "barrier",
+]
+"""As hosts.systems.training.execution.Operation has them."""
 HIDDEN: dict[str, Any] = {"option": False}
 """Of fields that are no options of the command line, since another says the same."""
 
@@ -72,8 +86,8 @@ class CollectivesSection(Section):
     """How collectives are done (docs/training.md). table: rules, of which the first that fits counts; before them all
     the algorithm that is named, for the operations that it does."""
 
-    algorithm: Algorithm | Literal["auto"] = option(
-        "auto",
+    algorithm: str = option(
+        AUTO,
         "Of collectives: auto (by operation, size and ranks), or one for all operations that it does: "
         f"{', '.join(each.value for each in Algorithm)}.",
     )
@@ -91,12 +105,20 @@ class CollectivesSection(Section):
         False, "Values are sent and summed, and every result is checked; else only their lengths are sent."
     )
 
+    @field_validator("algorithm")
+    @classmethod
+    def _known(cls, algorithm: str) -> str:
+        known = [AUTO, *(each.value for each in Algorithm)]
+        if algorithm not in known:
+            raise ValueError(f"no algorithm is called {algorithm!r}{suggestion(algorithm, known)}")
+        return algorithm
+
     @property
     def rules(self) -> tuple[Rule, ...]:
         """Before those that come with the system."""
-        if self.algorithm == "auto":
+        if self.algorithm == AUTO:
             return self.table
-        return (Rule(algorithm=self.algorithm, chunks=self.chunks), *self.table)
+        return (Rule(algorithm=Algorithm(self.algorithm), chunks=self.chunks), *self.table)
 
 
 class TransportSection(Section):
@@ -142,7 +164,7 @@ class CollectiveWorkload(Section):
     """One collective of all ranks, again and again."""
 
     kind: Literal["collective"] = "collective"
-    operation: Operation = option(Operation.ALL_REDUCE, "Which collective.")
+    operation: OperationName = option("all-reduce", "Which collective.")
     size_bytes: int = option(1_000_000, "Of each rank's input.", ge=0)
     repetitions: int = option(1, "Collectives, one after the other.", ge=1)
     root: int = option(0, "The rank from which a broadcast comes, or to which a reduction goes.", ge=0)
@@ -150,7 +172,7 @@ class CollectiveWorkload(Section):
     def source(self, ranks: int) -> Source:
         return CollectiveSource(
             ranks=ranks,
-            operation=self.operation,
+            operation=Operation(self.operation),
             size_bytes=self.size_bytes,
             repetitions=self.repetitions,
             root=self.root,

@@ -9,6 +9,7 @@ from hosts.systems.training.collectives.choice import choose
 from hosts.systems.training.collectives.costs.bounds import hosts_bound_ns, switches_bound_ns
 from hosts.systems.training.collectives.costs.idle_network import cost_ns
 from hosts.systems.training.collectives.costs.network import ACKNOWLEDGEMENT_BYTES, Packets, of_topology
+from hosts.systems.training.execution import Operation
 
 SELECTIVE_BYTES = 16
 """That acknowledgements of selective repeat and of dctcp have more."""
@@ -20,16 +21,17 @@ def expected_of_collectives(phase: TrainingPhase) -> dict[str, Value]:
     workload, nothing = phase.configuration.workload, {"bound_rate_bps": None, "model_s": None}
     if not isinstance(workload, CollectiveWorkload) or len(phase.jobs) > 1 or len(phase.jobs[0]) < 2:
         return dict(nothing)
+    operation = Operation(workload.operation)
     (hosts,), topology, scale = phase.jobs, phase.topology, phase.task.scale
     links = [topology.link(host, topology.attachment(host).name).model for host in hosts]
     slowest_bps = min(link.rate_bps for link in links if link.rate_bps)
     bound = switches_bound_ns if phase.switched else hosts_bound_ns
-    bound_ns = bound(workload.operation, len(hosts), workload.size_bytes, slowest_bps)
+    bound_ns = bound(operation, len(hosts), workload.size_bytes, slowest_bps)
     best = scale.nominal_rate(8e9 * workload.size_bytes / bound_ns) if bound_ns else None
     if phase.switched:
         return {"bound_rate_bps": best, "model_s": None}
     rule = choose(
-        workload.operation,
+        operation,
         tuple(range(len(hosts))),
         workload.size_bytes,
         rules=phase.configuration.collectives.rules,
@@ -44,7 +46,7 @@ def expected_of_collectives(phase: TrainingPhase) -> dict[str, Value]:
     )
     model_ns = cost_ns(
         rule.algorithm,
-        workload.operation,
+        operation,
         len(hosts),
         workload.size_bytes,
         of_topology(topology, hosts, packets),

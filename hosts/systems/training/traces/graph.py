@@ -204,7 +204,7 @@ def graph_of(nodes: Iterable[Node]) -> RankGraph:
         except KeyError as error:
             raise BrokenGraph(node.number, node.name, f"it waits for node {error}, which is not there") from None
         after_start.append(len(after))
-    names, peers, groups = (_Table() for _ in range(3))
+    names, peers, groups = (_Values() for _ in range(3))
     columns: dict[str, Any] = {
         "number": [node.number for node in listed],
         "name": [names.place(node.name) for node in listed],
@@ -230,7 +230,7 @@ _KIND_PLACES = {kind: place for place, kind in enumerate(KINDS)}
 _OPERATION_PLACES = {operation: place for place, operation in enumerate(OPERATIONS)}
 
 
-class _Table:
+class _Values:
     """Values and their places."""
 
     def __init__(self) -> None:
