@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -53,6 +54,7 @@ def model_options(model: type[BaseModel], defaults: Mapping[str, Any]) -> list[M
             kind, default = _joined(found[flag].kind, kind), found[flag].default
         else:
             default = None if field.default is PydanticUndefined else field.default
+            default = default.value if isinstance(default, Enum) else default
         default = defaults.get(".".join(path), default)
         found[flag] = ModelOption(
             path,
@@ -113,6 +115,8 @@ def _members(annotation: Any) -> list[Any]:
 def _option_type(annotation: Any) -> Any:
     """What typer makes of a field; None if it is no single value and no list of words."""
     members = [each for each in _members(annotation) if each is not NoneType]
+    if any(map(_is_enum, members)) and all(_is_enum(each) or get_origin(each) is Literal for each in members):
+        return str
     if len(members) != 1:
         return str if all(each in (int, float, str) for each in members) else None
     (kind,) = members
@@ -122,6 +126,11 @@ def _option_type(annotation: Any) -> Any:
     if kind in (int, float, str, bool, Path) or get_origin(kind) is Literal:
         return kind
     return None
+
+
+def _is_enum(kind: Any) -> bool:
+    """Whether its values are words."""
+    return isinstance(kind, type) and issubclass(kind, str) and issubclass(kind, Enum)
 
 
 def _is_list(annotation: Any) -> bool:
