@@ -45,7 +45,7 @@ class TrainingSystem(System[TrainingConfiguration]):
     }
 
     def check(self, configuration: TrainingConfiguration) -> None:
-        VIRTUAL_CLOCK.require(configuration.clock == "virtual", "--clock real: queue pairs", "--clock virtual")
+        VIRTUAL_CLOCK.require(configuration.clock == "virtual", "--clock real: a network card with queue pairs")
         switches = configuration.switches
         if switches.k_max is not None and (switches.k_min is None or switches.k_min > switches.k_max):
             raise UserError("--k-max: it needs a --k-min, and is at least as large")
