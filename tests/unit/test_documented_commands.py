@@ -62,8 +62,21 @@ def check(line: str) -> None:
         system.check(system.configuration.model_validate(nested(made, values, system.defaults)))
 
 
+@pytest.fixture(scope="session")
+def with_traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the trace that docs/training.md makes before it runs it."""
+    folder = tmp_path_factory.mktemp("documented")
+    [line] = [line for line in command_lines(LINE) if line.startswith("new trace gpt --preset gpt-345m")]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        app(shlex.split(line), standalone_mode=False)
+    return folder
+
+
 @pytest.mark.parametrize("line", command_lines(LINE))
-def test_it_is_taken(line: str) -> None:
+def test_it_is_taken(line: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "run training --trace" in line:
+        monkeypatch.chdir(request.getfixturevalue("with_traces"))
     check(line)
 
 

@@ -1,0 +1,36 @@
+"""Sentences of docs/training.md that quote figures are held to the figures' data."""
+
+from __future__ import annotations
+
+from tests.unit.documented_figures import figure_data, said
+
+PAGE = "docs/training.md"
+SIZES = (65536, 262144, 1048576, 4194304, 16777216)
+HOSTS = ("ring", "hierarchical", "halving-doubling")
+
+
+def test_sums_in_switches() -> None:
+    data = figure_data("training_3_in_network")
+    rates = {
+        algorithm: [data.row(algorithm=algorithm, size_bytes=size)["algorithm_rate_bps"] / 1e9 for size in SIZES]
+        for algorithm in (*HOSTS, "auto")
+    }
+    for algorithm, values in rates.items():
+        name = "in switches" if algorithm == "auto" else algorithm
+        said(PAGE, f"| {name} | {' | '.join(f'{value:.1f}' for value in values)} |")
+    times = [rates["auto"][n] / max(rates[name][n] for name in HOSTS) for n in range(len(SIZES))]
+    said(
+        PAGE,
+        f"At 4 MB switches are {times[3]:.1f} times as fast as the best of the others, at 64 kB {times[0]:.1f} times",
+    )
+    assert all(rates[name][n] < 100 * 64 / 126 for name in HOSTS for n in range(len(SIZES)))
+    assert all(value < 100 for value in rates["auto"])
+
+
+def test_paths() -> None:
+    data = figure_data("training_4_balancing")
+    for row in data.rows():
+        again = row["retransmissions"] * row["repetitions"]
+        said(PAGE, f"| {row['switches.balancing']} | {1e3 * row['collective_time_s']:.2f} ms | {again:,.0f} |")
+    ecmp, spraying = (data.row(balancing=name)["collective_time_s"] for name in ("ecmp", "random-spraying"))
+    said(PAGE, f"With ECMP the mean is {ecmp / spraying:.1f} times that of spraying")
