@@ -34,3 +34,26 @@ def test_paths() -> None:
         said(PAGE, f"| {row['switches.balancing']} | {1e3 * row['collective_time_s']:.2f} ms | {again:,.0f} |")
     ecmp, spraying = (data.row(balancing=name)["collective_time_s"] for name in ("ecmp", "random-spraying"))
     said(PAGE, f"With ECMP the mean is {ecmp / spraying:.1f} times that of spraying")
+
+
+def test_pipelines() -> None:
+    data = figure_data("training_6_timeline")
+    gpipe, alternating = (data.row(schedule=name) for name in ("gpipe", "1f1b"))
+    said(PAGE, f"takes {1e3 * gpipe['iteration_time_s']:.1f} ms with GPipe and")
+    said(
+        PAGE,
+        f"{1e3 * alternating['iteration_time_s']:.1f} ms with 1F1B, of which {1e3 * gpipe['compute_time_s']:.1f} ms",
+    )
+    for row in (gpipe, alternating):
+        total = row["compute_time_s"] + row["exposed_s"]
+        assert abs(total - row["iteration_time_s"]) < 1e-5 * total
+
+
+def test_models() -> None:
+    data = figure_data("training_7_models")
+    for row in data.rows(in_network="none"):
+        at = {name: row[f"workload.{name}"] for name in ("width", "dp", "tp", "pp")}
+        switches = data.row(in_network="aggregation", **at)["iteration_time_s"]
+        cells = f"{1e3 * row['iteration_time_s']:.2f} | {1e3 * switches:.2f}"
+        said(PAGE, f"| {', '.join(str(value) for value in at.values())} | {cells} |")
+        assert (switches < row["iteration_time_s"]) == (at["tp"] == 1)
