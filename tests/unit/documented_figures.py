@@ -86,7 +86,7 @@ def said(document: str, sentence: str) -> None:
 def _value(text: str) -> Any:
     if text == "":
         return None
-    if text.startswith("[{"):
+    if text.startswith("["):
         return json.loads(text)
     for kind in (int, float):
         try:

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.unit.documented_figures import figure_data, said
 
 PAGE = "docs/training.md"
 SIZES = (65536, 262144, 1048576, 4194304, 16777216)
 HOSTS = ("ring", "hierarchical", "halving-doubling")
+
+
+def test_algorithms() -> None:
+    data = figure_data("training_1_collectives")
+    for algorithm in ("ring", "halving-doubling", "double-binary-tree", "sharded-parameter-server"):
+        cells = []
+        for row in data.rows(algorithm=algorithm):
+            time_s, formula_s = row["collective_time_s"], row["model_s"]
+            cells.append(f"{1e6 * time_s:,.0f} ({round(100 * (time_s / formula_s - 1)):+d} %)")
+            assert row["algorithm_rate_bps"] < row["bound_rate_bps"] == pytest.approx(100e9 * 16 / 30)
+            assert algorithm != "ring" or time_s == pytest.approx(formula_s, rel=0.001)
+        said(PAGE, f"| {algorithm} | {' | '.join(cells)} |")
+    again = data.row(algorithm="sharded-parameter-server", size_bytes=2**27)["retransmissions"]
+    said(PAGE, f"{again:,.0f} packets are sent again on average")
 
 
 def test_sums_in_switches() -> None:
@@ -34,6 +50,16 @@ def test_paths() -> None:
         said(PAGE, f"| {row['switches.balancing']} | {1e3 * row['collective_time_s']:.2f} ms | {again:,.0f} |")
     ecmp, spraying = (data.row(balancing=name)["collective_time_s"] for name in ("ecmp", "random-spraying"))
     said(PAGE, f"With ECMP the mean is {ecmp / spraying:.1f} times that of spraying")
+
+
+def test_a_slow_rank_and_a_link_that_fails() -> None:
+    nothing, slower, slowest, link = figure_data("training_5_slow").rows()
+    ms = [1e3 * row["iteration_time_s"] for row in (nothing, slower, slowest, link)]
+    computing = ms[0] - 1e3 * nothing["exposed_s"]
+    said(PAGE, f"takes {ms[0]:.1f} ms, of which ranks compute {computing:.1f} ms")
+    said(PAGE, f"1.2 times as long, all take {ms[1]:.1f} ms; if twice as long, {ms[2]:.1f} ms")
+    said(PAGE, f"so {100 * (ms[2] - ms[0]) / computing:.0f} % of what that rank computes longer is added")
+    said(PAGE, f"has three others: {ms[3]:.1f} ms on average")
 
 
 def test_pipelines() -> None:
