@@ -13,8 +13,7 @@ from cli import options
 
 def chaos(
     system: Annotated[
-        str | None,
-        typer.Argument(help="aggregation, ndn, shuffle, compression, interconnect or workload; none: all."),
+        str | None, typer.Argument(help="A system, such as ndn (gradbed run --help lists them); none: all.")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="One repetition of each fault.")] = False,
     fault: Annotated[list[str] | None, typer.Option("--fault", help="Of the table's faults, this one alone.")] = None,

@@ -15,7 +15,7 @@ from common.modules import COMMAND
 
 def demo(
     system: Annotated[
-        str | None, typer.Argument(help="aggregation, ndn, shuffle, compression, interconnect or workload.")
+        str | None, typer.Argument(help="A system, such as ndn (gradbed run --help lists them).")
     ] = None,
     clock: Annotated[
         Literal["real", "virtual"] | None,
