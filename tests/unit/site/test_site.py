@@ -170,7 +170,7 @@ def test_every_image_is_shown() -> None:
 @pytest.mark.parametrize("system", sorted({path.parents[1].name for path in STUDIES}))
 def test_the_page_of_a_system_has_four_parts(system: str) -> None:
     found = re.findall(r"^## (.+)$", (ROOT / "docs" / f"{system}.md").read_text(), re.MULTILINE)
-    third = "Step by step" if system == "workload" else "The source, step by step"
+    third = "Step by step" if system in ("workload", "training") else "The source, step by step"
     assert found == ["The idea", "Try it", third, "Results"]
 
 

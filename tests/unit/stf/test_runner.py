@@ -88,7 +88,7 @@ def test_files_that_pass(text: str) -> None:
             ["t.stf:3: a packet left by port 9: 00010001ffff"],
         ),
         ("packet 511 00", ["t.stf:1: ports are 0..510, so there is no port 511"]),
-        (f"packet 0 {'00' * 10000}", ["t.stf:1: a frame has at most 9234 bytes, this one 10000"]),
+        (f"packet 0 {'00' * 65554}", ["t.stf:1: a frame has at most 65553 bytes, this one 65554"]),
         (
             "add wild 1 head.a:0x0001 round()\n" + SENT,
             ["t.stf:2: the packet and its copies go round in circles and never come to rest"],

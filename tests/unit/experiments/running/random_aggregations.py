@@ -137,9 +137,9 @@ def flip_a_bit(patch: pytest.MonkeyPatch, blunder: Blunder) -> None:
 def watch_workers(patch: pytest.MonkeyPatch, seen: Seen, blunder: Blunder) -> None:
     start, take, compute = VirtualTestbed.add_job, AggregationPhase._take_round, workload.synthetic_gradient
 
-    def watch_start(self: VirtualTestbed, request: Any) -> Any:
+    def watch_start(self: VirtualTestbed, *asked: Any) -> Any:
         seen.phases.append((len(seen.cards.sent), len(seen.cards.received)))
-        return start(self, request)
+        return start(self, *asked)
 
     def watch_gradient(settings: Any, worker: int, round_number: int) -> Any:
         values = compute(settings, worker, round_number)
