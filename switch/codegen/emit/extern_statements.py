@@ -78,6 +78,8 @@ class ExternStatements(Assignments):
             raise MalformedProgram("BMv2 JSON: modify_field_rng_uniform writes to a field")
         bounds = [self.values.emit(self._number(v), 1) for v in (low, high)]
         drawn = self.store_text(target, f"gb_random_between(sw, {bounds[0]}, {bounds[1]})")
+        if bounds[0] == "0ULL":  # no unsigned number is less, and C compilers say so
+            return drawn
         return f"if ({bounds[0]} <= {bounds[1]}) {{ {drawn} }}"
 
     # ---- Requests to the engine ----
