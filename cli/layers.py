@@ -47,6 +47,7 @@ NETWORK_PROGRAMS = {
 legacy switches, which say so (emulation/switches/ovs_processes.py)."""
 
 DISTRIBUTIONS = {
+    "cloudpickle": "distributed",
     "fastapi_offline": "fastapi-offline",
     "google": "finsy",
     "grpc": "finsy",
