@@ -42,6 +42,15 @@ class Header:
     def size_bytes(self) -> int:
         return sum(field.bits for field in self.fields) // 8
 
+    def offset_bytes(self, name: str) -> int:
+        """Where a field begins, from the header's first byte. ValueError without such a field."""
+        at_bits = 0
+        for field in self.fields:
+            if field.name == name:
+                return at_bits // 8
+            at_bits += field.bits
+        raise ValueError(f"{self.name} has no field {name}")
+
     @property
     def columns(self) -> list[Any]:
         """The same for np.dtype."""

@@ -65,13 +65,8 @@ def _group(topology: Topology, members: tuple[str, ...], server: str) -> StreamG
 
 
 def _offset(name: str) -> int:
-    """Of a field of the gradient's header, in the frame."""
-    at = DATAGRAM_BYTES
-    for field in GRADIENT.fields:
-        if field.name == name:
-            return at
-        at += field.bits // 8
-    raise ValueError(name)
+    """Of a field of the header, in the frame."""
+    return DATAGRAM_BYTES + GRADIENT.offset_bytes(name)
 
 
 def _templates(frames: Any) -> tuple[str, ...]:

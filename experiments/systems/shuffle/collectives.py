@@ -73,12 +73,8 @@ def _bit(index: int) -> int:
 
 
 def _offset(name: str) -> int:
-    at = DATAGRAM_BYTES
-    for field in CODED.fields:
-        if field.name == name:
-            return at
-        at += field.bits // 8
-    raise ValueError(name)
+    """Of a field of the header, in the frame."""
+    return DATAGRAM_BYTES + CODED.offset_bytes(name)
 
 
 def _template(payload_bytes: int, bits: int, **values: Any) -> str:
