@@ -163,7 +163,7 @@ ERRORS = [
     ("POST", JOBS, {"server": "h1", "workers": ["h2"], "speed": 1}, 422, "speed: Extra inputs"),
     ("POST", JOBS, {"server": "h1", "workers": ["h99"]}, 400, "no host 'h99'"),
     ("POST", JOBS, {"server": "h1", "workers": ["h1"]}, 400, "h1 cannot be both server and worker"),
-    ("POST", JOBS, {**SMALL, "placement": "best"}, 422, "placement: Input should be 'shared-path', 'own-tor', 'none'"),
+    ("POST", JOBS, {**SMALL, "placement": "best"}, 422, "Input should be 'shared-path', 'own-tor', 'none'"),
     ("POST", JOBS, {**SMALL, "placement": "explicit"}, 400, "placement explicit needs the names of switches"),
     ("POST", JOBS, {**SMALL, "switches": ["e1"]}, 400, "switches are named, but placement by default"),
     ("POST", JOBS, {**SMALL, "placement": "greedy"}, 400, "placement greedy needs to know how many"),
