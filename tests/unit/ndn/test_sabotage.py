@@ -26,6 +26,12 @@ SABOTAGES = {
         "include/ndn/content_store.p4", "content_loss.read(hdr.content.loss, row);", "hdr.content.loss = 1;",
         {"topology": LOSSY}, "the mean loss is",
     ),
+    "stores that keep nothing, so that who asks late is answered by the publisher": (
+        "include/ndn/content_store.p4", "content_name.write(row, meta.id);", "content_name.write(row, 0);",
+        {"topology": {"kind": "fat-tree:4", "link": {"rate_mbps": 100, "delay_us": 50}},
+         "workload": {"exchange": "pull", "peers": 5, "rounds": 2, "values": 700}},
+        "links, 1120 are enough",
+    ),
     "hops that count twice": (
         "include/ndn/hop.p4", "hdr.hop_limit.hops = hdr.hop_limit.hops - 1;",
         "hdr.hop_limit.hops = hdr.hop_limit.hops - 2;",
@@ -58,7 +64,8 @@ def test_it_is_told(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             return replace(Program.own(name, **macros), source=sources / f"{name}.p4")
 
     monkeypatch.setattr(point_module, "Program", Wrong)
-    failures = run(workload={"peers": 4, "rounds": 2}, **{"topology": {"kind": "star:4"}, **sections}).failures
+    standard: dict[str, Any] = {"topology": {"kind": "star:4"}, "workload": {"peers": 4, "rounds": 2}}
+    failures = run(**standard | sections).failures
     assert any(line in failure for failure in failures)
 
 
