@@ -69,6 +69,7 @@ class EmulatedNetwork:
         the fabric process, too.
     p4runtime: where gradbed's switches serve P4Runtime besides, for clients outside the network.
     record: what gradbed's switches keep of what their programs do, for `records` (switch.fabric_config).
+    mtu_bytes: of all interfaces of the kernel, at most 65,535.
 
     Run it in common.sandbox.run_in_sandbox: then not even SIGKILL leaves anything behind. A context manager;
     `stop` may be called at any time, again, and after an interrupted `start`, which has cleaned up then already.
@@ -84,6 +85,7 @@ class EmulatedNetwork:
         kinds: Mapping[str, ControlProtocol] | None = None,
         p4runtime: OutsideAddress | None = None,
         record: Literal["points", "values"] | None = None,
+        mtu_bytes: int = veth.USUAL_MTU_BYTES,
     ) -> None:
         self.topology = topology
         self.switch_kind: SwitchKind = switch_kind
@@ -96,6 +98,7 @@ class EmulatedNetwork:
         self.fabric: Fabric = fabric
         """What switches and links can do."""
         self._runners: tuple[SwitchRunner, ...] = (fabric, *foreign)
+        self._mtu_bytes = mtu_bytes
         self._given_run_dir = run_dir
         self._scratch = contextlib.ExitStack()
         self._own_run_dir: Path | None = None
@@ -224,7 +227,7 @@ class EmulatedNetwork:
     def _make_interfaces(self) -> None:
         pairs = [pair for link in self.topology.links for pair in self._veth_pairs(link)]
         self._interface_group = secrets.randbits(30) + 1
-        veth.create_pairs(pairs, self._interface_group)
+        veth.create_pairs(pairs, self._interface_group, self._mtu_bytes)
         for link in self.topology.host_links:
             end = link.a if self.topology.is_host(link.a.node) else link.b
             if end.port == 0:

@@ -10,6 +10,7 @@ from typing import Any, Generic, Literal, Protocol
 from pydantic import BaseModel
 
 from controller.core.services import ServiceConfig
+from emulation.links.veth import USUAL_MTU_BYTES
 from experiments.captures import CaptureOrder
 from experiments.configuration.point import Configuration, Configuration_co
 from experiments.configuration.samples import SampleOrder
@@ -97,7 +98,8 @@ class NetworkSetup:
     registers: (switch, name) of those that are read at the end of each phase. coverage: whether to tell what of the
     programs packets reach; trace: which packet's way through all switches to tell (gradbed's switches; one of the
     two). warm_up_us: what links carry counts from so long after the agents begin, emulated.
-    classes: of packets, which hosts and links count apart (experiments/accounts/class_accounts.py).
+    classes: of packets, which hosts and links count apart (experiments/accounts/class_accounts.py). mtu_bytes: of
+    the kernel's interfaces (real clock).
     """
 
     topology: Topology
@@ -115,3 +117,4 @@ class NetworkSetup:
     trace: Callable[[bytes], bool] | None = None
     warm_up_us: int = 0
     classes: Sequence[PacketClass] = BY_PROTOCOL
+    mtu_bytes: int = USUAL_MTU_BYTES

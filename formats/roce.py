@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from formats.datagram import DATAGRAM_BYTES, ETHERNET_BYTES
 from formats.header import Field, Header
 
 ROCE_PORT = 4791
@@ -70,3 +71,9 @@ IMMEDIATE = Header("Immediate", (Field("immediate", 32),))
 AETH = Header("AETH", (Field("syndrome", 8), Field("messages", 24)))
 SELECTIVE = Header("Selective", (Field("marked_bytes", 32), Field("block_psn", 32), Field("selective", 64)))
 """Bit k of `selective` (the lowest is 0): packet block_psn + k has come."""
+
+
+def most_ip_bytes(mtu_bytes: int) -> int:
+    """Of an IPv4 packet whose part of a message has at most mtu_bytes."""
+    headers = DATAGRAM_BYTES - ETHERNET_BYTES + BTH.size_bytes + RETH.size_bytes + IMMEDIATE.size_bytes
+    return headers + -(-mtu_bytes // 4) * 4 + ICRC_BYTES

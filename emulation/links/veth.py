@@ -18,6 +18,9 @@ from common.errors import UserError
 from common.namespaces import in_network_namespace
 from topo.graph import Host
 
+USUAL_MTU_BYTES = 1500
+"""Of the kernel's Ethernet interfaces: a frame without its Ethernet header."""
+
 _LOOPBACK_INDEX = 1
 _IFA_F_NOPREFIXROUTE = 0x200  # <linux/if_addr.h>
 _RT_SCOPE_LINK = 253  # <linux/rtnetlink.h>
@@ -37,7 +40,7 @@ class VethPair:
     peer_pid: int | None = None
 
 
-def create_pairs(pairs: Iterable[VethPair], group: int) -> None:
+def create_pairs(pairs: Iterable[VethPair], group: int, mtu_bytes: int = USUAL_MTU_BYTES) -> None:
     """Make the pairs, with the near ends (and peers that stay here) up, silent and in interface group `group`.
 
     Silent: no IPv6, so the kernel sends nothing of its own, and no offloads, so that a user-space switch sees
@@ -45,13 +48,21 @@ def create_pairs(pairs: Iterable[VethPair], group: int) -> None:
     """
     with IPRoute() as netlink:
         for pair in pairs:
-            peer: dict[str, object] = {"ifname": pair.peer, "address": pair.peer_mac}
+            peer: dict[str, object] = {"ifname": pair.peer, "address": pair.peer_mac, "mtu": mtu_bytes}
             if pair.peer_pid is None:
                 peer["IFLA_GROUP"] = group
             else:
                 peer["net_ns_pid"] = pair.peer_pid
             try:
-                netlink.link("add", ifname=pair.interface, address=pair.mac, kind="veth", IFLA_GROUP=group, peer=peer)
+                netlink.link(
+                    "add",
+                    ifname=pair.interface,
+                    address=pair.mac,
+                    mtu=mtu_bytes,
+                    kind="veth",
+                    IFLA_GROUP=group,
+                    peer=peer,
+                )
             except NetlinkError as error:
                 if error.code == errno.EEXIST:
                     raise UserError(

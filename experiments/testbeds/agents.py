@@ -19,6 +19,8 @@ from hosts.agents.computing import ComputeTimes
 SILENCE_TIMEOUT_S = 60.0
 """Nothing at all of the launcher for so long, which gives signs of life as long as there are agents, is an error."""
 STOP_TIMEOUT_S = 3.0
+NETWORK_CARD = "switch.network_card:NetworkCard"
+"""Hosts know nothing of switches, whose engine has it."""
 
 
 @dataclass(frozen=True)
@@ -88,14 +90,22 @@ class Agents:
         compute: ComputeTimes | None = None,
         launcher: Launcher | None = None,
         classes: Sequence[PacketClass] = (),
+        rates_bps: Mapping[str, tuple[int | None, ...]] | None = None,
     ) -> None:
         """hosts: need not be up before the first agent starts. preload: modules that the launcher loads at once.
         keep_open: descriptors that the agents inherit. compute: what computations take at least. launcher: one that
-        is there (hosts.agents.virtual.launcher) instead of a process. classes: by which interfaces count."""
+        is there (hosts.agents.virtual.launcher) instead of a process. classes: by which interfaces count. rates_bps:
+        by host, of its interfaces' links, for network cards."""
+        self._rates_bps = rates_bps or {}
         self._classes = tuple(each.words for each in classes)
         self._launcher: Launcher = launcher or LauncherProcess(
             "agent launcher",
-            own_program("hosts.agents.kernel.launcher", *(compute.to_arguments() if compute else ()), *preload),
+            own_program(
+                "hosts.agents.kernel.launcher",
+                *(compute.to_arguments() if compute else ()),
+                *("--cards", NETWORK_CARD),
+                *preload,
+            ),
             log=folder / "agents.log",
             keep_open=keep_open,
         )
@@ -133,6 +143,7 @@ class Agents:
                 job=spec.job,
                 host_pid=self._hosts.host_pid(spec.host),
                 interfaces=self._hosts.host_interfaces(spec.host),
+                rates_bps=self._rates_bps.get(spec.host, ()),
                 description=spec.description,
                 stop_rank=spec.stop_rank,
                 classes=self._classes,

@@ -33,6 +33,7 @@ from experiments.testbeds.packet_watch import PacketWatch, watch_level
 from switch.insight.instrumented import InstrumentedProgram, build_instrumented
 from switch.insight.recorder import Level
 from switch.server.outside_address import OutsideAddress
+from topo.graph import Topology
 
 if TYPE_CHECKING:
     from typing import Self
@@ -101,6 +102,7 @@ class MininetTestbed(Testbed):
             kinds={name: "openflow" for name, program in setup.switches.items() if program == OPENFLOW},
             p4runtime=p4runtime,
             record=_RECORDED[level],
+            mtu_bytes=setup.mtu_bytes,
         )
         self.fabric = self.network.fabric
         self.client = ControllerClient(REST_ADDRESS)
@@ -116,6 +118,7 @@ class MininetTestbed(Testbed):
             keep_open=setup.keep_open,
             compute=task.compute_times,
             classes=setup.classes,
+            rates_bps=_host_rates_bps(setup.topology),
         )
         self._calls: list[tuple[float, int, Callable[[], None]]] = []
         self._look: Callable[[], int] | None = None
@@ -376,3 +379,13 @@ class MininetTestbed(Testbed):
         )
         self._configuration_path.write_text(config.model_dump_json(by_alias=True, indent=1))
         return self._configuration_path
+
+
+def _host_rates_bps(topology: Topology) -> dict[str, tuple[int | None, ...]]:
+    """Of the links of each host, in the order of its ports."""
+    found: dict[str, dict[int, int | None]] = {host.name: {} for host in topology.hosts}
+    for link in topology.host_links:
+        for end in (link.a, link.b):
+            if topology.is_host(end.node):
+                found[end.node][end.port] = link.model.rate_bps
+    return {host: tuple(rates[port] for port in sorted(rates)) for host, rates in found.items()}

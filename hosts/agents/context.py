@@ -118,7 +118,7 @@ class AgentContext(Protocol):
         """Queue pairs of the network card behind the interface with this place among `interfaces`, none at first.
 
         address: the agent's own, where its packets come from. quiet_sent: messages that have been sent do not end a
-        wait. UserError on the machine's clock, where no card does this.
+        wait. On the machine's clock the card is a thread of the agent's process, and paused with it.
         """
 
     def listen_tcp(self, port: int) -> TcpListener:

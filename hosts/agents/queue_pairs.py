@@ -117,9 +117,9 @@ class QueuePairs(Protocol):
     arrive in order, each whole.
 
     Numbers of pairs (1 to 2^24 - 1) are unique at an interface, for all agents of the host. The card works on while
-    its agent computes, waits or is paused; with the agent, or when they are closed, its queue pairs vanish, and peers
-    learn of that by their timeouts alone. An agent that has received the last message of a peer stays until the peer
-    need no answer any more. A context manager that closes them.
+    its agent computes or waits, and on the virtual clock while it is paused, too; with the agent, or when they are
+    closed, its queue pairs vanish, and peers learn of that by their timeouts alone. An agent that has received the
+    last message of a peer stays until the peer need no answer any more. A context manager that closes them.
     """
 
     def connect(self, number: int, peer: AgentAddress, peer_number: int, options: QueuePairOptions) -> None:

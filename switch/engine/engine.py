@@ -112,13 +112,7 @@ class Engine(EngineHandle, Closing):
             ctypes.byref(abi.LinkModelStruct.of(link, seed, 1)),
             ctypes.byref(abi.LinkModelStruct.of(link, seed, 0)),
         )
-        what = f"switch {device.name} port {port}, interface {interface}"
-        if code in (-errno.ENODEV, -errno.ENXIO):
-            raise UserError(f"{what}: there is no such interface here")
-        if code in (-errno.EPERM, -errno.EACCES):
-            raise UserError(f"{what}: opening it needs root (CAP_NET_RAW)")
-        self._check_port(code, device_id, port)
-        _raise_unless_done(code, what)
+        self._check_interface(code, f"switch {device.name} port {port}, interface {interface}", device_id, port)
 
     def add_link(self, a: tuple[int, int], b: tuple[int, int], link: LinkModel, seed: int) -> None:
         """Connect two ports, each (device id, port), in memory."""
@@ -161,14 +155,19 @@ class Engine(EngineHandle, Closing):
             ctypes.byref(abi.LinkModelStruct.of(link, seed, 0)),
             ctypes.byref(abi.LinkModelStruct.of(link, seed, 1)),
         )
-        what = f"wire between {interface_a} and {interface_b}"
-        if code in (-errno.ENODEV, -errno.ENXIO):
-            raise UserError(f"{what}: there is no such interface here")
-        if code in (-errno.EPERM, -errno.EACCES):
-            raise UserError(f"{what}: opening it needs root (CAP_NET_RAW)")
         ports = (device_a, port_a) if device_b is None or port_b is None else (device_a, port_a, device_b, port_b)
-        self._check_port(code, *ports)
-        _raise_unless_done(code, what)
+        self._check_interface(code, f"wire between {interface_a} and {interface_b}", *ports)
+
+    def add_card(self, device_id: int, port: int, interface: str, link: LinkModel) -> int:
+        """A host's network card for queue pairs (switch.engine.queue_pairs) on a network interface of this namespace,
+        with a port for its place; link: between them. A descriptor, of the engine's, that becomes readable when
+        something is complete. Needs root (CAP_NET_RAW), and an engine with a thread."""
+        self._device(device_id)
+        _require_one_channel(link)
+        model = ctypes.byref(abi.LinkModelStruct.of(link, 0, 0))
+        code = self.call("add_card", device_id, port, os.fsencode(interface), model, model)
+        self._check_interface(code, f"a card on {interface}", device_id, port)
+        return self.call("told_descriptor", device_id, port)
 
     def add_open_port(self, device_id: int, port: int, link: LinkModel = _DEFAULT_LINK, seed: int = 0) -> None:
         """A port whose other end is in the caller's hand: `inject` and `drain`."""
@@ -369,6 +368,14 @@ class Engine(EngineHandle, Closing):
     def _link_name(self, device_id: int, port: int) -> str:
         """Of a link between two switches, as its sender has it."""
         return f"{self._device(device_id).name}-{self._device(self._far[device_id, port]).name}"
+
+    def _check_interface(self, code: int, what: str, *ports: int) -> None:
+        if code in (-errno.ENODEV, -errno.ENXIO):
+            raise UserError(f"{what}: there is no such interface here")
+        if code in (-errno.EPERM, -errno.EACCES):
+            raise UserError(f"{what}: opening it needs root (CAP_NET_RAW)")
+        self._check_port(code, *ports)
+        _raise_unless_done(code, what)
 
     def _check_port(self, code: int, *ports: int) -> None:
         """Say what is wrong with one of the ports: device id, port, device id, port ..."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from common.errors import UserError
 from switch.engine import Engine
 from switch.engine.abi import MAX_FRAME_BYTES, NEVER_TOLD
-from switch.virtual.queue_pairs import HostQueuePairs
+from switch.engine.queue_pairs import HostQueuePairs
 
 _FIRST_FRAMES = 64
 _FIRST_FRAME_BYTES = 2048

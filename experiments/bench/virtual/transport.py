@@ -16,8 +16,8 @@ from experiments.tables.console import make_console
 from experiments.tables.rows import Columns, rows_table
 from formats.addresses import ip_integer
 from hosts.agents.queue_pairs import QueuePairOptions
+from switch.engine.queue_pairs import HostQueuePairs
 from switch.virtual import VirtualFabric
-from switch.virtual.queue_pairs import HostQueuePairs
 from topo.graph import Host, Topology
 from topo.link import LinkModel
 from topo.shapes.star import star

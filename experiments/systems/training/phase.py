@@ -20,6 +20,9 @@ from hosts.systems.training.description import Delay, JobStream, RankDescription
 from hosts.systems.training.source import Source, trace_of
 from topo.graph import Topology
 
+LEAST_REAL_TIMEOUT_US = 50_000
+"""So long a process may wait for a processor, and its card with it."""
+
 AGENT, SERVER = "hosts.systems.training.agents:rank", "hosts.systems.training.agents:server"
 
 
@@ -55,7 +58,9 @@ class TrainingPhase(Phase):
     def agents(self, answers: Sequence[Mapping[str, Any]]) -> list[AgentSpec]:
         specs = []
         of_jobs, of_groups = answers[: len(self.jobs)], answers[len(self.jobs) :]
-        ends = [each.streams.streams(answer) for each, answer in zip(self.switched, of_groups, strict=True)]
+        ends = [
+            self._patient(each.streams.streams(answer)) for each, answer in zip(self.switched, of_groups, strict=True)
+        ]
         for place, (hosts, answer) in enumerate(zip(self.jobs, of_jobs, strict=True)):
             number = answer["job"]
             self._numbers.append(number)
@@ -106,25 +111,40 @@ class TrainingPhase(Phase):
             source=self.source,
             iterations=configuration.ranks.iterations,
             first_pair=1 + place * 2 * len(hosts),
-            queue_pairs=QueuePairOptions(
-                **{**transport.model_dump(), "timeout_us": scale.time_us(transport.timeout_us)}
-            ),
+            queue_pairs=QueuePairOptions(**{**transport.model_dump(), "timeout_us": self._timeout_us}),
             rules=configuration.collectives.rules,
             streams=self._streams(place, ends),
             streams_from_bytes=configuration.collectives.in_network_from_bytes,
             contents=configuration.collectives.contents,
             delays={
                 rank: Delay(
-                    slowdown=self._slow[host][0], begins_after_ns=1000 * scale.time_us(1000 * self._slow[host][1])
+                    slowdown=self.slowdown(place, rank),
+                    begins_after_ns=1000 * scale.time_us(1000 * self._slow.get(host, (1.0, 0.0))[1]),
                 )
                 for rank, host in enumerate(hosts)
-                if host in self._slow
+                if host in self._slow or scale.factor != 1
             },
             timeline=tuple(range(min(len(hosts), configuration.ranks.timeline))),
         )
         file = self.task.folder / f"job_{place + 1}.json"
         file.write_text(job.model_dump_json())
         return file
+
+    @property
+    def _timeout_us(self) -> int:
+        """Of queue pairs, by the network's clock."""
+        return max(self._least_timeout_us, self.task.scale.time_us(self.configuration.transport.timeout_us))
+
+    @property
+    def _least_timeout_us(self) -> int:
+        return LEAST_REAL_TIMEOUT_US if self.configuration.clock == "real" else 1
+
+    def _patient(self, ends: Mapping[str, StreamOptions]) -> dict[str, StreamOptions]:
+        """With timeouts of their network's clock."""
+        return {
+            host: end.model_copy(update={"timeout_us": max(self._least_timeout_us, end.timeout_us)})
+            for host, end in ends.items()
+        }
 
     def take(self, event: Mapping[str, Any]) -> None:
         if event["event"] == "iteration":
@@ -135,8 +155,8 @@ class TrainingPhase(Phase):
         return self._numbers[job]
 
     def slowdown(self, job: int, rank: int) -> float:
-        """So many times as long as in the trace computations take."""
-        return self._slow.get(self.jobs[job][rank], (1.0, 0.0))[0]
+        """So many times as long as in the trace computations take, by the network's clock."""
+        return self._slow.get(self.jobs[job][rank], (1.0, 0.0))[0] / self.task.scale.factor
 
     @property
     def _wanted(self) -> int:

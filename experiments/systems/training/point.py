@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from controller.systems.training.service import PROGRAM, TrainingSettings
+from emulation.links.veth import USUAL_MTU_BYTES
 from experiments.accounts.accounting import disagreements, first_lines, rows
 from experiments.accounts.host_accounts import host_accounts, uncounted_hosts
 from experiments.phases import Measured, Point, PointResult
@@ -20,7 +21,9 @@ from experiments.systems.training.phase import AGENT, TrainingPhase
 from experiments.systems.training.placed import place_ranks
 from experiments.systems.training.switched import switched_groups
 from experiments.systems.training.told import collective_rows, iteration_rows, node_rows, rank_rows
+from experiments.testbeds.agents import NETWORK_CARD
 from formats.packet_class import PacketClass, in_any_form
+from formats.roce import most_ip_bytes
 from hosts.systems.training.source import trace_of
 from topo.graph import Topology
 
@@ -69,8 +72,9 @@ class TrainingPoint(Point[TrainingConfiguration]):
                 routes=carriers is None,
             ),
             services=[] if carriers is None else [carriers.service],
-            preload=[AGENT.partition(":")[0]],
+            preload=[AGENT.partition(":")[0], NETWORK_CARD.partition(":")[0]],
             classes=_classes(collectives, underlay),
+            mtu_bytes=max(USUAL_MTU_BYTES, most_ip_bytes(configuration.transport.mtu_bytes)),
         )
         service = None if collectives is None else collectives.service.name
         self._phase = TrainingPhase(jobs, source, self.topology, task, switched, service)

@@ -45,7 +45,9 @@ class TrainingSystem(System[TrainingConfiguration]):
     }
 
     def check(self, configuration: TrainingConfiguration) -> None:
-        VIRTUAL_CLOCK.require(configuration.clock == "virtual", "--clock real: a network card with queue pairs")
+        if configuration.transport.congestion_control == "dcqcn":
+            # Its timers are those of fast links, and do not stretch with the network (experiments/scale.py).
+            VIRTUAL_CLOCK.require(configuration.clock == "virtual", "--congestion-control dcqcn", "dctcp")
         switches = configuration.switches
         if switches.k_max is not None and (switches.k_min is None or switches.k_min > switches.k_max):
             raise UserError("--k-max: it needs a --k-min, and is at least as large")

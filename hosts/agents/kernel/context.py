@@ -6,15 +6,15 @@ import os
 import select
 import time
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
-from common.capabilities import VIRTUAL_CLOCK
 from common.errors import UserError
 from hosts.agents.addresses import AgentAddress
 from hosts.agents.channel import BEGIN, INTERFACES, STOP, write_event
 from hosts.agents.class_counts import Patterns
 from hosts.agents.context import Result
-from hosts.agents.interface_counts import by_interface
+from hosts.agents.interface_counts import AsJson, by_interface
+from hosts.agents.kernel.network_card import KernelPairs, OpenCard
 from hosts.agents.kernel.raw_socket import RawSocket
 from hosts.agents.tcp import Connections, TcpListener, TcpStream
 
@@ -31,9 +31,14 @@ class RealContext:
         events: int,
         compute_us: Callable[[], int] = lambda: 0,
         classes: Patterns = (),
+        rates_bps: tuple[int | None, ...] = (),
+        open_card: OpenCard | None = None,
     ) -> None:
-        """interfaces: of the present network namespace. control, events: descriptors of the two pipes' ends.
-        compute_us: how long the next computation takes at least. classes: of packets, by which interfaces count."""
+        """interfaces: of the present network namespace; rates_bps: of their links, as far as known. control, events:
+        descriptors of the two pipes' ends. compute_us: how long the next computation takes at least. classes: of
+        packets, by which interfaces count. open_card: makes network cards; None: there are none."""
+        self._rates_bps = rates_bps
+        self._open_card = open_card
         self._classes = classes
         self._compute_us = compute_us
         self.job = job
@@ -43,8 +48,10 @@ class RealContext:
         self.begins = 0
         self._control = control
         self._events = events
-        self._opened: list[tuple[str, RawSocket]] = []
+        self._counts: list[tuple[str, AsJson]] = []
         self._open: list[RawSocket] = []
+        self._pairs: dict[int, KernelPairs] = {}
+        """By descriptor."""
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
         self._connections = Connections(self._poll)
@@ -68,10 +75,8 @@ class RealContext:
         interface: int = 0,
         quiet: bool = False,
     ) -> RawSocket:
-        if interface >= len(self.interfaces):
-            raise UserError(f"{self.name} has {len(self.interfaces)} interfaces, none with the number {interface}")
         raw_socket = RawSocket(
-            self.interfaces[interface],
+            self._interface(interface),
             udp_port=udp_port,
             ether_type=ether_type,
             except_udp_port=except_udp_port,
@@ -81,13 +86,32 @@ class RealContext:
         if not quiet:
             self._poll.register(descriptor, select.POLLIN)
             raw_socket.on_close(lambda: self._poll.unregister(descriptor))
-        self._opened.append((self.interfaces[interface], raw_socket))
+        self._counts.append((self.interfaces[interface], raw_socket.counts))
         self._open.append(raw_socket)
         raw_socket.on_close(lambda: self._open.remove(raw_socket))
         return raw_socket
 
-    def open_queue_pairs(self, address: AgentAddress, *, interface: int = 0, quiet_sent: bool = False) -> NoReturn:
-        raise VIRTUAL_CLOCK.missing("queue pairs of a network card")
+    def open_queue_pairs(self, address: AgentAddress, *, interface: int = 0, quiet_sent: bool = False) -> KernelPairs:
+        if self._open_card is None:
+            raise UserError("this launcher was started without network cards (--cards)")
+        name, rates_bps = self._interface(interface), self._rates_bps[interface : interface + 1]
+        card = self._open_card(name, rates_bps[0] if rates_bps else None, self._classes)
+        pairs = KernelPairs(card, address, quiet_sent)
+        descriptor = pairs.fileno()
+        self._poll.register(descriptor, select.POLLIN)
+        self._pairs[descriptor] = pairs
+        pairs.on_close(lambda _: self._forget(descriptor))
+        self._counts.append((name, pairs.counts(len(self._classes))))
+        return pairs
+
+    def _forget(self, descriptor: int) -> None:
+        self._poll.unregister(descriptor)
+        del self._pairs[descriptor]
+
+    def _interface(self, place: int) -> str:
+        if place >= len(self.interfaces):
+            raise UserError(f"{self.name} has {len(self.interfaces)} interfaces, none with the number {place}")
+        return self.interfaces[place]
 
     def listen_tcp(self, port: int) -> TcpListener:
         return TcpListener(port, self._connections)
@@ -122,8 +146,11 @@ class RealContext:
         """Whether frames or a command have come."""
         ready = self._poll.poll(timeout_ms)
         self._connections.flush()
-        if any(descriptor == self._control for descriptor, _ in ready):
-            self._read_command()
+        for descriptor, _ in ready:
+            if descriptor == self._control:
+                self._read_command()
+            elif descriptor in self._pairs:
+                self._pairs[descriptor].look()
         return bool(ready)
 
     def wait_for_begin(self) -> bool:
@@ -148,10 +175,10 @@ class RealContext:
 
     def emit_interfaces(self) -> None:
         """Tell what the interfaces carried that were ever open, if any was; for the launcher, at the agent's end."""
-        for _, raw_socket in self._opened:
+        for raw_socket in self._open:
             raw_socket.drops()
-        if self._opened:
-            self.emit(INTERFACES, interfaces=by_interface((name, opened.counts) for name, opened in self._opened))
+        if self._counts:
+            self.emit(INTERFACES, interfaces=by_interface(self._counts))
 
     def _read_command(self) -> None:
         command = os.read(self._control, 1)

@@ -1,11 +1,12 @@
 """Forks agents from one warmed-up process into the namespaces of their hosts.
 
-    python -m hosts.agents.kernel.launcher [--sign-of-life SECONDS] [--compute US,DISTRIBUTION,SEED] [MODULE ...]
+    python -m hosts.agents.kernel.launcher [--sign-of-life SECONDS] [--compute US,DISTRIBUTION,SEED]
+        [--cards MODULE:FUNCTION] [MODULE ...]
 
 loads the modules and reads JSON lines from standard input:
 
     {"command": "start", "agent": "module:main", "name": "worker 0", "job": 3, "host_pid": 123,
-     "interfaces": ["h2-eth0"], "description": {...}, "stop_rank": 1,
+     "interfaces": ["h2-eth0"], "rates_bps": [100000000], "description": {...}, "stop_rank": 1,
      "classes": [[[12, 65535, 2048], ...], ...]}     by which to count packets (class_counts.py)
     {"command": "begin"}     to all agents, once those that should have reported ready
     {"command": "kill", "job": 3, "name": "worker 0"}     ends an agent at once; another of its name may be started
@@ -15,6 +16,8 @@ loads the modules and reads JSON lines from standard input:
 An agent is a function of a hosts.agents.context.AgentContext and a description, whose type is taken from its
 annotation. A function `prepare` of the same module, if there is one, is given the description before the fork, so
 that agents share what it loads. Several jobs may run at once; with "job": 7, begin and stop are for its agents alone.
+rates_bps: of the interfaces' links, null where there is none. --cards: what makes network cards for queue pairs
+(hosts.agents.kernel.network_card.OpenCard).
 
 The events of all agents come out as JSON lines with "job" and "name": by convention ready, done (an agent's work is
 complete), final (after stop: the statistics at the very end), and whatever an agent has to say; interfaces (when an
@@ -35,18 +38,21 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from common.errors import UserError
-from common.modules import import_by_name
+from common.modules import attribute, import_by_name
 from common.signals import die_with_parent
 from hosts.agents.channel import BEGIN, STOP, write_event
+from hosts.agents.class_counts import Patterns
 from hosts.agents.computing import ComputeTimes
 from hosts.agents.functions import one_line, prepare_agent
 from hosts.agents.kernel.context import RealContext
 from hosts.agents.kernel.namespace import enter_network_namespace, forbid_unreachable
+from hosts.agents.kernel.network_card import NetworkCard
 
 STOP_PATIENCE_S = 5.0
 SIGN_OF_LIFE_S = 5.0
@@ -65,6 +71,7 @@ class _Start(_CommandModel):
     job: int
     host_pid: int = Field(ge=1)
     interfaces: tuple[str, ...]
+    rates_bps: tuple[int | None, ...] = ()
     description: dict[str, Any]
     stop_rank: int = 0
     classes: tuple[tuple[tuple[int, int, int], ...], ...] = ()
@@ -114,8 +121,10 @@ class _Agent:
 class Launcher:
     """The parent of all agents: passes commands on and notices their ends."""
 
-    def __init__(self, sign_of_life_s: float, compute_us: ComputeTimes) -> None:
-        """sign_of_life_s: how often there is an event alive. compute_us: of an agent's computations."""
+    def __init__(self, sign_of_life_s: float, compute_us: ComputeTimes, cards: str | None) -> None:
+        """sign_of_life_s: how often there is an event alive. compute_us: of an agent's computations. cards:
+        "module:function" of an OpenCard, which is loaded when an agent asks for one."""
+        self._cards = cards
         self._compute_us = compute_us
         self._sign_of_life_interval_s = sign_of_life_s
         self._selector = selectors.DefaultSelector()
@@ -271,7 +280,15 @@ class Launcher:
 
         # An agent may print to descriptor 1.
         context = RealContext(
-            start.job, start.name, start.interfaces, control, os.dup(_STDOUT), compute_us, start.classes
+            start.job,
+            start.name,
+            start.interfaces,
+            control,
+            os.dup(_STDOUT),
+            compute_us,
+            start.classes,
+            start.rates_bps,
+            None if self._cards is None else partial(_open_card, self._cards),
         )
         try:
             enter_network_namespace(start.host_pid)
@@ -294,12 +311,18 @@ def _tell(agent: _Agent, command: bytes) -> None:
         os.write(agent.control, command)
 
 
+def _open_card(place: str, interface: str, rate_bps: int | None, classes: Patterns) -> NetworkCard:
+    card: NetworkCard = attribute(place)(interface, rate_bps, classes)
+    return card
+
+
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--sign-of-life", type=float, default=SIGN_OF_LIFE_S, metavar="SECONDS")
     parser.add_argument(
         "--compute", type=ComputeTimes.of_argument, default=ComputeTimes(), metavar="US,DISTRIBUTION,SEED"
     )
+    parser.add_argument("--cards", metavar="MODULE:FUNCTION")
     parser.add_argument("modules", nargs="*")
     options = parser.parse_args(arguments)
     # The default actions end the process at once; its agents go with it (die_with_parent).
@@ -308,7 +331,7 @@ def main(arguments: Sequence[str]) -> int:
     for module in options.modules:
         import_by_name(module)
     try:
-        Launcher(options.sign_of_life, options.compute).run()
+        Launcher(options.sign_of_life, options.compute, options.cards).run()
     except BrokenPipeError:  # nobody reads the events
         return 1
     return 0

@@ -17,13 +17,13 @@ from common.closing import Closing
 from common.errors import UserError
 from formats.datagram import ETHER_TYPE_IPV4, ETHERNET_BYTES, FRAGMENT_MASK, PROTOCOL_UDP
 from hosts.agents.addresses import AgentAddress
+from hosts.agents.card_pairs import CardPairs, CardWithQueuePairs
 from hosts.agents.channel import BEGIN, INTERFACES, STOP
 from hosts.agents.class_counts import Patterns
 from hosts.agents.context import Result
 from hosts.agents.interface_counts import AsJson, InterfaceCounts, by_interface
 from hosts.agents.time_stamps import stamped
 from hosts.agents.virtual.clock import Card, VirtualClock
-from hosts.agents.virtual.queue_pairs import CardWithQueuePairs, VirtualQueuePairs
 
 Batch = tuple[NDArray[np.uint8], NDArray[np.uint32], NDArray[np.int64]]
 """Buffer, lengths, and when each arrived."""
@@ -41,15 +41,15 @@ class VirtualPort:
         self.told = False
         """The card has something."""
         self._open: list[VirtualInterface] = []
-        self._pairs: list[VirtualQueuePairs] = []
-        self._completed: list[VirtualQueuePairs] = []
+        self._pairs: list[CardPairs] = []
+        self._completed: list[CardPairs] = []
         clock.listen(card, self._told)
 
-    def open_pairs(self, address: AgentAddress, quiet_sent: bool, wake: Callable[[], None]) -> VirtualQueuePairs:
+    def open_pairs(self, address: AgentAddress, quiet_sent: bool, wake: Callable[[], None]) -> CardPairs:
         """wake: of the agent."""
         if not isinstance(self.card, CardWithQueuePairs):
             raise UserError("this network's cards have no queue pairs")
-        pairs = VirtualQueuePairs(self.card.open_queue_pairs(quiet_sent), address, wake)
+        pairs = CardPairs(self.card.open_queue_pairs(quiet_sent), address, wake)
         self._pairs.append(pairs)
         pairs.on_close(self._pairs.remove)
         return pairs
@@ -276,7 +276,7 @@ class VirtualContext:
         self._on_event = on_event
         self._compute_us = compute_us
         self._open: list[VirtualInterface] = []
-        self._pairs: list[VirtualQueuePairs] = []
+        self._pairs: list[CardPairs] = []
         self._counts: list[tuple[str, AsJson]] = []
         self.begins = 0
         self._commands: deque[bytes] = deque()
@@ -316,9 +316,7 @@ class VirtualContext:
         self._counts.append((self.interfaces[interface], opened.counts))
         return opened
 
-    def open_queue_pairs(
-        self, address: AgentAddress, *, interface: int = 0, quiet_sent: bool = False
-    ) -> VirtualQueuePairs:
+    def open_queue_pairs(self, address: AgentAddress, *, interface: int = 0, quiet_sent: bool = False) -> CardPairs:
         pairs = self._port(interface).open_pairs(address, quiet_sent, self.wake)
         self._pairs.append(pairs)
         pairs.on_close(self._pairs.remove)

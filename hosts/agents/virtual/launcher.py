@@ -107,6 +107,7 @@ class VirtualLauncher:
         description: BaseModel | Mapping[str, Any],
         stop_rank: int = 0,
         host_pid: int = 0,
+        rates_bps: tuple[int | None, ...] = (),
         classes: Patterns = (),
     ) -> None:
         if job in self._stopping:

@@ -232,17 +232,17 @@ int gb_engine_add_interface(struct gb_engine *engine, uint64_t device_id, uint32
     return outcome;
 }
 
-/* From one interface to another, without a pipeline. */
+/* From one end to another, without a pipeline. */
 static struct direction *wire_direction(struct gb_engine *engine, const struct gb_link_model *model,
-                                        struct device *device, uint32_t port, bool outwards,
-                                        struct interface *from, struct interface *to) {
+                                        struct device *device, uint32_t port, bool outwards, struct port_io *from,
+                                        struct port_io *to) {
     struct direction *direction = direction_create(engine, model, device, port, false);
     if (direction) {
         direction->statistics.outwards = outwards;
         direction->far_end = TO_OUTSIDE;
         direction->to = NULL;
-        direction->io = &to->io;
-        from->io.in = to->io.out = direction;
+        direction->io = to;
+        from->in = to->out = direction;
     }
     return direction;
 }
@@ -263,9 +263,9 @@ static int add_wire(struct gb_engine *engine, struct device *a, uint32_t port_a,
         at_a->io.kind->close(engine, &at_a->io);
         return outcome;
     }
-    struct direction *forth = wire_direction(engine, a_to_b, a, port_a, true, at_a, at_b);
+    struct direction *forth = wire_direction(engine, a_to_b, a, port_a, true, &at_a->io, &at_b->io);
     struct direction *back =
-        forth ? wire_direction(engine, b_to_a, back_device, back_port, b != NULL, at_b, at_a) : NULL;
+        forth ? wire_direction(engine, b_to_a, back_device, back_port, b != NULL, &at_b->io, &at_a->io) : NULL;
     if (!back)
         return -ENOMEM;
     a->ports[port_a].out = forth;
@@ -292,6 +292,36 @@ int gb_engine_add_wire(struct gb_engine *engine, uint64_t device_a, uint32_t por
         outcome = -EEXIST;
     if (outcome == 0)
         outcome = add_wire(engine, a, port_a, interface_a, b, port_b, interface_b, a_to_b, b_to_a);
+    engine_unlock(&engine->lock);
+    return outcome;
+}
+
+static int add_card(struct gb_engine *engine, struct device *device, uint32_t port, const char *name,
+                    const struct gb_link_model *in, const struct gb_link_model *out) {
+    struct memory_port *memory;
+    struct interface *interface;
+    int outcome = memory_port_create(device, port, NOBODY, &memory);
+    if (outcome == 0)
+        outcome = take_interface(engine, name, &interface);
+    if (outcome < 0)
+        return outcome;
+    struct direction *sends = wire_direction(engine, in, device, port, false, &memory->io, &interface->io);
+    struct direction *receives =
+        sends ? wire_direction(engine, out, device, port, true, &interface->io, &memory->io) : NULL;
+    if (!receives)
+        return -ENOMEM;
+    device->ports[port].in = sends;
+    device->ports[port].out = receives;
+    return watch_interface(engine, interface);
+}
+
+int gb_engine_add_card(struct gb_engine *engine, uint64_t device_id, uint32_t port, const char *interface,
+                       const struct gb_link_model *in, const struct gb_link_model *out) {
+    int outcome = 0;
+    engine_lock_control(&engine->lock);
+    struct device *device = with_free_port(engine, device_id, port, &outcome);
+    if (device)
+        outcome = add_card(engine, device, port, interface, in, out);
     engine_unlock(&engine->lock);
     return outcome;
 }

@@ -192,6 +192,7 @@ struct memory_port {
     struct memory_port *next_due;   /* on its partition's list */
     uint64_t due_order;             /* since when, among all */
     bool due;
+    int told_fd;                    /* an eventfd for its owner, where no data plane stops; or -1 */
 };
 
 int memory_port_create(struct device *, uint32_t port, enum listener, struct memory_port **);

@@ -6,11 +6,19 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "engine/internal.h"
 #include "engine/transport/card.h"
 
 void memory_port_tell(struct partition *part, struct memory_port *port) {
+    if (port->told_fd >= 0) {
+        uint64_t one = 1;
+        ssize_t written = write(port->told_fd, &one, sizeof one);
+        (void)written;              /* fails only when it is readable already */
+        return;
+    }
     if (port->due)
         return;
     port->due = true;
@@ -86,6 +94,8 @@ static void memory_close(struct gb_engine *engine, struct port_io *io) {
     list_free(&port->part->pool, &port->outbox);
     free(port->sink);
     card_free(port->card);
+    if (port->told_fd >= 0)
+        close(port->told_fd);
     free(port);
 }
 
@@ -107,6 +117,7 @@ int memory_port_create(struct device *device, uint32_t port, enum listener liste
     memory->port = port;
     memory->number = engine->io_count;
     memory->listener = listener;
+    memory->told_fd = -1;
     memory->interrupt = (struct timer){.fire = interrupt, .owner = memory};
     memory->sending = (struct timer){.fire = send_due, .owner = memory};
     *created = memory;
@@ -133,6 +144,16 @@ struct memory_port *memory_port_at(struct gb_engine *engine, uint64_t device_id,
 }
 
 /* ---- Control ---- */
+
+int gb_engine_told_descriptor(struct gb_engine *engine, uint64_t device_id, uint32_t port) {
+    engine_lock_control(&engine->lock);
+    struct memory_port *memory = engine->manual_clock ? NULL : memory_port_at(engine, device_id, port);
+    if (memory && memory->told_fd < 0)
+        memory->told_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    int outcome = !memory ? -ENXIO : memory->told_fd < 0 ? -errno : memory->told_fd;
+    engine_unlock(&engine->lock);
+    return outcome;
+}
 
 static struct memory_port *inbox_of(struct gb_engine *engine, uint32_t number) {
     struct memory_port *port = number < engine->io_count ? memory_port_of(engine->ios[number]) : NULL;

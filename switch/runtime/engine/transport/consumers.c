@@ -81,7 +81,7 @@ static int open_consumer(struct gb_engine *engine, struct memory_port *port, boo
 int gb_engine_open_consumer(struct gb_engine *engine, uint64_t device_id, uint32_t port, uint32_t quiet_sent) {
     engine_lock_control(&engine->lock);
     struct memory_port *memory = memory_port_at(engine, device_id, port);
-    int outcome = !memory || !engine->manual_clock ? -ENXIO : open_consumer(engine, memory, quiet_sent);
+    int outcome = !memory ? -ENXIO : open_consumer(engine, memory, quiet_sent);
     engine_unlock(&engine->lock);
     return outcome;
 }
@@ -188,6 +188,7 @@ int gb_engine_send_message(struct gb_engine *engine, uint32_t number, uint32_t p
     } else if (pair) {
         engine_catch_up(engine);
         outcome = sender_add(pair->card->port->part, pair, tag, size_bytes, data);
+        engine_wake(engine);
     }
     engine_unlock(&engine->lock);
     return outcome;

@@ -1,5 +1,5 @@
 /* Queue pairs of the hosts' network cards: reliable messages over RoCEv2 (InfiniBand Architecture Specification, volume 1,
- * annex A17), at ports that end in memory and with a manual clock.
+ * annex A17), at ports that end in memory.
  *
  * Who uses them is a consumer, as that specification says: it has queue pairs on one port, and completions. Numbers of
  * pairs are unique on a port. A message is an RDMA WRITE with immediate data. Functions give 0 or a negative errno.
@@ -65,6 +65,9 @@ int gb_engine_connect_pair(struct gb_engine *, uint32_t consumer, const struct g
 /* data: stays the caller's, and as it is until the message is complete; NULL: a length alone. -ENOENT: no such pair. */
 int gb_engine_send_message(struct gb_engine *, uint32_t consumer, uint32_t pair, uint64_t tag, uint64_t size_bytes,
                            const void *data);
+/* An eventfd that becomes readable when a consumer at the port has a completion, where a thread is the data plane; the
+ * engine's. -ENXIO with a manual clock, and if the port does not end in memory. */
+int gb_engine_told_descriptor(struct gb_engine *, uint64_t device_id, uint32_t port);
 /* The oldest completions; how many. */
 int gb_engine_completions(struct gb_engine *, uint32_t consumer, struct gb_completion *, uint32_t capacity);
 /* Copy the contents of a message to `to`, and give them back; to NULL: give them back alone. */

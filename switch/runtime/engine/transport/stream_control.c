@@ -130,6 +130,7 @@ int gb_engine_stream(struct gb_engine *engine, uint32_t number, uint32_t stream_
     if (stream && stream->options.role != GB_STREAM_SERVER && size_bytes % 4 == 0) {
         engine_catch_up(engine);
         outcome = add_vector(part_of(stream), stream, tag, size_bytes, from, to);
+        engine_wake(engine);
     }
     engine_unlock(&engine->lock);
     return outcome;

@@ -28,8 +28,8 @@ from experiments.systems.training.classes import CLASSES as TRAINING
 from formats.packet_class import BY_PROTOCOL, OTHER, PacketClass
 from hosts.agents.class_counts import ClassCounts as HostsClassCounts
 from switch.engine import Engine
+from switch.engine.queue_pairs import HostQueuePairs
 from switch.virtual import HostInterface
-from switch.virtual.queue_pairs import HostQueuePairs
 from tests.unit.points import virtual_point
 from tests.unit.workload.runs import run as run_workload
 

@@ -14,10 +14,10 @@ import numpy as np
 from common.closing import Closing
 from switch.codegen import build_program
 from switch.device import ActionCall, KeyMatch, Program
+from switch.engine.queue_pairs import CardCompletion, HostQueuePairs
 from switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
 from switch.program_cache import compiled_files
 from switch.virtual import HostInterface, VirtualFabric
-from switch.virtual.queue_pairs import CardCompletion, HostQueuePairs
 from topo.link import LinkModel
 
 FORWARD = Path(__file__).parents[4] / "p4src" / "forward.p4"

@@ -356,7 +356,7 @@ def test_mistakes_are_told() -> None:
             line.fabric.interface(1, 7)
 
 
-def test_the_machines_clock_has_no_such_cards() -> None:
+def test_a_launcher_without_cards_says_so() -> None:
     context = RealContext(1, "worker 1", ("h1-eth0",), 0, 1)
-    with pytest.raises(UserError, match="the virtual clock: use --clock virtual"):
+    with pytest.raises(UserError, match="this launcher was started without network cards"):
         context.open_queue_pairs(address(1))

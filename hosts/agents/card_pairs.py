@@ -1,9 +1,9 @@
-"""hosts.agents.queue_pairs on the card of a simulated network."""
+"""hosts.agents.queue_pairs on a card that the engine carries out."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -37,7 +37,7 @@ class CardCompletion(Protocol):
 
 
 class CardQueuePairs(Protocol):
-    """Those of one agent at a card, such as switch.virtual.queue_pairs.HostQueuePairs."""
+    """Those of one agent at a card, such as switch.engine.queue_pairs.HostQueuePairs."""
 
     def connect(
         self,
@@ -91,27 +91,27 @@ class CardWithQueuePairs(Protocol):
 class PairCounts(NamedTuple):
     """What the queue pairs carried, as hosts.agents.interface_counts.InterfaceCounts tells it of interfaces."""
 
-    card: CardQueuePairs
+    carried: Callable[[], Mapping[str, Any]]
     classes: int
     """By which the context counts; 0: none."""
 
     def as_json(self) -> dict[str, Any]:
-        counts = self.card.counts()
-        found = {name: counts[name] for name in ("sent_frames", "sent_bytes", "received_frames", "received_bytes")}
+        carried = self.carried()
+        numbers = ("sent_frames", "sent_bytes", "received_frames", "received_bytes", "drops")
         length = self.classes + 1 if self.classes else 0
-        by_class = {name: counts[name][:length] for name in ("sent_classes", "received_classes")}
-        return {**found, "drops": 0, **by_class}
+        by_class = {name: list(carried[name][:length]) for name in ("sent_classes", "received_classes")}
+        return {**{name: carried[name] for name in numbers}, **by_class}
 
 
-class VirtualQueuePairs(Closing):
-    """Made by VirtualContext.open_queue_pairs."""
+class CardPairs(Closing):
+    """Made by AgentContext.open_queue_pairs."""
 
-    def __init__(self, card: CardQueuePairs, address: AgentAddress, wake: Callable[[], None]) -> None:
-        """wake: of the agent's context."""
+    def __init__(self, card: CardQueuePairs, address: AgentAddress, wake: Callable[[], None] = lambda: None) -> None:
+        """wake: of the agent's context, for who knows when there is something."""
         self.wake = wake
         self._card = card
         self._address = address
-        self._on_close: list[Callable[[VirtualQueuePairs], None]] = []
+        self._on_close: list[Callable[[CardPairs], None]] = []
         self._waiting: deque[Completion] = deque()
         self._is_open = True
 
@@ -194,10 +194,14 @@ class VirtualQueuePairs(Closing):
             for action in self._on_close:
                 action(self)
 
-    def on_close(self, action: Callable[[VirtualQueuePairs], None]) -> None:
+    def on_close(self, action: Callable[[CardPairs], None]) -> None:
         """Do something when they are closed."""
         self._on_close.append(action)
 
     def counts(self, classes: int) -> PairCounts:
         """What they carried; classes: by which the context counts."""
-        return PairCounts(self._card, classes)
+        return PairCounts(self.carried, classes)
+
+    def carried(self) -> Mapping[str, Any]:
+        """As InterfaceCounts has it, with all classes that there can be."""
+        return {"drops": 0, **self._card.counts()}

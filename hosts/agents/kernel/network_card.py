@@ -1,0 +1,80 @@
+"""Queue pairs of an agent that is a process: a card of its own on an interface of its host."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from typing import Any, Protocol
+
+from formats.roce import ROCE_PORT
+from hosts.agents.addresses import AgentAddress
+from hosts.agents.card_pairs import CardPairs, CardQueuePairs
+from hosts.agents.class_counts import Patterns
+from hosts.agents.fragment_streams import StreamOptions
+from hosts.agents.kernel.packet_filter import DROP_ALL, attach_filter
+
+_UDP_DESTINATION_PORT = 36
+"""Its offset in frames without IPv4 options, as streams' arrivals have it."""
+
+
+class NetworkCard(Protocol):
+    """Such as switch.network_card.NetworkCard."""
+
+    def carried(self) -> Mapping[str, Any]: ...
+
+    def fileno(self) -> int: ...
+
+    def open_queue_pairs(self, quiet_sent: bool) -> CardQueuePairs: ...
+
+    def come_to_rest(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+OpenCard = Callable[[str, int | None, Patterns], NetworkCard]
+"""On the interface of that name, sending at a rate in bit/s, counting by classes."""
+
+
+class KernelPairs(CardPairs):
+    """The card works in a thread of the agent's process."""
+
+    def __init__(self, card: NetworkCard, address: AgentAddress, quiet_sent: bool) -> None:
+        """card: ends with its queue pairs."""
+        super().__init__(card.open_queue_pairs(quiet_sent), address)
+        self._network_card = card
+        self._last: Mapping[str, Any] | None = None
+        self._held = ExitStack()
+        self._hold(ROCE_PORT)
+
+    def fileno(self) -> int:
+        return self._network_card.fileno()
+
+    def look(self) -> None:
+        """The agent has seen that the descriptor is readable."""
+        os.read(self.fileno(), 8)
+
+    def open_stream(self, number: int, options: StreamOptions) -> None:
+        for offset, _mask, value in options.arrivals:
+            if offset == _UDP_DESTINATION_PORT:
+                self._hold(value)
+        super().open_stream(number, options)
+
+    def _hold(self, udp_port: int) -> None:
+        """Keep the kernel from answering "port unreachable". Several agents of a host may hold a port."""
+        holder = self._held.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        attach_filter(holder, DROP_ALL)
+        holder.bind(("0.0.0.0", udp_port))
+
+    def carried(self) -> Mapping[str, Any]:
+        return {**super().carried(), **self._network_card.carried()} if self._last is None else self._last
+
+    def close(self) -> None:
+        if self._last is None:
+            super().close()
+            self._network_card.come_to_rest()
+            self._last = self.carried()
+            self._network_card.close()
+            self._held.close()

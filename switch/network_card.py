@@ -1,0 +1,64 @@
+"""A network card with queue pairs on an interface of the kernel, for one agent that is a process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from common.closing import Closing
+from switch.engine import Engine
+from switch.engine.classes import Patterns
+from switch.engine.queue_pairs import HostQueuePairs
+from topo.link import LinkModel
+
+_DEVICE, _PORT = 1, 0
+_PATIENCE_S = 5.0
+_MANY_PACKETS = 2**31
+"""A card queues whatever its agent's streams offer it."""
+
+
+class NetworkCard(Closing):
+    """The engine's card, whose thread carries messages while the agent computes or waits; an OpenCard of
+    hosts.agents.kernel.network_card."""
+
+    def __init__(self, interface: str, rate_bps: int | None, classes: Patterns = ()) -> None:
+        """interface: of this network namespace. rate_bps: at which it sends; None: as fast as it can. classes: of
+        packets, by which it counts. UserError where the interface or the right to open it is missing."""
+        self._engine = Engine()
+        try:
+            self._engine.add_switch(_DEVICE, interface, cpu_port=None)
+            self._descriptor = self._engine.add_card(
+                _DEVICE, _PORT, interface, LinkModel(rate_bps=rate_bps, queue_packets=_MANY_PACKETS)
+            )
+            if classes:
+                self._engine.count_classes(classes)
+            self._engine.start()
+        except BaseException:
+            self._engine.close()
+            raise
+
+    def fileno(self) -> int:
+        """Becomes readable (eventfd) when a queue pair has something new."""
+        return self._descriptor
+
+    def open_queue_pairs(self, quiet_sent: bool) -> HostQueuePairs:
+        return HostQueuePairs(self._engine, _DEVICE, _PORT, quiet_sent)
+
+    def carried(self) -> dict[str, Any]:
+        """What left by the interface: sent_frames, sent_bytes, sent_classes (by class, [0] those of none); drops:
+        frames that had no room in the buffer of the card's socket."""
+        sent = next(row for row in self._engine.link_statistics() if row.direction == "in")
+        classes = [row.delivered for row in self._engine.link_classes() if row.direction == "in"]
+        return {
+            "sent_frames": sent.packets,
+            "sent_bytes": sent.bytes,
+            "sent_classes": classes[0] if classes else (),
+            "drops": sum(row.socket_drops for row in self._engine.interface_statistics()),
+        }
+
+    def come_to_rest(self) -> None:
+        """Once its queue pairs are closed: let what is on its way to the interface leave."""
+        self._engine.quiesce(_PATIENCE_S)
+
+    def close(self) -> None:
+        """After its queue pairs. May be repeated."""
+        self._engine.close()
