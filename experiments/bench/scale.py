@@ -140,14 +140,20 @@ def scale_table(rows: Sequence[Measured], small: bool = False) -> Any:
 
 
 def run_bench_scale(names: Sequence[str], small: bool) -> int:
-    """names: of points; none: all. Prints a line for each as it is done. Exit status 1 if a goal is missed."""
+    """names: of points; none: all. Prints what each took as soon as it is done. Exit status 1 if a goal is missed."""
     known = known_points()
     if unknown := [name for name in names if name not in known]:
         raise UserError(f"there is no point {unknown[0]!r}: {', '.join(known)}")
     console, rows = make_console(), []
     for name in names or known:
         with console.status(name):
-            rows.append(measured(*known[name], small))
+            row = measured(*known[name], small)
+        rows.append(row)
+        console.print(
+            f"{name}: {row.whole.wall_s:.1f} s ({row.whole.cpu_s:.1f} s of the processor), of these the round "
+            f"{row.round.wall_s:.1f} s ({row.round.cpu_s:.1f} s)",
+            soft_wrap=True,
+        )
     console.print(scale_table(rows, small))
     return int(not small and any(map(_missed, rows)))
 

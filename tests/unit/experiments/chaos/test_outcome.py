@@ -52,7 +52,9 @@ def test_the_documents_show_what_the_command_left() -> None:
     assert said in " ".join(page.split()), f"docs/faults.md does not say: {said}"
 
 
-@pytest.mark.parametrize("system", ["aggregation", "ndn", "shuffle", "compression", "interconnect", "workload"])
+@pytest.mark.parametrize(
+    "system", ["aggregation", "ndn", "shuffle", "compression", "interconnect", "workload", "training"]
+)
 def test_the_documents_are_of_the_matrix_as_it_is_now(system: str) -> None:
     rows = [row for row in read_outcome(ROOT / "docs/data/chaos.csv") if row["system"] == system]
     study, chaos = load_chaos(system)
