@@ -8,8 +8,8 @@ from experiments.bench.scale import ScalePoint
 
 
 def scale_points() -> Iterator[ScalePoint]:
-    """All 1,024 hosts of a k = 16 fat-tree get four samples each, by the usual scheduler. Bit strings have no room for
-    so many."""
+    """All 1,024 hosts of a k = 16 fat-tree get four samples each, by the usual scheduler. Bit strings are too
+    short for that."""
     yield ScalePoint(
         name="shuffle-1024",
         configuration={
