@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import hashlib
 import json
+from pathlib import Path
 from typing import Any
 
+from common.errors import UserError
+from experiments.configuration.point import PointConfiguration
 from experiments.scale import Scale
 from experiments.study.definition.model import Point
 from experiments.study.running.sources import source_digest
@@ -14,15 +19,36 @@ DIGEST_CHARACTERS = 20
 
 
 def identity(system: str, point: Point, scale: Scale) -> dict[str, Any]:
-    """System, resolved configuration (with every default, and what does not matter set to one value), seed, scale and
-    the program's sources, as plain JSON values."""
+    """System, resolved configuration (with every default, and what does not matter set to one value), what is in the
+    files that it names, seed, scale and the program's sources, as plain JSON values."""
     return {
         "system": system,
         "configuration": point.configuration.canonical().model_dump(mode="json"),
+        "files": _files(point.configuration),
         "seed": point.seed,
         "scale_factor": scale.factor,
         "sources": source_digest(system),
     }
+
+
+def _files(configuration: PointConfiguration) -> dict[str, str]:
+    """By path. The point itself says what is wrong with files that cannot be read."""
+    found = {}
+    with contextlib.suppress(UserError):
+        for path in configuration.files():
+            with contextlib.suppress(OSError):
+                state = path.stat()
+                found[str(path)] = _digest_of_file(path, state.st_mtime_ns, state.st_size)
+    return found
+
+
+@functools.cache
+def _digest_of_file(path: Path, _mtime_ns: int, _size: int) -> str:
+    found = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            found.update(block)
+    return found.hexdigest()
 
 
 def digest(identified: Any) -> str:
