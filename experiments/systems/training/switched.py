@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from common.errors import UserError
 from experiments.setup import StreamGroup, SwitchCollectives
-from experiments.systems import find_system
+from experiments.systems import find_system, systems
 from experiments.systems.training.configuration import CollectivesSection
 from hosts.systems.training.execution import Kind, Operation
 from hosts.systems.training.traces.trace import Trace
@@ -30,9 +30,13 @@ def switched_groups(
     """What the system named does (--in-network), and for which groups; None: nothing. UserError if it cannot."""
     if section.in_network == "none":
         return None, []
-    system = find_system(section.in_network)
-    if not system.collective:
-        raise UserError(f"--in-network: the switches of the system {system.name} carry out no collectives")
+    system = find_system(section.in_network) if section.in_network in systems() else None
+    if system is None or not system.collective:
+        able = [name for name in systems() if find_system(name).collective]
+        raise UserError(
+            f"--in-network: no system {section.in_network} has switches that carry out collectives: those of "
+            f"{' and '.join(able)} do"
+        )
     operation = Operation(system.collective)
     used = {host for hosts in jobs for host in hosts}
     idle = [host.name for host in topology.hosts if host.name not in used]

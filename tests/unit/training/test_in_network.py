@@ -145,7 +145,7 @@ def test_a_rank_that_is_killed_ends_the_sums_of_the_others() -> None:
             {},
             {"ranks": 3},
             {"in_network": "ndn"},
-            "the switches of the system ndn carry out no collectives",
+            "no system ndn has switches that carry out collectives: those of aggregation and shuffle do",
         ),
         ("star:66", {}, {"ranks": 65}, SUMS, "switches sum for at most 64 ranks, not 65"),
         ("star:65", {"operation": "broadcast"}, {}, COPIES, "switches copy for at most 64 ranks, not 65"),
