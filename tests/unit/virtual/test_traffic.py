@@ -17,7 +17,7 @@ import pytest
 from common.errors import UserError
 from switch.codegen import BuiltProgram, build_program
 from switch.compiler import compile_p4
-from switch.fabric_config import FabricConfig, InterfaceConfig, SwitchConfig
+from switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
 from switch.virtual import Generator, VirtualFabric
 from topo.link import LinkModel
 
@@ -182,3 +182,28 @@ def test_mistakes_are_told() -> None:
         ):
             with pytest.raises(UserError):
                 attempt()
+
+
+def test_many_timers_and_a_cable_of_several_channels(tmp_path: Path) -> None:
+    """From 1,024 timers on the engine sends for what the next ones need: channels know it by their cable alone."""
+    source = Path(__file__).with_name("to_port_2.p4").read_text()
+    (tmp_path / "to_port_2.p4").write_text(
+        source.replace("std.egress_spec = 2;", "std.egress_spec = 2; std.priority = 1;")
+    )
+    program = build_program(compile_p4(tmp_path / "to_port_2.p4").json)
+    config = FabricConfig(
+        switches=(SwitchConfig(device_id=1), SwitchConfig(device_id=2)),
+        interfaces=tuple(
+            InterfaceConfig(device_id=i, port=i, interface=f"s{i}-eth{i}", link=LinkModel()) for i in (1, 2)
+        ),
+        links=(LinkConfig(a=(1, 2), b=(2, 1), link=LinkModel(delay_us=1000, channels=2, queue_packets=5000)),),
+    )
+    with VirtualFabric(config) as fabric:
+        for device in fabric.devices.values():
+            device.load(program)
+        fabric.add_sink(2, 2)
+        # Each sends every millisecond, and what it sent arrives when all send again.
+        for _ in range(1100):
+            fabric.add_generator(1, 1, replace(GENERATOR, rate_bps=800_000, packets=3))
+        assert fabric.run_until(None).idle
+        assert fabric.sink_statistics(2, 2).packets == 3 * 1100

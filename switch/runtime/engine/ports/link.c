@@ -175,8 +175,9 @@ void direction_send_for(const struct direction *direction) {
 
 /* The first lines have been sent for, as the timer lies in front. */
 static void look_ahead(const void *owner, unsigned step) {
-    const struct direction *direction = owner;
-    const struct packet *packet = direction->flight.first;
+    const struct direction *channel = owner;
+    const struct direction *direction = channel->whole;
+    const struct packet *packet = channel->flight.first;
     if (step == 0) {
         for (size_t offset = 0; offset < sizeof *packet; offset += 64)
             __builtin_prefetch((const char *)packet + offset, 1);
