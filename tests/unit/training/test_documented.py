@@ -25,6 +25,19 @@ def test_algorithms() -> None:
     said(PAGE, f"{again:,.0f} packets are sent again on average")
 
 
+def test_topologies() -> None:
+    data = figure_data("training_2_topologies")
+    groups = (2, 4, 8, 16)
+    kinds = list(dict.fromkeys(row["topology.kind"] for row in data.rows()))
+    times = {kind: [data.row(kind=kind, dp=dp)["iteration_time_s"] for dp in groups] for kind in kinds}
+    for kind, of_kind in times.items():
+        said(PAGE, f"| {kind} | {' | '.join(f'{1e3 * time_s:.1f}' for time_s in of_kind)} |")
+    assert len(times) == 5 and min(times, key=lambda kind: times[kind][-1]) == "leaf-spine:6,4,12"
+    crowded = data.row(kind="leaf-spine:16,4,4", dp=16)
+    said(PAGE, f"With 64 ranks an iteration has {1e3 * crowded['compute_time_s']:.1f} ms of computing left")
+    said(PAGE, f"(half of the 95 % interval is {1e3 * crowded['iteration_time_s_half']:.1f} ms)")
+
+
 def test_sums_in_switches() -> None:
     data = figure_data("training_3_in_network")
     rates = {
