@@ -28,12 +28,13 @@ def failures(
         account for account in host_accounts(topology, found.counts, found.final) if account.host not in uncounted
     )
     lines += _count_failures(job, found.counts, topology, faults)
+    originals = _Originals(source, job.instance.sizes_bytes)
     for index in range(len(job.instance.hosts)):
         name = job.agent_name(index)
         final = found.final.get((job.answer.job, name), {})
         # One that was ended at once is not there to tell.
         if final.get("complete") or (1, name) not in touched:
-            lines += [f"{name}: {line}" for line in _agent_failures(job, index, final, source)]
+            lines += [f"{name}: {line}" for line in _agent_failures(job, index, final, originals)]
     return [f"{phase.name}, {line}" for line in first_lines(lines)]
 
 
@@ -58,7 +59,19 @@ def _count_failures(job: ShuffleJob, counts: Counts, topology: Topology, faults:
                 yield f"{switch.name} dropped {tally.packets} packets (cause {cause})"
 
 
-def _agent_failures(job: ShuffleJob, index: int, final: Mapping[str, Any], source: SampleSource) -> Iterator[str]:
+class _Originals(dict[int, str]):
+    """Digests by sample, each made once."""
+
+    def __init__(self, source: SampleSource, sizes_bytes: Sequence[int]) -> None:
+        super().__init__()
+        self._source, self._sizes_bytes = source, sizes_bytes
+
+    def __missing__(self, sample: int) -> str:
+        self[sample] = digest(original(self._source, sample, self._sizes_bytes[sample]))
+        return self[sample]
+
+
+def _agent_failures(job: ShuffleJob, index: int, final: Mapping[str, Any], originals: _Originals) -> Iterator[str]:
     """Does a worker hold what it was to hold, and are those samples' bytes the original ones?"""
     if "placement" not in final:
         yield "has not told what it holds"
@@ -73,7 +86,6 @@ def _agent_failures(job: ShuffleJob, index: int, final: Mapping[str, Any], sourc
         yield f"does not hold {len(missing)} samples that it was to hold, such as {missing[0]}"
     if more := sorted(held.keys() - asked):
         yield f"holds {len(more)} samples that it was not to hold, such as {more[0]}"
-    sizes = job.instance.sizes_bytes
-    wrong = [each for each in held if held[each] != digest(original(source, each, sizes[each]))]
+    wrong = [each for each in held if held[each] != originals[each]]
     if wrong:
         yield f"{len(wrong)} samples are not the original ones, such as {min(wrong)}"

@@ -49,11 +49,18 @@ class SyntheticSamples(Description):
 
     def sample(self, number: int) -> NDArray[np.uint8]:
         """As long as the longest; the sample is its beginning."""
-        draw = np.random.default_rng([self.seed, number])
-        return draw.integers(0, 256, self.mean_bytes + self.spread_bytes, np.uint8)
+        return _random_bytes(self.seed, number, self.mean_bytes + self.spread_bytes)
 
 
 SampleSource = Annotated[DigitSamples | SyntheticSamples, Field(discriminator="kind")]
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _random_bytes(seed: int, number: int, count: int) -> NDArray[np.uint8]:
+    """For ever the same. On the virtual clock many workers ask for each."""
+    drawn = np.random.default_rng([seed, number]).integers(0, 256, count, np.uint8)
+    drawn.flags.writeable = False
+    return drawn
 
 
 @functools.cache
