@@ -229,9 +229,11 @@ int64_t gb_table_insert(struct gb_table *table, const uint64_t *value, const uin
                         int64_t priority, uint32_t action, const uint64_t *data, uint32_t data_words) {
     const struct gb_table_layout *layout = table->layout;
     uint32_t words = layout->key_words;
-    struct gb_entry *entry = entry_create(layout);
     uint64_t *full_mask = malloc((words ? words : 1) * sizeof *full_mask);
-    if (!entry || !full_mask || !reserve_handle(table)) {
+    if (!full_mask)
+        return GB_NO_MEMORY;
+    struct gb_entry *entry = entry_create(layout);
+    if (!entry || !reserve_handle(table)) {
         entry_free(entry);
         free(full_mask);
         return GB_NO_MEMORY;

@@ -241,6 +241,8 @@ static void take_reply(struct partition *part, struct stream *stream, const stru
         return;
     fragment->done = true;
     struct vector *vector = vector_of(stream, number);
+    if (!vector)
+        return;                     /* there is none only of fragments that were done before */
     if (options->reply_payload)
         take_contents(stream, vector, number, data + options->template_bytes);
     while (stream->una < stream->next_number && fragment_of(stream, stream->una)->done)
@@ -256,7 +258,8 @@ static void reply(struct partition *part, struct stream *stream, uint64_t number
     struct packet *packet = make(part, stream, number, again, options->reply_payload);
     if (!packet)
         return;
-    if (options->reply_payload)
+    /* What a sink replies has zeros, if it has a payload. */
+    if (options->reply_payload && payload)
         memcpy(packet->view.data + options->template_bytes, payload, options->payload_bytes);
     offer(part, stream, packet);
 }

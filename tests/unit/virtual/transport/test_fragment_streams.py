@@ -223,6 +223,19 @@ def test_a_sink_that_is_asked_late_takes_what_has_come() -> None:
     assert told["received_fragments"] == 6 + told["duplicates"]
 
 
+def test_a_sink_whose_replies_have_a_payload_replies_zeros() -> None:
+    values, target, replied = vector(3 * VALUES), np.zeros(3 * VALUES, np.int32), np.ones(3 * VALUES, np.int32)
+    with Line([1, 1], LINK) as line:
+        open_end(line, "source", SOURCE, OTHER, reply_payload=1, everybody=1 << OTHER)
+        open_end(line, "sink", OTHER, SOURCE, reply_payload=1)
+        line.open(SOURCE).stream(1, 0, values.nbytes, values, replied)
+        line.open(OTHER).stream(1, 0, target.nbytes, None, target)
+        line.run()
+        assert ended(line, OTHER) == ended(line, SOURCE) == [0]
+    np.testing.assert_array_equal(values, target)
+    assert not replied.any()
+
+
 # ---- How they end ----
 
 
