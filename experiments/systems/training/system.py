@@ -7,7 +7,6 @@ from typing import Any
 
 from common.capabilities import VIRTUAL_CLOCK
 from common.errors import UserError
-from experiments.configuration.faults import SwitchRestart
 from experiments.scale import Scale
 from experiments.setup import PointTask
 from experiments.system import System
@@ -64,8 +63,6 @@ class TrainingSystem(System[TrainingConfiguration]):
             topology.host(host)
             if host not in used and configuration.ranks.placement != "random":
                 raise UserError(f"--slow: no rank lives on {host}")
-        if any(isinstance(fault, SwitchRestart) for fault in configuration.faults):
-            return
 
     def point(self, task: PointTask[TrainingConfiguration]) -> TrainingPoint:
         return TrainingPoint(task)
