@@ -167,7 +167,9 @@ class Engine(EngineHandle, Closing):
         model = ctypes.byref(abi.LinkModelStruct.of(link, 0, 0))
         code = self.call("add_card", device_id, port, os.fsencode(interface), model, model)
         self._check_interface(code, f"a card on {interface}", device_id, port)
-        return self.call("told_descriptor", device_id, port)
+        descriptor = self.call("told_descriptor", device_id, port)
+        _raise_unless_done(descriptor, f"a card on {interface}")
+        return descriptor
 
     def add_open_port(self, device_id: int, port: int, link: LinkModel = _DEFAULT_LINK, seed: int = 0) -> None:
         """A port whose other end is in the caller's hand: `inject` and `drain`."""

@@ -1,7 +1,7 @@
 """Forks agents from one warmed-up process into the namespaces of their hosts.
 
     python -m hosts.agents.kernel.launcher [--sign-of-life SECONDS] [--compute US,DISTRIBUTION,SEED]
-        [--cards MODULE:FUNCTION] [MODULE ...]
+        [--cards MODULE:CALLABLE] [MODULE ...]
 
 loads the modules and reads JSON lines from standard input:
 
@@ -123,7 +123,7 @@ class Launcher:
 
     def __init__(self, sign_of_life_s: float, compute_us: ComputeTimes, cards: str | None) -> None:
         """sign_of_life_s: how often there is an event alive. compute_us: of an agent's computations. cards:
-        "module:function" of an OpenCard, which is loaded when an agent asks for one."""
+        "module:callable" of an OpenCard, which is loaded when an agent asks for one."""
         self._cards = cards
         self._compute_us = compute_us
         self._sign_of_life_interval_s = sign_of_life_s
@@ -322,7 +322,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--compute", type=ComputeTimes.of_argument, default=ComputeTimes(), metavar="US,DISTRIBUTION,SEED"
     )
-    parser.add_argument("--cards", metavar="MODULE:FUNCTION")
+    parser.add_argument("--cards", metavar="MODULE:CALLABLE")
     parser.add_argument("modules", nargs="*")
     options = parser.parse_args(arguments)
     # The default actions end the process at once; its agents go with it (die_with_parent).
