@@ -8,16 +8,18 @@ around every call that communicates names the ranks, and ranks.RANK.json those o
 
 from __future__ import annotations
 
+import atexit
 import functools
 import inspect
 import json
 import os
 import runpy
 import sys
+import threading
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import distributed
@@ -35,6 +37,12 @@ CALLS = (
 """Functions of torch.distributed that take a group."""
 
 
+KEPT: list[Any] = []
+"""Process groups, and what else holds them, until this process is gone. At their end they wait for threads of their
+own with Python's lock in hand, and these may just need it to drop what backward() left in them: both would wait for
+ever."""
+
+
 class DataParallelRanks:
     """Those of the models of DistributedDataParallel; all, where there is none."""
 
@@ -48,6 +56,7 @@ class DataParallelRanks:
         @functools.wraps(begin)
         def noted(model: Any, *arguments: Any, **options: Any) -> None:
             begin(model, *arguments, **options)
+            KEPT.append(model.reducer)
             self.ranks = tuple(distributed.get_process_group_ranks(model.process_group))
 
         DistributedDataParallel.__init__ = noted
@@ -63,7 +72,10 @@ def annotate(name: str) -> None:
         group = signature.bind(*arguments, **options).arguments.get("group")
         if group is distributed.GroupMember.NON_GROUP_MEMBER:
             return call(*arguments, **options)
-        ranks = distributed.get_process_group_ranks(group or distributed.group.WORLD)
+        group = group or distributed.group.WORLD
+        if not any(group is kept for kept in KEPT):
+            KEPT.append(group)
+        ranks = distributed.get_process_group_ranks(group)
         with record_function(ANNOTATION + ",".join(map(str, ranks))):
             return call(*arguments, **options)
 
@@ -99,12 +111,20 @@ def _run(script: str) -> int:
     except Exception:
         traceback.print_exc()
         return 1
-    finally:
-        if distributed.is_initialized():
-            distributed.destroy_process_group()
     return 0
+
+
+def end(status: int) -> NoReturn:
+    """As Python does, but without the end of what is kept."""
+    for thread in threading.enumerate():
+        if thread is not threading.main_thread() and not thread.daemon:
+            thread.join()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 if __name__ == "__main__":
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
-    sys.exit(record(Path(sys.argv[1]), sys.argv[2], sys.argv[3:]))
+    end(record(Path(sys.argv[1]), sys.argv[2], sys.argv[3:]))

@@ -44,6 +44,34 @@ distributed.barrier()
 """
 
 
+GROUP_THAT_ENDS = """
+import os
+import threading
+import torch
+from torch import distributed
+from torch.nn.parallel import DistributedDataParallel
+
+
+def threads():
+    return len(os.listdir("/proc/self/task"))
+
+
+def main():
+    distributed.init_process_group("gloo")
+    model = DistributedDataParallel(torch.nn.Linear(4, 4))
+    model(torch.ones(2, 4)).sum().backward()
+    distributed.barrier()
+    of_group = threads()
+    distributed.destroy_process_group()
+    return of_group
+
+
+of_group = main()
+print("threads that ended:", of_group - threads())
+threading.Timer(0.5, print, ["a thread's last words"]).start()
+"""
+
+
 @pytest.fixture(autouse=True)
 def a_recorder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch_recording, "_recorder", lambda: CONVERT)
@@ -102,6 +130,16 @@ def test_a_rank_that_fails_is_told(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="rank 1 of the script ended with status 1: rank one has had enough"):
         torch_recording.run_torch_recording(script, [], 2, tmp_path / "trace")
     assert not (tmp_path / "trace").exists()
+
+
+def test_groups_do_not_end_before_their_process(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Ending, they wait for threads that may wait for Python's lock, which they hold: some runs hung so."""
+    script = tmp_path / "script.py"
+    script.write_text(GROUP_THAT_ENDS)
+    assert torch_recording.run_torch_recording(script, [], 2, tmp_path / "trace") == 0
+    said = capfd.readouterr().out
+    assert "threads that ended: 0" in said
+    assert "a thread's last words" in said
 
 
 def test_folders_and_scripts_are_looked_at_first(tmp_path: Path) -> None:
