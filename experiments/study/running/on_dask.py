@@ -53,9 +53,9 @@ class OnDask:
                 self._client.cancel(list(self._running))
 
     def _submit(self, order: PointOrder, resource: str) -> None:
-        future = self._client.submit(
-            unpack_and_run, pack(order), key=f"point-{order.digest}", resources={resource: 1}, pure=False
-        )
+        # With the client's name: of one that was killed the same point may still run, and be given up at any time.
+        key = f"point-{order.digest}-{self._client.id}"
+        future = self._client.submit(unpack_and_run, pack(order), key=key, resources={resource: 1}, pure=False)
         self._running[future] = order
 
     def _ended(self) -> list[Any]:

@@ -27,16 +27,24 @@ class Cluster:
         self.url = f"tcp://{self.scheduler.address}:{PORT}"
         self.client = next(machines)
 
-    def worker(self, *, is_other_version: bool = False) -> Machine:
+    def other_version(self) -> Machine:
+        """The scheduler knows it."""
         machine = next(self._machines)
-        if is_other_version:
-            with machine.path(CHECKOUT / "topo" / "graph.py").open("a") as file:
-                file.write("# not as elsewhere\n")
-        machine.start(
+        with machine.path(CHECKOUT / "topo" / "graph.py").open("a") as file:
+            file.write("# not as elsewhere\n")
+        said_until(self._work(machine), "Registered to", [])
+        return machine
+
+    def worker(self) -> Machine:
+        machine = next(self._machines)
+        self._work(machine)
+        return machine
+
+    def _work(self, machine: Machine) -> subprocess.Popen[str]:
+        return machine.start(
             PYTHON, "-m", "distributed.cli.dask_worker", self.url, "--nthreads", 1, "--no-nanny", "--no-dashboard",
             "--host", machine.address, "--local-directory", "/tmp",
         )  # fmt: skip
-        return machine
 
     def _listening(self, module: str, *options: object) -> Machine:
         machine = next(self._machines)
@@ -92,12 +100,12 @@ def check_sweep(cluster: Cluster, milliseconds: int, *, are_long: bool) -> None:
     long may all be done before it has."""
     put_study(cluster, milliseconds)
     workers = [cluster.worker() for _ in range(3)]
-    other = cluster.worker(is_other_version=True)
     sweep = ("run", STUDY.name, "--scheduler", cluster.url)
     said: list[str] = []
     first = cluster.gradbed(*sweep)
     said_until(first, r"\[2/10\] .*", said)
     cluster.client.kill(first)
+    other = cluster.other_version()  # not before: if it were there alone, the sweep would be refused
     (run,) = (path for path in cluster.client.path(RESULTS / "own").iterdir() if not path.is_symlink())
     done = {path: path.stat().st_mtime_ns for path in run.glob("points/*.json")}
     assert 2 <= len(done) <= 5
