@@ -2,12 +2,19 @@
  *
  * Go-back-N: after a negative acknowledgement or a timeout, everything from the packet that is missing on is sent again.
  * Selective repeat, as IRN does it (Mittal et al., "Revisiting Network Support for RDMA", SIGCOMM 2018): only what is
- * missing while later packets have come, and once each; after a timeout, all that is not known to have come.
+ * missing while later packets have come, and once each; after a timeout, all that is not known to have come, as far as
+ * the window allows.
+ *
+ * Timeouts grow, and are as at first again when a packet is acknowledged that was sent once: an acknowledgement of one
+ * that was sent again may be that of the first time, and tells nothing of how long the way is (Karn and Partridge,
+ * "Improving Round-Trip Time Estimates in Reliable Transport Protocols", SIGCOMM 1987).
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "engine/transport/roce.h"
+
+enum { MOST_DOUBLINGS = 6 };        /* of a timeout */
 
 /* The packet with those lowest bits that is nearest to `near`. */
 static uint64_t widened(uint64_t near, uint32_t psn) {
@@ -164,10 +171,19 @@ static struct packet *make(struct partition *part, struct queue_pair *pair, cons
     return packet;
 }
 
+static void expect_news(struct partition *part, struct queue_pair *pair) {
+    struct sender *sender = &pair->sender;
+    sender->deadline_ns = part->now_ns + pause_ns(pair->options.timeout_ns, sender->tries, MOST_DOUBLINGS);
+    if (timer_armed(&sender->timeout) && sender->timeout.due_ns > sender->deadline_ns) {
+        timer_stop(&part->timers, &sender->timeout);
+        timer_arm(&part->timers, &sender->timeout, sender->deadline_ns);
+    }
+}
+
 static void watch(struct partition *part, struct queue_pair *pair) {
     struct sender *sender = &pair->sender;
     if (sender->una == sender->top)
-        sender->deadline_ns = part->now_ns + pair->options.timeout_ns;
+        expect_news(part, pair);
     if (!timer_armed(&sender->timeout))
         timer_arm(&part->timers, &sender->timeout, sender->deadline_ns);
 }
@@ -232,7 +248,9 @@ static uint64_t advance(struct partition *part, struct queue_pair *pair, uint64_
     if (sender->next < una)
         go_back(sender);
     sender->timeouts = 0;
-    sender->deadline_ns = part->now_ns + pair->options.timeout_ns;
+    if (una > sender->resent_end)
+        sender->tries = 0;
+    expect_news(part, pair);
     return sender->una_byte - before;
 }
 
@@ -253,6 +271,18 @@ static bool note_come(struct sender *sender, const struct acknowledgement *told)
         news = true;
     }
     return news;
+}
+
+/* Selective repeat: of what was under way at the last timeout, so much is sent again. */
+static void extend_again(struct queue_pair *pair) {
+    struct sender *sender = &pair->sender;
+    uint64_t end = sender->resent_end;
+    if (sender->window_bytes) {
+        uint64_t packets = sender->window_bytes / pair->options.mtu_bytes;
+        end = smaller(end, sender->una + (packets ? packets : 1));
+    }
+    if (sender->again_end < end)
+        sender->again_end = end;
 }
 
 /* Selective repeat: what is missing although enough later ones have come counts as lost. */
@@ -277,8 +307,9 @@ void sender_acknowledged(struct partition *part, struct queue_pair *pair, const 
     if (told->selective)
         congestion_acknowledged(pair, acked_bytes, told->marked_bytes);
     if (pair->options.recovery == GB_SELECTIVE_REPEAT) {
+        extend_again(pair);
         if (told->selective && note_come(sender, told)) {
-            sender->deadline_ns = part->now_ns + pair->options.timeout_ns;
+            expect_news(part, pair);
             find_lost(pair);
         }
     } else if (told->negative && una == sender->una && sender->next > una) {
@@ -322,14 +353,16 @@ static void timeout_due(struct partition *part, void *owner) {
         fail(part, pair);
         return;
     }
+    sender->tries++;
+    sender->resent_end = sender->top;
     congestion_timeout(pair);
     if (pair->options.recovery == GB_SELECTIVE_REPEAT) {
-        sender->again = sender->una;
-        sender->again_end = sender->top;
+        sender->again = sender->again_end = sender->una;
+        extend_again(pair);
     } else {
         go_back(sender);
     }
-    sender->deadline_ns = part->now_ns + pair->options.timeout_ns;
+    expect_news(part, pair);
     timer_arm(&part->timers, &sender->timeout, sender->deadline_ns);
     sender_go_on(part, pair);
 }
