@@ -43,8 +43,8 @@ class QueuePairOptions(BaseModel):
     congestion_control: CongestionControl = "none"
     recovery: Recovery = "go-back-n"
     timeout_us: int = Field(default=1000, ge=1)
-    """Without an acknowledgement that tells something new, what is unacknowledged is sent again; from the fifth time
-    on after twice as long each time, up to 64 times as long."""
+    """Without an acknowledgement that tells something new, what is unacknowledged is sent again. Longer where the
+    shortest of the last round trips takes more than half of it."""
     give_up_after: int = Field(default=30, ge=1)
     """Timeouts in a row after which the queue pair fails."""
     acknowledge_every: int = Field(default=4, ge=1)

@@ -117,7 +117,7 @@ SYSTEMS = (
             "transport.reordering_packets": 12,
             "transport.window_bytes": 65_536,
             "transport.timeout_us": 50_000,
-            "transport.give_up_after": 40,
+            "transport.give_up_after": 200,
         },
         [f"rank {number}" for number in range(6)],
         {"killed": _GONE, "anew": _GONE, "apart": _GONE},

@@ -10,7 +10,7 @@
 #include "engine/transport/pair.h"
 #include "engine/transport/stream.h"
 
-enum { MOST_DOUBLINGS = 10 };
+enum { FIRST_TRIES = 4, MOST_DOUBLINGS = 10 };
 
 static struct fragment *fragment_of(const struct stream *stream, uint64_t number) {
     return &stream->fragments[number % stream->options.window];
@@ -138,9 +138,11 @@ static void send_fragment(struct partition *part, struct stream *stream, uint64_
     offer(part, stream, packet);
 }
 
-/* When it is sent again. */
+/* When it is sent again. After the first tries pauses double, up to a limit: who has not replied by then may compute,
+ * for much longer than a packet is under way. */
 static uint64_t due_ns(const struct stream *stream, const struct fragment *fragment) {
-    return fragment->sent_ns + pause_ns(stream->options.timeout_ns, fragment->tries, MOST_DOUBLINGS);
+    uint32_t doublings = fragment->tries > FIRST_TRIES ? fragment->tries - FIRST_TRIES : 0;
+    return fragment->sent_ns + (stream->options.timeout_ns << (doublings < MOST_DOUBLINGS ? doublings : MOST_DOUBLINGS));
 }
 
 static void arm(struct partition *part, struct stream *stream, uint64_t at_ns) {

@@ -12,15 +12,9 @@ enum {
     MOST_OUTSTANDING = 1 << 16,     /* packets of a pair; PSNs must tell twice as many apart */
     PSN_BITS = 24,
     BLOCK_PACKETS = 64,             /* that a selective acknowledgement tells of */
-    FIRST_TRIES = 4,                /* with pauses of the same length */
+    TIMED = 4,                      /* packets of a pair at a time */
+    ROUND_TRIPS = 8,                /* that a pair remembers */
 };
-
-/* How long news is waited for after so many timeouts. Pauses double from the fifth on: who has not answered by then may
- * compute, or packets stand in a long queue, which more of them would make longer. */
-static inline uint64_t pause_ns(uint64_t timeout_ns, uint32_t tries, uint32_t most_doublings) {
-    uint32_t doublings = tries > FIRST_TRIES ? tries - FIRST_TRIES : 0;
-    return timeout_ns << (doublings < most_doublings ? doublings : most_doublings);
-}
 
 /* A message on its way out. Packets and bytes of a pair are counted through, over all its messages. */
 struct message {
@@ -39,8 +33,10 @@ struct sender {
     uint64_t pace_ns, pace_remainder;   /* the next packet not before; and so much, divided by rate_bps, later */
     uint64_t deadline_ns;           /* by when there has to be news of what is unacknowledged */
     uint32_t timeouts;              /* in a row */
-    uint32_t tries;                 /* timeouts since a packet that was sent once was acknowledged */
-    uint64_t resent_end;            /* packets before it may have been sent more than once */
+    /* Some packets under way, and when they were sent first; how long such ones took until they were acknowledged. */
+    struct timed { uint64_t psn, sent_ns; } timed[TIMED];
+    uint32_t timed_count, round_trips;
+    uint64_t round_trips_ns[ROUND_TRIPS];   /* the last ones; 0: there were not as many */
     struct timer pace, timeout;
     /* Selective repeat: what has come behind `una`, and what is to be sent again. */
     uint64_t *come;                 /* MOST_OUTSTANDING bits, by number; or NULL: nothing has */

@@ -19,7 +19,7 @@ enum gb_recovery { GB_GO_BACK_N, GB_SELECTIVE_REPEAT };
 struct gb_queue_pair_options {
     uint64_t window_bytes;          /* 0: no limit */
     uint64_t rate_bps;              /* of whole frames; 0: the link's */
-    uint64_t timeout_ns;            /* from the fifth in a row on they double, up to 64 times as long */
+    uint64_t timeout_ns;            /* longer while round trips are */
     uint32_t number, peer_number;
     uint32_t mtu_bytes, give_up_after, acknowledge_every, priority;
     uint32_t reordering_packets;    /* selective repeat: so many later ones may have come before one counts as lost */

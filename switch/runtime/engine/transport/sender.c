@@ -2,19 +2,15 @@
  *
  * Go-back-N: after a negative acknowledgement or a timeout, everything from the packet that is missing on is sent again.
  * Selective repeat, as IRN does it (Mittal et al., "Revisiting Network Support for RDMA", SIGCOMM 2018): only what is
- * missing while later packets have come, and once each; after a timeout, all that is not known to have come, as far as
- * the window allows.
+ * missing while later packets have come, and once each; after a timeout, all that is not known to have come.
  *
- * Timeouts grow, and are as at first again when a packet is acknowledged that was sent once: an acknowledgement of one
- * that was sent again may be that of the first time, and tells nothing of how long the way is (Karn and Partridge,
- * "Improving Round-Trip Time Estimates in Reliable Transport Protocols", SIGCOMM 1987).
+ * Timeouts follow the round trips. Where queues grow, what stands in them would otherwise be sent again and again, and
+ * make them longer. They do not grow with the number of timeouts: where links lose many packets, many in a row are usual.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "engine/transport/roce.h"
-
-enum { MOST_DOUBLINGS = 6 };        /* of a timeout */
 
 /* The packet with those lowest bits that is nearest to `near`. */
 static uint64_t widened(uint64_t near, uint32_t psn) {
@@ -171,9 +167,41 @@ static struct packet *make(struct partition *part, struct queue_pair *pair, cons
     return packet;
 }
 
+/* ---- Round trips ---- */
+
+/* Of the packets of a window some: this one is sent for the first time. */
+static void time_packet(const struct partition *part, struct queue_pair *pair, uint64_t psn) {
+    struct sender *sender = &pair->sender;
+    uint64_t apart = sender->window_bytes / pair->options.mtu_bytes / TIMED;
+    if (sender->timed_count < TIMED &&
+        (!sender->timed_count || psn >= sender->timed[sender->timed_count - 1].psn + apart))
+        sender->timed[sender->timed_count++] = (struct timed){psn, part->now_ns};
+}
+
+static void take_round_trips(const struct partition *part, struct sender *sender) {
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < sender->timed_count; i++) {
+        const struct timed *timed = &sender->timed[i];
+        if (sender->una > timed->psn || has_come(sender, timed->psn))
+            sender->round_trips_ns[sender->round_trips++ % ROUND_TRIPS] = part->now_ns - timed->sent_ns;
+        else
+            sender->timed[left++] = *timed;
+    }
+    sender->timed_count = left;
+}
+
+/* Twice the shortest of the last round trips, if that is longer than what was asked for. The shortest: what gets lost
+ * takes longer, too. */
+static uint64_t timeout_ns(const struct queue_pair *pair) {
+    uint64_t shortest_ns = pair->sender.round_trips_ns[0];
+    for (uint32_t i = 1; i < ROUND_TRIPS; i++)
+        shortest_ns = smaller(shortest_ns, pair->sender.round_trips_ns[i]);
+    return 2 * shortest_ns > pair->options.timeout_ns ? 2 * shortest_ns : pair->options.timeout_ns;
+}
+
 static void expect_news(struct partition *part, struct queue_pair *pair) {
     struct sender *sender = &pair->sender;
-    sender->deadline_ns = part->now_ns + pause_ns(pair->options.timeout_ns, sender->tries, MOST_DOUBLINGS);
+    sender->deadline_ns = part->now_ns + timeout_ns(pair);
     if (timer_armed(&sender->timeout) && sender->timeout.due_ns > sender->deadline_ns) {
         timer_stop(&part->timers, &sender->timeout);
         timer_arm(&part->timers, &sender->timeout, sender->deadline_ns);
@@ -201,6 +229,8 @@ struct packet *sender_next(struct partition *part, struct queue_pair *pair) {
         struct message *message = sender->next_message;
         packet = make(part, pair, message, sender->next);
         if (packet) {
+            if (sender->next == sender->top)
+                time_packet(part, pair, sender->next);
             sender->next_byte += packet_bytes(pair, message, sender->next);
             if (++sender->next == message->first_psn + message->packets)
                 sender->next_message = message->next;
@@ -248,8 +278,6 @@ static uint64_t advance(struct partition *part, struct queue_pair *pair, uint64_
     if (sender->next < una)
         go_back(sender);
     sender->timeouts = 0;
-    if (una > sender->resent_end)
-        sender->tries = 0;
     expect_news(part, pair);
     return sender->una_byte - before;
 }
@@ -273,18 +301,6 @@ static bool note_come(struct sender *sender, const struct acknowledgement *told)
     return news;
 }
 
-/* Selective repeat: of what was under way at the last timeout, so much is sent again. */
-static void extend_again(struct queue_pair *pair) {
-    struct sender *sender = &pair->sender;
-    uint64_t end = sender->resent_end;
-    if (sender->window_bytes) {
-        uint64_t packets = sender->window_bytes / pair->options.mtu_bytes;
-        end = smaller(end, sender->una + (packets ? packets : 1));
-    }
-    if (sender->again_end < end)
-        sender->again_end = end;
-}
-
 /* Selective repeat: what is missing although enough later ones have come counts as lost. */
 static void find_lost(struct queue_pair *pair) {
     struct sender *sender = &pair->sender;
@@ -304,11 +320,12 @@ void sender_acknowledged(struct partition *part, struct queue_pair *pair, const 
         return;
     if (una > sender->una)
         acked_bytes = advance(part, pair, una);
+    take_round_trips(part, sender);
     if (told->selective)
         congestion_acknowledged(pair, acked_bytes, told->marked_bytes);
     if (pair->options.recovery == GB_SELECTIVE_REPEAT) {
-        extend_again(pair);
         if (told->selective && note_come(sender, told)) {
+            take_round_trips(part, sender);
             expect_news(part, pair);
             find_lost(pair);
         }
@@ -353,12 +370,10 @@ static void timeout_due(struct partition *part, void *owner) {
         fail(part, pair);
         return;
     }
-    sender->tries++;
-    sender->resent_end = sender->top;
     congestion_timeout(pair);
     if (pair->options.recovery == GB_SELECTIVE_REPEAT) {
-        sender->again = sender->again_end = sender->una;
-        extend_again(pair);
+        sender->again = sender->una;
+        sender->again_end = sender->top;
     } else {
         go_back(sender);
     }

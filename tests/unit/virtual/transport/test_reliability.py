@@ -88,3 +88,27 @@ def test_packet_numbers_begin_anew(recovery: str, before: int) -> None:
     link = dataclasses.replace(RELIABLE, loss=0.02, duplicate=0.02)
     options = {"recovery": recovery, "first_psn": 2**24 - before, "mtu_bytes": 256, "window_bytes": 30_000}
     check([(1, 300_001, True), (2, 234_567, True)], link, **options)
+
+
+@pytest.mark.parametrize("window", [4, 8])
+@pytest.mark.parametrize("recovery", RECOVERIES)
+@pytest.mark.parametrize("control", ["none", "dctcp"])
+def test_a_queue_that_is_longer_than_timeouts_does_not_fill_with_copies(
+    control: str, recovery: str, window: int
+) -> None:
+    """Eight windows of four packets are 3.5 ms of the slow link, which marks nothing, and timeouts of 1 ms are asked
+    for. As long as all were as short every pair with selective repeat gave up."""
+    pairs, packets = range(1, 9), 1024
+    slow = LinkModel(rate_bps=3 * 10**8, delay_us=1, queue_packets=10**6)
+    with Line([1, 2], LinkModel(rate_bps=10**10, delay_us=1), between=slow) as line:
+        for pair in pairs:
+            line.connect(
+                1, 2, pair, pair, recovery=recovery, give_up_after=100, window_bytes=window * 4096,
+                congestion_control=control,
+            )  # fmt: skip
+            line.open(1).send(pair, pair, packets * 4096)
+        line.run()
+        assert sorted(each.tag for each in line.received(2)) == list(pairs)
+        assert {each.kind for each in line.done[1]} == {SENT}
+        for pair in pairs:
+            assert 0 < line.open(1).statistics(pair)["retransmissions"] < packets
