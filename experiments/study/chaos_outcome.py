@@ -82,7 +82,8 @@ def _verdicts(row: Row) -> str:
 def _effort(row: Row) -> str:
     if row["packets"] is None or row["time_s"] is None:
         return ABSENT
-    return f"{row['packets']:.2f}, {row['time_s']:.2g} s"
+    time_s = float(f"{row['time_s']:.2g}")
+    return f"{row['packets']:.2f}, {time_s:g} s"
 
 
 def draw(rows: Sequence[Row], path: Path) -> list[Path]:

@@ -19,7 +19,7 @@ CELLS = {
         Cell("rain", 1, "right", 2.25, 1.0),
         Cell("rain", 2, "clear error", None, None, "it rains"),
     ],
-    "two": [Cell(NOTHING, 1, "right", 1.0, 0.5), Cell("snow", 1, "failed", 9.0, 2.0, "wrong sum")],
+    "two": [Cell(NOTHING, 1, "right", 1.0, 0.5), Cell("snow", 1, "failed", 9.0, 123.0, "wrong sum")],
 }
 
 
@@ -36,7 +36,7 @@ def test_a_line_for_each_fault_and_a_column_for_each_system(tmp_path: Path) -> N
         "| snow | – | 1 **failed** |",
     ]
     packets = packet_table(rows)
-    assert packets.splitlines()[2:] == ["| rain | 2.25, 1 s | – |", "| snow | – | 9.00, 2 s |"]
+    assert packets.splitlines()[2:] == ["| rain | 2.25, 1 s | – |", "| snow | – | 9.00, 120 s |"]
     assert (folder / "outcome.md").read_text(encoding="utf-8") == f"{verdicts}\n\n{packets}\n"
     assert (folder / "outcome.png").stat().st_size > 0
 
