@@ -14,7 +14,8 @@ from cli.layers import require_checkout
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 600
-"""For one test, unless --slow: one that hangs is told by name, and its process is ended and replaced."""
+"""For one test, unless --slow: one that hangs has failed then, and shows where. By a signal, since some fork, which they
+may not do beside other threads."""
 SHELL_VARIABLE = "GRADBED_P4RUNTIME_SHELL"
 
 
@@ -30,7 +31,7 @@ def test(
     require_root("gradbed test")
     arguments = list(context.args)
     _install_optional_programs(arguments)
-    marked = [] if slow else ["-m", "not slow", f"--timeout={PATIENCE_S}", "--timeout-method=thread"]
+    marked = [] if slow else ["-m", "not slow", f"--timeout={PATIENCE_S}", "--timeout-method=signal"]
 
     def pytest(*more: str) -> int:
         def run() -> int:
