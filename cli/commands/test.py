@@ -14,8 +14,8 @@ from cli.layers import require_checkout
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 600
-"""For one test, unless --slow: one that hangs has failed then, and shows where. By a signal, since some fork, which they
-may not do beside other threads."""
+"""For one test, unless --slow: one that hangs has failed then, and shows where. By a signal, since some tests fork,
+which they may not do beside other threads."""
 SHELL_VARIABLE = "GRADBED_P4RUNTIME_SHELL"
 
 
