@@ -108,6 +108,8 @@ def test_what_is_saved_is_loaded_in_the_order_of_telling(tmp_path: Path) -> None
         (gzip.compress(json.dumps({**BEGIN, "version": 99}).encode()), "another version"),
         (gzip.compress(json.dumps(BEGIN).encode() * 50)[:-9], "is no recording"),
     ],
+    # In bytes there is the time, and processes that share the tests have to find the same ones.
+    ids=["not gzip", "not JSON", "empty", "another version", "cut off"],
 )
 def test_what_is_no_recording_is_one_line(tmp_path: Path, content: bytes, complaint: str) -> None:
     (tmp_path / FILE).write_bytes(content)
