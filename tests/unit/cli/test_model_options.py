@@ -145,7 +145,8 @@ def test_help_lists_every_option_once(
     command: str, monkeypatch: pytest.MonkeyPatch, gradbed_here: GradbedHere
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setenv("TERMINAL_WIDTH", "200")
+    # Not by TERMINAL_WIDTH, which is read once for all tests of a process.
+    monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", 200)
     words = gradbed_here("run", command, "--help").out.split()
     runs_scripts = command == "torch"
     flags = {
