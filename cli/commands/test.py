@@ -31,12 +31,14 @@ def test(
     require_root("gradbed test")
     arguments = list(context.args)
     _install_optional_programs(arguments)
-    marked = [] if slow else ["-m", "not slow", f"--timeout={PATIENCE_S}", "--timeout-method=signal"]
+    marked = [] if slow else ["-m", "not slow"]
+    patience = [] if slow else [f"--timeout={PATIENCE_S}", "--timeout-method=signal"]
 
     def pytest(*more: str) -> int:
         def run() -> int:
             os.chdir(ROOT)
-            command = [sys.executable, "-m", "pytest", "--rootdir", str(ROOT), *arguments, *more, *marked]
+            # Patience first, so that --timeout among the arguments counts.
+            command = [sys.executable, "-m", "pytest", "--rootdir", str(ROOT), *patience, *arguments, *more, *marked]
             return subprocess.run(command, env=_keeping_bytecode(), check=False).returncode
 
         # Whatever a test leaves behind (namespaces, interfaces, processes) ends with the sandbox.
