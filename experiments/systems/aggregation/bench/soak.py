@@ -26,7 +26,13 @@ from finsy.proto import p4r, p4r_grpc
 from common.errors import UserError
 from common.sandbox import run_in_sandbox
 from common.scratch import scratch_folder
-from experiments.bench.load.census import files_below, held_by_roles, least_of_several, mounts
+from experiments.bench.load.census import (
+    files_below,
+    held_by_roles,
+    keep_no_free_memory,
+    least_of_several,
+    mounts,
+)
 from experiments.bench.load.courses import draw, judge, read_samples
 from experiments.engine.point import run_phase
 from experiments.records.run_folder import RunFolder, environment
@@ -108,6 +114,7 @@ def run_bench_soak(pace: Pace, output: Path) -> int:
 def _in_sandbox(folder: Path, samples: Path, pace: Pace) -> int:
     # All that any process of the sandbox leaves in a temporary folder is seen.
     os.environ["TMPDIR"] = str(folder)
+    keep_no_free_memory()
     try:
         jobs = soak(folder, samples, pace)
     except Leftover as leftover:
