@@ -6,7 +6,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from experiments.fidelity.processes import PROC, run_processes, thread_role
+from experiments.fidelity.processes import PROC, folders_of_threads, run_processes, thread_role
 
 NICENESS = -15
 """Weighs thirty times as much as an ordinary process (sched(7)), and still lets system services run."""
@@ -26,12 +26,13 @@ def raise_priorities(proc: Path = PROC) -> None:
     """
     for process, role in run_processes(proc):
         # On Linux every thread has a niceness and a scheduling policy of its own.
-        for thread in (process / "task").iterdir():
+        for thread in folders_of_threads(process):
+            tid = int(os.path.basename(thread))
             with contextlib.suppress(OSError):
                 if thread_role(role, thread) == "fabric":
                     policy = os.SCHED_RR | os.SCHED_RESET_ON_FORK
-                    os.sched_setscheduler(int(thread.name), policy, os.sched_param(REAL_TIME_PRIORITY))
+                    os.sched_setscheduler(tid, policy, os.sched_param(REAL_TIME_PRIORITY))
                 else:
-                    os.setpriority(os.PRIO_PROCESS, int(thread.name), NICENESS)
+                    os.setpriority(os.PRIO_PROCESS, tid, NICENESS)
         with contextlib.suppress(OSError):
-            (process / "autogroup").write_text(str(NICENESS))
+            Path(process, "autogroup").write_text(str(NICENESS))

@@ -45,46 +45,54 @@ def thread_times(proc: Path = PROC) -> dict[tuple[int, int], ThreadTimes]:
     """All threads of processes that have a role, by (pid, tid). Empty where the kernel does not count."""
     found = {}
     for process, role in run_processes(proc):
-        for task in _listed(process / "task"):
+        for task in folders_of_threads(process):
             try:
-                busy, waiting, waits = (int(word) for word in (task / "schedstat").read_text().split())
+                busy, waiting, waits = (int(word) for word in _contents(task, "schedstat").split())
             except (OSError, ValueError):
                 continue  # it has just ended, or the kernel is built without CONFIG_SCHED_INFO
-            pid, tid = int(process.name), int(task.name)
+            pid, tid = int(os.path.basename(process)), int(os.path.basename(task))
             found[pid, tid] = ThreadTimes(thread_role(role, task), pid, tid, busy, waiting, waits)
     return found
 
 
-def run_processes(proc: Path = PROC) -> Iterator[tuple[Path, str]]:
+# Folders are text here, no Paths: these intern their parts, and a long run has many thousand numbers of processes.
+
+
+def run_processes(proc: Path = PROC) -> Iterator[tuple[str, str]]:
     """The folders of all processes that have a role, each with its role; this process is the "runner"."""
-    for process in _listed(proc):
-        if not process.name.isdecimal():
-            continue
+    for pid in filter(str.isdecimal, _listed(str(proc))):
+        process = f"{proc}/{pid}"
         try:
-            command = (process / "cmdline").read_bytes()
+            command = _contents(process, "cmdline")
         except OSError:
             continue
-        if process.name == str(os.getpid()):
+        if pid == str(os.getpid()):
             yield process, "runner"
-            continue
-        for role, mark in ROLES.items():
-            if mark in command:
-                yield process, role
-                break
+        elif roles := [role for role, mark in ROLES.items() if mark in command]:
+            yield process, roles[0]
 
 
-def thread_role(role: str, task: Path) -> str:
+def folders_of_threads(process: str) -> list[str]:
+    return [f"{process}/task/{tid}" for tid in _listed(f"{process}/task")]
+
+
+def thread_role(role: str, task: str) -> str:
     """Of the fabric's threads one moves packets; what the others wait for keeps no packet waiting."""
     if role != "fabric":
         return role
     try:
-        return role if (task / "comm").read_text().strip() == DATA_PLANE else "fabric control"
+        return role if _contents(task, "comm").strip() == DATA_PLANE.encode() else "fabric control"
     except OSError:
         return role
 
 
-def _listed(folder: Path) -> list[Path]:
+def _contents(folder: str, name: str) -> bytes:
+    with open(f"{folder}/{name}", "rb") as file:
+        return file.read()
+
+
+def _listed(folder: str) -> list[str]:
     try:
-        return list(folder.iterdir())
+        return os.listdir(folder)
     except OSError:
         return []

@@ -46,25 +46,30 @@ class Process:
 def processes() -> list[Process]:
     """All that /proc shows, but those that end meanwhile, and those into which this one may not look."""
     found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                found.append(_process(folder))
-            except (FileNotFoundError, ProcessLookupError, PermissionError):
-                continue
+    for pid in filter(str.isdecimal, os.listdir("/proc")):
+        try:
+            found.append(_process(int(pid)))
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            continue
     return sorted(found, key=lambda process: process.pid)
 
 
-def _process(folder: Path) -> Process:
-    status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines() if ":" in line)
+def _process(pid: int) -> Process:
+    status = dict(line.split(":", 1) for line in _contents(pid, "status").splitlines() if ":" in line)
     return Process(
-        pid=int(folder.name),
-        command=tuple((folder / "cmdline").read_text(errors="replace").split("\0")[:-1]),
+        pid=pid,
+        command=tuple(_contents(pid, "cmdline").split("\0")[:-1]),
         resident_bytes=1024 * int(status["VmRSS"].split()[0]) if "VmRSS" in status else 0,
-        descriptors=len(os.listdir(folder / "fd")),
+        descriptors=len(os.listdir(f"/proc/{pid}/fd")),
         threads=int(status["Threads"]),
-        network=os.readlink(folder / "ns" / "net"),
+        network=os.readlink(f"/proc/{pid}/ns/net"),
     )
+
+
+def _contents(pid: int, name: str) -> str:
+    # No Path: it interns its parts, and here these are the numbers of all processes there ever were.
+    with open(f"/proc/{pid}/{name}", encoding="utf-8", errors="replace") as file:
+        return file.read()
 
 
 def role_of(process: Process, modules: Mapping[str, str], own: str) -> str:

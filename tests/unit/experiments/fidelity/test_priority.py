@@ -62,7 +62,7 @@ def test_switches_before_hosts_before_everybody_else(proc: Path) -> None:
     if forbidden():
         pytest.skip("needs CAP_SYS_NICE")
     raise_priorities(proc)
-    for process, role in run_processes(proc):
+    for process, role in [(Path(folder), role) for folder, role in run_processes(proc)]:
         for name, tid in threads(process).items():
             if role == "fabric" and name == DATA_PLANE:
                 assert os.sched_getscheduler(tid) & ~os.SCHED_RESET_ON_FORK == os.SCHED_RR
@@ -73,5 +73,5 @@ def test_switches_before_hosts_before_everybody_else(proc: Path) -> None:
             while not (process / "autogroup").read_text().endswith(f"nice {NICENESS}\n"):
                 assert time.monotonic() < deadline
     assert [role for _, role in run_processes(proc)].count("fabric") == 1
-    (stranger,) = {path.name for path in proc.iterdir()} - {path.name for path, _ in run_processes(proc)}
+    (stranger,) = {path.name for path in proc.iterdir()} - {Path(folder).name for folder, _ in run_processes(proc)}
     assert os.getpriority(os.PRIO_PROCESS, int(stranger)) == os.getpriority(os.PRIO_PROCESS, 0)
