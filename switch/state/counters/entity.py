@@ -43,7 +43,6 @@ class CounterEntries(CellEntries[CellArray]):
     def _fill(self, entry: Any, array: CellArray, index: int, cell: Counts) -> None:
         entry.counter_id = array.p4_id
         entry.index.index = index
-        entry.data.SetInParent()
         fill_counter_data(entry.data, cell)
 
 
@@ -55,6 +54,7 @@ def read_counter_data(data: Any) -> Counts:
 
 
 def fill_counter_data(data: Any, counts: Counts) -> None:
-    """CounterData has 63 bits for what the device counts with 64."""
-    data.packet_count = counts[0] & INT64_GREATEST
-    data.byte_count = counts[1] & INT64_GREATEST
+    """CounterData has 63 bits for what the device counts with 64. It is there then, if only with zeros."""
+    packets, bytes_ = counts
+    data.packet_count = packets & INT64_GREATEST
+    data.byte_count = bytes_ & INT64_GREATEST
