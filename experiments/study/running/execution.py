@@ -4,6 +4,7 @@ on the workers of a Dask scheduler (virtual clock)."""
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import multiprocessing
 import os
@@ -120,7 +121,7 @@ def run_sandboxed(order: PointOrder, bars: bool = False, onlooker: Onlooker = NO
     behind, in the sandbox, which would take it away, or outside."""
     from common.sandbox import run_in_sandbox
 
-    with scratch_folder("point") as folder, own_orphans():
+    with scratch_folder("point") as folder, own_orphans(), _frozen():
         told, temporary = folder / "outcome.json", folder / "tmp"
         temporary.mkdir()
         before = belongings()
@@ -139,6 +140,17 @@ def run_sandboxed(order: PointOrder, bars: bool = False, onlooker: Onlooker = NO
         if not told.exists():
             return Broken(f"the run ended with status {status}", f"status {status}")
         return _tidy(from_plain(json.loads(told.read_text(encoding="utf-8"))), left_since(before))
+
+
+@contextlib.contextmanager
+def _frozen() -> Iterator[None]:
+    """What there is by now is left out of searches for cycles: each would go through all modules, and in a forked
+    process copy their memory."""
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def _tidy(outcome: Outcome, left: Sequence[str]) -> Outcome:
