@@ -31,6 +31,18 @@ def own_program(module: str, *arguments: str) -> list[str]:
     return [sys.executable, *options, "-m", full_name("common.modules"), full_name(module), *arguments]
 
 
+def told_file(argument: str) -> Path:
+    """In such a process, the file of an argument; for "-" the one that the parent names once it is there:
+    {"command": "configure", "file": ...}. UserError."""
+    if argument != "-":
+        return Path(argument)
+    line = sys.stdin.readline()
+    try:
+        return Path(json.loads(line)["file"])
+    except (ValueError, KeyError, TypeError):
+        raise UserError(f"no configuration: standard input said {line!r}") from None
+
+
 class JsonLinesProcess:
     """Starts with the object; its standard error goes to the file `log`. keep_open: descriptors that it inherits.
 

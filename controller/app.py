@@ -24,7 +24,6 @@ import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 # os-ken must meet app_manager before its other modules.
@@ -32,6 +31,7 @@ from os_ken.base import app_manager  # isort: skip
 from os_ken.lib import hub
 
 from common.errors import UserError
+from common.json_lines import told_file
 from common.signals import die_with_parent
 from controller.config import ControllerConfig
 from controller.core.controller import Controller
@@ -218,14 +218,6 @@ def _listening_socket(address: str, has_predecessor: bool) -> socket.socket:
             time.sleep(REST_RETRY_S)
 
 
-def _told_on_standard_input() -> str:
-    line = sys.stdin.readline()
-    try:
-        return str(json.loads(line)["file"])
-    except (ValueError, KeyError, TypeError):
-        raise UserError(f"no configuration: standard input said {line!r}") from None
-
-
 def main(arguments: list[str]) -> int:
     # Python's own SIGINT handler would wait for os-ken's threads, which know of no interrupt.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -236,8 +228,7 @@ def main(arguments: list[str]) -> int:
         print("usage: python -m controller.app CONFIG.json (or -)", file=sys.stderr)
         return EXIT_USER_ERROR
     try:
-        path = _told_on_standard_input() if arguments[0] == "-" else arguments[0]
-        run(ControllerConfig.load(Path(path)))
+        run(ControllerConfig.load(told_file(arguments[0])))
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return EXIT_USER_ERROR

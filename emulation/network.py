@@ -20,6 +20,7 @@ from emulation.links import veth
 from emulation.size import DESCRIPTORS_OF_A_HOST, require_room
 from emulation.switches.bmv2_switches import Bmv2Switches
 from emulation.switches.fabric_layout import LinkKind, interface_name, is_wire, wire_interface_name
+from emulation.switches.fabric_process import FabricProcess
 from emulation.switches.fabric_switches import FabricSwitches
 from emulation.switches.ovs_switches import OvsSwitches
 from switch.server.outside_address import OutsideAddress
@@ -70,6 +71,7 @@ class EmulatedNetwork:
     p4runtime: where gradbed's switches serve P4Runtime besides, for clients outside the network.
     record: what gradbed's switches keep of what their programs do, for `records` (switch.fabric_config).
     mtu_bytes: of all interfaces of the kernel, at most 65,535.
+    loading: a fabric process that was started already, with "-" (switch/fabric.py).
 
     Run it in common.sandbox.run_in_sandbox: then not even SIGKILL leaves anything behind. A context manager;
     `stop` may be called at any time, again, and after an interrupted `start`, which has cleaned up then already.
@@ -86,7 +88,9 @@ class EmulatedNetwork:
         p4runtime: OutsideAddress | None = None,
         record: Literal["points", "values"] | None = None,
         mtu_bytes: int = veth.USUAL_MTU_BYTES,
+        loading: FabricProcess | None = None,
     ) -> None:
+        self._loading = loading
         self.topology = topology
         self.switch_kind: SwitchKind = switch_kind
         bridges = frozenset(topology.switch(name).name for name, kind in (kinds or {}).items() if kind == "openflow")
@@ -97,6 +101,7 @@ class EmulatedNetwork:
         fabric = FabricSwitches(topology, links, seed, foreign, p4runtime, record)
         self.fabric: Fabric = fabric
         """What switches and links can do."""
+        self._fabric_switches = fabric
         self._runners: tuple[SwitchRunner, ...] = (fabric, *foreign)
         self._mtu_bytes = mtu_bytes
         self._given_run_dir = run_dir
@@ -179,6 +184,7 @@ class EmulatedNetwork:
         if self._given_run_dir is None:
             self._own_run_dir = self._scratch.enter_context(scratch_folder())
         self.run_dir.mkdir(parents=True, exist_ok=True)
+        self._fabric_switches.load(self.run_dir, self._loading)
         self._add_nodes()
         self._add_links()
         self._make_interfaces()

@@ -1,6 +1,7 @@
 """A whole fabric in one process: P4 switches, their links, one P4Runtime server. Run as a child process.
 
-`python -m switch.fabric CONFIG.json` (fabric_config.py) talks JSON lines. On standard output it says
+`python -m switch.fabric CONFIG.json` (fabric_config.py) talks JSON lines. With "-" for the file it loads its modules,
+and waits for {"command": "configure", "file": "CONFIG.json"} on standard input. On standard output it says
 {"event": "ready", "grpc_ports": [...]} once it serves; then it answers commands from standard input, each with an
 event of the command's name (fabric_commands.py has them all), until `stop` or the end of standard input: then it
 ends with status 0.
@@ -17,12 +18,12 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from common.errors import UserError
+from common.json_lines import told_file
 from common.signals import die_with_parent
 from switch.codegen import build_program
 from switch.engine import Engine
@@ -122,10 +123,12 @@ def main(arguments: Sequence[str]) -> int:
     # A thread that changes a switch's state keeps packets waiting while it waits for the interpreter.
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
     if len(arguments) != 1:
-        print("usage: python -m switch.fabric CONFIG.json", file=sys.stderr)
+        print("usage: python -m switch.fabric CONFIG.json (or -)", file=sys.stderr)
         return _USER_ERROR_STATUS
     try:
-        config = read_fabric_config(Path(arguments[0]))
+        if arguments[0] == "-":
+            import switch.server  # noqa: F401  # before there is a network to be served
+        config = read_fabric_config(told_file(arguments[0]))
         with event_stream() as write:
             run(config, sys.stdin, write)
     except UserError as error:

@@ -15,7 +15,8 @@ READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 5.0
 
 
-def fabric_command(config: Path) -> list[str]:
+def fabric_command(config: Path | str) -> list[str]:
+    """config: "-" for one that is told later."""
     return own_program("switch.fabric", str(config))
 
 
@@ -30,6 +31,10 @@ class FabricProcess:
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    def configure(self, config: Path) -> None:
+        """For the command with "-"."""
+        self._process.send("configure", file=str(config))
 
     def wait_ready(self) -> None:
         """UserError in the fabric's words if it cannot serve."""

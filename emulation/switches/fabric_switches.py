@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mininet.net import Mininet
 
 
+LOG = "fabric.log"
 P4RUNTIME_SOCKET = "p4runtime.sock"
 # Of sockaddr_un.sun_path, with the final zero.
 SOCKET_PATH_BYTES = 108
@@ -58,6 +59,11 @@ class FabricSwitches(GradbedFabric):
             if switch.name not in self.foreign:
                 net.addSwitch(switch.name, cls=FabricSwitch, number=switch.number)
 
+    def load(self, run_dir: Path, process: FabricProcess | None = None) -> None:
+        """Let the process load its modules while the network is being made. process: one that does so already."""
+        keep_open = [] if self.p4runtime is None else [self.p4runtime.namespace_fd]
+        self._process = process or FabricProcess(fabric_command("-"), run_dir / LOG, keep_open)
+
     def start(self, run_dir: Path) -> None:
         addresses = ["127.0.0.1:0"]
         # A socket in the file system can be reached from other network namespaces.
@@ -68,9 +74,8 @@ class FabricSwitches(GradbedFabric):
         config = config.model_copy(update={"outside": self.p4runtime, "record": self.record})
         path = run_dir / "fabric.json"
         path.write_text(config.model_dump_json(indent=1), encoding="utf-8")
-        keep_open = [] if self.p4runtime is None else [self.p4runtime.namespace_fd]
-        self._process = FabricProcess(fabric_command(path), run_dir / "fabric.log", keep_open)
-        self._process.wait_ready()
+        self._running.configure(path)
+        self._running.wait_ready()
 
     def stop(self) -> None:
         if self._process is not None:

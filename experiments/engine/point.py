@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from common.errors import EndlessCircle
 from emulation.switches.fabric_layout import link_seed
@@ -34,8 +34,11 @@ from experiments.setup import NetworkSetup, PointTask
 from experiments.system import System
 from experiments.testbeds.agents import AgentSpec
 from experiments.testbeds.interface import Testbed
-from experiments.testbeds.opening import open_testbed
+from experiments.testbeds.opening import loading_testbed, open_testbed
 from topo.graph import Topology
+
+if TYPE_CHECKING:
+    from experiments.testbeds.loading import Loading
 
 Told = TypeVar("Told")
 
@@ -51,13 +54,20 @@ def run_point(
 ) -> PointResult:
     """Run one point. UserError for what the user can put right. With the real clock: in a sandbox, as root. A point
     without phases is computed, and no network comes up."""
+    with loading_testbed(task) as loading:
+        return _run_point(system, task, loading, on_progress, onlooker)
+
+
+def _run_point(
+    system: System, task: PointTask, loading: Loading | None, on_progress: OnProgress, onlooker: Onlooker
+) -> PointResult:
     point = system.point(task)
     if not point.phases:
         return point.result(())
     measured, reports = [], []
     on_each = _both(on_progress, onlooker.progressed)
     with (
-        open_testbed(system, point.network, task) as testbed,
+        open_testbed(system, point.network, task, loading) as testbed,
         capturing(testbed.fabric, ordered(task.capture, testbed.fabric, point.network.capture), task.folder),
         ExitStack() as stack,
     ):

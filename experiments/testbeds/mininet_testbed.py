@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from common.capabilities import GRADBED_SWITCHES
 from common.errors import UserError
-from common.json_lines import JsonLinesProcess, own_program
+from common.json_lines import JsonLinesProcess
 from controller.client import ControllerClient
 from controller.config import ControllerConfig, ProgramFiles
 from controller.core.services import ServiceConfig
@@ -29,6 +29,7 @@ from experiments.fidelity.priority import raise_priorities
 from experiments.programs import Program
 from experiments.testbeds.agents import Agents
 from experiments.testbeds.interface import Testbed
+from experiments.testbeds.loading import Loading, controller_process
 from experiments.testbeds.packet_watch import PacketWatch, watch_level
 from switch.insight.instrumented import InstrumentedProgram, build_instrumented
 from switch.insight.recorder import Level
@@ -67,7 +68,7 @@ class MininetTestbed(Testbed):
 
     The point's folder holds configurations, logs and the controller's journal. rest_fd: a listening socket that
     serves the REST interface, too: one made outside the sandbox can be reached from there. p4runtime: the
-    same for P4Runtime of gradbed's switches.
+    same for P4Runtime of gradbed's switches. loading: processes that were started already, without these two.
     """
 
     __test__ = False
@@ -80,6 +81,7 @@ class MininetTestbed(Testbed):
         *,
         rest_fd: int | None = None,
         p4runtime: OutsideAddress | None = None,
+        loading: Loading | None = None,
     ) -> None:
         level = watch_level(setup)
         if level is not None and task.configuration.program.model != "gradbed":
@@ -103,13 +105,14 @@ class MininetTestbed(Testbed):
             p4runtime=p4runtime,
             record=_RECORDED[level],
             mtu_bytes=setup.mtu_bytes,
+            loading=loading.fabric if loading else None,
         )
         self.fabric = self.network.fabric
         self.client = ControllerClient(REST_ADDRESS)
-        self._controller: JsonLinesProcess | None = None
+        self._controller = loading.controller if loading else None
         self._standby: JsonLinesProcess | None = None
         self._needs_standby = needs_standby(task.configuration.faults)
-        self._controllers = 0
+        self._controllers = int(loading is not None)
         self._patience_s = PATIENCE * estimate(setup.topology).time_s
         self._agents = Agents(
             task.folder,
@@ -128,7 +131,8 @@ class MininetTestbed(Testbed):
     def __enter__(self) -> Self:
         try:
             # They load their modules while the network is being made.
-            self._controller = self._start_controller("-")
+            if self._controller is None:
+                self._controller = self._start_controller("-")
             self._agents.__enter__()
             self.network.start()
             path = self._write_configuration()
@@ -340,12 +344,8 @@ class MininetTestbed(Testbed):
         """Each has a log of its own."""
         self._controllers += 1
         number = f".{self._controllers}" if self._controllers > 1 else ""
-        return JsonLinesProcess(
-            "controller",
-            own_program("controller.app", argument),
-            log=self.folder / f"controller{number}.log",
-            keep_open=[] if self._rest_fd is None else [self._rest_fd],
-        )
+        log = self.folder / f"controller{number}.log"
+        return controller_process(argument, log, [] if self._rest_fd is None else [self._rest_fd])
 
     def _write_configuration(self) -> Path:
         setup = self._setup

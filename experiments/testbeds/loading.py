@@ -1,0 +1,41 @@
+"""The processes of a network in real time, which load their modules while it is still being planned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from common.json_lines import JsonLinesProcess, own_program
+from emulation.switches.fabric_process import FabricProcess, fabric_command
+from emulation.switches.fabric_switches import LOG
+
+STOP_TIMEOUT_S = 3.0
+
+
+@dataclass(frozen=True)
+class Loading:
+    """Both wait to be told of their configuration."""
+
+    controller: JsonLinesProcess
+    fabric: FabricProcess
+
+
+@contextmanager
+def loading(folder: Path) -> Iterator[Loading]:
+    """Ended at the end, if they are still there. folder: of the point."""
+    controller = controller_process("-", folder / "controller.log")
+    try:
+        fabric = FabricProcess(fabric_command("-"), folder / LOG)
+        try:
+            yield Loading(controller, fabric)
+        finally:
+            fabric.stop()
+    finally:
+        controller.terminate(STOP_TIMEOUT_S)
+
+
+def controller_process(argument: str, log: Path, keep_open: Sequence[int] = ()) -> JsonLinesProcess:
+    """argument: the file with its configuration, or "-"."""
+    return JsonLinesProcess("controller", own_program("controller.app", argument), log, keep_open)
