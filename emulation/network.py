@@ -90,7 +90,6 @@ class EmulatedNetwork:
         mtu_bytes: int = veth.USUAL_MTU_BYTES,
         loading: FabricProcess | None = None,
     ) -> None:
-        self._loading = loading
         self.topology = topology
         self.switch_kind: SwitchKind = switch_kind
         bridges = frozenset(topology.switch(name).name for name, kind in (kinds or {}).items() if kind == "openflow")
@@ -98,10 +97,9 @@ class EmulatedNetwork:
         foreign: list[OvsSwitches | Bmv2Switches] = [OvsSwitches(topology, bridges)] if bridges else []
         if switch_kind == "bmv2":
             foreign.append(Bmv2Switches(topology, {switch.name for switch in topology.switches} - bridges))
-        fabric = FabricSwitches(topology, links, seed, foreign, p4runtime, record)
+        fabric = FabricSwitches(topology, links, seed, foreign, p4runtime, record, loading)
         self.fabric: Fabric = fabric
         """What switches and links can do."""
-        self._fabric_switches = fabric
         self._runners: tuple[SwitchRunner, ...] = (fabric, *foreign)
         self._mtu_bytes = mtu_bytes
         self._given_run_dir = run_dir
@@ -184,7 +182,6 @@ class EmulatedNetwork:
         if self._given_run_dir is None:
             self._own_run_dir = self._scratch.enter_context(scratch_folder())
         self.run_dir.mkdir(parents=True, exist_ok=True)
-        self._fabric_switches.load(self.run_dir, self._loading)
         self._add_nodes()
         self._add_links()
         self._make_interfaces()

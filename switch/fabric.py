@@ -127,7 +127,7 @@ def main(arguments: Sequence[str]) -> int:
         return _USER_ERROR_STATUS
     try:
         if arguments[0] == "-":
-            import switch.server  # noqa: F401  # before there is a network to be served
+            from switch.server import P4RuntimeServer  # noqa: F401  # before there is a network to be served
         config = read_fabric_config(told_file(arguments[0]))
         with event_stream() as write:
             run(config, sys.stdin, write)

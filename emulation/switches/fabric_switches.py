@@ -31,7 +31,7 @@ class FabricSwitches(GradbedFabric):
     """A back end of EmulatedNetwork (emulation.network.SwitchRunner).
 
     It is the model of the links between foreign switches, too. p4runtime: where it serves P4Runtime besides, outside
-    the network. record: as of switch.fabric_config.
+    the network. record: as of switch.fabric_config. loading: the process, if it was started already, with "-".
     """
 
     def __init__(
@@ -42,12 +42,13 @@ class FabricSwitches(GradbedFabric):
         foreign: Sequence[ForeignSwitches] = (),
         p4runtime: OutsideAddress | None = None,
         record: Literal["points", "values"] | None = None,
+        loading: FabricProcess | None = None,
     ) -> None:
         super().__init__(topology, links, foreign)
         self.record = record
         self.p4runtime = p4runtime
         self.seed = seed
-        self._process: FabricProcess | None = None
+        self._process = loading
 
     def check(self) -> None:
         """The gradbed switch needs nothing but a C compiler, and says so itself."""
@@ -55,14 +56,13 @@ class FabricSwitches(GradbedFabric):
     def add_nodes(self, net: Mininet, run_dir: Path) -> None:
         from emulation.nodes.fabric_node import FabricSwitch
 
+        if self._process is None:
+            # It loads its modules while the network is being made.
+            keep_open = [] if self.p4runtime is None else [self.p4runtime.namespace_fd]
+            self._process = FabricProcess(fabric_command("-"), run_dir / LOG, keep_open)
         for switch in self.topology.switches:
             if switch.name not in self.foreign:
                 net.addSwitch(switch.name, cls=FabricSwitch, number=switch.number)
-
-    def load(self, run_dir: Path, process: FabricProcess | None = None) -> None:
-        """Let the process load its modules while the network is being made. process: one that does so already."""
-        keep_open = [] if self.p4runtime is None else [self.p4runtime.namespace_fd]
-        self._process = process or FabricProcess(fabric_command("-"), run_dir / LOG, keep_open)
 
     def start(self, run_dir: Path) -> None:
         addresses = ["127.0.0.1:0"]
