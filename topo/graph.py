@@ -6,14 +6,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import networkx
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from common.errors import UserError
 from common.problems import Spelling, first_problem
 from topo.link import LinkModel
+
+if TYPE_CHECKING:
+    import networkx
 
 Tier = Annotated[str, Spelling(r"[a-z][a-z0-9-]*", "a tier is a lower-case letter, then such letters, digits and -")]
 """What a switch is in its topology: core, aggregation, edge, spine, leaf, hub, or whatever a topology calls it."""
@@ -151,6 +153,8 @@ class Topology(_Value):
     @cached_property
     def graph(self) -> networkx.Graph:
         """Nodes with `kind` ("host" or "switch") and `tier` (None for hosts), edges with `link`. Do not modify."""
+        import networkx  # not for hosts, which know the topology's values alone
+
         graph = networkx.Graph(name=self.name)
         graph.add_nodes_from((host.name, {"kind": "host", "tier": None}) for host in self.hosts)
         graph.add_nodes_from((switch.name, {"kind": "switch", "tier": switch.tier}) for switch in self.switches)

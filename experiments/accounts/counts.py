@@ -31,7 +31,7 @@ class Counts:
     @classmethod
     def read(cls, testbed: Testbed) -> Counts:
         """Ask every switch and every link now."""
-        counters = {switch.name: _by_name(testbed.counters(switch.name)) for switch in testbed.topology.switches}
+        counters = {switch: _by_name(found) for switch, found in testbed.all_counters().items()}
         return replace(cls.of_links(testbed), counters=counters, classes=testbed.fabric.classes())
 
     @classmethod

@@ -69,6 +69,10 @@ class Testbed(ABC):
     def counters(self, switch: str) -> dict[str, list[dict[str, int]]]:
         """Counter name -> its cells that are not zero: index, packets, bytes."""
 
+    def all_counters(self) -> dict[str, dict[str, list[dict[str, int]]]]:
+        """Of every switch."""
+        return {switch.name: self.counters(switch.name) for switch in self.topology.switches}
+
     @abstractmethod
     def registers(self, switch: str, name: str) -> Mapping[int, int | None]:
         """The cells of a register array that are not zero, by index; None: larger than the switch can tell (BMv2)."""

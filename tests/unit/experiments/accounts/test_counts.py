@@ -173,8 +173,8 @@ def test_what_is_read_of_a_network() -> None:
         topology = TOPOLOGY
         fabric = Links()
 
-        def counters(self, switch: str) -> dict[str, list[dict[str, int]]]:
-            return {"Ingress.ports.port_in": [{"index": 2, "packets": 5, "bytes": 500}]}
+        def all_counters(self) -> dict[str, dict[str, list[dict[str, int]]]]:
+            return {"s1": {"Ingress.ports.port_in": [{"index": 2, "packets": 5, "bytes": 500}]}}
 
     counts = Counts.read(Network())  # type: ignore[arg-type]
     assert counts.cell("s1", "port_in", 2) == Tally(5, 500)
