@@ -20,15 +20,15 @@ USER_ERROR_STATUS = 2
 
 
 def own_program(module: str, *arguments: str) -> list[str]:
-    """The command of a process that runs a module of this project (by common.modules) as Python was told to run this
-    one: isolated (-I), and with what it compiles in another folder (-X pycache_prefix). What lies in the current
-    directory is none of its modules (-P, since Python 3.11)."""
+    """The command of a process that runs a module of this project as Python was told to run this one: isolated (-I),
+    and with what it compiles in another folder (-X pycache_prefix). What lies in the current directory is none of
+    its modules (-P, since Python 3.11)."""
     options = ["-P"] if sys.version_info >= (3, 11) else []
     if sys.flags.isolated:
         options = ["-I"]
     if sys.pycache_prefix:
         options += ["-X", f"pycache_prefix={sys.pycache_prefix}"]
-    return [sys.executable, *options, "-m", full_name("common.modules"), full_name(module), *arguments]
+    return [sys.executable, *options, "-m", full_name(module), *arguments]
 
 
 def told_file(argument: str) -> Path:

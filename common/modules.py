@@ -1,17 +1,9 @@
 """Modules by name. In a checkout the rooms (topo, hosts, ...) are packages of their own; installed by pip they lie in
-the package gradbed, so that a `topo.py` of the user's cannot take their place (docs/architecture.md).
-
-python -m common.modules MODULE ARGUMENT... is python -m MODULE ARGUMENT... with fewer searches for cycles.
-"""
+the package gradbed, so that a `topo.py` of the user's cannot take their place (docs/architecture.md)."""
 
 from __future__ import annotations
 
-import gc
 import importlib
-import runpy
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +18,6 @@ IMPORT_FOLDER = Path(__file__).resolve().parents[1 + PREFIX.count(".")]
 
 COMMAND = "gradbed" if INSTALLED else "./gradbed"
 """How people call the command line."""
-
-YOUNG_OBJECTS = 50_000
-"""Made since the last search for cycles, before the next one. Python's 700 cost a tenth of what loading modules and
-planning take: nearly all that they make stays."""
 
 ROOMS = ("cli", "common", "controller", "emulation", "experiments", "formats", "hosts", "switch", "topo")
 
@@ -48,19 +36,3 @@ def attribute(place: str) -> Any:
     """What "module:attribute" names. ImportError, AttributeError."""
     module, _, name = place.partition(":")
     return getattr(import_by_name(module), name)
-
-
-@contextmanager
-def seldom_searched() -> Iterator[None]:
-    """For a whole process. At its end all modules are not searched for cycles once more: they go with it."""
-    gc.set_threshold(YOUNG_OBJECTS, *gc.get_threshold()[1:])
-    try:
-        yield
-    finally:
-        gc.freeze()
-
-
-if __name__ == "__main__":
-    del sys.argv[0]
-    with seldom_searched():
-        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
