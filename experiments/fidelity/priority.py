@@ -34,5 +34,5 @@ def raise_priorities(proc: Path = PROC) -> None:
                     os.sched_setscheduler(tid, policy, os.sched_param(REAL_TIME_PRIORITY))
                 else:
                     os.setpriority(os.PRIO_PROCESS, tid, NICENESS)
-        with contextlib.suppress(OSError):
-            Path(process, "autogroup").write_text(str(NICENESS))
+        with contextlib.suppress(OSError), open(f"{process}/autogroup", "w", encoding="ascii") as file:
+            file.write(str(NICENESS))

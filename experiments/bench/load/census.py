@@ -15,19 +15,25 @@ OTHERS = "others"
 
 LOOKS, BETWEEN_LOOKS_S = 5, 0.05
 
-_M_ARENA_MAX, _M_TRIM_THRESHOLD, _TRIM_THRESHOLD_BYTES = -8, -1, 128 << 10  # <malloc.h>
+_M_ARENA_MAX, _M_PERTURB, _M_TRIM_THRESHOLD = -8, -6, -1  # <malloc.h>
+_PERTURB_BYTE, _TRIM_THRESHOLD_BYTES = 0xA5, 128 << 10
 _PR_SET_THP_DISABLE = 41  # <sys/prctl.h>
 
 
 def keep_no_free_memory() -> None:
-    """From now on what is resident of this process and its children is what they hold. By default glibc keeps arenas
-    for threads, and ever larger blocks once one of that size was freed, and the kernel fills holes with large pages:
-    resident memory creeps for hours while that in use stays the same."""
-    os.environ |= {"MALLOC_ARENA_MAX": "1", "MALLOC_TRIM_THRESHOLD_": str(_TRIM_THRESHOLD_BYTES)}
+    """From now on what is resident of this process and its children is what they hold, and what they allocate is
+    touched at once. By default glibc keeps arenas for threads, and ever larger blocks once one of that size was freed,
+    and the kernel fills holes with large pages: resident memory creeps for hours while that in use stays the same."""
+    options = {
+        "MALLOC_ARENA_MAX": 1,
+        "MALLOC_PERTURB_": _PERTURB_BYTE,
+        "MALLOC_TRIM_THRESHOLD_": _TRIM_THRESHOLD_BYTES,
+    }
+    os.environ |= {name: str(value) for name, value in options.items()}
     libc = ctypes.CDLL(None)
     if hasattr(libc, "mallopt"):
-        libc.mallopt(_M_ARENA_MAX, 1)
-        libc.mallopt(_M_TRIM_THRESHOLD, _TRIM_THRESHOLD_BYTES)
+        for option, value in zip((_M_ARENA_MAX, _M_PERTURB, _M_TRIM_THRESHOLD), options.values(), strict=True):
+            libc.mallopt(option, value)
     libc.prctl(_PR_SET_THP_DISABLE, ctypes.c_ulong(1), *[ctypes.c_ulong(0)] * 3)
 
 
