@@ -22,8 +22,8 @@ _PR_SET_THP_DISABLE = 41  # <sys/prctl.h>
 
 def keep_no_free_memory() -> None:
     """From now on what is resident of this process and its children is what they hold, and what they allocate is
-    touched at once. By default glibc keeps arenas for threads, and ever larger blocks once one of that size was freed,
-    and the kernel fills holes with large pages: resident memory creeps for hours while that in use stays the same."""
+    touched at once. By default glibc keeps arenas for threads, and ever larger blocks once one of that size was
+    freed, and the kernel fills holes with large pages: resident memory creeps while that in use stays the same."""
     options = {
         "MALLOC_ARENA_MAX": 1,
         "MALLOC_PERTURB_": _PERTURB_BYTE,
