@@ -1,5 +1,5 @@
 """How many frames of each class (formats/packet_class.py) an interface carried. Frames are counted by the bytes that
-tell classes apart; which class these are is only looked up at the end."""
+tell classes apart, many at a time; which class these are is only looked up at the end."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 Patterns = Sequence[Sequence[tuple[int, int, int]]]
 """Of each class its words: offset, mask, value."""
+
+_UNCOUNTED_BYTES = 4096
+"""So many are kept before they are counted: enough that it is done in few steps, and little for a thousand hosts."""
 
 
 class ClassCounts:
@@ -27,6 +30,8 @@ class ClassCounts:
         self._offsets = np.array(sorted(masks), np.intp)
         self._masks = np.array([masks[place] for place in sorted(masks)], np.uint8)
         self._frames: Counter[bytes] = Counter()
+        self._uncounted = bytearray()
+        """What is looked at of frames, one after the other."""
 
     def add(self, frames: NDArray[Any], count: int, lengths: NDArray[np.uint32] | None) -> None:
         """The first frames, one per row; lengths (frames,): of each; None: whole rows."""
@@ -38,19 +43,26 @@ class ClassCounts:
             rows = rows.view(np.uint8)
         rows = rows.reshape(count, -1)
         if self._offsets[-1] < rows.shape[1]:
-            looked_at = rows[:, self._offsets]
+            looked_at = rows.take(self._offsets, axis=1)
         else:
             there = self._offsets < rows.shape[1]
             looked_at = np.zeros((count, width), np.uint8)
             looked_at[:, there] = rows[:, self._offsets[there]]
-        looked_at &= self._masks
-        if lengths is not None and int(lengths[:count].min()) <= self._offsets[-1]:
+        if lengths is not None and min(lengths[:count].tolist()) <= self._offsets[-1]:
             looked_at[self._offsets >= lengths[:count, None]] = 0
-        keys = looked_at.tobytes()
-        self._frames.update([keys[place : place + width] for place in range(0, len(keys), width)])
+        self._uncounted += looked_at.tobytes()
+        if len(self._uncounted) > _UNCOUNTED_BYTES:
+            self._count()
+
+    def _count(self) -> None:
+        looked_at = np.frombuffer(self._uncounted, np.uint8).reshape(-1, len(self._offsets)) & self._masks
+        self._frames.update(looked_at.view(f"V{len(self._offsets)}").ravel().tolist())
+        self._uncounted = bytearray()
 
     def by_class(self) -> list[int]:
         """[0]: of no class. Empty without patterns."""
+        if self._uncounted:
+            self._count()
         found = [0] * (len(self._patterns) + 1) if self._patterns else []
         for key, count in self._frames.items():
             found[self._class_of(dict(zip(self._offsets.tolist(), key, strict=True)))] += count

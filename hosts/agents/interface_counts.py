@@ -42,7 +42,7 @@ class InterfaceCounts:
     def add_received(self, buffer: NDArray[np.uint8], lengths: NDArray[np.uint32]) -> None:
         """The rows of the buffer that have a length."""
         self.received_frames += len(lengths)
-        self.received_bytes += int(lengths.sum())
+        self.received_bytes += int(np.add.reduce(lengths))
         self.received_classes.add(buffer, len(lengths), lengths)
 
     def as_json(self) -> dict[str, Any]:

@@ -43,15 +43,15 @@ class RoundTrips:
         self._lateness_us = 0
         self._least_us: int | None = None
         self._least_of_rounds_us: deque[int] = deque(maxlen=KEPT_ROUNDS)
-        self._least_before_us: int | None = None
-        """Of these."""
+        self._least_of_all_us: int | None = None
+        """Of these, and of this round."""
         self._lossless_rounds = KEPT_ROUNDS
 
     def begin(self, now_us: int) -> None:
         """A round begins."""
         if self._least_us is not None:
             self._least_of_rounds_us.append(self._least_us)
-            self._least_before_us = min(self._least_of_rounds_us)
+            self._least_of_all_us = min(self._least_of_rounds_us)
         self._start_us = now_us
         self._first_ack_us = None
         self._lateness_us = 0
@@ -66,13 +66,11 @@ class RoundTrips:
     @property
     def least_us(self) -> int | None:
         """Least round trip of this round and those before; None: no ACK yet."""
-        if self._least_us is None or self._least_before_us is None:
-            return self._least_before_us if self._least_us is None else self._least_us
-        return min(self._least_before_us, self._least_us)
+        return self._least_of_all_us
 
     def acknowledged(self, first_sent_us: int, now_us: int, *, after_resend: bool) -> None:
         """A global sum has come. first_sent_us: when its fragment was sent first. after_resend: it is marked."""
-        least_us = self.least_us
+        least_us = self._least_of_all_us
         if self._first_ack_us is None:
             self._first_ack_us = now_us
             if least_us is not None:
@@ -81,12 +79,15 @@ class RoundTrips:
         if least_us is not None and 2 * round_trip_us < least_us:
             # What was taken for round trips so far was mostly lateness.
             self._timeout = RetransmissionTimeout(INITIAL_FACTOR * self._min_timeout_us)
-        self._least_us = round_trip_us if self._least_us is None else min(self._least_us, round_trip_us)
+        if self._least_us is None or round_trip_us < self._least_us:
+            self._least_us = round_trip_us
+            if least_us is None or round_trip_us < least_us:
+                self._least_of_all_us = least_us = round_trip_us
         if after_resend:
             self._lossless_rounds = 0
             return
         if first_sent_us <= self._first_ack_us:
-            round_trip_us = max(self.least_us or 0, round_trip_us - self._lateness_us)
+            round_trip_us = max(least_us or 0, round_trip_us - self._lateness_us)
         self._timeout.sample(round_trip_us)
 
     def deadline_us(self, sent_us: int, *, timeouts: int, resent: bool, unacknowledged: int) -> int:

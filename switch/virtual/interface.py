@@ -35,7 +35,7 @@ class HostInterface:
             raise UserError(f"port {port} of switch {device_id} does not lead to a host in memory")
         self._longest = ctypes.c_uint32()
         self._make_room(_FIRST_FRAMES, _FIRST_FRAME_BYTES)
-        self.times_ns: NDArray[np.uint64] = self._times_ns[:0]
+        self.times_ns: NDArray[np.int64] = self._times_ns[:0]
         """When the frames of the last batch arrived, in nanoseconds of the virtual clock."""
 
     def _listen(self, receive_coalescing_ns: int) -> int:
@@ -108,5 +108,5 @@ class HostInterface:
     def _make_room(self, frames: int, row_bytes: int) -> None:
         self._frames = np.empty((frames, row_bytes), np.uint8)
         self._lengths = np.empty(frames, np.uint32)
-        self._times_ns = np.empty(frames, np.uint64)
+        self._times_ns = np.empty(frames, np.int64)
         self._pointers = (self._frames.ctypes.data, row_bytes, self._lengths.ctypes.data, self._times_ns.ctypes.data)

@@ -26,7 +26,7 @@ class Card(Protocol):
         """Whether time does not stop for what comes."""
 
     @property
-    def times_ns(self) -> NDArray[Any]:
+    def times_ns(self) -> NDArray[np.int64]:
         """When the frames of the last batch arrived."""
 
     def receive(self) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:

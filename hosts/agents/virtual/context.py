@@ -94,7 +94,7 @@ class VirtualPort:
         """All that the card has."""
         self.told = False
         buffer, lengths = self.card.receive()
-        return buffer, lengths, self.card.times_ns.view(np.int64)
+        return buffer, lengths, self.card.times_ns
 
     def distribute(self) -> None:
         """Give each interface a copy of what has come for it; what nobody takes in is lost."""
@@ -165,7 +165,8 @@ class VirtualInterface(Closing):
 
     def receive(self) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
         buffer, lengths, self.times_ns = self._next_batch()
-        self.counts.add_received(buffer, lengths)
+        if len(lengths):
+            self.counts.add_received(buffer, lengths)
         return buffer, lengths
 
     def _next_batch(self) -> Batch:
@@ -177,7 +178,7 @@ class VirtualInterface(Closing):
         if not len(batch[1]):
             return batch
         chosen = self._wanted(*batch[:2])
-        return batch if chosen.all() else _rows(batch, chosen)
+        return batch if np.count_nonzero(chosen) == len(chosen) else _rows(batch, chosen)
 
     def take(self, buffer: NDArray[np.uint8], lengths: NDArray[np.uint32], times_ns: NDArray[np.int64]) -> None:
         """Keep a copy of the frames that this interface takes in."""
@@ -218,17 +219,18 @@ def _half_word(frames: NDArray[np.uint8], offset: int) -> NDArray[np.int64]:
 def udp_datagrams(frames: NDArray[np.uint8], lengths: NDArray[np.uint32], udp_port: int) -> NDArray[np.bool_]:
     """Which rows of `frames` are Ethernet frames with an unfragmented IPv4 datagram to a UDP port."""
     mask, header = _expected_header(udp_port)
-    wanted: NDArray[np.bool_] = ((frames[:, : len(mask)] & mask) == header).all(axis=1) & (lengths >= len(mask))
-    if wanted.all():
-        return wanted
+    looked_at = frames[:, : len(mask)] & mask
+    long_enough = lengths >= len(mask)
+    if looked_at.tobytes() == header.tobytes() * len(frames) and np.count_nonzero(long_enough) == len(frames):
+        return long_enough  # as usual: all of them
+    wanted: NDArray[np.bool_] = (looked_at == header).all(axis=1) & long_enough
     options = np.flatnonzero(frames[:, ETHERNET_BYTES] & 15 != _WORDS_WITHOUT_OPTIONS)
     for row in options.tolist():  # seldom
         port = ETHERNET_BYTES + 4 * (int(frames[row, ETHERNET_BYTES]) & 15) + 2
         moved = frames[row, : len(mask)].copy()
         moved[ETHERNET_BYTES] = header[ETHERNET_BYTES]
         moved[-2:] = frames[row, port : port + 2]
-        long_enough = lengths[row] >= max(port + 2, ETHERNET_BYTES + 10)
-        wanted[row] = long_enough and ((moved & mask) == header).all()
+        wanted[row] = lengths[row] >= max(port + 2, ETHERNET_BYTES + 10) and ((moved & mask) == header).all()
     return wanted
 
 

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from formats.addresses import ip_integer
-from formats.aggregation import Designation, Flags
+from formats.aggregation import GRADIENT, Designation, Flags
 from hosts.agents.addresses import AgentAddress
 from hosts.agents.context import Interface
-from hosts.protocols.datagram_frames import Frames, mac_array
+from hosts.protocols.datagram_frames import Frames, as_bytes, mac_array, with_headers
+from hosts.protocols.lane_frames import lane_frame_type
 from hosts.systems.aggregation.description import JobDescription
 from hosts.systems.aggregation.gradient_frames import pack_frames, parse_frames
 from hosts.transport.statistics import EndpointStatistics
@@ -56,8 +57,8 @@ class Endpoint:
         self._own_ip = ip_integer(own.ip)
         self._own_mac = mac_array(own.mac)
         self._gateway_mac = mac_array(own.gateway_mac)
-        self._own_ips = np.array([ip_integer(ip) for ip in (own.ip, *group_ips)], np.uint32)
-        self._peer_ips = np.array([ip_integer(peer.ip) for peer in peers], np.uint32)
+        self._own_ips = {ip_integer(ip) for ip in (own.ip, *group_ips)}
+        self._peer_ips = {ip_integer(peer.ip) for peer in peers}
         self.statistics = EndpointStatistics()
 
     def send(
@@ -77,24 +78,53 @@ class Endpoint:
         labels: the designations, shape (frames, 4), columns as in `label_array`; None: past all switches. magnitude:
         as in `pack_frames`.
         """
+        self._send(
+            self._packed(
+                lanes,
+                labels,
+                dst_mac=self._gateway_mac if dst_mac is None else dst_mac,
+                dst_ip=dst_ip,
+                packet_number=packet_numbers,
+                worker_bitmap=worker_bitmap,
+                flags=flags,
+                magnitude=magnitude,
+            )
+        )
+
+    def headers(self, labels: NDArray[np.int64], *, worker_bitmap: int, dst_ip: int) -> NDArray[np.uint8]:
+        """Headers for `send_with_headers`, one per row, of gradients with these designations; labels: as in `send`."""
+        lanes = np.zeros((len(labels), self._job.lanes), np.int32)
+        frames = self._packed(lanes, labels, dst_mac=self._gateway_mac, worker_bitmap=worker_bitmap, dst_ip=dst_ip)
+        return as_bytes(frames)[:, : -lanes[0].nbytes].copy()
+
+    def send_with_headers(
+        self,
+        headers: NDArray[np.uint8],
+        lanes: NDArray[np.int32],
+        *,
+        packet_numbers: ArrayLike,
+        flags: ArrayLike,
+        magnitude: ArrayLike,
+    ) -> None:
+        """The same as `send`, one per row of `headers`, which were made before."""
+        dtype = lane_frame_type(GRADIENT, self._job.lanes)
+        values = {"packet_number": packet_numbers, "flags": flags, "magnitude": magnitude}
+        self._send(with_headers(headers, dtype, lanes=lanes, **values))
+
+    def _packed(self, lanes: NDArray[np.int32], labels: NDArray[np.int64] | None, **values: Any) -> Frames:
         if labels is None:
             labels = np.zeros((1, 4), np.int64)
-        frames = pack_frames(
+        names = ("switch_number", "fan_in", "next_switch", "next_fan_in")
+        return pack_frames(
             lanes,
             src_mac=self._own_mac,
-            dst_mac=self._gateway_mac if dst_mac is None else dst_mac,
             src_ip=self._own_ip,
-            dst_ip=dst_ip,
             job=self._job.job,
-            packet_number=packet_numbers,
-            worker_bitmap=worker_bitmap,
-            flags=flags,
-            magnitude=magnitude,
-            switch_number=labels[:, 0],
-            fan_in=labels[:, 1],
-            next_switch=labels[:, 2],
-            next_fan_in=labels[:, 3],
+            **dict(zip(names, labels.T, strict=True)),
+            **values,
         )
+
+    def _send(self, frames: Frames) -> None:
         sent = self._interface.send(frames)
         statistics = self.statistics
         kind = statistics.acknowledgement_sent if self._sends_acknowledgements else statistics.gradient_sent
@@ -115,18 +145,25 @@ class Endpoint:
 
     def _wanted(self, frames: Frames) -> Frames:
         """Count frames of one length, and pick those that are for this agent."""
-        acknowledgement = frames["flags"] & _ACK != 0
-        acknowledgements = int(np.count_nonzero(acknowledgement))
+        acknowledgements = int(np.count_nonzero(frames["flags"] & _ACK))
         self.statistics.acknowledgement_received.add(acknowledgements, frames.itemsize)
         self.statistics.gradient_received.add(len(frames) - acknowledgements, frames.itemsize)
+        jobs, dst_ips, src_ips = (frames[name].tolist() for name in ("job", "dst_ip", "src_ip"))
+        if (
+            acknowledgements == (0 if self._sends_acknowledgements else len(frames))
+            and jobs.count(self._job.job) == len(frames)
+            and self._own_ips.issuperset(dst_ips)
+            and self._peer_ips.issuperset(src_ips)
+        ):
+            return frames  # as usual
         wanted = (
-            (acknowledgement != self._sends_acknowledgements)
+            ((frames["flags"] & _ACK != 0) != self._sends_acknowledgements)
             & (frames["job"] == self._job.job)
-            & (frames["dst_ip"][:, None] == self._own_ips).any(axis=1)
-            & (frames["src_ip"][:, None] == self._peer_ips).any(axis=1)
+            & [ip in self._own_ips for ip in dst_ips]
+            & [ip in self._peer_ips for ip in src_ips]
         )
         self.statistics.misdirected += len(frames) - int(np.count_nonzero(wanted))
-        return frames if wanted.all() else frames[wanted]
+        return frames[wanted]
 
     def drain(self) -> None:
         """Count what is waiting, and forget it."""

@@ -19,8 +19,7 @@ has a timer, as TCP has one for all its segments; then each has its own.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 from enum import Enum
 from typing import NamedTuple
 
@@ -67,30 +66,29 @@ class Transmission(NamedTuple):
     attempt: Attempt
 
 
-@dataclass(slots=True)
-class _Flight:
-    """A fragment that waits for its global sum."""
+class _Columns:
+    """What is known of a round's fragments; lists, by fragment."""
 
-    path: int
-    first_order: int
-    """Its first transmission's place among all transmissions."""
-    order: int
-    """Its latest transmission's place."""
-    first_sent_us: int
-    sent_us: int
-    timeouts: int = 0
-    repeats: int = 0
-    """Transmissions after the first that the server did not ask for."""
-    later_acks: int = 0
-    lost: bool = False
-    """Overtaken often enough: to be sent again at once."""
-    requested: bool = False
-    """By the server."""
+    def __init__(self, paths: list[int]) -> None:
+        """paths: of each fragment."""
+        count = len(paths)
+        self.path = paths
+        self.first_order = [0] * count
+        """The first transmission's place among all transmissions."""
+        self.order = [0] * count
+        """The latest transmission's place."""
+        self.first_sent_us = [0] * count
+        self.sent_us = [0] * count
+        self.timeouts = [0] * count
+        self.repeats = [0] * count
+        """Transmissions after the first that the server did not ask for."""
+        self.later_acks = [0] * count
+        self.acknowledged = [False] * count
 
-    @property
-    def backed_off(self) -> bool:
-        """Its timer is longer than at first."""
-        return self.timeouts >= CONSTANT_TIMEOUTS
+    def forget_probes(self) -> None:
+        """They say nothing about losses."""
+        self.timeouts = [0] * len(self.timeouts)
+        self.repeats = [0] * len(self.repeats)
 
 
 class Sender:
@@ -119,12 +117,17 @@ class Sender:
         self._count = 0
         self._next = 0
         self._order = 0
-        self._flights: dict[int, _Flight] = {}  # in the order of fragments
-        self._repeated: set[int] = set()
-        """Those among them that were sent more than once."""
+        self._columns = _Columns([])
+        # Those that wait for their global sums, in the order in which they were sent last. Two, since timers of either
+        # run out in that order; dictionaries without values, since sets have no order.
+        self._sent_once: dict[int, None] = {}
+        self._sent_again: dict[int, None] = {}
+        self._some_backed_off = False
+        """There may be some whose timer has backed off."""
         self._marked: set[int] = set()
-        """Those among them that are lost or asked for."""
-        self._acknowledged: list[bool] = []
+        """Those among them that are lost (overtaken often enough: to be sent again at once) or asked for."""
+        self._requested: set[int] = set()
+        """Those among the marked that the server asked for."""
         self._requested_ahead: set[int] = set()
         self._probed_us = 0
         """When a fragment was sent whose timer has backed off."""
@@ -139,7 +142,9 @@ class Sender:
         self._first_number = first_number
         self._count = count
         self._next = 0
-        self._acknowledged = [False] * count
+        turn = first_number % len(self._paths)
+        self._columns = _Columns(list(itertools.islice(itertools.cycle(self._paths), turn, turn + count)))
+        self._some_backed_off = False
         self._requested_ahead.clear()
         self._late_below = 0
         self._round_trips.begin(now_us)
@@ -147,125 +152,134 @@ class Sender:
     @property
     def finished(self) -> bool:
         """All fragments of the round are acknowledged."""
-        return self._next == self._count and not self._flights
+        return self._next == self._count and not self._unacknowledged
 
     @property
     def missing(self) -> int:
         """Fragments of the round without a global sum."""
-        return self._count - self._next + len(self._flights)
+        return self._count - self._next + self._unacknowledged
+
+    @property
+    def _unacknowledged(self) -> int:
+        """Fragments that have been sent and wait for their global sums."""
+        return len(self._sent_once) + len(self._sent_again)
+
+    @property
+    def _oldest(self) -> int | None:
+        """The first fragment that waits; None: none does."""
+        return min((*itertools.islice(self._sent_once, 1), *self._sent_again), default=None)
 
     @property
     def _sendable(self) -> int:
         """How many fragments may be sent now that have not been sent before."""
-        flying = len(self._flights)
+        waiting = self._unacknowledged
         # What is under repair mostly waits for some other worker's packet, not for one of ours on its way (the pipe
         # of RFC 6675): a window that losses have made small goes on. A probe repairs nothing.
-        under_repair = len(self._repeated) if self._round_trips.all_have_begun else 0
-        room = min(
-            self._count - self._next,
-            self._maximum_fragments - flying,
-            self._window.fragments - (flying - under_repair),
-        )
-        if self._span_fragments is not None and flying:
-            room = min(room, next(iter(self._flights)) + self._span_fragments - self._next)
+        flying = len(self._sent_once) if self._round_trips.all_have_begun else waiting
+        room = min(self._count - self._next, self._maximum_fragments - waiting, self._window.fragments - flying)
+        if self._span_fragments is not None and (oldest := self._oldest) is not None:
+            room = min(room, oldest + self._span_fragments - self._next)
         return max(0, room)
 
     def transmissions(self, now_us: int) -> list[Transmission]:
         """What to send now, repeated ones first; counts as sent."""
         out = []
         for fragment in sorted(self._marked):
-            flight = self._flights[fragment]
-            if flight.requested:
+            if fragment in self._requested:
                 self.statistics.direct_copies += 1
-                out.append(self._again(fragment, flight, Attempt.DIRECT, now_us))
+                out.append(self._again(fragment, Attempt.DIRECT, now_us))
             else:
                 self.statistics.early_resends += 1
-                self._window.lost(flight.order, next_order=self._order)
-                out.append(self._repeat(fragment, flight, now_us))
-        for fragment, flight in self._timed_out(now_us):
+                self._window.lost(self._columns.order[fragment], next_order=self._order)
+                out.append(self._repeat(fragment, now_us))
+        for fragment in self._timed_out(now_us):
             self.statistics.timeout_resends += 1
             if self._round_trips.all_have_begun:
-                self._window.lost(flight.order, next_order=self._order)
-            if flight.backed_off:
+                self._window.lost(self._columns.order[fragment], next_order=self._order)
+            if self._has_backed_off(fragment):
                 self._probed_us = now_us
-            flight.timeouts += 1
-            out.append(self._repeat(fragment, flight, now_us))
-        out += self._send_new(self._sendable, now_us)
-        return out
+            self._columns.timeouts[fragment] += 1
+            self._some_backed_off |= self._has_backed_off(fragment)
+            out.append(self._repeat(fragment, now_us))
+        return out + self._send_new(self._sendable, now_us)
 
     def _send_new(self, count: int, now_us: int) -> list[Transmission]:
-        out = []
-        paths, first_number, order = self._paths, self._first_number, self._order
-        for fragment in range(self._next, self._next + count):
-            path = paths[(first_number + fragment) % len(paths)]
-            self._flights[fragment] = _Flight(path, order, order, now_us, now_us)
-            order += 1
-            if fragment in self._requested_ahead:
-                self.statistics.direct_copies += 1
-                out.append(Transmission(fragment, Attempt.DIRECT))
-            else:
-                out.append(Transmission(fragment, _LATE if fragment < self._late_below else _FIRST))
-        self._order = order
-        self._next += count
-        return out
+        columns, start, end = self._columns, self._next, self._next + count
+        self._sent_once.update(dict.fromkeys(range(start, end)))
+        columns.first_order[start:end] = columns.order[start:end] = range(self._order, self._order + count)
+        columns.first_sent_us[start:end] = columns.sent_us[start:end] = [now_us] * count
+        self._order += count
+        self._next = end
+        if start >= self._late_below and not self._requested_ahead:  # as usual
+            return [Transmission(fragment, _FIRST) for fragment in range(start, end)]
+        return [Transmission(fragment, self._first_attempt(fragment)) for fragment in range(start, end)]
 
-    def _repeat(self, fragment: int, flight: _Flight, now_us: int) -> Transmission:
-        attempt = Attempt.RETRY if flight.repeats < self._retries else Attempt.RESEND
+    def _first_attempt(self, fragment: int) -> Attempt:
+        if fragment in self._requested_ahead:
+            self.statistics.direct_copies += 1
+            return Attempt.DIRECT
+        return _LATE if fragment < self._late_below else _FIRST
+
+    def _repeat(self, fragment: int, now_us: int) -> Transmission:
+        columns = self._columns
+        attempt = Attempt.RETRY if columns.repeats[fragment] < self._retries else Attempt.RESEND
         self.statistics.given_up += attempt is Attempt.RESEND
-        flight.repeats += 1
-        if flight.timeouts:
+        columns.repeats[fragment] += 1
+        if columns.timeouts[fragment]:
             self._late_below = self._next + self._window.fragments
-        return self._again(fragment, flight, attempt, now_us)
+        return self._again(fragment, attempt, now_us)
 
-    def _again(self, fragment: int, flight: _Flight, attempt: Attempt, now_us: int) -> Transmission:
-        self._repeated.add(fragment)
-        self._marked.discard(fragment)
-        flight.order = self._order
-        flight.sent_us = now_us
-        flight.later_acks = 0
-        flight.lost = False
-        flight.requested = False
+    def _again(self, fragment: int, attempt: Attempt, now_us: int) -> Transmission:
+        self._forget(fragment)
+        self._sent_again[fragment] = None
+        columns = self._columns
+        columns.order[fragment] = self._order
+        columns.sent_us[fragment] = now_us
+        columns.later_acks[fragment] = 0
         self._order += 1
         return Transmission(fragment, attempt)
 
-    def _sent_once_in_order(self) -> Iterator[tuple[int, _Flight]]:
-        """Fragments that have been sent once: the one that was sent first comes first."""
-        if not self._repeated:
-            return iter(self._flights.items())
-        return (item for item in self._flights.items() if item[0] not in self._repeated)
+    def _forget(self, fragment: int) -> None:
+        """Take it out of all that waits."""
+        self._sent_once.pop(fragment, None)
+        self._sent_again.pop(fragment, None)
+        self._marked.discard(fragment)
+        self._requested.discard(fragment)
 
-    def _timed_out(self, now_us: int) -> list[tuple[int, _Flight]]:
-        """Fragments whose timers have run out, in order."""
+    def _has_backed_off(self, fragment: int) -> bool:
+        """Its timer is longer than at first."""
+        return self._columns.timeouts[fragment] >= CONSTANT_TIMEOUTS
+
+    def _timers(self) -> list[Collection[int]]:
+        """Fragments whose timers run, in queues: in each the timer of the first one runs out first."""
         if not self._round_trips.all_have_begun:
-            # Only the first one's timer runs.
-            return [
-                item for item in itertools.islice(self._flights.items(), 1) if self._deadline_us(item[1]) <= now_us
-            ]
-        due = [fragment for fragment in self._timed_again() if self._deadline_us(self._flights[fragment]) <= now_us]
-        for fragment, flight in self._sent_once_in_order():
-            if self._deadline_us(flight) > now_us:
-                break
-            due.append(fragment)
-        return [(fragment, self._flights[fragment]) for fragment in sorted(due)]
+            return [() if (oldest := self._oldest) is None else (oldest,)]
+        if not self._some_backed_off:
+            return [self._sent_again, self._sent_once]
+        # Of those that have backed off the timer of one runs, which was sent longest ago.
+        backed_off = [fragment for fragment in self._sent_again if self._has_backed_off(fragment)]
+        others = [fragment for fragment in self._sent_again if not self._has_backed_off(fragment)]
+        return [others, backed_off[:1], self._sent_once]
 
-    def _timed_again(self) -> Iterator[int]:
-        """Repeated fragments whose timers run: of those that have backed off the one that was sent longest ago."""
-        waiting: list[int] = []
-        for fragment in self._repeated:
-            if self._flights[fragment].backed_off:
-                waiting.append(fragment)
-            else:
-                yield fragment
-        if waiting:
-            yield min(waiting, key=lambda fragment: self._flights[fragment].order)
+    def _timed_out(self, now_us: int) -> list[int]:
+        """Fragments whose timers have run out, in order."""
+        due = []
+        for queue in self._timers():
+            for fragment in queue:
+                if self._deadline_us(fragment) > now_us:
+                    break
+                due.append(fragment)
+        return sorted(due)
 
-    def _deadline_us(self, flight: _Flight) -> int:
+    def _deadline_us(self, fragment: int) -> int:
         # Computed anew each time, so that a fresh sample moves the timers that run.
+        columns = self._columns
+        sent_us, timeouts = columns.sent_us[fragment], columns.timeouts[fragment]
         return self._round_trips.deadline_us(
-            max(flight.sent_us, self._probed_us) if flight.backed_off else flight.sent_us,
-            timeouts=flight.timeouts,
-            resent=flight.order != flight.first_order,
-            unacknowledged=len(self._flights),
+            max(sent_us, self._probed_us) if timeouts >= CONSTANT_TIMEOUTS else sent_us,
+            timeouts=timeouts,
+            resent=fragment in self._sent_again,
+            unacknowledged=self._unacknowledged,
         )
 
     @property
@@ -273,12 +287,8 @@ class Sender:
         """When `transmissions` has something to send at the latest; None: only an ACK can bring that about."""
         if self._marked or self._sendable:
             return 0
-        if self._round_trips.all_have_begun:
-            timed = [self._flights[fragment] for fragment in self._timed_again()]
-            timed += [flight for _, flight in itertools.islice(self._sent_once_in_order(), 1)]
-        else:
-            timed = list(itertools.islice(self._flights.values(), 1))
-        return min(map(self._deadline_us, timed), default=None)
+        first = [fragment for queue in self._timers() for fragment in itertools.islice(queue, 1)]
+        return min(map(self._deadline_us, first), default=None)
 
     def acknowledge(
         self,
@@ -295,85 +305,73 @@ class Sender:
         but the statistics.
         """
         news = []
-        first_number, sent, acknowledged = self._first_number, self._next, self._acknowledged
+        first_number, sent, columns, window = self._first_number, self._next, self._columns, self._window
         limiting = sent < self._count
-        for position, (number, after_resend) in enumerate(zip(packet_numbers, after_resends, strict=True)):
+        marks = [False] * len(packet_numbers) if congested is None else congested
+        for position, (number, after_resend, marked) in enumerate(
+            zip(packet_numbers, after_resends, marks, strict=True)
+        ):
             fragment = (number - first_number) % PACKET_NUMBERS
             if fragment >= sent:
                 self.statistics.stale_acks += 1
-                continue
-            if acknowledged[fragment]:
+            elif columns.acknowledged[fragment]:
                 self.statistics.duplicate_acks += 1
-                continue
-            acknowledged[fragment] = True
-            flight = self._flights.pop(fragment)
-            if self._repeated:
-                self._repeated.discard(fragment)
-            if self._marked:
-                self._marked.discard(fragment)
-            self._window.acknowledged(
-                flight.first_order,
-                next_order=self._order,
-                marked=congested is not None and congested[position],
-                limiting=limiting,
-            )
-            self._learn(flight, after_resend, now_us)
-            news.append((position, fragment))
-        if news:
-            for fragment in self._repeated:
-                flight = self._flights[fragment]
-                flight.timeouts = min(flight.timeouts, CONSTANT_TIMEOUTS - 1)
+            else:
+                columns.acknowledged[fragment] = True
+                self._forget(fragment)
+                window.acknowledged(
+                    columns.first_order[fragment], next_order=self._order, marked=marked, limiting=limiting
+                )
+                self._learn(fragment, after_resend, now_us)
+                news.append((position, fragment))
+        if news and self._some_backed_off:
+            self._some_backed_off = False
+            for fragment in self._sent_again:
+                columns.timeouts[fragment] = min(columns.timeouts[fragment], CONSTANT_TIMEOUTS - 1)
         return news
 
     def request(self, packet_numbers: Sequence[int]) -> None:
         """The server asks for these fragments alone. One that has not been sent yet will go directly, too."""
         for number in packet_numbers:
             fragment = forward_distance(self._first_number, number)
-            if fragment >= self._count or self._acknowledged[fragment]:
+            if fragment >= self._count or self._columns.acknowledged[fragment]:
                 self.statistics.stale_requests += 1
-            elif fragment in self._flights:
-                self._flights[fragment].requested = True
+            elif fragment < self._next:
+                self._requested.add(fragment)
                 self._marked.add(fragment)
             else:
                 self._requested_ahead.add(fragment)
 
-    def _learn(self, acknowledged: _Flight, after_resend: bool, now_us: int) -> None:
-        if not self._round_trips.all_have_begun:
-            for flight in self._flights.values():
-                flight.timeouts = 0  # a probe's say nothing about losses
-                flight.repeats = 0
-        self._round_trips.acknowledged(acknowledged.first_sent_us, now_us, after_resend=after_resend)
-        latest = False
+    def _learn(self, fragment: int, after_resend: bool, now_us: int) -> None:
+        columns, round_trips = self._columns, self._round_trips
+        if not round_trips.all_have_begun:
+            columns.forget_probes()
+        round_trips.acknowledged(columns.first_sent_us[fragment], now_us, after_resend=after_resend)
+        order = columns.first_order[fragment]
         if after_resend:
             # An ACK that came sooner than any round trip cannot be due to the latest transmission.
-            least_us = self._round_trips.least_us
-            latest = least_us is not None and now_us - acknowledged.sent_us >= least_us
-        self._note_overtaken(acknowledged.path, acknowledged.order if latest else acknowledged.first_order)
+            least_us = round_trips.least_us
+            if least_us is not None and now_us - columns.sent_us[fragment] >= least_us:
+                order = columns.order[fragment]
+        self._note_overtaken(columns.path[fragment], order)
 
     def _note_overtaken(self, path: int, order: int) -> None:
         """A transmission with place `order` has got through: count that for those sent before it on its path."""
-        if not self._repeated and (not self._flights or next(iter(self._flights.values())).order >= order):
-            return  # The usual case: it was the oldest.
-        overtaken = [item for item in self._sent_before(order) if item[1].path == path]
+        columns, overtaken = self._columns, []
+        for sent in (self._sent_once, self._sent_again):
+            for fragment in sent:
+                if columns.order[fragment] >= order:
+                    break
+                if columns.path[fragment] == path:
+                    overtaken.append(fragment)
         if not overtaken:
             return
         # Nothing will be sent whose ACK could tell more.
-        stuck = not self._sendable and len(self._flights) <= EARLY_RESEND_AFTER
+        stuck = not self._sendable and self._unacknowledged <= EARLY_RESEND_AFTER
         all_overtaken = (stuck or self._next == self._count) and len(overtaken) == sum(
-            flight.path == path for flight in self._flights.values()
+            columns.path[fragment] == path for fragment in (*self._sent_once, *self._sent_again)
         )
-        for fragment, flight in overtaken:
-            flight.later_acks += 1
-            if all_overtaken or flight.later_acks >= EARLY_RESEND_AFTER:
-                flight.lost = True
+        for fragment in overtaken:
+            columns.later_acks[fragment] += 1
+            if all_overtaken or columns.later_acks[fragment] >= EARLY_RESEND_AFTER:
                 self._marked.add(fragment)
-
-    def _sent_before(self, order: int) -> list[tuple[int, _Flight]]:
-        """Fragments whose latest transmission was made before the one with place `order`."""
-        repeated = [(fragment, self._flights[fragment]) for fragment in self._repeated]
-        found = [item for item in repeated if item[1].order < order]
-        for item in self._sent_once_in_order():
-            if item[1].order >= order:
-                break
-            found.append(item)
-        return found

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.addresses import ip_integer, mac_bytes
-from formats.aggregation import Flags
+from formats.aggregation import DIRECT, Flags
 from hosts.agents.context import AgentContext, Interface
 from hosts.collectives.exchange import PacketExchange
 from hosts.learning.fragments import cut, join
@@ -24,7 +24,6 @@ from hosts.systems.aggregation.sender import Attempt, Sender
 from hosts.transport.packet_numbers import PACKET_NUMBERS
 
 _RESEND = Flags.RESEND.value
-_DIRECT = Attempt.DIRECT
 
 
 class ServerExchange(PacketExchange):
@@ -33,9 +32,6 @@ class ServerExchange(PacketExchange):
     def __init__(self, job: JobDescription, index: int, interface: Interface, context: AgentContext) -> None:
         super().__init__(context, job.give_up_us)
         self._job = job
-        self._bit = 1 << index
-        self._labels = label_array(job.designations_of(index))
-        self._server_ip = ip_integer(job.server.ip)
         groups = dict.fromkeys(job.multicast)
         for group in groups:
             interface.join(mac_bytes(group.mac))
@@ -47,6 +43,8 @@ class ServerExchange(PacketExchange):
             sends_acknowledgements=False,
             group_ips=[group.ip for group in groups],
         )
+        labels = label_array([*job.designations_of(index), DIRECT])
+        self._headers = self._endpoint.headers(labels, worker_bitmap=1 << index, dst_ip=ip_integer(job.server.ip))
         self._sender = Sender(
             window_fragments=job.window_fragments,
             min_timeout_us=job.min_timeout_us,
@@ -84,18 +82,17 @@ class ServerExchange(PacketExchange):
         batch = self._sender.transmissions(self._context.now_us())
         if not batch:
             return
-        fragments = [transmission.fragment for transmission in batch]
+        fragments, attempts = zip(*batch, strict=True)
         rows = as_slice(fragments)
         numbers = (self._first_number + np.array(fragments)) % PACKET_NUMBERS
-        labels = self._labels[numbers % len(self._labels)]
-        labels[[transmission.attempt is _DIRECT for transmission in batch]] = 0
-        self._endpoint.send(
+        headers = numbers % (len(self._headers) - 1)
+        if Attempt.DIRECT in attempts:
+            headers[[attempt is Attempt.DIRECT for attempt in attempts]] = -1
+        self._endpoint.send_with_headers(
+            self._headers.take(headers, axis=0),
             self._fragments[rows],
             packet_numbers=numbers,
-            worker_bitmap=self._bit,
-            dst_ip=self._server_ip,
-            flags=[transmission.attempt.flags for transmission in batch],
-            labels=labels,
+            flags=[attempt.flags for attempt in attempts],
             magnitude=self._magnitudes[rows],
         )
 
@@ -122,7 +119,7 @@ class ServerExchange(PacketExchange):
 
     def _restore(self, frames: Frames, rows: slice | list[int]) -> None:
         """The global sums of fragments, of the ACKs that brought them."""
-        if frames["magnitude"].any():
+        if np.count_nonzero(frames["magnitude"]):
             self._sums[rows] = restored(frames["lanes"], frames["magnitude"])
         else:
             self._sums[rows] = frames["lanes"]  # as usual: bytes are turned round and widened in one go

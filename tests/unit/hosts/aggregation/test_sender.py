@@ -278,7 +278,7 @@ def test_losses_and_marks_close_the_window_once_per_round_trip() -> None:
     assert len(s.transmissions(0)) == INITIAL_FRAGMENTS
     for _ in range(2):  # slow start
         first = s.statistics.window.last
-        outstanding = [f for f in range(200) if f in s._flights]
+        outstanding = list(s._sent_once)
         acknowledge(s, outstanding, 100)
         assert s.statistics.window.last == 2 * first
         s.transmissions(100)
