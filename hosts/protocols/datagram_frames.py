@@ -43,6 +43,16 @@ def as_bytes(frames: Frames) -> NDArray[np.uint8]:
     return frames.view(np.uint8).reshape(len(frames), frames.dtype.itemsize)
 
 
+def as_frames(rows: NDArray[np.uint8], dtype: FrameType) -> Frames:
+    """The same memory, rows of whole frames, shape (frames, frame length), as frames."""
+    return rows.view(dtype).reshape(len(rows))
+
+
+def distinct_beginnings(rows: NDArray[np.uint8], size: int) -> set[bytes]:
+    """What the first `size` bytes of the rows are, shape (frames, size or more); each once."""
+    return set(rows[:, :size].view(f"V{size}").ravel().tolist())
+
+
 def ipv4_checksum(headers: NDArray[np.uint8]) -> NDArray[np.uint32]:
     """Internet checksum (RFC 1071) of each row of `headers`, shape (frames, 20)."""
     total: NDArray[np.uint32] = headers.view(">u2").sum(axis=1, dtype=np.uint32)
@@ -78,8 +88,9 @@ def pack_datagrams(
 def with_headers(headers: NDArray[np.uint8], dtype: FrameType, /, **values: ArrayLike) -> Frames:
     """Frames of `dtype` that begin as the rows of `headers`, shape (frames, bytes), apart from these values. The IPv4
     checksum stays."""
-    frames = np.empty(len(headers), dtype)
-    as_bytes(frames)[:, : headers.shape[1]] = headers
+    rows = np.empty((len(headers), dtype.itemsize), np.uint8)
+    rows[:, : headers.shape[1]] = headers
+    frames = as_frames(rows, dtype)
     for name, value in values.items():
         frames[name] = value
     return frames
@@ -114,7 +125,7 @@ def well_formed_datagrams(
     # A copy of no more than whole frames, so that the buffer is free again.
     chosen = buffer[:count, :size] if count == len(fitting) else buffer[np.flatnonzero(fitting), :size]
     rows = chosen.copy()
-    frames = rows.view(dtype).reshape(len(rows))
+    frames = as_frames(rows, dtype)
     _, mask, expected = _usual_bytes(header, dtype)
     looked_at = rows[:, : len(mask)] & mask
     # Sums that fold to 0xFFFF are its multiples, whatever the order of bytes (RFC 1071).

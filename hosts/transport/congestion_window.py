@@ -43,7 +43,7 @@ class CongestionWindow:
     def fragments(self) -> int:
         return int(self._size)
 
-    def acknowledged(self, order: int, *, next_order: int, marked: bool, limiting: bool) -> None:
+    def acknowledged(self, order: int, next_order: int, marked: bool, limiting: bool) -> None:
         """An ACK to the transmission with place `order` has come.
 
         next_order: the place of the next transmission. limiting: fragments wait for the window to open; where none

@@ -68,7 +68,7 @@ class RoundTrips:
         """Least round trip of this round and those before; None: no ACK yet."""
         return self._least_of_all_us
 
-    def acknowledged(self, first_sent_us: int, now_us: int, *, after_resend: bool) -> None:
+    def acknowledged(self, first_sent_us: int, now_us: int, after_resend: bool) -> None:
         """A global sum has come. first_sent_us: when its fragment was sent first. after_resend: it is marked."""
         least_us = self._least_of_all_us
         if self._first_ack_us is None:

@@ -71,8 +71,9 @@ class HostInterface:
             times_ns = np.ascontiguousarray(times_ns, np.int64)
             if times_ns.shape != (count,):
                 raise ValueError(f"{count} frames, but times of shape {times_ns.shape}")
-        pointers = (None if each is None else each.ctypes.data for each in (lengths, times_ns))
-        code = self._engine.call("send", self.number, frames.ctypes.data, stride, *pointers, count)
+        at = None if lengths is None else lengths.ctypes.data
+        times = None if times_ns is None else times_ns.ctypes.data
+        code = self._engine.call("send", self.number, frames.ctypes.data, stride, at, times, count)
         if code == -errno.EMSGSIZE:
             raise ValueError(f"a frame is longer than its row, or than {MAX_FRAME_BYTES} bytes")
         if code == -errno.ENOMEM:

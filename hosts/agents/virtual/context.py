@@ -24,11 +24,15 @@ from hosts.agents.context import Result
 from hosts.agents.interface_counts import AsJson, InterfaceCounts, by_interface
 from hosts.agents.time_stamps import stamped
 from hosts.agents.virtual.clock import Card, VirtualClock
+from hosts.protocols.datagram_frames import distinct_beginnings
 
 Batch = tuple[NDArray[np.uint8], NDArray[np.uint32], NDArray[np.int64]]
 """Buffer, lengths, and when each arrived."""
 
 _WORDS_WITHOUT_OPTIONS = 5
+_LOOKED_AT_BYTES = ETHERNET_BYTES + 4 * _WORDS_WITHOUT_OPTIONS + 4
+"""Of a frame: Ethernet, IPv4 without options, and the UDP ports."""
+_MOST_HEADERS = 1024
 _MAX_TURNS = 100_000
 """So often an agent may wait without time going on."""
 
@@ -122,6 +126,8 @@ class VirtualInterface(Closing):
         self._udp_port = udp_port
         self._ether_type = ether_type
         self._except_udp_port = except_udp_port
+        # The first bytes of whole datagrams to udp_port that came before; what begins like them need not be looked at.
+        self._known_headers: set[bytes] = set()
         self._batches: deque[Batch] = deque()
         self._is_open = True
         self.counts = InterfaceCounts.by(context.classes)
@@ -177,8 +183,15 @@ class VirtualInterface(Closing):
         batch = self._port.receive()
         if not len(batch[1]):
             return batch
+        headers = {b""} if self._udp_port is None else distinct_beginnings(batch[0], _LOOKED_AT_BYTES)
+        if headers <= self._known_headers and min(batch[1].tolist()) >= _LOOKED_AT_BYTES:  # as usual
+            return batch
         chosen = self._wanted(*batch[:2])
-        return batch if np.count_nonzero(chosen) == len(chosen) else _rows(batch, chosen)
+        if not chosen.all():
+            return _rows(batch, chosen)
+        if len(self._known_headers) < _MOST_HEADERS:
+            self._known_headers |= {each for each in headers if each and each[ETHERNET_BYTES] & 15 == _WORDS_WITHOUT_OPTIONS}
+        return batch
 
     def take(self, buffer: NDArray[np.uint8], lengths: NDArray[np.uint32], times_ns: NDArray[np.int64]) -> None:
         """Keep a copy of the frames that this interface takes in."""
@@ -219,11 +232,9 @@ def _half_word(frames: NDArray[np.uint8], offset: int) -> NDArray[np.int64]:
 def udp_datagrams(frames: NDArray[np.uint8], lengths: NDArray[np.uint32], udp_port: int) -> NDArray[np.bool_]:
     """Which rows of `frames` are Ethernet frames with an unfragmented IPv4 datagram to a UDP port."""
     mask, header = _expected_header(udp_port)
-    looked_at = frames[:, : len(mask)] & mask
-    long_enough = lengths >= len(mask)
-    if looked_at.tobytes() == header.tobytes() * len(frames) and np.count_nonzero(long_enough) == len(frames):
-        return long_enough  # as usual: all of them
-    wanted: NDArray[np.bool_] = (looked_at == header).all(axis=1) & long_enough
+    wanted: NDArray[np.bool_] = ((frames[:, : len(mask)] & mask) == header).all(axis=1) & (lengths >= len(mask))
+    if wanted.all():
+        return wanted
     options = np.flatnonzero(frames[:, ETHERNET_BYTES] & 15 != _WORDS_WITHOUT_OPTIONS)
     for row in options.tolist():  # seldom
         port = ETHERNET_BYTES + 4 * (int(frames[row, ETHERNET_BYTES]) & 15) + 2
@@ -237,7 +248,7 @@ def udp_datagrams(frames: NDArray[np.uint8], lengths: NDArray[np.uint32], udp_po
 @functools.cache
 def _expected_header(udp_port: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Which bits of the first bytes of a frame without IPv4 options are looked at, and what they should be."""
-    mask = np.zeros(ETHERNET_BYTES + 4 * _WORDS_WITHOUT_OPTIONS + 4, np.uint8)
+    mask = np.zeros(_LOOKED_AT_BYTES, np.uint8)
     header = mask.copy()
     for offset, bits, value in (
         (12, 0xFFFF, ETHER_TYPE_IPV4),
@@ -335,15 +346,19 @@ class VirtualContext:
             until_ns = 1000 * until_us
         if self._commands:
             self._read_command()
-        elif (until_ns is not None and until_ns <= self.now_ns()) or any(
-            (*(each.waiting for each in self._open), *(each.waiting for each in self._pairs))
-        ):
+        elif (until_ns is not None and until_ns <= self.now_ns()) or self._something_waits():
             self._count_turn()
         else:
             what = "frames" if self._open else "completions" if self._pairs else "a command"
             self._hand_over(what, until_ns, woken_by=frozenset({"frames", "command"}))
             if self._commands:
                 self._read_command()
+
+    def _something_waits(self) -> bool:
+        for each in (*self._open, *self._pairs):
+            if each.waiting:
+                return True
+        return False
 
     def wait_for_begin(self) -> bool:
         while not (self.begun or self.stopped):

@@ -307,6 +307,7 @@ class Sender:
         news = []
         first_number, sent, columns, window = self._first_number, self._next, self._columns, self._window
         limiting = sent < self._count
+        sent_once, round_trips = self._sent_once, self._round_trips
         marks = [False] * len(packet_numbers) if congested is None else congested
         for position, (number, after_resend, marked) in enumerate(
             zip(packet_numbers, after_resends, marks, strict=True)
@@ -318,11 +319,18 @@ class Sender:
                 self.statistics.duplicate_acks += 1
             else:
                 columns.acknowledged[fragment] = True
-                self._forget(fragment)
-                window.acknowledged(
-                    columns.first_order[fragment], next_order=self._order, marked=marked, limiting=limiting
-                )
-                self._learn(fragment, after_resend, now_us)
+                if fragment in sent_once and fragment not in self._marked:
+                    del sent_once[fragment]  # as usual
+                else:
+                    self._forget(fragment)
+                order = columns.first_order[fragment]
+                window.acknowledged(order, self._order, marked, limiting)
+                if not round_trips.all_have_begun:
+                    columns.forget_probes()
+                round_trips.acknowledged(columns.first_sent_us[fragment], now_us, after_resend)
+                if after_resend:
+                    order = self._order_that_came(fragment, now_us)
+                self._note_overtaken(columns.path[fragment], order)
                 news.append((position, fragment))
         if news and self._some_backed_off:
             self._some_backed_off = False
@@ -342,18 +350,12 @@ class Sender:
             else:
                 self._requested_ahead.add(fragment)
 
-    def _learn(self, fragment: int, after_resend: bool, now_us: int) -> None:
-        columns, round_trips = self._columns, self._round_trips
-        if not round_trips.all_have_begun:
-            columns.forget_probes()
-        round_trips.acknowledged(columns.first_sent_us[fragment], now_us, after_resend=after_resend)
-        order = columns.first_order[fragment]
-        if after_resend:
-            # An ACK that came sooner than any round trip cannot be due to the latest transmission.
-            least_us = round_trips.least_us
-            if least_us is not None and now_us - columns.sent_us[fragment] >= least_us:
-                order = columns.order[fragment]
-        self._note_overtaken(columns.path[fragment], order)
+    def _order_that_came(self, fragment: int, now_us: int) -> int:
+        """The place of the transmission to which an ACK that is due to a repeated packet came."""
+        # One that came sooner than any round trip cannot be due to the latest transmission.
+        least_us = self._round_trips.least_us
+        latest = least_us is not None and now_us - self._columns.sent_us[fragment] >= least_us
+        return (self._columns.order if latest else self._columns.first_order)[fragment]
 
     def _note_overtaken(self, path: int, order: int) -> None:
         """A transmission with place `order` has got through: count that for those sent before it on its path."""

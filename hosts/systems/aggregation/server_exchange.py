@@ -104,16 +104,18 @@ class ServerExchange(PacketExchange):
 
     def _take(self, received: Received) -> bool:
         frames = received.frames
-        self._sender.request(received.requests)
+        if received.requests:
+            self._sender.request(received.requests)
         news = self._sender.acknowledge(
             frames["packet_number"].tolist(),
-            (frames["flags"] & _RESEND != 0).tolist(),
+            [flags & _RESEND != 0 for flags in frames["flags"].tolist()],
             self._context.now_us(),
             met_congestion(frames, Flags.CONGESTION.value).tolist(),
         )
         if news:
             positions, fragments = zip(*news, strict=True)
-            self._restore(frames[as_slice(positions)], as_slice(fragments))
+            chosen = frames if len(news) == len(frames) else frames[list(positions)]
+            self._restore(chosen, as_slice(fragments))
         # An old sum is the server's sign of life to those who wait for other workers.
         return len(frames) > 0
 
