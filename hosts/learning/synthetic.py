@@ -28,5 +28,5 @@ def sum_digest(total: NDArray[np.int64]) -> str:
         if np.array_equal(known[:64], total[:64]) and np.array_equal(known, total):
             return digest
     sums = total.astype("<i8")
-    _latest.appendleft((sums, hashlib.sha256(sums).hexdigest()))
+    _latest.appendleft((sums, hashlib.sha256(sums.tobytes()).hexdigest()))
     return _latest[0][1]

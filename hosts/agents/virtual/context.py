@@ -126,7 +126,7 @@ class VirtualInterface(Closing):
         self._udp_port = udp_port
         self._ether_type = ether_type
         self._except_udp_port = except_udp_port
-        # The first bytes of whole datagrams to udp_port that came before; what begins like them need not be looked at.
+        # First bytes of datagrams to udp_port that came before: what begins like them need not be looked at.
         self._known_headers: set[bytes] = set()
         self._batches: deque[Batch] = deque()
         self._is_open = True
@@ -190,7 +190,7 @@ class VirtualInterface(Closing):
         if not chosen.all():
             return _rows(batch, chosen)
         if len(self._known_headers) < _MOST_HEADERS:
-            self._known_headers |= {each for each in headers if each and each[ETHERNET_BYTES] & 15 == _WORDS_WITHOUT_OPTIONS}
+            self._known_headers |= {each for each in headers if each and _has_no_options(each)}
         return batch
 
     def take(self, buffer: NDArray[np.uint8], lengths: NDArray[np.uint32], times_ns: NDArray[np.int64]) -> None:
@@ -227,6 +227,10 @@ def _rows(batch: Batch, chosen: NDArray[np.bool_]) -> Batch:
 
 def _half_word(frames: NDArray[np.uint8], offset: int) -> NDArray[np.int64]:
     return frames[:, offset].astype(np.int64) << 8 | frames[:, offset + 1]
+
+
+def _has_no_options(header: bytes) -> bool:
+    return header[ETHERNET_BYTES] & 15 == _WORDS_WITHOUT_OPTIONS
 
 
 def udp_datagrams(frames: NDArray[np.uint8], lengths: NDArray[np.uint32], udp_port: int) -> NDArray[np.bool_]:
@@ -346,19 +350,15 @@ class VirtualContext:
             until_ns = 1000 * until_us
         if self._commands:
             self._read_command()
-        elif (until_ns is not None and until_ns <= self.now_ns()) or self._something_waits():
+        elif (until_ns is not None and until_ns <= self.now_ns()) or any(
+            (*(each.waiting for each in self._open), *(each.waiting for each in self._pairs))
+        ):
             self._count_turn()
         else:
             what = "frames" if self._open else "completions" if self._pairs else "a command"
             self._hand_over(what, until_ns, woken_by=frozenset({"frames", "command"}))
             if self._commands:
                 self._read_command()
-
-    def _something_waits(self) -> bool:
-        for each in (*self._open, *self._pairs):
-            if each.waiting:
-                return True
-        return False
 
     def wait_for_begin(self) -> bool:
         while not (self.begun or self.stopped):

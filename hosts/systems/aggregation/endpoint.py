@@ -68,10 +68,9 @@ class Endpoint:
         self._gateway_mac = mac_array(own.gateway_mac)
         self._own_ips = np.array([ip_integer(ip) for ip in (own.ip, *group_ips)], np.uint32)
         self._peer_ips = np.array([ip_integer(peer.ip) for peer in peers], np.uint32)
-        # All that is checked of a frame of the usual length stands in these first bytes of it. What they were in frames
-        # that were wanted need not be checked again.
         self._frame_type = lane_frame_type(GRADIENT, job.lanes)
         self._wanted_headers: set[bytes] = set()
+        """First bytes of wanted frames with lanes; a frame that begins like them need not be checked again."""
         self.statistics = EndpointStatistics()
 
     def send(
@@ -105,7 +104,7 @@ class Endpoint:
         )
 
     def headers(self, labels: NDArray[np.int64], *, worker_bitmap: int, dst_ip: int) -> NDArray[np.uint8]:
-        """Headers for `send_with_headers`, one per row, of gradients with these designations; labels: as in `send`."""
+        """Headers for `send_with_headers`, one per row, of gradients; labels: their designations, as in `send`."""
         lanes = np.zeros((len(labels), self._job.lanes), np.int32)
         frames = self._packed(lanes, labels, dst_mac=self._gateway_mac, worker_bitmap=worker_bitmap, dst_ip=dst_ip)
         return as_bytes(frames)[:, : -lanes[0].nbytes].copy()

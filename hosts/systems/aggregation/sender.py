@@ -118,7 +118,7 @@ class Sender:
         self._next = 0
         self._order = 0
         self._columns = _Columns([])
-        # Those that wait for their global sums, in the order in which they were sent last. Two, since timers of either
+        # Those that wait for their global sums, in the order in which they were sent last. Two, since timers of each
         # run out in that order; dictionaries without values, since sets have no order.
         self._sent_once: dict[int, None] = {}
         self._sent_again: dict[int, None] = {}
