@@ -18,7 +18,7 @@ def synthetic_gradient(settings: SyntheticSettings, worker: int, round_number: i
     return generator.integers(-limit, limit, settings.values, dtype=np.int32, endpoint=True)
 
 
-_latest: deque[tuple[NDArray[np.int64], str]] = deque(maxlen=8)
+_latest: deque[tuple[NDArray[np.int64], str]] = deque(maxlen=4)
 """Sums and their digests. All workers of a job get the same sum: it takes a tenth of the time to see that."""
 
 

@@ -9,12 +9,13 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from formats.aggregation import Flags
+from formats.aggregation import DIRECT, Flags
 from formats.lanes import frame_bytes
 from hosts.agents.description import parse_description
 from hosts.systems.aggregation.description import JobDescription
 from hosts.systems.aggregation.endpoint import Endpoint, label_array
 from hosts.systems.aggregation.gradient import Gradient, gradient_frame
+from hosts.systems.aggregation.gradient_frames import magnitudes
 
 LANES = 32
 SERVER, WORKER_0, WORKER_1, STRANGER, GROUP = "10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.9", "239.66.0.5"
@@ -109,6 +110,48 @@ def test_a_worker_sends_through_its_gateway_towards_the_designated_switches() ->
     assert second[Gradient].magnitude == 2 * LANES - 1
     assert second[Gradient].lanes == list(range(LANES, 2 * LANES))
     assert endpoint.report()["gradient_sent"] == {"frames": 2, "bytes": 2 * frame_bytes(LANES)}
+
+
+def test_headers_that_were_made_before_make_the_same_frames() -> None:
+    fake = FakeSocket()
+    endpoint = worker_endpoint(fake)
+    lanes = np.arange(3 * LANES, dtype=np.int32).reshape(3, LANES)
+    labels = label_array([*JOB.designations_of(1), DIRECT])
+    numbers, flags, largest = [6, 7, 8], [0, 2, 64], magnitudes(lanes)
+    endpoint.send(lanes, packet_numbers=numbers, worker_bitmap=2, dst_ip=0x0A000001, flags=flags, labels=labels)
+    headers = endpoint.headers(labels, worker_bitmap=2, dst_ip=0x0A000001)
+    endpoint.send_with_headers(headers, lanes, packet_numbers=numbers, flags=flags, magnitude=largest)
+    assert fake.sent[3:] == fake.sent[:3]
+    assert endpoint.report()["gradient_sent"]["frames"] == 6
+
+
+def test_frames_that_begin_like_wanted_ones_are_taken_as_if_they_were_the_first() -> None:
+    wanted = frame(SERVER, WORKER_1, flags=Flags.ACK)
+    flipped = [bytes(byte ^ (place == at) for place, byte in enumerate(wanted)) for at in range(60)]
+    nack = frame(SERVER, WORKER_1, flags=Flags.ACK | Flags.NACK, packet_number=9, lanes=[])
+    fake = FakeSocket()
+    endpoint = worker_endpoint(fake)
+    fake.batches.append([wanted, wanted])
+    assert endpoint.receive() is not None
+    taken = 0
+    for each in (*flipped, *flipped, wanted[:-4], wanted + bytes(4), nack):
+        fake.batches.append([wanted, each, wanted])
+        alone = FakeSocket()
+        first = worker_endpoint(alone)
+        alone.batches.append([wanted, each, wanted])
+        before = endpoint.report()
+        received, expected = endpoint.receive(), first.receive()
+        assert received is not None and expected is not None
+        assert (received.frames.tobytes(), received.requests) == (expected.frames.tobytes(), expected.requests)
+        for name in ("malformed", "misdirected"):
+            assert endpoint.report()[name] - before[name] == first.report()[name]
+        frames = endpoint.report()["acknowledgement_received"]["frames"]
+        assert (
+            frames - before["acknowledgement_received"]["frames"]
+            == (first.report()["acknowledgement_received"]["frames"])
+        )
+        taken += len(received.frames) == 3
+    assert 0 < taken < 2 * len(flipped)
 
 
 def test_frames_that_the_kernel_refuses_are_failures_not_traffic() -> None:
