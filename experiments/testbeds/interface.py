@@ -75,7 +75,8 @@ class Testbed(ABC):
 
     @abstractmethod
     def registers(self, switch: str, name: str) -> Mapping[int, int | None]:
-        """The cells of a register array that are not zero, by index; None: larger than the switch can tell (BMv2)."""
+        """The cells of a register array that are not zero, by index; None: larger than the switch can tell (BMv2). A
+        switch that has just restarted has none, or is waited for."""
 
     # Agents.
     def start_agents(self, specs: Sequence[AgentSpec]) -> None:

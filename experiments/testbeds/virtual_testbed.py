@@ -167,6 +167,8 @@ class VirtualTestbed(Testbed):
         return self._controller.plan()
 
     def registers(self, switch: str, name: str) -> dict[int, int | None]:
+        if self.topology.switch(switch).number not in self._running():
+            return {}  # it has just restarted
         return {index: value for index, value in enumerate(self.southbound.registers(switch, name)) if value != 0}
 
     # Agents.

@@ -48,6 +48,16 @@ def test_no_schedule_makes_a_run_end_wrong(searched: Searched) -> None:
 
 
 FOUND: Sequence[tuple[str, Sequence[str]]] = [
+    # A register was sampled while its switch had no program.
+    (
+        "compression",
+        [
+            "link-change:l3-s2,bit_error_rate=5e-06@7",
+            "switch-restart:l1@9.9",
+            "agent-pause:server,for_ms=1@12.6",
+            "link-down:l1-s1@13.4",
+        ],
+    ),
     # The run was over before the controller had brought the switch back, which then had no counters to read.
     ("workload", ["link-down:l2-s1@9.7", "switch-restart:l1@10"]),
     # All others had their last sums, and nobody waited for this one but the run.
