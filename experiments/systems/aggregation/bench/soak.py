@@ -9,6 +9,7 @@ launcher hold of the machine.
 from __future__ import annotations
 
 import csv
+import gc
 import os
 import random
 import sys
@@ -247,6 +248,7 @@ def _held(switches: Switches) -> dict[str, int]:
 
 def _census(folder: Path) -> dict[str, int]:
     """folder: that of all temporary files."""
+    gc.collect()  # the command line seldom searches for cycles (cli/__main__.py)
     files = list(files_below(folder))
     sizes = {"files": len(files), "file_bytes": sum(file.lstat().st_size for file in files), "mounts": mounts()}
     return {**held_by_roles(MODULES, OWN), **sizes}
