@@ -4,7 +4,6 @@ process (`run`) or is another one (fabric.py, as a JSON line)."""
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
@@ -48,8 +47,7 @@ class GetLinkStatistics(Command):
         rows = fabric.engine.link_statistics()
         return {
             "rows": [
-                {**asdict(row), "socket_drops": drops.get((row.device_id, row.port, row.direction), 0)}
-                for row in rows
+                {**vars(row), "socket_drops": drops.get((row.device_id, row.port, row.direction), 0)} for row in rows
             ]
         }
 
@@ -61,11 +59,9 @@ class GetStatistics(Command):
 
     def run(self, fabric: EngineFabric) -> Answer:
         return {
-            "engine": asdict(fabric.engine.statistics()),
-            "devices": [
-                {"device_id": each, **asdict(device.statistics())} for each, device in fabric.devices.items()
-            ],
-            "interfaces": [asdict(row) for row in fabric.engine.interface_statistics()],
+            "engine": dict(vars(fabric.engine.statistics())),
+            "devices": [{"device_id": each, **vars(device.statistics())} for each, device in fabric.devices.items()],
+            "interfaces": [dict(vars(row)) for row in fabric.engine.interface_statistics()],
         }
 
 
@@ -85,9 +81,9 @@ class GetClasses(Command):
     command: Literal["classes"] = "classes"
 
     def run(self, fabric: EngineFabric) -> Answer:
-        links = [asdict(row) for row in fabric.engine.link_classes()]
+        links = [dict(vars(row)) for row in fabric.engine.link_classes()]
         counted = {each: device.classes() for each, device in fabric.devices.items()} if links else {}
-        return {"links": links, "devices": [{"device_id": each, **asdict(row)} for each, row in counted.items()]}
+        return {"links": links, "devices": [{"device_id": each, **vars(row)} for each, row in counted.items()]}
 
 
 class Quiesce(Command):
