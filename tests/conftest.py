@@ -9,7 +9,6 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -68,22 +67,22 @@ def gradbed_here(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[s
 @pytest.fixture(scope="session", autouse=True)
 def figures_are_readable() -> Iterator[None]:
     """Every figure that a test draws is looked at, whatever draws it."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    from experiments.plotting import style
     from tests.unit.experiments.figures.looked_at import look
 
-    save, write = Figure.savefig, style._write
+    save, print_png = Figure.savefig, FigureCanvasAgg.print_png
 
     def looked_at(made: Figure, *arguments: Any, **settings: Any) -> Any:
         look(made)
         return save(made, *arguments, **settings)
 
-    def written(made: Figure, target: Path, suffix: str) -> Path:
-        look(made)
-        return write(made, target, suffix)
+    def printed(canvas: FigureCanvasAgg, *arguments: Any, **settings: Any) -> Any:
+        look(canvas.figure)
+        return print_png(canvas, *arguments, **settings)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Figure, "savefig", looked_at)
-        patch.setattr(style, "_write", written)
+        patch.setattr(FigureCanvasAgg, "print_png", printed)
         yield

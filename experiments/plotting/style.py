@@ -183,7 +183,6 @@ def _write(made: Any, target: Path, suffix: str) -> Path:
     from matplotlib.backends.backend_pdf import FigureCanvasPdf
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
-    former = made.canvas
     made.set_dpi(DPI)  # a canvas leaves its own behind
     if suffix == "png":
         FigureCanvasAgg(made).print_png(target, metadata={"Software": None})
@@ -191,5 +190,4 @@ def _write(made: Any, target: Path, suffix: str) -> Path:
         FigureCanvasSVG(made).print_svg(target, metadata={"Date": None})
     else:
         FigureCanvasPdf(made).print_pdf(target, metadata={"CreationDate": None})
-    made.set_canvas(former)
     return target
