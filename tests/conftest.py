@@ -67,22 +67,16 @@ def gradbed_here(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[s
 @pytest.fixture(scope="session", autouse=True)
 def figures_are_readable() -> Iterator[None]:
     """Every figure that a test draws is looked at, whatever draws it."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     from tests.unit.experiments.figures.looked_at import look
 
-    save, print_png = Figure.savefig, FigureCanvasAgg.print_png
+    save = Figure.savefig
 
     def looked_at(made: Figure, *arguments: Any, **settings: Any) -> Any:
         look(made)
         return save(made, *arguments, **settings)
 
-    def printed(canvas: FigureCanvasAgg, *arguments: Any, **settings: Any) -> Any:
-        look(canvas.figure)
-        return print_png(canvas, *arguments, **settings)
-
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Figure, "savefig", looked_at)
-        patch.setattr(FigureCanvasAgg, "print_png", printed)
         yield

@@ -13,9 +13,6 @@ from typing import Any
 from switch.store import cache_dir, make_cache_folder
 
 FORMATS = ("png", "svg", "pdf")
-DPI = 150
-LAYOUT_PASSES = 2
-"""The second moves things by what the first could not know yet, a third by less than can be seen."""
 
 COLOURS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#BBBBBB")
 """Paul Tol's "bright" qualitative scheme (SRON/EPS/TN/09-002), which colour-blind readers can tell apart."""
@@ -68,15 +65,23 @@ def figure(
     os.environ.setdefault("MPLCONFIGDIR", str(own))
     with suppress(OSError):  # matplotlib finds another place, and says so
         make_cache_folder(own)
-    # Not pyplot, which loads what windows need, too.
-    from matplotlib import rc_context
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    import matplotlib as mpl
 
-    with rc_context(_SETTINGS):
-        made = Figure((width_in * columns, height_in * rows), layout="constrained")
-        FigureCanvasAgg(made)
-        yield made, list(made.subplots(rows, columns, squeeze=False).flat)
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    with mpl.rc_context(_SETTINGS):
+        made, axes = plt.subplots(
+            rows,
+            columns,
+            figsize=(width_in * columns, height_in * rows),
+            layout="constrained",
+            squeeze=False,
+        )
+        try:
+            yield made, list(axes.flat)
+        finally:
+            plt.close(made)
 
 
 def covers(axes: Any) -> bool:
@@ -101,10 +106,10 @@ def covers(axes: Any) -> bool:
     )
 
 
-def _legends_below(made: Any) -> bool:
-    """All legends as one, below the panels, if one lies over what is drawn; whether it was so."""
+def _legends_below(made: Any) -> None:
+    """All legends as one, below the panels, if one lies over what is drawn."""
     if not any(covers(axes) for axes in made.axes):
-        return False
+        return
     entries = {}
     for axes in made.axes:
         if (legend := axes.get_legend()) is not None:
@@ -115,18 +120,14 @@ def _legends_below(made: Any) -> bool:
     widest = max(map(len, entries))
     columns = max(1, min(len(entries), int(width_in * CHARACTERS_PER_INCH / (widest + 8))))
     made.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=columns)
-    return True
 
 
-def _turn_ticks(made: Any) -> bool:
-    """What stands along an x axis, where one would touch the next; whether there was any."""
-    turned = False
+def _turn_ticks(made: Any) -> None:
+    """What stands along an x axis, where one would touch the next."""
     for axes in made.axes:
         boxes = [text.get_window_extent() for text in _ticks(axes) if not text.get_rotation()]
         if any(left.x1 + TICK_GAP_PX > right.x0 for left, right in pairwise(sorted(boxes, key=lambda box: box.x0))):
             axes.tick_params(axis="x", labelrotation=15)
-            turned = True
-    return turned
 
 
 def _ticks(axes: Any) -> Iterator[Any]:
@@ -137,9 +138,8 @@ def _ticks(axes: Any) -> Iterator[Any]:
             yield text
 
 
-def _break_labels(made: Any) -> bool:
-    """Where they are longer than their axis; whether any is."""
-    broken = False
+def _break_labels(made: Any) -> None:
+    """Where they are longer than their axis."""
     for axes in made.axes:
         frame = axes.get_window_extent()
         for label, side, room in (
@@ -149,8 +149,6 @@ def _break_labels(made: Any) -> bool:
             if (length := getattr(label.get_window_extent(), side)) > room:
                 longest = max(map(len, label.get_text().splitlines()))
                 label.set_text(textwrap.fill(label.get_text(), int(longest * room / length)))
-                broken = True
-    return broken
 
 
 def save(made: Any, path: Path, heading: str = "") -> list[Path]:
@@ -164,30 +162,16 @@ def save(made: Any, path: Path, heading: str = "") -> list[Path]:
         ]
         made.suptitle("\n".join(lines), fontsize=9, x=0.01, ha="left")
     # Arranged here, not anew for each format: what is mended takes room, so that the next is seen after it alone.
-    _arrange(made)
+    arrange = made.get_layout_engine().execute
     for mend in (_turn_ticks, _legends_below, _break_labels):
-        if mend(made):
-            _arrange(made)
+        arrange(made)
+        mend(made)
+    arrange(made)
     made.set_layout_engine("none")
-    return [_write(made, path.with_name(f"{path.name}.{suffix}"), suffix) for suffix in FORMATS]
-
-
-def _arrange(made: Any) -> None:
-    for _ in range(LAYOUT_PASSES):
-        made.get_layout_engine().execute(made)
-
-
-def _write(made: Any, target: Path, suffix: str) -> Path:
-    """Figure.savefig would draw once more, to lay out what is laid out already."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.backends.backend_pdf import FigureCanvasPdf
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-
-    made.set_dpi(DPI)  # a canvas leaves its own behind
-    if suffix == "png":
-        FigureCanvasAgg(made).print_png(target, metadata={"Software": None})
-    elif suffix == "svg":
-        FigureCanvasSVG(made).print_svg(target, metadata={"Date": None})
-    else:
-        FigureCanvasPdf(made).print_pdf(target, metadata={"CreationDate": None})
-    return target
+    written = []
+    for suffix in FORMATS:
+        target = path.with_name(f"{path.name}.{suffix}")
+        metadata = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[suffix]
+        made.savefig(target, dpi=150, metadata=metadata)
+        written.append(target)
+    return written
