@@ -73,7 +73,7 @@ def metrics(phases: Sequence[AggregationPhase], main: int, measured: Sequence[Me
     }
     if shared.underlay is not None or any(job.server in shared.uncounted for job in phase.jobs):
         server_counts = dict.fromkeys(server_counts)
-    wire_bps = [row["wire_throughput_bps"] for row in rows]
+    wire_bps, resends = ([row[name] for row in rows] for name in ("wire_throughput_bps", "resends"))
     return {
         "programmable": len(shared.summing) if sums else 0,
         "throughput_bps": statistics.fmean(throughputs),
@@ -85,7 +85,7 @@ def metrics(phases: Sequence[AggregationPhase], main: int, measured: Sequence[Me
         "mean_round_time_s": statistics.fmean(row["mean_round_time_s"] for row in rows),
         **server_counts,
         "byte_hops": found.counts.byte_hops / rounds,
-        "resends": sum(row["resends"] for row in rows) / rounds,
+        "resends": None if None in resends else sum(resends) / rounds,
         "slot_success": taken / (taken + refused) if taken + refused else None,
         "fairness": jain_index(throughputs),
         "accuracy": statistics.fmean(accuracies) if accuracies else None,
@@ -113,7 +113,6 @@ def job_rows(phase: AggregationPhase, found: Measured) -> Iterable[dict[str, Any
         round_time_s = scale.nominal_time(statistics.median(emulated_s))
         gradient_bits = 8 * description.fragments_per_round * frame_bytes(description.lanes)
         bound_bps, packet_bound_bps = _bounds_bps(phase, job, description)
-        workers = _workers(job, description, found)
         yield {
             "job": place + 1,
             "server": job.server,
@@ -126,8 +125,7 @@ def job_rows(phase: AggregationPhase, found: Measured) -> Iterable[dict[str, Any
             "bound_bps": None if bound_bps is None else scale.nominal_rate(bound_bps),
             "packet_bound_bps": None if packet_bound_bps is None else scale.nominal_rate(packet_bound_bps),
             "gradient_bytes": gradient_bits // 8,
-            "resends": _resends(workers),
-            "direct_copies": sum(worker.get("direct_copies", 0) for worker in workers),
+            **_sent_again(job, description, found),
         }
 
 
@@ -136,11 +134,20 @@ def _after_warm_up(rounds: Sequence[float]) -> Sequence[float]:
 
 
 def _workers(job: JobSetup, description: JobDescription, found: Measured) -> list[Mapping[str, Any]]:
-    return [found.final[description.job, f"worker {index}"] for index in range(len(job.workers))]
+    """What they counted, without those that were stopped once their part was done."""
+    names = (f"worker {index}" for index in range(len(job.workers)))
+    return [found.final[description.job, name] for name in names if (description.job, name) in found.final]
 
 
-def _resends(workers: Iterable[Mapping[str, Any]]) -> int:
-    return sum(worker["timeout_resends"] + worker["early_resends"] for worker in workers)
+def _sent_again(job: JobSetup, description: JobDescription, found: Measured) -> dict[str, int | None]:
+    """By all workers; None where one took its counts along."""
+    workers = _workers(job, description, found)
+    if len(workers) < len(job.workers):
+        return {"resends": None, "direct_copies": None}
+    return {
+        "resends": sum(worker["timeout_resends"] + worker["early_resends"] for worker in workers),
+        "direct_copies": sum(worker.get("direct_copies", 0) for worker in workers),
+    }
 
 
 def _wire_bits(phase: AggregationPhase, job: JobSetup, description: JobDescription, found: Measured) -> float:
@@ -203,7 +210,6 @@ def summary_rows(phase: AggregationPhase, found: Measured) -> Iterable[Row]:
         into = gradients_to(found.counts, phase.shared.topology, job.server) if served else Tally()
         out = acks_from(found.counts, phase.shared.topology, job.server) if served else Tally()
         times_s = [phase.scale.nominal_time(report.seconds) for report in phase.rounds[place]]
-        workers = _workers(job, description, found)
         events = events_of(found.counts, description.job)
         _, packet_bound_bps = _bounds_bps(phase, job, description)
         bits = 8 * description.fragments_per_round * frame_bytes(description.lanes)
@@ -222,8 +228,7 @@ def summary_rows(phase: AggregationPhase, found: Measured) -> Iterable[Row]:
             "server_out_acknowledgement_bytes": out.bytes,
             "median_round_time_s": statistics.median(times_s),
             "least_round_time_s": bits / least_bps if least_bps else None,
-            "resends": _resends(workers),
-            "direct_copies": sum(worker.get("direct_copies", 0) for worker in workers),
+            **_sent_again(job, description, found),
             "accuracy": job.accuracies[-1] if job.accuracies else None,
             "byte_hops": found.counts.byte_hops,
             **{f"slots_{name}": events.get(name, 0) for name in EVENTS},

@@ -5,6 +5,8 @@
 
 #include "engine/internal.h"
 
+enum { PAGE_SETS = 256 };
+
 const struct replica_set *replica_map_find(const struct replica_map *map, uint64_t number) {
     if (number > UINT16_MAX)
         return NULL;
@@ -16,7 +18,7 @@ const struct replica_set *replica_map_find(const struct replica_map *map, uint64
 static struct replica_set **slot(struct replica_map *map, uint32_t number) {
     struct replica_set ***page = &map->pages[number >> 8];
     if (!*page)
-        *page = calloc(256, sizeof **page);
+        *page = calloc(PAGE_SETS, sizeof **page);
     return *page ? &(*page)[number & 0xff] : NULL;
 }
 
@@ -41,12 +43,27 @@ int replica_map_set(struct replica_map *map, uint32_t number, const struct gb_re
     return 0;
 }
 
+static bool is_empty(struct replica_set *const *page) {
+    for (uint32_t low = 0; low < PAGE_SETS; low++)
+        if (page[low])
+            return false;
+    return true;
+}
+
+static void drop_page(struct replica_map *map, uint32_t high) {
+    free(map->pages[high]);
+    map->pages[high] = NULL;
+}
+
 int replica_map_delete(struct replica_map *map, uint32_t number) {
     struct replica_set **at = replica_map_find(map, number) ? slot(map, number) : NULL;
     if (!at)
         return -ENOENT;
     free(*at);
     *at = NULL;
+    /* A controller that never uses a number twice would come to hold all pages. */
+    if (is_empty(map->pages[number >> 8]))
+        drop_page(map, number >> 8);
     return 0;
 }
 
@@ -54,9 +71,8 @@ void replica_map_clear(struct replica_map *map) {
     for (uint32_t high = 0; high < 256; high++) {
         if (!map->pages[high])
             continue;
-        for (uint32_t low = 0; low < 256; low++)
+        for (uint32_t low = 0; low < PAGE_SETS; low++)
             free(map->pages[high][low]);
-        free(map->pages[high]);
-        map->pages[high] = NULL;
+        drop_page(map, high);
     }
 }

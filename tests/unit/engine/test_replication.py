@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import pytest
 
 from switch.device import Replica
 from switch.engine import Engine, EngineDevice
 from tests.unit.engine.instructed import DROP, Egress, Ingress, exchange, pass_through, read_report
+
+
+class MallocCounts(ctypes.Structure):
+    """struct mallinfo2."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_size_t)
+        for name in ("arena", "free", "fast", "maps", "mapped", "unused", "fast_free", "used", "free_bytes", "top")
+    )
+
+
+def held_bytes() -> int:
+    """What this process has of malloc."""
+    count = ctypes.CDLL(None).mallinfo2
+    count.restype = MallocCounts
+    return int(count().used)
+
 
 INGRESS_CLONE, EGRESS_CLONE, REPLICATED = 1, 2, 5
 
@@ -121,3 +140,20 @@ def test_large_groups_have_no_limit_but_memory(engine: Engine, device: EngineDev
     device.replication.set_group(200, [Replica(1 + i % 4, i) for i in range(5000)])
     sent = exchange(engine, pass_through(ingress=Ingress.MULTICAST, argument=200, egress=Egress.REPORT))
     assert [read_report(frame).egress_rid for _, _, frame in sent] == list(range(5000))
+
+
+def test_numbers_that_are_used_once_take_no_memory(device: EngineDevice) -> None:
+    def come_and_go(numbers: range) -> None:
+        for number in numbers:
+            device.replication.set_group(number, [Replica(1)])
+            device.replication.set_session(number, [Replica(1)])
+            device.replication.delete_group(number)
+            device.replication.delete_session(number)
+
+    device.replication.set_group(0x1FF, [Replica(1)])
+    come_and_go(range(0x100, 0x110))
+    before = held_bytes()
+    come_and_go(range(0x180, 2**16, 0x80))
+    # Of 255 numbers with one high byte each, both kinds.
+    assert held_bytes() - before < 2**16
+    device.replication.delete_group(0x1FF)
