@@ -142,9 +142,10 @@ def virtual(
     sizes: Annotated[str, typer.Option(help="k of the fat-trees, separated by commas.")] = "4,8,16,32",
     repetitions: Annotated[int, typer.Option(min=1, help="Measurements of each size; medians are shown.")] = 3,
     threads: Annotated[int, typer.Option(min=1, max=64, help="How much sooner are so many done than one?")] = 1,
+    delay_us: Annotated[int, typer.Option(min=1, max=1_000_000, help="Of each link.")] = 5,
 ) -> int:
     """Packet hops per processor second: the virtual clock, ns-3 (libns3-dev), htsim (GRADBED_HTSIM names it)."""
     from experiments.bench.options import sizes_of
     from experiments.bench.virtual.run import run_bench_virtual
 
-    return run_bench_virtual([k for (k,) in sizes_of(sizes)], repetitions, threads)
+    return run_bench_virtual([k for (k,) in sizes_of(sizes)], repetitions, threads, delay_us)

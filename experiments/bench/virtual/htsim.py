@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.errors import UserError
-from experiments.bench.virtual.workload import LINK_DELAY_US, LINK_RATE_BPS, PAYLOAD_BYTES, Permutation
+from experiments.bench.virtual.workload import LINK_RATE_BPS, PAYLOAD_BYTES, Permutation
 
 VARIABLE = "GRADBED_HTSIM"
 PROGRAM = "htsim_ndp"
@@ -97,7 +97,7 @@ def connections(permutation: Permutation) -> str:
 def _run(program: Path, permutation: Permutation, matrix: Path, end_us: int) -> _Ended:
     command = [
         str(program), "-nodes", str(len(permutation.topology.hosts)), "-tm", str(matrix), "-end", str(end_us),
-        "-linkspeed", str(LINK_RATE_BPS // 1_000_000), "-hop_latency", str(LINK_DELAY_US),
+        "-linkspeed", str(LINK_RATE_BPS // 1_000_000), "-hop_latency", str(permutation.delay_us),
         "-mtu", str(PAYLOAD_BYTES + HEADERS_BYTES), "-o", os.devnull, *OPTIONS,
     ]  # fmt: skip
     with tempfile.TemporaryFile() as output:

@@ -1,6 +1,6 @@
 """One measurement on the virtual clock, in a process of its own.
 
-`measure K MILLISECONDS THREADS` prints a JSON object.
+`measure K DELAY_US MILLISECONDS THREADS` prints a JSON object.
 """
 
 from __future__ import annotations
@@ -48,9 +48,8 @@ class Measured:
         return self.hops / self.run_s
 
 
-def measure(k: int, milliseconds: int, threads: int) -> Measured:
+def measure(permutation: Permutation, milliseconds: int, threads: int) -> Measured:
     start_s = time.process_time()
-    permutation = Permutation(k)
     with VirtualFabric(fabric_config(permutation.topology, "memory", 1, ()), threads=threads) as fabric:
         install(fabric, permutation.topology, permutation.routes())
         add_traffic(fabric, permutation)
@@ -62,7 +61,7 @@ def measure(k: int, milliseconds: int, threads: int) -> Measured:
         rows = fabric.engine.link_statistics()
         sinks = [fabric.sink_statistics(*place_of(permutation, host)) for host in permutation.topology.hosts]
         return Measured(
-            k=k,
+            k=permutation.k,
             hosts=len(permutation.topology.hosts),
             switches=len(fabric.devices),
             hops=sum(row.packets for row in rows),
@@ -120,8 +119,8 @@ def mac(text: str) -> bytes:
 
 
 def main(arguments: Sequence[str]) -> int:
-    k, milliseconds, threads = map(int, arguments)
-    print(json.dumps(asdict(measure(k, milliseconds, threads))))
+    k, delay_us, milliseconds, threads = map(int, arguments)
+    print(json.dumps(asdict(measure(Permutation(k, delay_us), milliseconds, threads))))
     return 0
 
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from common.errors import UserError
 from experiments.bench.virtual.workload import (
     FLOW_PAYLOAD_BPS,
-    LINK_DELAY_US,
     LINK_RATE_BPS,
     PAYLOAD_BYTES,
     Permutation,
@@ -76,7 +75,7 @@ def description(permutation: Permutation, milliseconds: int, *, global_routing: 
         ]
     lines += [f"flow {numbers[source.name]} {numbers[to.name]}" for source, to in permutation.flows()]
     lines.append(
-        f"go {LINK_RATE_BPS} {LINK_DELAY_US} {PAYLOAD_BYTES} {FLOW_PAYLOAD_BPS} {milliseconds * 1_000_000} "
+        f"go {LINK_RATE_BPS} {permutation.delay_us} {PAYLOAD_BYTES} {FLOW_PAYLOAD_BPS} {milliseconds * 1_000_000} "
         f"{int(global_routing)}"
     )
     return "\n".join([*lines, ""])

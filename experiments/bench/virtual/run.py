@@ -20,7 +20,6 @@ from experiments.bench.virtual.measure import Measured
 from experiments.bench.virtual.ns3 import Ns3Measured, measure_ns3, ns3_version
 from experiments.bench.virtual.workload import (
     FLOW_PAYLOAD_BPS,
-    LINK_DELAY_US,
     LINK_RATE_BPS,
     PAYLOAD_BYTES,
     Permutation,
@@ -107,7 +106,7 @@ def _median_of(found: Sequence[HtsimMeasured], value: Callable[[HtsimMeasured], 
     return format(statistics.median(map(value, found)), form) if found else None
 
 
-def run_bench_virtual(sizes: Sequence[int], repetitions: int, threads: int = 1) -> int:
+def run_bench_virtual(sizes: Sequence[int], repetitions: int, threads: int = 1, delay_us: int = 5) -> int:
     """Measure and print a table; with several threads also how much sooner they are done.
 
     Exit status 0; 1 if a goal is missed. UserError for a k that cannot be.
@@ -117,53 +116,55 @@ def run_bench_virtual(sizes: Sequence[int], repetitions: int, threads: int = 1) 
             raise UserError(f"a fat-tree needs an even k >= 2, got {k}")
     console = make_console()
     version, htsim = ns3_version(), find_htsim()
-    _explain(console, version, htsim)
+    _explain(console, delay_us, version, htsim)
     rows = []
     for k in sizes:
-        turns = _measure_in_turns(k, repetitions, threads, htsim)
-        own, same = _ns3_rates(k, repetitions) if version and k <= NS3_GREATEST_K else (None, None)
+        permutation = Permutation(k, delay_us)
+        turns = _measure_in_turns(permutation, repetitions, threads, htsim)
+        own, same = _ns3_rates(permutation, repetitions) if version and k <= NS3_GREATEST_K else (None, None)
         rows.append(Row(turns, own, same, Goal(f"k = {k}", GOALS.get(k, 0), turns.rate / own if own else None)))
     console.print(rows_table("Packet hops per processor second, in thousands (medians)", COLUMNS, rows))
     return exit_status(row.goal for row in rows)
 
 
-def milliseconds(k: int, hops: int) -> int:
+def milliseconds(permutation: Permutation, hops: int) -> int:
     """For how long hosts must send for about so many hops."""
-    return max(1, hops // (k**3 // 4 * _HOPS_PER_MILLISECOND))
+    return max(1, hops // (permutation.k**3 // 4 * _HOPS_PER_MILLISECOND))
 
 
-def _measure_in_turns(k: int, repetitions: int, threads: int, htsim: Path | None) -> Turns:
+def _measure_in_turns(permutation: Permutation, repetitions: int, threads: int, htsim: Path | None) -> Turns:
     """On one thread, on several if more are wanted, and htsim. RuntimeError if they did not do the same."""
     alone, together, of_htsim = [], [], []
     for _ in range(repetitions):
-        alone.append(measure_apart(k, milliseconds(k, HOPS)))
+        alone.append(measure_apart(permutation, milliseconds(permutation, HOPS)))
         if threads > 1:
-            together.append(measure_apart(k, milliseconds(k, HOPS), threads))
+            together.append(measure_apart(permutation, milliseconds(permutation, HOPS), threads))
             if (together[-1].hops, together[-1].packets) != (alone[-1].hops, alone[-1].packets):
                 raise RuntimeError(
-                    f"k = {k}: {threads} threads handed over {together[-1].hops} frames, one {alone[-1].hops}"
+                    f"k = {permutation.k}: {threads} threads handed over {together[-1].hops} frames, "
+                    f"one {alone[-1].hops}"
                 )
         if htsim is not None:
-            of_htsim.append(measure_htsim(htsim, Permutation(k), HTSIM_HOPS))
+            of_htsim.append(measure_htsim(htsim, permutation, HTSIM_HOPS))
     return Turns(alone, together, of_htsim)
 
 
-def measure_apart(k: int, duration_ms: int, threads: int = 1) -> Measured:
+def measure_apart(permutation: Permutation, duration_ms: int, threads: int = 1) -> Measured:
     """In a process of its own, whose memory is that of this size alone."""
-    command = own_program("experiments.bench.virtual.measure", str(k), str(duration_ms), str(threads))
+    numbers = (permutation.k, permutation.delay_us, duration_ms, threads)
+    command = own_program("experiments.bench.virtual.measure", *map(str, numbers))
     outcome = subprocess.run(command, capture_output=True, text=True, check=False)
     if outcome.returncode != 0:
-        raise RuntimeError(f"the measurement of k = {k} failed:\n{outcome.stderr}")
+        raise RuntimeError(f"the measurement of k = {permutation.k} failed:\n{outcome.stderr}")
     return Measured(**json.loads(outcome.stdout))
 
 
-def _ns3_rates(k: int, repetitions: int) -> tuple[float, float]:
+def _ns3_rates(permutation: Permutation, repetitions: int) -> tuple[float, float]:
     """Hops per second, medians: with the routes that ns-3 finds by itself, and with those of our switches."""
-    permutation = Permutation(k)
 
     def rate(global_routing: bool) -> float:
         found: list[Ns3Measured] = [
-            measure_ns3(permutation, milliseconds(k, NS3_HOPS), global_routing=global_routing)
+            measure_ns3(permutation, milliseconds(permutation, NS3_HOPS), global_routing=global_routing)
             for _ in range(repetitions)
         ]
         return statistics.median(each.hops_per_s for each in found)
@@ -171,7 +172,7 @@ def _ns3_rates(k: int, repetitions: int) -> tuple[float, float]:
     return rate(True), rate(False)
 
 
-def _explain(console: Console, version: str | None, htsim: Path | None) -> None:
+def _explain(console: Console, delay_us: int, version: str | None, htsim: Path | None) -> None:
     ns3 = (
         f"ns-3 {version}: point-to-point links; with its global routing (to which the ratio is) and "
         f"with routes along the paths of our switches; up to k = {NS3_GREATEST_K}."
@@ -186,7 +187,7 @@ def _explain(console: Console, version: str | None, htsim: Path | None) -> None:
         else f"htsim is not measured: {VARIABLE} would name its build."
     )
     console.print(
-        f"k-ary fat-trees, links of {LINK_RATE_BPS / 1e9:g} Gbit/s and {LINK_DELAY_US} us; every host sends UDP "
+        f"k-ary fat-trees, links of {LINK_RATE_BPS / 1e9:g} Gbit/s and {delay_us} us; every host sends UDP "
         f"with {PAYLOAD_BYTES:,} bytes at a constant {FLOW_PAYLOAD_BPS / 1e6:g} Mbit/s to one of another pod. Hops "
         "are packets that links hand over, seconds those of the processor while time goes on (on threads: of the "
         f"clock on the wall). {ns3} {of_htsim}",

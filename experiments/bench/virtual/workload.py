@@ -12,7 +12,6 @@ from topo.link import LinkModel
 from topo.shapes.fat_tree import fat_tree
 
 LINK_RATE_BPS = 1_000_000_000
-LINK_DELAY_US = 5
 PAYLOAD_BYTES = 1000
 FLOW_PAYLOAD_BPS = 200_000_000
 PAUSE_NS = PAYLOAD_BYTES * 8 * 1_000_000_000 // FLOW_PAYLOAD_BPS
@@ -23,14 +22,15 @@ class Permutation:
     """Host x of edge switch e in pod p of a k-ary fat-tree sends to host e of edge switch x in pod p + x + 1.
 
     With the routes below every link carries one flow each way at most, and every flow takes six links. Pods count
-    from 0, modulo k.
+    from 0, modulo k. delay_us: of each link.
     """
 
     k: int
+    delay_us: int = 5
 
     @cached_property
     def topology(self) -> Topology:
-        return fat_tree(self.k, LinkModel(rate_bps=LINK_RATE_BPS, delay_us=LINK_DELAY_US))
+        return fat_tree(self.k, LinkModel(rate_bps=LINK_RATE_BPS, delay_us=self.delay_us))
 
     @property
     def half(self) -> int:

@@ -68,18 +68,19 @@ def path(
     return found
 
 
-def test_every_packet_takes_six_hops() -> None:
-    measured = measure(4, 1, 1)
-    # One each 40 us. The way takes 6 * (8.336 + 5) us: the last that arrives left at 880 us.
+@pytest.mark.parametrize(("delay_us", "last_us"), [(5, 880), (1, 920)])
+def test_every_packet_takes_six_hops(delay_us: int, last_us: int) -> None:
+    measured = measure(Permutation(4, delay_us), 1, 1)
+    # One each 40 us. The way takes 6 * (8.336 + delay_us) us, so that the last that arrives left at last_us.
     assert measured.queue_drops == 0
-    assert measured.packets == 16 * 23
+    assert measured.packets == 16 * (1 + last_us // 40)
     assert 6 * measured.packets <= measured.hops <= 6 * 16 * 25
     assert (measured.hosts, measured.switches) == (16, 20)
 
 
 @pytest.mark.skipif(ns3_version() is None, reason="ns-3's development files are not installed")
 def test_ns3_carries_the_same() -> None:
-    ours = measure(4, 2, 1)
+    ours = measure(Permutation(4), 2, 1)
     for global_routing in (False, True):
         theirs = measure_ns3(Permutation(4), 2, global_routing=global_routing)
         # Its first packet leaves a pause later.
@@ -99,19 +100,19 @@ def test_the_status_tells_of_a_missed_goal(
     measured = Measured(
         4, 16, 20, hops=4_000_000, packets=1, queue_drops=0, setup_s=0.5, run_s=1, clock_s=1, memory_bytes=10**8
     )
-    monkeypatch.setattr(run, "measure_apart", lambda k, duration_ms: measured)
+    monkeypatch.setattr(run, "measure_apart", lambda permutation, duration_ms: measured)
     monkeypatch.setattr(run, "ns3_version", lambda: "3")
-    monkeypatch.setattr(run, "_ns3_rates", lambda k, repetitions: (100_000.0, 200_000.0))
+    monkeypatch.setattr(run, "_ns3_rates", lambda permutation, repetitions: (100_000.0, 200_000.0))
     assert run_bench_virtual([4], 1) == 0
     assert "4,000" in capsys.readouterr().out
-    monkeypatch.setattr(run, "_ns3_rates", lambda k, repetitions: (200_000.0, 200_000.0))
+    monkeypatch.setattr(run, "_ns3_rates", lambda permutation, repetitions: (200_000.0, 200_000.0))
     assert run_bench_virtual([4], 1) == 1
 
 
 def test_a_measurement_has_a_process_of_its_own() -> None:
-    assert measure_apart(2, 1).hosts == 2
-    assert milliseconds(4, 3_000_000) == 1250
-    assert milliseconds(64, 3) == 1
+    assert measure_apart(Permutation(2), 1).hosts == 2
+    assert milliseconds(Permutation(4), 3_000_000) == 1250
+    assert milliseconds(Permutation(64), 3) == 1
 
 
 @pytest.mark.parametrize("sizes", ["4,x", "", "5", "0"])
