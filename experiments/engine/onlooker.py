@@ -34,6 +34,9 @@ class Onlooker:
     def network_goes(self) -> None:
         """The point is over, or has broken; the network still stands."""
 
+    def point_ended(self) -> None:
+        """However it did, and nothing of its network is left. Points in sandboxes alone tell it."""
+
     def given_up(self) -> None:
         """Somebody ended the command before its end."""
 

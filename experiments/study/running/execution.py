@@ -15,7 +15,9 @@ import types
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import replace
-from typing import Any, Protocol
+from multiprocessing import connection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 from common.errors import UserError
 from common.scratch import scratch_folder
@@ -36,6 +38,12 @@ from experiments.study.running.attempt import (
 from experiments.study.running.leftovers import belongings, left_since, own_orphans
 from experiments.study.running.measure import PointOrder
 from experiments.study.running.on_dask import OnDask, dask_client
+
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkProcess
+
+    from experiments.setup import NetworkSetup, PointTask
+    from experiments.testbeds.interface import Testbed
 
 INTERRUPTED = 130
 TERMINATED = 128 + 15
@@ -68,13 +76,17 @@ def executor(
 ) -> Iterator[Executor]:
     """The executor for these orders. onlooker: somebody before whom points run one after the other.
 
-    Those on the virtual clock come first: nothing else may run on the machine while others run in real time."""
+    Those on the virtual clock come first: nothing else may run on the machine while others run in real time. Of two,
+    one runs while the other's network is being made."""
     real = [order for order in orders if order.configuration["clock"] == "real"]
     virtual = [order for order in orders if order.configuration["clock"] != "real"]
     if real and (scheduler is not None or (jobs or 1) > 1):
         print("gradbed: with the real clock points run one by one on this machine", file=sys.stderr)
     with contextlib.ExitStack() as stack:
         executors: list[Executor] = []
+        if len(real) == len(virtual) == 1 and scheduler is None and onlooker is None:
+            yield WhileSettingUp(*virtual, *real)
+            return
         if virtual and scheduler is not None:
             executors.append(OnDask(virtual, stack.enter_context(dask_client(scheduler))))
         elif virtual and onlooker is not None:
@@ -95,6 +107,78 @@ class InTurn:
     def results(self, on_start: Callable[[PointOrder], None]) -> Iterator[tuple[PointOrder, Outcome]]:
         for each in self._executors:
             yield from each.results(on_start)
+
+
+class WhileSettingUp:
+    """A point on the virtual clock in a process of its own, while the network of one in real time is being made. As
+    soon as that is up, it waits until the process has ended."""
+
+    def __init__(self, virtual: PointOrder, real: PointOrder) -> None:
+        self._virtual = virtual
+        self._real = real
+
+    def results(self, on_start: Callable[[PointOrder], None]) -> Iterator[tuple[PointOrder, Outcome]]:
+        with scratch_folder("point") as folder, _forked(self._virtual, folder / "outcome.json") as process:
+            try:
+                (ended,) = OneByOne([self._real], _Until(process.sentinel)).results(on_start)
+            except KeyboardInterrupt:
+                if connection.wait([process.sentinel], 0):
+                    process.join()
+                    if process.exitcode == 0:
+                        yield self._virtual, _told(folder / "outcome.json", 0)
+                raise
+            process.join()
+            yield self._virtual, _told(folder / "outcome.json", process.exitcode)
+            yield ended
+
+
+class _Until(Onlooker):
+    """Of points that wait for the end of a process."""
+
+    def __init__(self, sentinel: int) -> None:
+        self._sentinel = sentinel
+
+    def network_is_up(self, testbed: Testbed, network: NetworkSetup, task: PointTask[Any], system: str) -> None:
+        connection.wait([self._sentinel])
+
+    def point_ended(self) -> None:
+        connection.wait([self._sentinel])
+
+
+@contextlib.contextmanager
+def _forked(order: PointOrder, told: Path) -> Iterator[ForkProcess]:
+    """A process that writes a point's outcome to a file. Forked: what it needs is loaded here."""
+    # Ctrl-C waits until both know how to deal with it.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    process = multiprocessing.get_context("fork").Process(target=_tell, args=(order, told, mask, os.getpid()))
+    try:
+        try:
+            process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        yield process
+    finally:
+        if process.pid is not None and process.is_alive():
+            os.kill(process.pid, signal.SIGINT)
+            process.join()
+
+
+def _tell(order: PointOrder, told: Path, mask: set[signal.Signals], parent_pid: int) -> None:
+    die_with_parent(parent_pid)
+    gc.freeze()
+    try:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        told.write_text(json.dumps(attempt_plain(order)), encoding="utf-8")
+    except KeyboardInterrupt:
+        # It may come twice: from the terminal, and from the parent.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        sys.exit(INTERRUPTED)
+
+
+def _told(told: Path, status: int | None) -> Outcome:
+    if not told.exists():
+        return Broken(f"the run ended with status {status}", f"status {status}")
+    return from_plain(json.loads(told.read_text(encoding="utf-8")))
 
 
 class OneByOne:
@@ -131,15 +215,14 @@ def run_sandboxed(order: PointOrder, bars: bool = False, onlooker: Onlooker = NO
             with own_orphans():
                 at_first = belongings(temporary)
                 outcome = _tidy(attempt(order, bars, onlooker), left_since(at_first, temporary))
+            onlooker.point_ended()
             told.write_text(json.dumps(as_plain(outcome)), encoding="utf-8")
             return 0
 
         status = run_in_sandbox(body, "gradbed run")
         if status in (INTERRUPTED, TERMINATED):
             raise KeyboardInterrupt
-        if not told.exists():
-            return Broken(f"the run ended with status {status}", f"status {status}")
-        return _tidy(from_plain(json.loads(told.read_text(encoding="utf-8"))), left_since(before))
+        return _tidy(_told(told, status), left_since(before))
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Where points of the virtual clock run: processes of their own, or the workers of a Dask scheduler."""
+"""Where points run: processes of their own, one beside a sandbox, or the workers of a Dask scheduler."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from common.errors import UserError
-from experiments.study.running import on_dask
-from experiments.study.running.attempt import Broken
-from experiments.study.running.execution import SideBySide
+from experiments.study.running import execution, on_dask
+from experiments.study.running.attempt import Broken, Outcome, as_plain
+from experiments.study.running.execution import SideBySide, executor
 from experiments.study.running.measure import PointOrder
 from experiments.study.running.on_dask import OnDask, dask_client
 from tests.unit.experiments.virtual_points import configuration
@@ -40,6 +40,71 @@ if __name__ == "__main__":
 def orders(folder: Path, seeds: tuple[int, ...], **workload: int) -> list[PointOrder]:
     plain = configuration(workload=workload).model_dump(mode="json")
     return [PointOrder(str(seed), "aggregation", plain, seed, 1.0, folder / str(seed)) for seed in seeds]
+
+
+def of_both_clocks(folder: Path) -> list[PointOrder]:
+    virtual, real = orders(folder, (1, 2))
+    return [replace(real, configuration={**real.configuration, "clock": "real"}), virtual]
+
+
+@pytest.mark.parametrize("phases", [True, False], ids=["a network that comes up", "a plan that fails"])
+def test_a_point_on_the_virtual_clock_ends_while_the_other_is_set_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, phases: bool
+) -> None:
+    ends, made = tmp_path / "ends", tmp_path / "made"
+
+    def virtual(order: PointOrder) -> dict[str, Any]:
+        while not ends.exists():
+            time.sleep(0.01)
+        time.sleep(0.1)
+        made.touch()
+        return as_plain(Broken(f"seed {order.seed}", ""))
+
+    def real(order: PointOrder, bars: bool, onlooker: Any) -> Outcome:
+        ends.touch()
+        assert not made.exists()
+        if phases:
+            onlooker.network_is_up(None, None, None, "")
+        else:
+            onlooker.point_ended()
+        return Broken(f"seed {order.seed}, {made.exists()}", "")
+
+    monkeypatch.setattr(execution, "attempt_plain", virtual)
+    monkeypatch.setattr(execution, "run_sandboxed", real)
+    with executor(of_both_clocks(tmp_path), None, None) as running:
+        outcomes = [outcome for _, outcome in running.results(lambda _: None)]
+    assert outcomes == [Broken("seed 1", ""), Broken("seed 2, True", "")]
+
+
+@pytest.mark.parametrize("has_ended", [False, True])
+def test_ctrl_c_ends_both_and_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], has_ended: bool
+) -> None:
+    begun, tidied = tmp_path / "begun", tmp_path / "tidied"
+
+    def virtual(order: PointOrder) -> dict[str, Any]:
+        begun.touch()
+        try:
+            time.sleep(0 if has_ended else 60)
+        finally:
+            tidied.touch()
+        return as_plain(Broken("ended", ""))
+
+    def real(order: PointOrder, bars: bool, onlooker: Any) -> Outcome:
+        while not begun.exists():
+            time.sleep(0.01)
+        if has_ended:
+            onlooker.network_is_up(None, None, None, "")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(execution, "attempt_plain", virtual)
+    monkeypatch.setattr(execution, "run_sandboxed", real)
+    found = []
+    with executor(of_both_clocks(tmp_path), None, None) as running, pytest.raises(KeyboardInterrupt):
+        for _, outcome in running.results(lambda _: None):
+            found.append(outcome)
+    assert tidied.exists() and found == ([Broken("ended", "")] if has_ended else [])
+    assert capfd.readouterr() == ("", "")
 
 
 def test_workers_of_dask_find_what_this_process_does(tmp_path: Path) -> None:
