@@ -111,7 +111,9 @@ def test_both_understand_each_other(namespace: Namespace, selective: bool, loss:
         assert all(
             len(data) == 0 or np.array_equal(each.data, data) for each, (_, data) in zip(came, messages, strict=True)
         )
-        assert (line.lost > 0) == (pairs.statistics(NUMBER)["retransmissions"] > 0) == (loss > 0)
+        assert (line.lost > 0) == (loss > 0)
+        # A busy machine lets timers run out without a loss, too.
+        assert not loss or pairs.statistics(NUMBER)["retransmissions"] > 0
 
 
 def test_a_length_travels_without_contents(namespace: Namespace) -> None:
