@@ -46,6 +46,6 @@ class FabricProcess:
             self._process.send(**command.model_dump(mode="json"))
             return self._process.expect(command.command, command.wait_s)
 
-    def stop(self) -> None:
-        """End it, and kill it if it does not end. May be called again."""
-        self._process.stop(STOP_TIMEOUT_S)
+    def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
+        """End it, and kill it if it does not end in time. May be called again."""
+        self._process.stop(timeout_s)

@@ -11,8 +11,6 @@ from common.json_lines import JsonLinesProcess, own_program
 from emulation.switches.fabric_process import FabricProcess, fabric_command
 from emulation.switches.fabric_switches import LOG
 
-STOP_TIMEOUT_S = 3.0
-
 
 @dataclass(frozen=True)
 class Loading:
@@ -24,16 +22,17 @@ class Loading:
 
 @contextmanager
 def loading(folder: Path) -> Iterator[Loading]:
-    """Ended at the end, if they are still there. folder: of the point."""
+    """Killed at the end, if they are still there: the network has stopped those that it was given, and the others would
+    first load all their modules. folder: of the point."""
     controller = controller_process("-", folder / "controller.log")
     try:
         fabric = FabricProcess(fabric_command("-"), folder / LOG)
         try:
             yield Loading(controller, fabric)
         finally:
-            fabric.stop()
+            fabric.stop(0)
     finally:
-        controller.terminate(STOP_TIMEOUT_S)
+        controller.stop(0)
 
 
 def controller_process(argument: str, log: Path, keep_open: Sequence[int] = ()) -> JsonLinesProcess:
