@@ -22,8 +22,8 @@ class Loading:
 
 @contextmanager
 def loading(folder: Path) -> Iterator[Loading]:
-    """Killed at the end, if they are still there: a network has stopped those that it was given, and others would load
-    all their modules first. folder: of the point."""
+    """Killed at the end, if they are still there: a network has stopped those that it was given, and others would
+    load all their modules first. folder: of the point."""
     controller = controller_process("-", folder / "controller.log")
     try:
         fabric = FabricProcess(fabric_command("-"), folder / LOG)
