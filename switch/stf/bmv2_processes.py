@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import socket
 import subprocess
@@ -33,6 +34,14 @@ class SwitchProcess:
             except OSError:
                 time.sleep(0.02)
         raise UserError(f"BMv2's simple_switch did not open its Thrift port in {READY_TIMEOUT_S:g} s")
+
+    def is_busy(self) -> bool:
+        """Whether a thread of it runs, or waits for a processor."""
+        states = []
+        for thread in Path(f"/proc/{self._process.pid}/task").glob("*/stat"):
+            with contextlib.suppress(OSError):  # the thread has ended
+                states.append(thread.read_text().rpartition(") ")[2][:1])  # proc_pid_stat(5)
+        return "R" in states
 
     def ended(self) -> str | None:
         """How, if it has: BMv2 does not survive everything that a program does."""

@@ -1,6 +1,7 @@
 """STF on BMv2's simple_switch: packets through pcap files, commands through its Thrift command line.
 
-BMv2 does not say when it is idle: it counts as idle once nothing has come out for QUIET_S.
+BMv2 does not say when it is idle: it counts as idle once nothing has come out for QUIET_S, in which no thread of it
+wanted a processor.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from switch.stf.pcap_ports import PcapPorts
 from switch.stf.runner import Outcome, run_on
 from switch.stf.target import CheckFailed, CommandTarget, Entry, NotPossible
 
-QUIET_S = 0.3
+QUIET_S, LONGEST_S = 0.3, 3.0
 # The smaller of BMv2's priorities wins, in STF the larger.
 _LEAST_PRIORITY = 10000
 
@@ -81,7 +82,7 @@ class Bmv2Target(CommandTarget):
 
     def _settle(self) -> None:
         if not self._is_idle:
-            self._received += self._ports.collect(QUIET_S)
+            self._received += self._ports.collect(QUIET_S, LONGEST_S, self._switch.is_busy)
             self._is_idle = True
 
     # ---- Tables ----

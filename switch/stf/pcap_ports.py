@@ -12,7 +12,7 @@ import os
 import struct
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from common.closing import Closing
@@ -73,15 +73,18 @@ class PcapPorts(Closing):
                 self._end(port)
         self._last = self._order.popleft()
 
-    def collect(self, quiet_s: float) -> list[tuple[int, bytes]]:
-        """What comes out until nothing has come for `quiet_s`."""
+    def collect(self, quiet_s: float, longest_s: float, is_busy: Callable[[], bool]) -> list[tuple[int, bytes]]:
+        """What comes out until nothing has come for `quiet_s` while the switch was not busy, or for `longest_s`."""
         frames: list[tuple[int, bytes]] = []
-        until_s = time.monotonic() + quiet_s
-        while time.monotonic() < until_s:
+        now_s = last_s = quiet_since_s = time.monotonic()
+        while now_s - quiet_since_s < quiet_s and now_s - last_s < longest_s:
             new = [(port, frame) for port in self._ports for frame in self._new_frames(port)]
+            frames += new
+            now_s = time.monotonic()
             if new:
-                frames += new
-                until_s = time.monotonic() + quiet_s
+                last_s = now_s
+            if new or is_busy():
+                quiet_since_s = now_s
             time.sleep(_POLL_S)
         return frames
 
