@@ -106,7 +106,9 @@ def _median_of(found: Sequence[HtsimMeasured], value: Callable[[HtsimMeasured], 
     return format(statistics.median(map(value, found)), form) if found else None
 
 
-def run_bench_virtual(sizes: Sequence[int], repetitions: int, threads: int = 1, delay_us: int = 5) -> int:
+def run_bench_virtual(
+    sizes: Sequence[int], repetitions: int, threads: int = 1, delay_us: int = Permutation.delay_us
+) -> int:
     """Measure and print a table; with several threads also how much sooner they are done.
 
     Exit status 0; 1 if a goal is missed. UserError for a k that cannot be.

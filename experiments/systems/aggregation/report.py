@@ -158,8 +158,8 @@ def table(of_job: Sequence[Row], jobs: int = 1) -> FittedTable:
         add("least that the links allow", least_s, [time_text(value) for value in least_s])
     if all(row["resends"] is not None for row in of_job):
         add("gradient packets resent", *_whole([row["resends"] for row in of_job]))
-    if all(row["direct_copies"] is not None for row in of_job) and any(row["direct_copies"] for row in of_job):
-        add("gradients sent alone on request", *_whole([row["direct_copies"] for row in served]))
+        if any(row["direct_copies"] for row in of_job):
+            add("gradients sent alone on request", *_whole([row["direct_copies"] for row in served]))
     for name, words in TROUBLES.items():
         if any(row[f"slots_{name}"] for row in of_job):
             add(words, *_whole([row[f"slots_{name}"] for row in served]))
