@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import re
 from typing import Annotated
@@ -51,6 +52,7 @@ def mac_text(number: int) -> str:
     return number.to_bytes(6, "big").hex(":")
 
 
+@functools.lru_cache(maxsize=1 << 16)
 def ip_integer(ip: str) -> int:
     """10.0.0.1 as an integer."""
     return int(ipaddress.IPv4Address(ip))

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from switch.bmv2_json.model import ProgramModel
 
 
-@dataclass(frozen=True)
-class KeyMatch:
+class KeyMatch(NamedTuple):
     """One key field of a table entry, in the order of the table's key.
 
     exact: mask None. lpm: prefix_bits. ternary and optional: mask (an omitted field is mask 0).
@@ -27,8 +26,7 @@ class KeyMatch:
     high: int | None = None
 
 
-@dataclass(frozen=True)
-class ActionCall:
+class ActionCall(NamedTuple):
     """An action of the table, by name, with its arguments in declaration order."""
 
     action: str

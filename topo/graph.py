@@ -232,18 +232,24 @@ class Topology(_Value):
         direct = source.on_link and IPv4Address(target.ip) in source.network
         return target.mac if direct else source.gateway_mac
 
+    @cached_property
+    def _attachments(self) -> dict[str, Switch]:
+        ends = ((a, b) for link in self.links for a, b in ((link.a, link.b), (link.b, link.a)))
+        return {a.node: self.switch(b.node) for a, b in ends if a.port == 0}
+
     def attachment(self, host: str) -> Switch:
         """The switch that a host's port 0 hangs on."""
-        for neighbour in self.neighbours(self.host(host).name):
-            return self.switch(neighbour)
-        raise UserError(f"host {host} of {self.name} is not linked to any switch")
+        found = self._attachments.get(self.host(host).name)
+        if found is None:
+            raise UserError(f"host {host} of {self.name} is not linked to any switch")
+        return found
 
-    @property
+    @cached_property
     def host_links(self) -> tuple[Link, ...]:
         """The links between a host and a switch."""
         return tuple(link for link in self.links if self._touches_host(link))
 
-    @property
+    @cached_property
     def switch_links(self) -> tuple[Link, ...]:
         """The links between two switches."""
         return tuple(link for link in self.links if not self._touches_host(link))

@@ -344,7 +344,7 @@ def _unique(values: Iterable[T], key: Callable[[T], Hashable]) -> list[T]:
     seen: dict[Hashable, T] = {}
     for value in values:
         earlier = seen.setdefault(key(value), value)
-        if earlier != value:
+        if earlier is not value and earlier != value:
             raise ValueError(f"contradiction: {earlier!r} and {value!r}")
     return list(seen.values())
 

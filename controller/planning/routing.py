@@ -82,9 +82,11 @@ def shortest_routes(topology: Topology) -> Routes:
             if switch == destination:
                 continue
             nearer = [n for n in neighbours[switch] if distance[n] == distance[switch] - 1]
-            hop = min(
-                nearer, key=lambda n: (load[switch, n], min((arriving[last] for last in last_hops[n]), default=0))
-            )
+            hop = nearer[0]
+            if len(nearer) > 1:
+                hop = min(
+                    nearer, key=lambda n: (load[switch, n], min((arriving[last] for last in last_hops[n]), default=0))
+                )
             if hosts_at[switch] and hop != destination:
                 arriving[min(last_hops[hop], key=arriving.__getitem__)] += hosts_at[switch]
             hops[switch] = hop

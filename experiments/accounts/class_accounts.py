@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Any
 
 from emulation.links.class_counts import ClassCounts, SwitchClasses, added
-from emulation.switches.fabric_layout import interface_name
+from experiments.accounts.opened_interfaces import opened_interfaces
 from formats.packet_class import OTHER, PacketClass
 from topo.graph import Direction, Topology
 
@@ -80,14 +80,8 @@ def _at_hosts(
     uncounted: Collection[str],
     socket_drops: Mapping[Direction, int],
 ) -> Iterator[str]:
-    for link in topology.host_links:
-        host, switch = (link.a, link.b) if topology.is_host(link.a.node) else (link.b, link.a)
-        opened = [
-            statistics["interfaces"][interface_name(host)]
-            for statistics in final.values()
-            if interface_name(host) in statistics.get("interfaces", {})
-        ]
-        if not opened or host.node in uncounted:
+    for host, switch, opened in opened_interfaces(topology, final):
+        if host.node in uncounted:
             continue
         handed = counts.links[host.node, switch.node].begun
         delivered = counts.links[switch.node, host.node].delivered

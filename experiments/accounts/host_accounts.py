@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from emulation.switches.fabric_layout import interface_name
 from experiments.accounts.accounting import HostAccount, Tally
 from experiments.accounts.counts import Counts
+from experiments.accounts.opened_interfaces import opened_interfaces
 from experiments.configuration.faults import Fault, restarted_switches, touched_agents
 from topo.graph import Topology
 
@@ -20,20 +20,13 @@ def host_accounts(
     One for each interface that agents opened. Frames that no agent takes in (other types, other UDP ports) come
     out as a disagreement, and so do those that two agents of a host both take in."""
     accounts = []
-    for link in topology.host_links:
-        host, switch = (link.a, link.b) if topology.is_host(link.a.node) else (link.b, link.a)
-        opened = [
-            statistics["interfaces"][interface_name(host)]
-            for statistics in final.values()
-            if interface_name(host) in statistics.get("interfaces", {})
-        ]
-        if opened:
-            sent = Tally(sum(each["sent_frames"] for each in opened), sum(each["sent_bytes"] for each in opened))
-            received = Tally(
-                sum(each["received_frames"] for each in opened), sum(each["received_bytes"] for each in opened)
-            )
-            drops = sum(each["drops"] for each in opened)
-            accounts.append(counts.link_account(host.node, switch.node, sent, received, drops))
+    for host, switch, opened in opened_interfaces(topology, final):
+        sent, received = (
+            Tally(sum(each[f"{way}_frames"] for each in opened), sum(each[f"{way}_bytes"] for each in opened))
+            for way in ("sent", "received")
+        )
+        drops = sum(each["drops"] for each in opened)
+        accounts.append(counts.link_account(host.node, switch.node, sent, received, drops))
     return accounts
 
 

@@ -46,7 +46,8 @@ def reference(settings: TrainingSettings, workers: int, lanes: int) -> Iterator[
         total = np.zeros(gradient_values(settings), np.int64)
         for form, contribution in zip(forms, contributions, strict=True):
             total += form.compact(contribution.values)
-        *_, last = [form.expanded(as_sent(total, lanes)) for form in forms]
+        sent = as_sent(total, lanes)
+        *_, last = [form.expanded(sent) for form in forms]
         replica.apply(last)
         yield ReferenceRound(
             round=round_number,
@@ -65,5 +66,6 @@ def synthetic_reference(settings: SyntheticSettings, workers: int, lanes: int) -
         total = np.zeros(gradient_values(settings), np.int64)
         for worker, form in enumerate(forms):
             total += form.compact(synthetic_gradient(settings, worker, round_number))
-        *_, last = [form.expanded(as_sent(total, lanes)) for form in forms]
+        sent = as_sent(total, lanes)
+        *_, last = [form.expanded(sent) for form in forms]
         yield sum_digest(last)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
-from switch.bmv2_json.model import Action, Table
+from switch.bmv2_json.model import Action, Table, words_of
 from switch.device import ActionCall
 from switch.runtime.library import runtime_library
 
 # enum gb_refusal
 NO_MEMORY, EXISTS, FULL, NO_SUCH, IN_USE = -1, -2, -3, -4, -5
 
-_WORD_MASK = (1 << 64) - 1
+WORD_BYTES = 8
 
 
 class Count(ctypes.Structure):
@@ -55,6 +55,8 @@ class SwitchRecord(ctypes.Structure):
 
 
 Words = ctypes.POINTER(ctypes.c_uint64)
+ConstWords = ctypes.c_char_p
+"""Words that C only reads: bytes."""
 Numbers = ctypes.POINTER(ctypes.c_uint32)
 Functions = dict[str, tuple[Any, tuple[Any, ...]]]
 """Result and arguments of the library's functions, by name."""
@@ -73,39 +75,34 @@ def library_with(functions: Functions) -> ctypes.CDLL:
     return library
 
 
-def word_count(width: int) -> int:
-    return (width + 63) // 64
+def packed(values: Iterable[tuple[int, int]]) -> bytes:
+    """The words of (value, width in bits) pairs, value after value, the least significant word of each first.
 
-
-def to_words(values: Iterable[tuple[int, int]]) -> list[int]:
-    """(value, width) pairs as words, value after value."""
-    words: list[int] = []
-    for value, width in values:
-        if width <= 64:
-            words.append(value)
-        else:
-            words.extend(value >> shift & _WORD_MASK for shift in range(0, width, 64))
-    return words
-
-
-def word_array(words: Sequence[int]) -> Any:
-    return (ctypes.c_uint64 * max(1, len(words)))(*words)
+    ctypes hands bytes over as they are, without an array for each key.
+    """
+    return b"".join([value.to_bytes(WORD_BYTES * words_of(width), "little") for value, width in values])
 
 
 def fits(value: int, width: int, what: str) -> int:
     """The value; ValueError unless it is an unsigned number of `width` bits. what: the subject of the sentence."""
-    if not 0 <= value < 1 << width:
-        raise ValueError(f"{what}: {value} does not fit {width} bits")
+    if value >> width:
+        raise misfit(value, width, what)
     return value
 
 
-def action_words(table: Table, call: ActionCall) -> tuple[int, list[int]]:
+def misfit(value: int, width: int, what: str) -> ValueError:
+    return ValueError(f"{what}: {value} does not fit {width} bits")
+
+
+def action_words(table: Table, call: ActionCall) -> tuple[int, bytes]:
     """Id of an action of the table, and words of its arguments. Raises KeyError and ValueError."""
     action: Action = table.action(call.action)
     if len(call.arguments) != len(action.parameters):
         raise ValueError(f"action {action.name} takes {len(action.parameters)} arguments, got {len(call.arguments)}")
-    pairs = [
-        (fits(value, parameter.width, f"argument {parameter.name} of {action.name}"), parameter.width)
-        for value, parameter in zip(call.arguments, action.parameters, strict=True)
-    ]
-    return action.id, to_words(pairs)
+    pairs = []
+    for value, parameter in zip(call.arguments, action.parameters, strict=True):
+        width = parameter.width
+        if value >> width:
+            raise misfit(value, width, f"argument {parameter.name} of {action.name}")
+        pairs.append((value, width))
+    return action.id, packed(pairs)

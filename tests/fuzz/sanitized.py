@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from switch.bmv2_json.load import load_program
 from switch.bmv2_json.model import Action, ProgramModel, Table
 from switch.build import RUNTIME_SOURCES
 from switch.codegen.program import generate
-from switch.state.abi import to_words
+from switch.state.abi import packed
 from tests.fuzz.parser_frames import parser_frames
 from tests.sanitizers import sanitized
 
@@ -139,6 +139,11 @@ def _arguments(action: Action, rng: random.Random) -> list[tuple[int, int]]:
 
 def _small(rng: random.Random, width: int) -> int:
     return min(rng.choice([rng.randrange(4), rng.randrange(4), rng.getrandbits(width)]), (1 << width) - 1)
+
+
+def to_words(values: Iterable[tuple[int, int]]) -> list[int]:
+    """(value, width) pairs as words, value after value."""
+    return list(memoryview(packed(values)).cast("Q"))
 
 
 def _hexadecimal(words: list[int]) -> str:

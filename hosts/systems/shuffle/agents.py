@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,9 @@ from hosts.protocols.datagram_frames import Frames
 from hosts.systems.shuffle.coded_frames import Packer, Parsed
 from hosts.systems.shuffle.description import ShuffleDescription
 from hosts.systems.shuffle.reception import Reception
-from hosts.systems.shuffle.samples import DigitSamples, digest, in_base64, original
+from hosts.systems.shuffle.samples import DigitSamples, SampleSource, digest, in_base64, original
 from hosts.systems.shuffle.sending import Sending
-from hosts.systems.shuffle.store import Store, cut
+from hosts.systems.shuffle.store import Fragments, Store, cut
 from hosts.transport.settling import settle
 
 
@@ -32,13 +33,21 @@ def worker(context: AgentContext, description: ShuffleDescription) -> None:
         interface.join(mac_bytes(MULTICAST_MAC))
         store = Store(description.fragment_bytes)
         for sample in description.stored:
-            taken = original(description.source, sample, description.sizes_bytes[sample])
-            store.put(sample, cut(taken, description.fragment_bytes))
+            size_bytes = description.sizes_bytes[sample]
+            store.put(sample, _fragments(description.source, sample, size_bytes, description.fragment_bytes))
         # All is made before: workers that share a processor are to begin together.
         made = _Worker(context, description, interface, store)
         context.emit("ready")
         if context.wait_for_begin():
             made.run()
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _fragments(source: SampleSource, sample: int, size_bytes: int, fragment_bytes: int) -> Fragments:
+    """Of a sample. On the virtual clock the workers that store it share them."""
+    fragments = cut(original(source, sample, size_bytes), fragment_bytes)
+    fragments.flags.writeable = False
+    return fragments
 
 
 class _Worker:

@@ -19,7 +19,7 @@ class Profiles(Access):
     functions: ClassVar[abi.Functions] = {
         "gb_profile_member_set": (
             ctypes.c_int,
-            (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint32, abi.Words, ctypes.c_uint32),
+            (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint32, abi.ConstWords, ctypes.c_uint32),
         ),
         "gb_profile_member_delete": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_uint32)),
         "gb_profile_group_set": (
@@ -43,7 +43,7 @@ class Profiles(Access):
         with self._guard:
             check(
                 self._library.gb_profile_member_set(
-                    self._contents.profiles[number], member, action, abi.word_array(data), len(data)
+                    self._contents.profiles[number], member, action, data, len(data) // abi.WORD_BYTES
                 ),
                 IndexError(),
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any, ClassVar
 
+from switch.bmv2_json.model import words_of
 from switch.state import abi
 from switch.state.record import Access, SwitchRecord, check, checked_index, number_of
 
@@ -14,7 +15,7 @@ _POINTER = ctypes.POINTER(abi.Register)
 class Registers(Access):
     functions: ClassVar[abi.Functions] = {
         "gb_register_get": (ctypes.c_int, (_POINTER, ctypes.c_uint32, ctypes.c_uint32, abi.Words)),
-        "gb_register_set": (ctypes.c_int, (_POINTER, ctypes.c_uint32, abi.Words)),
+        "gb_register_set": (ctypes.c_int, (_POINTER, ctypes.c_uint32, abi.ConstWords)),
     }
 
     def __init__(self, switch: SwitchRecord) -> None:
@@ -30,7 +31,7 @@ class Registers(Access):
     def write(self, register: str, index: int, value: int) -> None:
         cells = self._register(register)
         value = abi.fits(value, cells.width_bits, f"register {register}")
-        words = abi.word_array(abi.to_words([(value, cells.width_bits)]))
+        words = abi.packed([(value, cells.width_bits)])
         with self._guard:
             check(
                 self._library.gb_register_set(ctypes.byref(cells), checked_index(index), words),
@@ -42,7 +43,7 @@ class Registers(Access):
 
     def _read(self, name: str, first: int, count: int) -> list[int]:
         cells = self._register(name)
-        words_each = abi.word_count(cells.width_bits)
+        words_each = words_of(cells.width_bits)
         words = (ctypes.c_uint64 * max(1, count * words_each))()
         with self._guard:
             check(
@@ -52,5 +53,5 @@ class Registers(Access):
         if words_each == 1:
             return words[:count]
         whole = bytes(words)
-        size = 8 * words_each
+        size = abi.WORD_BYTES * words_each
         return [int.from_bytes(whole[i * size : (i + 1) * size], "little") for i in range(count)]

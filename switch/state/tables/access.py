@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
-from switch.bmv2_json.model import Call, Entry, Table
+from switch.bmv2_json.model import Call, Entry, KeyField, Table
 from switch.device import (
     ActionCall,
     Counts,
@@ -39,18 +39,18 @@ class Tables(Access):
             ctypes.c_int64,
             (
                 ctypes.c_void_p,
-                abi.Words,
-                abi.Words,
-                abi.Words,
+                abi.ConstWords,
+                abi.ConstWords,
+                abi.ConstWords,
                 ctypes.c_int64,
                 ctypes.c_uint32,
-                abi.Words,
+                abi.ConstWords,
                 ctypes.c_uint32,
             ),
         ),
         "gb_table_modify": (
             ctypes.c_int,
-            (ctypes.c_void_p, ctypes.c_int64, ctypes.c_uint32, abi.Words, ctypes.c_uint32),
+            (ctypes.c_void_p, ctypes.c_int64, ctypes.c_uint32, abi.ConstWords, ctypes.c_uint32),
         ),
         "gb_table_delete": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_int64)),
         "gb_table_count": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_int64, _COUNT)),
@@ -87,7 +87,7 @@ class Tables(Access):
             priority = prefix_bits
         elif wanted.match == "exact":
             priority = 0
-        action, data = abi.action_words(wanted, call) if isinstance(call, ActionCall) else (_NO_ACTION, [])
+        action, data = abi.action_words(wanted, call) if isinstance(call, ActionCall) else (_NO_ACTION, b"")
         with self._guard:
             handle = self._insert(wanted, values, masks, highs, priority, action, data)
             if not isinstance(call, ActionCall):
@@ -195,7 +195,7 @@ class Tables(Access):
         return handle
 
     @staticmethod
-    def _key(table: Table, key: Sequence[KeyMatch]) -> tuple[list[int], list[int], list[int], int]:
+    def _key(table: Table, key: Sequence[KeyMatch]) -> tuple[bytes, bytes, bytes, int]:
         """Words of values, masks and high ends, and the prefix length of the lpm field."""
         if len(key) != len(table.key):
             raise ValueError(f"table {table.name} has {len(table.key)} key fields, got {len(key)}")
@@ -204,52 +204,58 @@ class Tables(Access):
         highs: list[tuple[int, int]] = []
         prefix_bits = 0
         for part, field in zip(key, table.key, strict=True):
-            width, full = field.width, (1 << field.width) - 1
-            what = f"key field {field.name or len(values)} of table {table.name}"
-            mask, high = full, 0
-            if field.match == "lpm":
-                bits = width if part.prefix_bits is None else part.prefix_bits
-                if not 0 <= bits <= width:
-                    raise ValueError(f"{what}: a prefix of {bits} bits in a field of {width}")
-                mask, prefix_bits = full ^ full >> bits, bits
-            elif field.match == "ternary":
-                mask = full if part.mask is None else abi.fits(part.mask, width, what)
-            elif field.match == "range":
-                high = part.value if part.high is None else abi.fits(part.high, width, what)
+            match, width = field.match, field.width
+            mask = full = (1 << width) - 1
+            high = 0
+            if match == "lpm":
+                prefix_bits = width if part.prefix_bits is None else part.prefix_bits
+                if not 0 <= prefix_bits <= width:
+                    where = _field_name(table, field)
+                    raise ValueError(f"{where}: a prefix of {prefix_bits} bits in a field of {width}")
+                mask = full ^ full >> prefix_bits
+            elif match == "ternary":
+                mask = full if part.mask is None else part.mask
+            elif match == "range":
+                high = part.value if part.high is None else part.high
                 if part.value > high:
-                    raise ValueError(f"{what}: the range's low end {part.value} is above its high end {high}")
-            values.append((abi.fits(part.value, width, what), width))
+                    where = _field_name(table, field)
+                    raise ValueError(f"{where}: the range's low end {part.value} is above its high end {high}")
+            if (part.value | mask | high) >> width:
+                for number in (part.value, mask, high):
+                    abi.fits(number, width, _field_name(table, field))
+            values.append((part.value, width))
             masks.append((mask, width))
             highs.append((high, width))
-        return abi.to_words(values), abi.to_words(masks), abi.to_words(highs), prefix_bits
+        return abi.packed(values), abi.packed(masks), abi.packed(highs), prefix_bits
 
     def _insert(
         self,
         table: Table,
-        values: list[int],
-        masks: list[int],
-        highs: list[int],
+        values: bytes,
+        masks: bytes,
+        highs: bytes,
         priority: int,
         action: int,
-        data: list[int],
+        data: bytes,
     ) -> int:
         handle = int(
             self._library.gb_table_insert(
                 self._pointer(table),
-                abi.word_array(values),
-                abi.word_array(masks),
-                abi.word_array(highs),
+                values,
+                masks,
+                highs,
                 priority,
                 action,
-                abi.word_array(data),
-                len(data),
+                data,
+                len(data) // abi.WORD_BYTES,
             )
         )
         if handle == abi.EXISTS:
             raise EntryExists(f"table {table.name} has an entry with this key already")
         if handle == abi.FULL:
             raise StateFull(f"table {table.name} is full: it has room for {table.max_size} entries")
-        check(handle, IndexError())
+        if handle < 0:
+            check(handle, IndexError())
         return handle
 
     def _insert_initial(self, table: Table, entry: Entry) -> None:
@@ -259,15 +265,13 @@ class Tables(Access):
         action, data = self._arguments(entry.call)
         self._insert(table, values, masks, highs, priority, action, data)
 
-    def _arguments(self, call: Call) -> tuple[int, list[int]]:
+    def _arguments(self, call: Call) -> tuple[int, bytes]:
         parameters = self._actions[call.action_id].parameters
-        return call.action_id, abi.to_words((v, p.width) for v, p in zip(call.arguments, parameters, strict=True))
+        return call.action_id, abi.packed((v, p.width) for v, p in zip(call.arguments, parameters, strict=True))
 
     def _set_default(self, table: Table, call: Call | None) -> None:
-        action, data = self._arguments(call) if call is not None else (_NO_ACTION, [])
-        words = abi.word_array(data)
-        outcome = self._library.gb_table_modify(self._pointer(table), _DEFAULT_HANDLE, action, words, len(data))
-        check(outcome, IndexError())
+        action, data = self._arguments(call) if call is not None else (_NO_ACTION, b"")
+        check(self._modify_entry(table, _DEFAULT_HANDLE, action, data), IndexError())
 
     def _modify(self, table: Table, handle: int, call: EntryCall) -> None:
         with self._guard:
@@ -275,11 +279,14 @@ class Tables(Access):
                 self._refer(table, handle, call)
                 return
             action, data = abi.action_words(table, call)
-            pointer = self._pointer(table)
             check(
-                self._library.gb_table_modify(pointer, handle, action, abi.word_array(data), len(data)),
+                self._modify_entry(table, handle, action, data),
                 IndexError(f"table {table.name} has no entry with handle {handle}"),
             )
+
+    def _modify_entry(self, table: Table, handle: int, action: int, data: bytes) -> int:
+        pointer = self._pointer(table)
+        return int(self._library.gb_table_modify(pointer, handle, action, data, len(data) // abi.WORD_BYTES))
 
     def _refer(self, table: Table, handle: int, call: MemberReference | GroupReference) -> None:
         """Make an entry refer to a member or group of the table's profile."""
@@ -299,3 +306,7 @@ class Tables(Access):
                 function(self._pointer(table), number, ctypes.byref(count)),
                 IndexError(f"table {table.name} has no entry with handle {number}"),
             )
+
+
+def _field_name(table: Table, field: KeyField) -> str:
+    return f"key field {field.name or table.key.index(field)} of table {table.name}"

@@ -12,7 +12,7 @@ from switch.state.record import Access, SwitchRecord, check, number_of
 
 class ValueSets(Access):
     functions: ClassVar[abi.Functions] = {
-        "gb_value_set_replace": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_uint32, abi.Words, abi.Words)),
+        "gb_value_set_replace": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_uint32, abi.ConstWords, abi.ConstWords)),
     }
 
     def __init__(self, switch: SwitchRecord) -> None:
@@ -24,8 +24,8 @@ class ValueSets(Access):
         """Replace the members: (value, mask) pairs over the select expression's fields put together."""
         number = number_of(self._numbers, value_set, "value set")
         width, what = self._widths_bits[value_set], f"value set {value_set}"
-        values = abi.word_array(abi.to_words((abi.fits(value, width, what), width) for value, _ in members))
-        masks = abi.word_array(abi.to_words((abi.fits(mask, width, what), width) for _, mask in members))
+        values = abi.packed((abi.fits(value, width, what), width) for value, _ in members)
+        masks = abi.packed((abi.fits(mask, width, what), width) for _, mask in members)
         with self._guard:
             pointer = self._contents.value_sets[number]
             check(self._library.gb_value_set_replace(pointer, len(members), values, masks), IndexError())

@@ -215,8 +215,13 @@ def links_above(tree: Tree, is_free: Callable[[str, str], bool] = lambda a, b: F
 
 def _pairwise(sets: Sequence[int], rows: Iterable[int] | None = None) -> NDArray[np.int64]:
     """Sizes of the symmetric differences of sets of bits, (rows, sets)."""
-    chosen = sets if rows is None else [sets[row] for row in rows]
-    return np.array([[(a ^ b).bit_count() for b in sets] for a in chosen], np.int64)
+    size_bytes = max(map(int.bit_length, sets)) // 8 + 1
+    packed = np.frombuffer(b"".join(each.to_bytes(size_bytes, "little") for each in sets), np.uint8)
+    # Numbers below 2**24 are exact in this type, whose matrices are multiplied fast.
+    bits = np.unpackbits(packed.reshape(len(sets), size_bytes), axis=1).astype(np.float32)
+    sizes = bits.sum(axis=1)
+    chosen = slice(None) if rows is None else list(rows)
+    return (sizes[chosen, None] + sizes - 2 * bits[chosen] @ bits.T).astype(np.int64)
 
 
 class _Graph:
