@@ -150,6 +150,13 @@ class Topology(_Value):
                 raise ValueError(f"{host.name} has the ports {ports}: those of a host count from 0 without gaps")
         return self
 
+    def __copy__(self) -> Topology:
+        """Without what was computed from the fields, since `model_copy` may change these."""
+        copied = super().__copy__()
+        for name in copied.__dict__.keys() - Topology.model_fields.keys():
+            del copied.__dict__[name]
+        return copied
+
     @cached_property
     def graph(self) -> networkx.Graph:
         """Nodes with `kind` ("host" or "switch") and `tier` (None for hosts), edges with `link`. Do not modify."""

@@ -291,9 +291,10 @@ def test_links_of_legacy_switches_have_the_same_model(tmp_path: Path) -> None:
             out = topology.port("s1", there.name)
             bridge.dpctl("add-flow", f"ip,nw_dst={there.ip},actions=set_field:{there.mac}->eth_dst,output:{out}")
         answers = network.mininet["h1"].cmd(f"ping -c 20 -i 0.01 -s 1000 -W 1 {h2.ip}")
-        # Four times over a link of 1 Mb/s and 20 ms, with 1042 bytes.
+        # Four times over a link of 1 Mb/s and 20 ms, with 1042 bytes. ping goes by a clock that is put right now and
+        # then: three times would be a quarter less.
         round_trip_ms = float(answers.split("rtt min/avg/max/mdev = ")[1].split("/")[0])
-        assert round_trip_ms >= 4 * (20 + 1042 * 8 / 1000)
+        assert round_trip_ms >= 0.9 * 4 * (20 + 1042 * 8 / 1000)
         assert network.fabric.quiesce()
         rows = {(row.from_node, row.to_node): row for row in network.fabric.link_statistics()}
         assert rows["h1", "s1"].packets == 21

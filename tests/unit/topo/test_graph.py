@@ -92,6 +92,17 @@ def test_host_without_link_has_no_attachment() -> None:
         lonely.attachment("h1")
 
 
+def test_a_changed_copy_has_nothing_of_the_original_s_links() -> None:
+    whole = star(2)
+    assert whole.graph.number_of_edges() == len(whole.host_links) == 2
+    assert whole.switch_links == () and whole.attachment("h1").name == "s1"
+    copied = whole.model_copy(update={"links": whole.links[1:]})
+    assert copied.graph.number_of_edges() == len(copied.host_links) == 1
+    assert copied.attachment("h2").name == "s1"
+    with pytest.raises(UserError, match="h1 of star:2 is not linked"):
+        copied.attachment("h1")
+
+
 def test_with_links_changes_only_the_chosen_fields_of_the_chosen_links() -> None:
     before = fat_tree(4, LinkModel(delay_us=7))
     after = before.with_links([("e1", "h1"), ("a1", "c2")], rate_bps=5_000_000)

@@ -221,7 +221,8 @@ def _pairwise(sets: Sequence[int], rows: Iterable[int] | None = None) -> NDArray
     bits = np.unpackbits(packed.reshape(len(sets), size_bytes), axis=1).astype(np.float32)
     sizes = bits.sum(axis=1)
     chosen = slice(None) if rows is None else list(rows)
-    return (sizes[chosen, None] + sizes - 2 * bits[chosen] @ bits.T).astype(np.int64)
+    differences: NDArray[np.int64] = (sizes[chosen, None] + sizes - 2 * bits[chosen] @ bits.T).astype(np.int64)
+    return differences
 
 
 class _Graph:
