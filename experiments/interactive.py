@@ -6,7 +6,7 @@ import os
 import socket
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,6 @@ from controller.rest.address import unix_path
 from emulation.size import announce
 from experiments.captures import capturing
 from experiments.live.observer import LiveObserver, looked_on
-from experiments.live.view import live_view
 from experiments.records.run_files import CAPTURES
 from experiments.records.run_folder import RunFolder
 from experiments.scale import Scale
@@ -87,13 +86,21 @@ def run_interactive(
             outside = OutsideAddress(p4runtime_address, namespace.fileno(), tls)
         run = None if keeps is None else RunFolder(keeps.output, "up")
         into = folder if run is None else run.path
-        with live_view() if keeps is not None and keeps.live else nullcontext() as observer:
+        with _looking_on(keeps is not None and keeps.live) as observer:
             prompt = partial(_prompt, system, setup, task, rest, outside, wanted, into, observer)
             status = run_in_sandbox(prompt, "gradbed up")
         if run is not None:
             run.finish()
             run.close()
         return status
+
+
+def _looking_on(live: bool) -> AbstractContextManager[LiveObserver | None]:
+    if not live:
+        return nullcontext()
+    from experiments.live.view import live_view  # a web server takes a while to load
+
+    return live_view()
 
 
 def _prompt(

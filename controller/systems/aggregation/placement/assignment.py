@@ -14,7 +14,7 @@ over the period.
 from __future__ import annotations
 
 import numpy as np
-import scipy.optimize
+import scipy  # of which a part is loaded when it is used: half a second
 from numpy.typing import NDArray
 
 from common.errors import UserError

@@ -7,8 +7,7 @@ group of workers, and the z add up to at most M. u(g) is the most that a worker 
 from __future__ import annotations
 
 import numpy as np
-import scipy.optimize
-import scipy.sparse
+import scipy  # of which a part is loaded when it is used: half a second
 
 from common.errors import UserError
 from controller.systems.aggregation.placement.rates.rates import RateSolver

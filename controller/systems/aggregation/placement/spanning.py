@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import networkx as nx
 import numpy as np
-import scipy.optimize
-import scipy.sparse
+import scipy  # of which a part is loaded when it is used: half a second
 
 from common.errors import UserError
 from topo.graph import Topology

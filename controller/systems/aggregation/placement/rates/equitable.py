@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse
+import scipy  # of which a part is loaded when it is used: half a second
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]

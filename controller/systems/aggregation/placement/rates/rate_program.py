@@ -34,7 +34,7 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-import scipy.sparse
+import scipy  # of which a part is loaded when it is used: half a second
 
 from controller.systems.aggregation.placement.rates.equitable import Floats, Integers, SparseProgram
 from controller.systems.aggregation.placement.rates.problem import AggregationProblem

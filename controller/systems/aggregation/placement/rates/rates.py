@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
-import scipy.optimize
+import scipy  # of which a part is loaded when it is used: half a second
 
 from common.errors import UserError
 from controller.systems.aggregation.placement.rates.equitable import Floats, Signature, SparseProgram, quotient
