@@ -23,12 +23,17 @@ CACHE = HERE / "home" / ".cache" / "gradbed"
 CHECKOUT = HERE / "gradbed"
 PYTHON = HERE / "python" / "bin" / "python"
 SOURCES = (*ROOMS, "p4src", "requirements")
+BYTECODE = HERE / "bytecode"
+"""What Python compiled, which machines share where the tests keep it apart from the sources: else each of a dozen
+programs would compile all that it loads."""
+_KEPT = os.environ.get("PYTHONPYCACHEPREFIX")
 
 _SET_UP = f"""
 set -e
 mount --make-rprivate /
 mount -t tmpfs none {HERE}
-mkdir -p {PYTHON.parents[1]} {CHECKOUT} {CACHE}
+mkdir -p {PYTHON.parents[1]} {CHECKOUT} {CACHE} {BYTECODE}
+{f"mount --bind {shlex.quote(_KEPT)} {BYTECODE}" if _KEPT else ""}
 mount --bind {shlex.quote(sys.prefix)} {PYTHON.parents[1]}
 tar x -C {CHECKOUT}
 mv {CHECKOUT}/*.so {CACHE}
@@ -77,6 +82,8 @@ class Machine:
         """A program on it. What it says on either output is one stream."""
         inside = ["nsenter", f"--target={self.pid}", "--net", "--mount", "--pid", f"--wdns={cwd}"]
         environment = {"HOME": str(HERE / "home"), "PATH": os.environ["PATH"], "PYTHONPATH": str(CHECKOUT)}
+        if _KEPT:
+            environment["PYTHONPYCACHEPREFIX"] = str(BYTECODE)
         started = subprocess.Popen(
             [*inside, *map(str, command)],
             env=environment,

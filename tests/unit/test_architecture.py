@@ -70,9 +70,10 @@ def shown(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def imports(path: Path, *, for_types: bool = True) -> Iterator[str]:
+@cache
+def imports(path: Path, *, for_types: bool = True) -> tuple[str, ...]:
     """Full names of what a file imports, wherever it does. for_types: under TYPE_CHECKING, too."""
-    return names_imported(path.read_text(), shown(path), for_types=for_types)
+    return tuple(names_imported(path.read_text(), shown(path), for_types=for_types))
 
 
 def names_imported(text: str, where: str, *, for_types: bool = True) -> Iterator[str]:

@@ -20,6 +20,7 @@ import pytest
 from finsy.proto import p4r, p4r_grpc
 
 from switch.p4lang.p4runtime_shell import PACKAGE
+from switch.store import cache_dir
 from tests.command import ROOT, gradbed
 from tests.emulation.prompt import Prompt
 from tests.pcapng import read_pcapng
@@ -55,7 +56,7 @@ pingall
 link l1 s1 up
 link l1 s1
 pingall
-job start --workers 2 --rounds 300
+job start --workers 2 --rounds 30
 job start --workers 2 --rounds 5
 job wait 2
 job wait 3
@@ -140,7 +141,7 @@ def test_no_command_ends_the_network_and_all_do_what_they_say() -> None:
     assert "l1-s1: down, 100 Mbit/s" in output
     assert re.search(r"l1: ipv4.dst_addr=10.0.1.0/24 -> .* to s2\n", output), "the way around the cut link"
     assert output.count("Results: 0% dropped (30/30 received)") == 3
-    assert re.search(r"job 2 done .* 300/300 .* all sums exact", output)
+    assert re.search(r"job 2 done .* 30/30 .* all sums exact", output)
     assert re.search(r"job 3 done .* 5/5 .* all sums exact", output)
     assert re.search(r"job 4 (starts|runs) ", output)
     assert "job 4 stopped" in output
@@ -276,6 +277,9 @@ def test_programs_of_others_run_in_hosts_and_in_windows(tmp_path: Path) -> None:
     (shell / "bin").mkdir(parents=True)
     (shell / "complete").touch()
     write_program(shell / "bin" / "python", '#!/bin/sh\necho "shell: $*"\n')
+    for kept in cache_dir().glob("*"):  # so that nothing is compiled again
+        if kept.name != shell.name:
+            (shell.parent / kept.name).symlink_to(kept)
     lines = PROGRAMS + f"sh while [ ! -e {tmp_path}/seen ]; do sleep 0.05; done\n"
     environment = {"PYTHONPATH": ROOT, "DISPLAY": ":77", "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
     done = gradbed(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,15 @@ from tests.conftest import GradbedHere
 
 KILLED = "an agent is killed"
 
+whole_matrix = functools.cache(load_chaos)
+"""Which takes seconds."""
+
 
 @pytest.mark.parametrize(
     "system", ["aggregation", "ndn", "shuffle", "compression", "interconnect", "workload", "training"]
 )
 def test_every_system_has_a_matrix_that_fits_its_network(system: str) -> None:
-    study, chaos = load_chaos(system)
+    study, chaos = whole_matrix(system)
     faults = list(dict.fromkeys(point.coordinates["fault"] for point in study.points))
     assert faults[0] == NOTHING and len(faults) >= 14
     assert len(study.points) == 10 * len(faults)

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from experiments.scale import Scale
-from experiments.study.chaos import NOTHING, Cell, Matrix, faults_of, load_chaos, run_chaos, with_chaos
+from experiments.study.chaos import NOTHING, Cell, Matrix, faults_of, run_chaos, with_chaos
 from experiments.study.chaos_outcome import outcome_rows, packet_table, read_outcome, verdict_table, write_outcome
 from experiments.study.command import RunOptions
 from tests.unit.documented_figures import ROOT
+from tests.unit.experiments.chaos.test_matrix import whole_matrix
 
 CELLS = {
     "one": [
@@ -57,7 +58,7 @@ def test_the_documents_show_what_the_command_left() -> None:
 )
 def test_the_documents_are_of_the_matrix_as_it_is_now(system: str) -> None:
     rows = [row for row in read_outcome(ROOT / "docs/data/chaos.csv") if row["system"] == system]
-    study, chaos = load_chaos(system)
+    study, chaos = whole_matrix(system)
     topology = study.points[0].configuration.topology.build(Scale())
     assert [row["fault"] for row in rows] == [NOTHING, *faults_of(chaos, topology, 0.0)]
     assert {row["right"] + row["clear error"] + row["failed"] for row in rows} == {study.head.repetitions}
