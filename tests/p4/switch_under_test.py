@@ -42,12 +42,18 @@ BMV2 = shutil.which(os.environ.get("GRADBED_BMV2", "simple_switch_grpc"))
 
 needs_bmv2 = pytest.mark.skipif(BMV2 is None, reason="BMv2's simple_switch_grpc is not installed")
 
-KINDS = ("gradbed", pytest.param("bmv2", marks=needs_bmv2))
-COMPILERS = (
-    "gradbed",
-    pytest.param("p4c", marks=pytest.mark.skipif(find_p4c() is None, reason="p4c is not installed")),
+needs_p4c = pytest.mark.skipif(find_p4c() is None, reason="p4c is not installed")
+on_every_pair = pytest.mark.parametrize(
+    ("kind", "compiler"),
+    [
+        ("gradbed", "gradbed"),
+        pytest.param("gradbed", "p4c", marks=needs_p4c),
+        pytest.param("bmv2", "gradbed", marks=needs_bmv2),
+        # Nothing of it is ours but the program, which the other two have each with one of them.
+        pytest.param("bmv2", "p4c", marks=[needs_bmv2, needs_p4c, pytest.mark.slow]),
+    ],
 )
-"""For parametrize. What is not installed is skipped before a sandbox is made for it."""
+"""Of switch and compiler. What is not installed is skipped before a sandbox is made for it."""
 
 
 @dataclass
@@ -127,7 +133,7 @@ def switch_under_test(
     folder: Path,
     name: str = "s1",
 ) -> Iterator[SwitchUnderTest]:
-    """A switch with the plan and routes for the markers. kind and compiler: of KINDS and COMPILERS."""
+    """A switch with the plan and routes for the markers. kind and compiler: as of on_every_pair."""
     p4c = find_p4c() if compiler == "p4c" else None
     create_pairs(
         [

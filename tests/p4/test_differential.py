@@ -275,8 +275,14 @@ def _shown(out: Outputs) -> dict[int, list[str]]:
     return {port: [frame.hex() for frame in frames] for port, frames in out.items()}
 
 
+# Packets of these each switch answers as their .stf say: test_stf.py.
+STF = {"router", "optical", "multicast", "training", "interconnect"}
+
+
 @needs_bmv2
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in STF else []) for name in CASES]
+)
 @in_sandbox
 def test_outputs_and_state_equal_those_of_bmv2(name: str, tmp_path: Path) -> None:
     compare(name, 1, FRAMES, tmp_path)

@@ -19,7 +19,7 @@ from formats.shuffle import CODED_PORT, MULTICAST_IP, MULTICAST_MAC, CodedFlags
 from hosts.systems.shuffle.coded import Coded, coded_frame
 from tests.emulation.sandboxed import in_sandbox
 from tests.p4.behaviours import failures
-from tests.p4.switch_under_test import COMPILERS, KINDS, SwitchUnderTest, only, switch_under_test
+from tests.p4.switch_under_test import SwitchUnderTest, on_every_pair, only, switch_under_test
 
 pytestmark = pytest.mark.root
 
@@ -199,8 +199,7 @@ def drops(switch: SwitchUnderTest) -> dict[int, int]:
     return {cause: packets for cause, (packets, _) in switch.counter("drops").items()}
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize("kind", KINDS)
+@on_every_pair
 @in_sandbox
 def test_behaviours(kind: str, compiler: str, tmp_path: Path) -> None:
     """All of them on one switch, which gets the program anew for each."""

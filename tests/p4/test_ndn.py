@@ -14,7 +14,7 @@ from formats.tlv import CONTENT, generic, name_tlv, tlv
 from hosts.systems.ndn.packets.gradient_format import VersionHead, fragment_name, version_frames
 from hosts.systems.ndn.packets.packets import data_frame, ethernet, interest_frame
 from tests.emulation.sandboxed import in_sandbox
-from tests.p4.switch_under_test import COMPILERS, KINDS, switch_under_test
+from tests.p4.switch_under_test import on_every_pair, switch_under_test
 
 pytestmark = pytest.mark.root
 
@@ -39,8 +39,7 @@ def gradient(*parts: str, version: int, lane: int) -> bytes:
     return frames[0].tobytes()
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize("kind", KINDS)
+@on_every_pair
 @in_sandbox
 def test_packets(kind: str, compiler: str, tmp_path: Path) -> None:
     entries, groups = all_sets_of(range(1, PORTS + 1))

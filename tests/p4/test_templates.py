@@ -12,7 +12,7 @@ from switch.p4lang.p4c import find_p4c
 from switch.program_cache import compiled_files
 from tests.emulation.sandboxed import in_sandbox
 from tests.p4.differential import make_interfaces
-from tests.p4.switch_under_test import COMPILERS, KINDS, serve_bmv2, serve_gradbed
+from tests.p4.switch_under_test import on_every_pair, serve_bmv2, serve_gradbed
 from tests.unit.p4runtime.client import Client
 
 pytestmark = pytest.mark.root
@@ -21,8 +21,7 @@ TEMPLATES = sorted((Path(__file__).resolve().parents[2] / "cli" / "templates" / 
 PORTS = 3
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("compiler", COMPILERS)
+@on_every_pair
 @in_sandbox
 def test_switches_take_all_templates(kind: str, compiler: str, tmp_path: Path) -> None:
     make_interfaces()

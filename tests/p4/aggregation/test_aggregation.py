@@ -40,7 +40,7 @@ from tests.p4.aggregation.aggregation_packets import (
     slot_of,
     values,
 )
-from tests.p4.switch_under_test import COMPILERS, KINDS, only
+from tests.p4.switch_under_test import on_every_pair, only
 
 pytestmark = pytest.mark.root
 
@@ -360,8 +360,7 @@ def late_packets_are_summed_like_others(run: Run) -> None:
     assert (header.worker_bitmap, int(header.flags)) == (0b11, Flags.PARTIAL | Flags.LATE)
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize("kind", KINDS)
+@on_every_pair
 @in_sandbox
 def test_behaviours(kind: str, compiler: str, tmp_path: Path) -> None:
     """All of them on one switch, which gets the program anew for each."""

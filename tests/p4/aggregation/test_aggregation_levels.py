@@ -38,7 +38,7 @@ from tests.p4.aggregation.aggregation_packets import (
     values,
 )
 from tests.p4.behaviours import failures
-from tests.p4.switch_under_test import COMPILERS, KINDS, SwitchUnderTest, only, switch_under_test
+from tests.p4.switch_under_test import SwitchUnderTest, on_every_pair, only, switch_under_test
 
 pytestmark = pytest.mark.root
 
@@ -266,8 +266,7 @@ def answers_of_other_jobs_and_fragments_free_nothing(net: TwoLevels) -> None:
     assert "released" not in net.near.events() | net.far.events()
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize("kind", KINDS)
+@on_every_pair
 @in_sandbox
 def test_behaviours(kind: str, compiler: str, tmp_path: Path) -> None:
     def switch(name: str, own_number: int, onward_number: int) -> AbstractContextManager[SwitchUnderTest]:

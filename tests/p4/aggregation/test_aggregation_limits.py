@@ -39,7 +39,7 @@ from tests.p4.aggregation.aggregation_packets import (
     slot_of,
     values,
 )
-from tests.p4.switch_under_test import COMPILERS, KINDS, only
+from tests.p4.switch_under_test import on_every_pair, only
 
 pytestmark = pytest.mark.root
 
@@ -332,8 +332,7 @@ def gradients_of_nobody_enter_no_sum(run: Run) -> None:
     assert run.to_server(gradient(2, fan_in=2))[Gradient].lanes == values(1, 2)
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize("kind", KINDS)
+@on_every_pair
 @in_sandbox
 def test_behaviours(kind: str, compiler: str, tmp_path: Path) -> None:
     """All of them on one switch, which gets the program anew for each."""

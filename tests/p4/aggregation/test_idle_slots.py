@@ -19,7 +19,7 @@ from tests.p4.aggregation.aggregation_packets import (
     resend,
 )
 from tests.p4.aggregation.still_switch import StillSwitch
-from tests.p4.switch_under_test import COMPILERS, KINDS
+from tests.p4.switch_under_test import on_every_pair
 
 TICK_US = 1 << 17
 IDLE_TICKS = 64
@@ -77,8 +77,7 @@ def an_idle_slot_goes_to_who_needs_it(run: Run) -> None:
 
 
 @pytest.mark.root
-@pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize("kind", KINDS)
+@on_every_pair
 @in_sandbox
 def test_idle_slots(kind: str, compiler: str, tmp_path: Path) -> None:
     """By the wall clock."""
