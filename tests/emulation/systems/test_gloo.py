@@ -41,13 +41,11 @@ def test_sums_are_exact_where_they_leave_int32_too(magnitude: int, repeated: int
 
 def test_baselines_of_the_experiment(tmp_path: Path) -> None:
     """The whole command, with both baselines; it succeeds only if all weights are the reference's."""
-    options = (
-        "--topology leaf-spine:2,2,2 --workers 3 --rounds 4 --hidden-units 0 --baselines parameter-server,ring,gloo"
-    )
+    options = "--topology leaf-spine:2,2,2 --workers 3 --rounds 4 --hidden-units 0 --baselines ring,gloo"
     run_well("run", "aggregation", "--output", tmp_path, *options.split())
     latest = tmp_path / "aggregation" / "latest"
     phases = {row["phase"]: row for row in rows(latest / "summary.csv")}
-    assert list(phases) == ["parameter server", "in-network", "ring", "gloo"]
+    assert list(phases) == ["in-network", "ring", "gloo"]
     gradient_bytes = 4 * 650 * 4
     for row in phases.values():
         # Each worker's gradient crosses its own access link, at least.

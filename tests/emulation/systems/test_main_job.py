@@ -80,7 +80,8 @@ def test_switches_that_are_linked_by_the_kernel(tmp_path: Path) -> None:
     check_run(run(tmp_path, *options.split(), *more.split()), tmp_path, workers=4, rounds=4)
 
 
-@pytest.mark.parametrize("legacy", ["p4", "openflow"])
+# With P4 switches as legacy ones: tests/emulation/network/test_openflow.py, and every other test here.
+@pytest.mark.parametrize("legacy", [pytest.param("p4", marks=pytest.mark.slow), "openflow"])
 def test_one_programmable_switch_among_legacy_ones(legacy: str, tmp_path: Path) -> None:
     if legacy == "openflow":
         skip_without(require_open_vswitch)
@@ -106,7 +107,7 @@ def skip_without(require: Callable[[], object]) -> None:
 def test_real_bmv2(tmp_path: Path) -> None:
     skip_without(find_simple_switch_grpc)
     options = ["--switch", "bmv2", "--topology", "leaf-spine:2,1,2", "--workers", "3", "--delay-us", "0"]
-    check_run(run(tmp_path, *options, "--rounds", "4"), tmp_path, workers=3, rounds=4)
+    check_run(run(tmp_path, *options, "--rounds", "2"), tmp_path, workers=3, rounds=2)
 
 
 @pytest.fixture
@@ -114,14 +115,14 @@ def running(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """A run that trains for long, in a session of its own; its processes carry MARK in their environment."""
     process = begun(
         tmp_path,
-        *("--rounds", "200", "--hidden-units", "0", "--scale", "0.005"),
+        *(*SMALL, "--rounds", "200", "--hidden-units", "0", "--scale", "0.005"),
         env={**os.environ, MARK: str(tmp_path)},
         stderr=subprocess.PIPE,
         start_new_session=True,
         # A shell that starts pytest in the background has SIGINT ignored, and that is inherited.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler) and None,
     )
-    wait_for(lambda: count_agents(tmp_path) == 9, process)
+    wait_for(lambda: count_agents(tmp_path) == 3, process)
     yield process
     process.kill()
     process.wait()
@@ -180,7 +181,7 @@ def test_sigkill_leaves_nothing_behind_and_the_next_run_works(running: subproces
 
 def test_two_runs_at_once(tmp_path: Path) -> None:
     """Both have an e1, an e1-eth1, an h1: each in namespaces of its own."""
-    options = [*SMALL, "--rounds", "5"]
+    options = [*SMALL, "--rounds", "2"]
     outputs = [tmp_path / "first", tmp_path / "second"]
     for process in [begun(output, *options) for output in outputs]:
         process.communicate(timeout=TIMEOUT_S)

@@ -34,7 +34,9 @@ pytestmark = pytest.mark.root
 
 # So that a controller stands by; when it takes over each test says.
 FAULTS = [{"fault": "controller-failover", "at_ms": 1e9}]
-ON_EACH = pytest.mark.parametrize("switch", ["gradbed", "bmv2"])
+# To a controller one is as the other: tests/emulation/network/test_controller_bmv2.py. BMv2 as arbiter beside ours:
+# tests/unit/p4runtime/server/test_bmv2_arbitration.py.
+ON_EACH = pytest.mark.parametrize("switch", ["gradbed", pytest.param("bmv2", marks=pytest.mark.slow)])
 
 
 def running(tmp_path: Path, switch: str) -> Run:

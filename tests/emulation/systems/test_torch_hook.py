@@ -104,7 +104,12 @@ def test_nobody_waits_for_a_rank_that_has_ended(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        ("raise ValueError('no such\\nlayer')", "worker 0: the script failed: ValueError: no such layer"),
+        # As the RuntimeError of the test above.
+        pytest.param(
+            "raise ValueError('no such\\nlayer')",
+            "worker 0: the script failed: ValueError: no such layer",
+            marks=pytest.mark.slow,
+        ),
         ("print('no model here')", "registered no model"),
     ],
 )

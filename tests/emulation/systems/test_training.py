@@ -13,7 +13,15 @@ pytestmark = pytest.mark.root
 COLLECTIVE = "--topology star:4 --rate-mbps 100 --size-bytes 200000 --contents --scale 1"
 
 
-@pytest.mark.parametrize("more", ["", "--loss 0.03", "--loss 0.03 --recovery selective-repeat"])
+# Without loss: the tests below. How losses are made good is the card's affair: tests/unit/virtual/transport/.
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param("", marks=pytest.mark.slow),
+        "--loss 0.03",
+        pytest.param("--loss 0.03 --recovery selective-repeat", marks=pytest.mark.slow),
+    ],
+)
 def test_an_all_reduce_sums_exactly(tmp_path: Path, more: str) -> None:
     point = real_point("training", f"{COLLECTIVE} {more}", tmp_path)
     # Halving and doubling: each of four ranks sends a half and a quarter twice.
