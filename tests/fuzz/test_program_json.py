@@ -42,7 +42,11 @@ def accepted_copies(program: dict[str, Any], seed: int, copies: int) -> Iterator
                 yield damaged
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+# The largest takes as long as all others together.
+@pytest.mark.parametrize(
+    "source",
+    [pytest.param(path, marks=[pytest.mark.slow] if path.stem == "ndn" else [], id=path.stem) for path in SOURCES],
+)
 def test_damaged_programs(source: Path) -> None:
     accepted = list(accepted_copies(program_json(source), 1, COPIES))
     assert len(accepted) < COPIES

@@ -36,7 +36,7 @@ class Target:
     refusals: tuple[type[Exception], ...] = (UserError,)
     lines: bool = False
     processor_s: float = MAX_PROCESSOR_S
-    mutants: int = 200
+    mutants: int = 100
 
     def check(self, data: bytes) -> bool:
         """Whether it takes the input. Any exception but the refusals is a finding."""

@@ -22,7 +22,8 @@ from formats.aggregation import Designation
 from topo.link import LinkModel
 from topo.shapes.fat_tree import fat_tree
 
-FABRICS = range(40)
+FABRICS, FEW = range(40), 8
+"""FEW: without --slow; each is another draw of the same."""
 CAPACITY_BPS = 20e6
 
 
@@ -43,7 +44,9 @@ def check_against_highest_degree(
     assert reached(chosen) >= reached(highest_degree(problem, maximum)) * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("seed", FABRICS)
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=[pytest.mark.slow] if seed >= FEW else []) for seed in FABRICS]
+)
 def test_never_below_highest_degree_in_packets(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     check_against_highest_degree(monkeypatch, seed, 2, CAPACITY_BPS)
 

@@ -44,7 +44,7 @@ def test_greedy_beside_the_optimum(seed: int) -> None:
 
 
 @given(random_problems())
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=4, deadline=None)
 def test_every_method_chooses(problem: AggregationProblem) -> None:
     maximum = min(2, len(problem.topology.switches))
     solver = RateSolver(problem)

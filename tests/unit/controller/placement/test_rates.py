@@ -51,7 +51,7 @@ def test_star(workers: int, server_rate: int, capacity: float | None) -> None:
 
 @pytest.mark.parametrize("returned_sums", [None, "by-switch", "together"])
 @given(example=problems_with_switches())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_as_the_plain_program(
     returned_sums: ReturnedSums | None, example: tuple[AggregationProblem, tuple[str, ...]]
 ) -> None:

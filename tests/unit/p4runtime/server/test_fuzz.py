@@ -50,7 +50,7 @@ BOUNDS = {
     FieldDescriptor.CPPTYPE_UINT64: (0, 2**64 - 1),
 }
 
-RELAXED = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+RELAXED = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def scalars(field: FieldDescriptor) -> st.SearchStrategy[Any]:
@@ -205,7 +205,7 @@ def test_mutated_json(fuzzed: Client, changes: list[tuple[tuple[Any, ...], Any]]
 
 
 @given(messages(p4r.StreamMessageRequest.DESCRIPTOR))
-@settings(RELAXED, max_examples=60)
+@RELAXED
 def test_stream(fuzzed: Client, fields: dict[str, Any]) -> None:
     """Whatever a stream sends, it gets an answer or its end; the primary of another stream stays."""
     request = p4r.StreamMessageRequest(**fields)
