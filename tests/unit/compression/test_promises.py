@@ -31,7 +31,7 @@ def metrics(workers: int, rate_mbps: int = 100, queue: int = 1000, **sections: A
 
 @pytest.mark.parametrize(
     ("workers", "queue"),
-    [(4, 64), (8, 64), (16, 64), *(pytest.param(n, 1000, marks=pytest.mark.slow) for n in (6, 12))],
+    [(4, 64), (8, 64), *(pytest.param(*each, marks=pytest.mark.slow) for each in ((16, 64), (6, 1000), (12, 1000)))],
 )
 def test_an_iteration_takes_as_long_when_the_servers_link_is_halved_and_nothing_is_dropped(
     workers: int, queue: int
@@ -51,14 +51,14 @@ def test_without_a_rule_everything_is_sent_at_the_rate_that_is_left() -> None:
     assert after["queue_drops"] == 0 and after["ratio"] == 1
 
 
-@pytest.mark.parametrize("rate_mbps", [25, 75])
+@pytest.mark.parametrize("rate_mbps", [25, pytest.param(75, marks=pytest.mark.slow)])  # 50: the first test
 def test_the_gradient_is_there_as_soon_whatever_is_left_of_the_rate(rate_mbps: int) -> None:
     assert metrics(12, rate_mbps)["sending_time_s"] < 1.1 * metrics(12)["sending_time_s"]
 
 
 @pytest.mark.parametrize("pacing", ["even", "active", "aimd", "none"])
 @pytest.mark.parametrize(
-    ("workers", "compress"), [(16, "none"), (5, "quantise:8"), pytest.param(32, "topk:0.1", marks=pytest.mark.slow)]
+    ("workers", "compress"), [(8, "none"), (5, "quantise:8"), pytest.param(32, "topk:0.1", marks=pytest.mark.slow)]
 )
 def test_undisturbed_everything_is_sent_also_while_links_jitter(pacing: str, workers: int, compress: str) -> None:
     found = run(
@@ -293,5 +293,5 @@ def test_sums_of_a_server_that_began_anew_are_not_taken_for_later_ones() -> None
         {"fault": "agent-start", "agent": "server", "at_ms": 12},
     ]
     workload = {"workers": 3, "rounds": 10, "values": 1920}
-    with pytest.raises(UserError, match=r"no news from server .* for 30 s in round [1-9]"):
-        run(topology={"kind": "star:4"}, workload=workload, faults=restart)
+    with pytest.raises(UserError, match=r"no news from server .* for 2 s in round [1-9]"):
+        run(topology={"kind": "star:4"}, workload=workload, faults=restart, transport={"give_up_us": 2_000_000})

@@ -133,7 +133,7 @@ def check(shown: str, width: int, is_listing: bool) -> None:
     assert is_listing or not [line for line in lines if len(line) > width and not _long_path(line, width)]
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width", [WIDTHS[0], pytest.param(WIDTHS[1], marks=pytest.mark.slow)])  # as of tables
 def test_help_of_every_command(
     width: int, every_command: list[tuple[str, ...]], terminal: Callable[[int, str], str]
 ) -> None:
@@ -148,8 +148,9 @@ def test_help_of_every_command(
         assert max(map(len, shown.splitlines())) <= width, words
 
 
+# What fits the narrower one fits the other: tests/unit/experiments/test_fitted.py has both.
 @pytest.mark.parametrize("name", PRINTING)
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width", [WIDTHS[0], pytest.param(WIDTHS[1], marks=pytest.mark.slow)])
 def test_tables(
     name: str, width: int, tmp_path: Path, terminal: Callable[[int, str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

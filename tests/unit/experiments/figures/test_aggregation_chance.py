@@ -18,7 +18,7 @@ SMALL = {"workers": 4, "rounds": 2, "values": 3520}
         {"workload": SMALL},
         {"workload": {**SMALL, "exchange": "ring"}},
         {"workload": {**SMALL, "jobs": 2}, "switches": {"slots": 8}},
-        {"workload": {**SMALL, "workers": 3, "jobs": 2}, "switches": {"programmable": 4}},
+        {"workload": {**SMALL, "workers": 2, "jobs": 2}, "switches": {"programmable": 1}},
         {"workload": {**SMALL, "blocks": 0.3, "baselines": ["parameter-server"]}},
     ],
     ids=["server", "ring", "slots", "jobs", "blocks"],

@@ -60,7 +60,8 @@ def check(
 
 
 @pytest.mark.parametrize(("algorithm", "operation"), PAIRS)
-@pytest.mark.parametrize("size", [*range(1, 18), 32, 64])
+# 32 is as much a power of two as 64.
+@pytest.mark.parametrize("size", [*range(1, 18), 32, pytest.param(64, marks=pytest.mark.slow)])
 def test_results_are_those_of_numpy(algorithm: Algorithm, operation: Operation, size: int) -> None:
     """Of vectors shorter than the group, and of such as do not divide."""
     for elements, chunks in ((3, 1), (5 * size + 3, 1), (64, 3)) if size < 32 else ((3 * size + 5, 2),):
