@@ -9,6 +9,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from common.modules import ROOMS
 from common.signals import die_with_parent
 from switch.runtime.library import build_runtime
 from tests.command import ROOT
+from tests.copied_sources import copy_sources
 
 HERE = Path("/mnt")
 """Where a machine's own files lie."""
@@ -23,17 +25,12 @@ CACHE = HERE / "home" / ".cache" / "gradbed"
 CHECKOUT = HERE / "gradbed"
 PYTHON = HERE / "python" / "bin" / "python"
 SOURCES = (*ROOMS, "p4src", "requirements")
-BYTECODE = HERE / "bytecode"
-"""What Python compiled, which machines share where the tests keep it apart from the sources: else each of a dozen
-programs would compile all that it loads."""
-_KEPT = os.environ.get("PYTHONPYCACHEPREFIX")
 
 _SET_UP = f"""
 set -e
 mount --make-rprivate /
 mount -t tmpfs none {HERE}
-mkdir -p {PYTHON.parents[1]} {CHECKOUT} {CACHE} {BYTECODE}
-{f"mount --bind {shlex.quote(_KEPT)} {BYTECODE}" if _KEPT else ""}
+mkdir -p {PYTHON.parents[1]} {CHECKOUT} {CACHE}
 mount --bind {shlex.quote(sys.prefix)} {PYTHON.parents[1]}
 tar x -C {CHECKOUT}
 mv {CHECKOUT}/*.so {CACHE}
@@ -82,8 +79,6 @@ class Machine:
         """A program on it. What it says on either output is one stream."""
         inside = ["nsenter", f"--target={self.pid}", "--net", "--mount", "--pid", f"--wdns={cwd}"]
         environment = {"HOME": str(HERE / "home"), "PATH": os.environ["PATH"], "PYTHONPATH": str(CHECKOUT)}
-        if _KEPT:
-            environment["PYTHONPYCACHEPREFIX"] = str(BYTECODE)
         started = subprocess.Popen(
             [*inside, *map(str, command)],
             env=environment,
@@ -122,11 +117,13 @@ class Switchboard:
     def __init__(self) -> None:
         # The switches' runtime goes along: compiling it on each machine would take most of a test's time.
         library = build_runtime()
-        self._checkout = subprocess.run(
-            ["tar", "c", "-C", str(ROOT), *SOURCES, "-C", str(library.parent), library.name],
-            check=True,
-            capture_output=True,
-        ).stdout
+        with tempfile.TemporaryDirectory() as copied:
+            copy_sources(SOURCES, Path(copied))
+            self._checkout = subprocess.run(
+                ["tar", "c", "-C", copied, *SOURCES, "-C", str(library.parent), library.name],
+                check=True,
+                capture_output=True,
+            ).stdout
         self._bridge = subprocess.Popen(
             [
                 "unshare",

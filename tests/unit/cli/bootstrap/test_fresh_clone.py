@@ -15,7 +15,6 @@ import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
 from importlib import metadata
-from importlib.util import cache_from_source
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from packaging.requirements import Requirement
 from cli import layers
 from cli.main import app
 from experiments import systems
+from tests.copied_sources import copy_sources
 from tests.unit.cli.bootstrap.test_bootstrap import write_program
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -106,14 +106,7 @@ def contents() -> dict[str, set[str]]:
 def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy with what Python compiled: to compile it again for every command would take a second each."""
     place = tmp_path_factory.mktemp("sources")
-    for folder in (*SOURCES, "p4src", "requirements", "examples"):
-        shutil.copytree(ROOT / folder, place / folder)
-    for source in place.rglob("*.py") if sys.pycache_prefix else ():
-        compiled = Path(cache_from_source(str(ROOT / source.relative_to(place))))
-        if compiled.exists():
-            beside = source.parent / "__pycache__"
-            beside.mkdir(exist_ok=True)
-            shutil.copy(compiled, beside)
+    copy_sources((*SOURCES, "p4src", "requirements", "examples"), place)
     return place
 
 
