@@ -87,6 +87,8 @@ def single_process() -> str:
     return hashlib.sha256(b"".join(p.detach().numpy().tobytes() for p in parameters)).hexdigest()
 
 
+# A script's gradients: test_torch_hook.py; what is compressed and held back: tests/unit/compression/.
+@pytest.mark.slow
 def test_a_script_sends_compressed_gradients(tmp_path: Path) -> None:
     """All ranks have the weights of a single process, bit for bit: nothing of what is held back gets lost or into
     another place, though DDP hands over its buckets in another order from the second pass on."""

@@ -39,6 +39,8 @@ def test_sums_are_exact_where_they_leave_int32_too(magnitude: int, repeated: int
     assert [statistics["repeated_rounds"] for statistics in final.values()] == [repeated] * 3
 
 
+# The whole command: test_main_job.py; ring and Gloo among processes: test_ring.py, and above.
+@pytest.mark.slow
 def test_baselines_of_the_experiment(tmp_path: Path) -> None:
     """The whole command, with both baselines; it succeeds only if all weights are the reference's."""
     options = "--topology leaf-spine:2,2,2 --workers 3 --rounds 4 --hidden-units 0 --baselines ring,gloo"

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.root
 
 Row = dict[str, str]
 HYBRID = "--topology optical-electrical:2 --packets 560 --scale 0.05 --load 0.3"
+# Both of slow: the same with other crossbars, and with computations of another system (test_training.py).
 CASES: list[tuple[str, str, Callable[[Row], bool]]] = [
     ("interconnect", HYBRID, lambda point: point["loss"] == "0.0"),
     # Crossbars of Open vSwitch under the os-ken application.
@@ -45,7 +46,16 @@ CASES: list[tuple[str, str, Callable[[Row], bool]]] = [
 ]
 
 
-@pytest.mark.parametrize(("system", "options", "is_right"), CASES, ids=[" ".join(case[:2]) for case in CASES])
+SLOW = {HYBRID, CASES[4][1]}
+
+
+@pytest.mark.parametrize(
+    ("system", "options", "is_right"),
+    [
+        pytest.param(*case, id=" ".join(case[:2]), marks=[pytest.mark.slow] if case[1] in SLOW else [])
+        for case in CASES
+    ],
+)
 def test_one_point(system: str, options: str, is_right: Callable[[Row], bool], tmp_path: Path) -> None:
     if "openflow" in options and shutil.which("ovs-vswitchd") is None:
         pytest.skip("needs Open vSwitch")

@@ -67,7 +67,10 @@ def test_the_documents_are_of_the_matrix_as_it_is_now(system: str) -> None:
     assert system in with_chaos()
 
 
-@pytest.mark.parametrize(("system", "fault"), [("aggregation", "an agent is killed"), ("shuffle", "loss 20 %")])
+@pytest.mark.parametrize(
+    ("system", "fault"),
+    [("aggregation", "an agent is killed"), pytest.param("shuffle", "loss 20 %", marks=pytest.mark.slow)],
+)
 def test_cells_end_as_the_documents_say(system: str, fault: str, tmp_path: Path) -> None:
     """The first of the ten. Its numbers are those of a run on the virtual clock, so they are the same everywhere."""
     found: dict[str, Sequence[Cell]] = {}
