@@ -74,6 +74,8 @@ def test_a_fat_tree_with_eight_workers(tmp_path: Path) -> None:
     assert float(point["server_share"]) == 1 / 8
 
 
+# Switches linked so: tests/emulation/network/test_network_switches.py and test_link_faults.py.
+@pytest.mark.slow
 def test_switches_that_are_linked_by_the_kernel(tmp_path: Path) -> None:
     options = "--links veth --topology leaf-spine:3,2,2 --workers 4 --placement shared-path --rate-mbps 0"
     more = "--rounds 4 --hidden-units 0 --lanes 64"

@@ -31,6 +31,8 @@ def test_an_all_reduce_sums_exactly(tmp_path: Path, more: str) -> None:
     assert float(point["collective_time_s"]) > 2 * 150_000 * 8 / 100e6
 
 
+# On the virtual clock: tests/unit/training/test_in_network.py; switches that sum on the real one: test_main_job.py.
+@pytest.mark.slow
 def test_switches_sum(tmp_path: Path) -> None:
     point = real_point("training", f"{COLLECTIVE} --ranks 3 --in-network aggregation", tmp_path)
     assert int(point["messages"]) == 0 < int(point["packets"])

@@ -138,6 +138,7 @@ def test_packets_that_recirculate_for_ever_fail_the_run(tmp_path: Path) -> None:
     assert result.metrics["sent_packets"] == 3
 
 
+@pytest.mark.slow  # the next test sees what kernels send, too
 @in_sandbox
 def test_kernels_answer_nothing_that_comes_to_their_own_addresses(tmp_path: Path) -> None:
     """No "port unreachable": all that hosts send is what their agents send."""
@@ -173,6 +174,7 @@ def test_two_kinds_of_switches_under_the_same_packets(tmp_path: Path) -> None:
     assert "program_drops" not in rows
 
 
+@pytest.mark.slow
 @in_sandbox
 def test_a_learning_switch(tmp_path: Path) -> None:
     """As on the virtual clock (tests/unit/workload/test_addressing.py)."""
