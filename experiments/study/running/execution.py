@@ -15,7 +15,6 @@ import types
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import replace
-from multiprocessing import connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -24,6 +23,7 @@ from common.scratch import scratch_folder
 from common.signals import die_with_parent
 from experiments.configuration.point import PointConfiguration
 from experiments.engine.onlooker import NOBODY, Onlooker
+from experiments.plotting.style import load_drawing
 from experiments.records.run_files import StoredPoint
 from experiments.scale import Scale
 from experiments.study.running.attempt import (
@@ -41,13 +41,13 @@ from experiments.study.running.on_dask import OnDask, dask_client
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkProcess
-
-    from experiments.setup import NetworkSetup, PointTask
-    from experiments.testbeds.interface import Testbed
+    from multiprocessing.synchronize import Event
 
 INTERRUPTED = 130
 TERMINATED = 128 + 15
 USER_ERROR = 2
+
+_FORKING = multiprocessing.get_context("fork")
 
 
 def run_now(
@@ -77,7 +77,7 @@ def executor(
     """The executor for these orders. onlooker: somebody before whom points run one after the other.
 
     Those on the virtual clock come first: nothing else may run on the machine while others run in real time. Of two,
-    one runs while the other's network is being made."""
+    one runs while the other's network is taken down."""
     real = [order for order in orders if order.configuration["clock"] == "real"]
     virtual = [order for order in orders if order.configuration["clock"] != "real"]
     if real and (scheduler is not None or (jobs or 1) > 1):
@@ -85,7 +85,7 @@ def executor(
     with contextlib.ExitStack() as stack:
         executors: list[Executor] = []
         if len(real) == len(virtual) == 1 and scheduler is None and onlooker is None:
-            yield WhileSettingUp(*virtual, *real)
+            yield WhileTakingDown(*virtual, *real)
             return
         if virtual and scheduler is not None:
             executors.append(OnDask(virtual, stack.enter_context(dask_client(scheduler))))
@@ -109,48 +109,44 @@ class InTurn:
             yield from each.results(on_start)
 
 
-class WhileSettingUp:
-    """A point on the virtual clock in a process of its own, while the network of one in real time is being made. As
-    soon as that is up, it waits until the process has ended."""
+class WhileTakingDown:
+    """A point in real time, and one on the virtual clock in a process of its own, which begins when the other has
+    measured all and its network goes: while rounds of the real clock run, nothing else may."""
 
     def __init__(self, virtual: PointOrder, real: PointOrder) -> None:
         self._virtual = virtual
         self._real = real
 
     def results(self, on_start: Callable[[PointOrder], None]) -> Iterator[tuple[PointOrder, Outcome]]:
-        with scratch_folder("point") as folder, _forked(self._virtual, folder / "outcome.json") as process:
-            try:
-                (ended,) = OneByOne([self._real], _Until(process.sentinel)).results(on_start)
-            except KeyboardInterrupt:
-                if connection.wait([process.sentinel], 0):
-                    process.join()
-                    if process.exitcode == 0:
-                        yield self._virtual, _told(folder / "outcome.json", 0)
-                raise
+        begin = _FORKING.Event()
+        with (
+            scratch_folder("point") as folder,
+            _forked(self._virtual, folder / "outcome.json", begin) as process,
+        ):
+            # Of several attempts none is known to be the last while its network goes.
+            onlooker = _NetworkGoes(begin) if self._real.attempts == 1 else NOBODY
+            yield from OneByOne([self._real], onlooker, aside=process.pid).results(on_start)
+            begin.set()
+            load_drawing()
             process.join()
             yield self._virtual, _told(folder / "outcome.json", process.exitcode)
-            yield ended
 
 
-class _Until(Onlooker):
-    """Of points that wait for the end of a process."""
+class _NetworkGoes(Onlooker):
+    def __init__(self, begin: Event) -> None:
+        self._begin = begin
 
-    def __init__(self, sentinel: int) -> None:
-        self._sentinel = sentinel
-
-    def network_is_up(self, testbed: Testbed, network: NetworkSetup, task: PointTask[Any], system: str) -> None:
-        connection.wait([self._sentinel])
-
-    def point_ended(self) -> None:
-        connection.wait([self._sentinel])
+    def network_goes(self) -> None:
+        self._begin.set()
 
 
 @contextlib.contextmanager
-def _forked(order: PointOrder, told: Path) -> Iterator[ForkProcess]:
-    """A process that writes a point's outcome to a file. Forked: what it needs is loaded here."""
+def _forked(order: PointOrder, told: Path, begin: Event) -> Iterator[ForkProcess]:
+    """A process that runs a point once it is to begin, and writes the outcome to a file. Forked: what it needs is
+    loaded here."""
     # Ctrl-C waits until both know how to deal with it.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    process = multiprocessing.get_context("fork").Process(target=_tell, args=(order, told, mask, os.getpid()))
+    process = _FORKING.Process(target=_tell, args=(order, told, begin, mask, os.getpid()))
     try:
         try:
             process.start()
@@ -163,11 +159,12 @@ def _forked(order: PointOrder, told: Path) -> Iterator[ForkProcess]:
             process.join()
 
 
-def _tell(order: PointOrder, told: Path, mask: set[signal.Signals], parent_pid: int) -> None:
+def _tell(order: PointOrder, told: Path, begin: Event, mask: set[signal.Signals], parent_pid: int) -> None:
     die_with_parent(parent_pid)
     gc.freeze()
     try:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        begin.wait()
         told.write_text(json.dumps(attempt_plain(order)), encoding="utf-8")
     except KeyboardInterrupt:
         # It may come twice: from the terminal, and from the parent.
@@ -184,9 +181,10 @@ def _told(told: Path, status: int | None) -> Outcome:
 class OneByOne:
     """Each point in a sandbox of its own, as root, as often as its order says. A single one shows how far it is."""
 
-    def __init__(self, orders: Sequence[PointOrder], onlooker: Onlooker = NOBODY) -> None:
+    def __init__(self, orders: Sequence[PointOrder], onlooker: Onlooker = NOBODY, aside: int | None = None) -> None:
         self._orders = orders
         self._onlooker = onlooker
+        self._aside = aside
 
     def results(self, on_start: Callable[[PointOrder], None]) -> Iterator[tuple[PointOrder, Outcome]]:
         alone = len(self._orders) == 1
@@ -194,21 +192,23 @@ class OneByOne:
             if not alone:
                 on_start(order)
             for _ in range(order.attempts):
-                outcome = run_sandboxed(order, alone, self._onlooker)
+                outcome = run_sandboxed(order, alone, self._onlooker, self._aside)
                 if isinstance(outcome, Broken) or outcome.row["verdict"] == "valid":
                     break
             yield order, outcome
 
 
-def run_sandboxed(order: PointOrder, bars: bool = False, onlooker: Onlooker = NOBODY) -> Outcome:
-    """One point in a sandbox of its own. KeyboardInterrupt if it was interrupted. It fails if anything is left,
-    behind, in the sandbox, which would take it away, or outside."""
+def run_sandboxed(
+    order: PointOrder, bars: bool = False, onlooker: Onlooker = NOBODY, aside: int | None = None
+) -> Outcome:
+    """One point in a sandbox of its own. KeyboardInterrupt if it was interrupted. It fails if anything is left
+    behind, in the sandbox, which would take it away, or outside. aside: a process that does something else."""
     from common.sandbox import run_in_sandbox
 
     with scratch_folder("point") as folder, own_orphans(), _frozen():
         told, temporary = folder / "outcome.json", folder / "tmp"
         temporary.mkdir()
-        before = belongings()
+        before = belongings(aside=aside)
 
         def body() -> int:
             tempfile.tempdir = os.environ["TMPDIR"] = str(temporary)
@@ -222,7 +222,7 @@ def run_sandboxed(order: PointOrder, bars: bool = False, onlooker: Onlooker = NO
         status = run_in_sandbox(body, "gradbed run")
         if status in (INTERRUPTED, TERMINATED):
             raise KeyboardInterrupt
-        return _tidy(_told(told, status), left_since(before))
+        return _tidy(_told(told, status), left_since(before, aside=aside))
 
 
 @contextlib.contextmanager

@@ -22,15 +22,15 @@ PATIENCE_S = 3.0
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def belongings(folder: Path | None = None) -> frozenset[str]:
+def belongings(folder: Path | None = None, aside: int | None = None) -> frozenset[str]:
     """In words: processes that this one or those below it started, and open descriptors (sockets, too).
 
     folder: where temporary files are, in a sandbox; then also those of gradbed (scripts of PyTorch and what they load
     leave others), and the sandbox's interfaces and the namespaces that were given a name there. Outside of one, other
-    programs make and remove such things at any time.
+    programs make and remove such things at any time. aside: a process that does not count, nor what it starts.
     """
     gc.collect()
-    own = (*_processes(), *_descriptors())
+    own = (*_processes(aside), *_descriptors())
     if folder is None:
         return frozenset(own)
     files = (f"file {each}" for each in folder.glob("gradbed-*"))
@@ -47,21 +47,23 @@ def own_orphans() -> Iterator[None]:
         _libc.prctl(_PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(0))
 
 
-def left_since(before: frozenset[str], folder: Path | None = None) -> list[str]:
+def left_since(before: frozenset[str], folder: Path | None = None, aside: int | None = None) -> list[str]:
     """What is there now and was not then. Waits for what is about to go."""
     deadline = time.monotonic() + PATIENCE_S
-    while (left := belongings(folder) - before) and time.monotonic() < deadline:
+    while (left := belongings(folder, aside) - before) and time.monotonic() < deadline:
         time.sleep(0.05)
     return sorted(left)
 
 
-def _processes() -> Iterator[str]:
+def _processes(aside: int | None) -> Iterator[str]:
     names, parents = {}, {}
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             head, _, rest = (folder / "stat").read_text(errors="replace").rpartition(")")
             state, parent = rest.split()[:2]  # proc_pid_stat(5)
             pid, name = head.split(" (", 1)
+            if int(pid) == aside:
+                continue
             parents[int(pid)] = int(parent)
             if state != ZOMBIE:
                 names[int(pid)] = f"process {pid} ({name})"

@@ -18,6 +18,7 @@ from common.errors import UserError
 from experiments.study.running import execution, on_dask
 from experiments.study.running.attempt import Broken, Outcome, as_plain
 from experiments.study.running.execution import SideBySide, executor
+from experiments.study.running.leftovers import belongings
 from experiments.study.running.measure import PointOrder
 from experiments.study.running.on_dask import OnDask, dask_client
 from tests.unit.experiments.virtual_points import configuration
@@ -47,63 +48,85 @@ def of_both_clocks(folder: Path) -> list[PointOrder]:
     return [replace(real, configuration={**real.configuration, "clock": "real"}), virtual]
 
 
-@pytest.mark.parametrize("phases", [True, False], ids=["a network that comes up", "a plan that fails"])
-def test_a_point_on_the_virtual_clock_ends_while_the_other_is_set_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, phases: bool
+@pytest.mark.parametrize("attempts", [1, 2])
+def test_a_point_on_the_virtual_clock_begins_once_the_network_of_the_other_goes_for_the_last_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attempts: int
 ) -> None:
-    ends, made = tmp_path / "ends", tmp_path / "made"
+    begun = tmp_path / "begun"
 
     def virtual(order: PointOrder) -> dict[str, Any]:
-        while not ends.exists():
-            time.sleep(0.01)
-        time.sleep(0.1)
-        made.touch()
+        begun.touch()
         return as_plain(Broken(f"seed {order.seed}", ""))
 
-    def real(order: PointOrder, bars: bool, onlooker: Any) -> Outcome:
-        ends.touch()
-        assert not made.exists()
-        if phases:
-            onlooker.network_is_up(None, None, None, "")
-        else:
-            onlooker.point_ended()
-        return Broken(f"seed {order.seed}, {made.exists()}", "")
+    def real(order: PointOrder, bars: bool, onlooker: Any, aside: int) -> Outcome:
+        assert not begun.exists()
+        onlooker.network_goes()
+        if attempts == 1:
+            wait_for(lambda: [begun] * begun.exists(), 1)
+        time.sleep(0.2)
+        return Broken(f"seed {order.seed}, {begun.exists()}", "")
 
+    monkeypatch.setattr(execution, "attempt_plain", virtual)
+    monkeypatch.setattr(execution, "run_sandboxed", real)
+    orders = [replace(each, attempts=attempts) for each in of_both_clocks(tmp_path)]
+    with executor(orders, None, None) as running:
+        outcomes = [outcome for _, outcome in running.results(lambda _: None)]
+    assert outcomes == [Broken(f"seed 2, {attempts == 1}", ""), Broken("seed 1", "")]
+
+
+def test_what_the_other_of_two_points_starts_is_not_left_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = tmp_path / "started"
+
+    def virtual(order: PointOrder) -> dict[str, Any]:
+        with subprocess.Popen(["sleep", "60"]) as compiler:
+            started.touch()
+            wait_for(lambda: [looked] * looked.exists(), 1)
+            compiler.kill()
+        return as_plain(Broken("ended", ""))
+
+    def real(order: PointOrder, bars: bool, onlooker: Any, aside: int) -> Outcome:
+        before = belongings(aside=aside)
+        onlooker.network_goes()
+        wait_for(lambda: [started] * started.exists(), 1)
+        found = belongings(aside=aside) - before, bool(belongings() - before)
+        looked.touch()
+        return Broken(str(found), "")
+
+    looked = tmp_path / "looked"
     monkeypatch.setattr(execution, "attempt_plain", virtual)
     monkeypatch.setattr(execution, "run_sandboxed", real)
     with executor(of_both_clocks(tmp_path), None, None) as running:
         outcomes = [outcome for _, outcome in running.results(lambda _: None)]
-    assert outcomes == [Broken("seed 1", ""), Broken("seed 2, True", "")]
+    assert outcomes == [Broken(str((frozenset(), True)), ""), Broken("ended", "")]
 
 
-@pytest.mark.parametrize("has_ended", [False, True])
-def test_ctrl_c_ends_both_and_loses_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], has_ended: bool
+@pytest.mark.parametrize("has_begun", [False, True])
+def test_ctrl_c_ends_both(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], has_begun: bool
 ) -> None:
     begun, tidied = tmp_path / "begun", tmp_path / "tidied"
 
     def virtual(order: PointOrder) -> dict[str, Any]:
         begun.touch()
         try:
-            time.sleep(0 if has_ended else 60)
+            time.sleep(60)
         finally:
             tidied.touch()
         return as_plain(Broken("ended", ""))
 
-    def real(order: PointOrder, bars: bool, onlooker: Any) -> Outcome:
-        while not begun.exists():
-            time.sleep(0.01)
-        if has_ended:
-            onlooker.network_is_up(None, None, None, "")
+    def real(order: PointOrder, bars: bool, onlooker: Any, aside: int) -> Outcome:
+        if has_begun:
+            onlooker.network_goes()
+            wait_for(lambda: [begun] * begun.exists(), 1)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(execution, "attempt_plain", virtual)
     monkeypatch.setattr(execution, "run_sandboxed", real)
-    found = []
     with executor(of_both_clocks(tmp_path), None, None) as running, pytest.raises(KeyboardInterrupt):
-        for _, outcome in running.results(lambda _: None):
-            found.append(outcome)
-    assert tidied.exists() and found == ([Broken("ended", "")] if has_ended else [])
+        list(running.results(lambda _: None))
+    assert begun.exists() == tidied.exists() == has_begun
     assert capfd.readouterr() == ("", "")
 
 
