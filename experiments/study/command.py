@@ -218,14 +218,15 @@ def run_points(study: Study, options: RunOptions, on_begin: Callable[[], None] =
             announce(topology.configuration.topology.build(scale))
         scale = study_scale() if options.factor is None else Scale(options.factor)
     begun: list[Path] = []
+    several = sum(not point.other_clock for point in study.points) > 1
 
     def keep(folder: Path) -> None:
-        """A report of what is there so far: of a run that is killed it is the last."""
+        """A report of what is there so far: of a run that is killed it is the last. One point has nothing yet."""
         if not begun:
             on_begin()
-        begun[:] = [folder]
-        if len(study.points) > 1:
+        if several or (begun and len(study.points) > 1):
             report_of_run(folder, options.output)
+        begun[:] = [folder]
 
     try:
         of_run = options.resume, options.jobs, options.scheduler

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from common.errors import UserError
 from experiments.records.results import load_results
+from experiments.study import command
 from experiments.study.command import RunOptions
 from experiments.study.demo import load_demo, meanings, run_demo, sentence
 from experiments.study.evaluation.comparison import Comparison
@@ -34,8 +36,8 @@ def test_every_system_has_one_for_any_user(system: str, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("system", OWN)
 def test_what_to_try_next_are_commands(system: str) -> None:
-    for command in load_demo(system, "virtual")[1].next:
-        name, _, rest = command.partition(" ")
+    for line in load_demo(system, "virtual")[1].next:
+        name, _, rest = line.partition(" ")
         assert name == "gradbed"
         check(rest)
 
@@ -51,6 +53,27 @@ def test_for_root_aggregation_is_in_mininet_and_beside_it_on_the_virtual_clock(
     ]
     alone, _ = load_demo("aggregation", "virtual")
     assert [point.configuration.clock for point in alone.points] == ["virtual"]
+
+
+@pytest.mark.parametrize(("is_swept", "told"), [(False, ["begun", "report"]), (True, ["report", "begun", "report"])])
+def test_one_point_and_what_stands_beside_it_have_a_report_once_there_is_a_result(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, is_swept: bool, told: list[str]
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    study, _ = load_demo("aggregation")
+    found: list[str] = []
+
+    def run(study: object, scale: object, output: object, *more: Any) -> None:
+        tables_were_written = more[3]
+        tables_were_written(tmp_path)
+        found.append("begun")
+        tables_were_written(tmp_path)
+
+    monkeypatch.setattr(command, "check_machine", lambda study: None)
+    monkeypatch.setattr(command, "run_study", run)
+    monkeypatch.setattr(command, "report_of_run", lambda folder, output: found.append("report"))
+    command.run_points(replace(study, points=study.points * (1 + is_swept)), RunOptions(tmp_path))
+    assert found == told
 
 
 def test_a_system_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
