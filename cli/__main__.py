@@ -19,7 +19,11 @@ def start() -> NoReturn:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     from cli.main import main
 
-    main()
+    try:
+        main()
+    finally:
+        # Python's last search for cycles would take half a second after a figure: all goes with the process.
+        gc.freeze()
 
 
 if __name__ == "__main__":

@@ -104,3 +104,24 @@ def test_a_terminal_that_is_closed_ends_a_command_that_goes_on_without_it(tmp_pa
         os.close(terminal)
         _, said = process.communicate("closed\n", timeout=60)
     assert (process.returncode, said) == (128 + signal.SIGPIPE, "")
+
+
+SEARCHED = """
+import sys
+import cli.main
+from cli.__main__ import start
+
+class Cycle:
+    def __del__(self):
+        print("searched")
+
+cycle = Cycle()
+cycle.self = cycle
+cli.main.main = lambda: sys.exit(3)
+start()
+"""
+
+
+def test_at_the_end_no_modules_are_searched_for_cycles() -> None:
+    ended = subprocess.run([sys.executable, "-c", SEARCHED], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (3, "", "")
