@@ -110,11 +110,7 @@ def _add_switch_endpoints(app: FastAPI, controller: Controller) -> None:
         """A switch's counters by name: those of their cells that are not zero."""
         require(name)
         return {
-            counter: [
-                {"index": cell.index, "packets": cell.packets, "bytes": cell.bytes}
-                for cell in cells
-                if cell.packets or cell.bytes
-            ]
+            counter: [{"index": cell.index, "packets": cell.packets, "bytes": cell.bytes} for cell in cells]
             for counter, cells in southbound.counters(name).items()
         }
 
