@@ -3,12 +3,14 @@ where it is built."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import statistics
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import PIPE
 
 from rich.console import Console
 
@@ -40,11 +42,12 @@ _HOPS_PER_MILLISECOND = 25 * 6
 
 @dataclass(frozen=True)
 class Turns:
-    """Of one k, a measurement of each in each turn. together: on several threads, if they are wanted; htsim: where it
-    is built."""
+    """Of one k, a measurement of each in each turn. together: on several threads, if they are wanted; separate: as
+    many networks at once, each on one thread in a process of its own; htsim: where it is built."""
 
     alone: Sequence[Measured]
     together: Sequence[Measured] = ()
+    separate: Sequence[Sequence[Measured]] = ()
     htsim: Sequence[HtsimMeasured] = ()
 
     @property
@@ -61,6 +64,15 @@ class Turns:
     def speed_up(self) -> float | None:
         """How many times as soon several threads were done as one, by the clock on the wall."""
         ratios = [one.clock_s / several.clock_s for one, several in zip(self.alone, self.together, strict=False)]
+        return statistics.median(ratios) if ratios else None
+
+    @property
+    def separate_speed_up(self) -> float | None:
+        """How many times as much separate networks do in a second as one alone: what the processors give."""
+        ratios = [
+            one.clock_s * len(several) / max(each.clock_s for each in several)
+            for one, several in zip(self.alone, self.separate, strict=False)
+        ]
         return statistics.median(ratios) if ratios else None
 
     @property
@@ -85,7 +97,8 @@ COLUMNS: Columns = (
     ("switches", lambda row: row.turns.alone[0].switches),
     ("virtual clock", lambda row: _thousands(row.turns.rate)),
     ("on threads", lambda row: _thousands(row.turns.threaded_rate)),
-    ("speed-up", lambda row: f"{row.turns.speed_up:.2f}" if row.turns.speed_up else None),
+    ("speed-up", lambda row: _times(row.turns.speed_up)),
+    ("separate", lambda row: _times(row.turns.separate_speed_up)),
     ("set-up s", lambda row: f"{statistics.median(each.setup_s for each in row.turns.alone):.1f}"),
     ("MB", lambda row: f"{max(each.memory_bytes for each in row.turns.alone) / 1e6:,.0f}"),
     ("ns-3", lambda row: f"{row.own / 1000:,.1f}" if row.own else None),
@@ -100,6 +113,10 @@ COLUMNS: Columns = (
 
 def _thousands(rate: float | None) -> str | None:
     return None if rate is None else f"{rate / 1000:,.0f}"
+
+
+def _times(ratio: float | None) -> str | None:
+    return None if ratio is None else f"{ratio:.2f}"
 
 
 def _median_of(found: Sequence[HtsimMeasured], value: Callable[[HtsimMeasured], float], form: str) -> str | None:
@@ -136,11 +153,13 @@ def milliseconds(permutation: Permutation, hops: int) -> int:
 
 def _measure_in_turns(permutation: Permutation, repetitions: int, threads: int, htsim: Path | None) -> Turns:
     """On one thread, on several if more are wanted, and htsim. RuntimeError if they did not do the same."""
-    alone, together, of_htsim = [], [], []
+    alone, together, separate, of_htsim = [], [], [], []
+    duration_ms = milliseconds(permutation, HOPS)
     for _ in range(repetitions):
-        alone.append(measure_apart(permutation, milliseconds(permutation, HOPS)))
+        alone += measure_apart(permutation, duration_ms)
         if threads > 1:
-            together.append(measure_apart(permutation, milliseconds(permutation, HOPS), threads))
+            together += measure_apart(permutation, duration_ms, threads=threads)
+            separate.append(measure_apart(permutation, duration_ms, networks=threads))
             if (together[-1].hops, together[-1].packets) != (alone[-1].hops, alone[-1].packets):
                 raise RuntimeError(
                     f"k = {permutation.k}: {threads} threads handed over {together[-1].hops} frames, "
@@ -148,17 +167,36 @@ def _measure_in_turns(permutation: Permutation, repetitions: int, threads: int, 
                 )
         if htsim is not None:
             of_htsim.append(measure_htsim(htsim, permutation, HTSIM_HOPS))
-    return Turns(alone, together, of_htsim)
+    return Turns(alone, together, separate, of_htsim)
 
 
-def measure_apart(permutation: Permutation, duration_ms: int, threads: int = 1) -> Measured:
-    """In a process of its own, whose memory is that of this size alone."""
+def measure_apart(
+    permutation: Permutation, duration_ms: int, *, threads: int = 1, networks: int = 1
+) -> list[Measured]:
+    """So many networks at once, each in a process of its own, whose memory is that of this size alone."""
     numbers = (permutation.k, permutation.delay_us, duration_ms, threads)
     command = own_program("experiments.bench.virtual.measure", *map(str, numbers))
-    outcome = subprocess.run(command, capture_output=True, text=True, check=False)
-    if outcome.returncode != 0:
-        raise RuntimeError(f"the measurement of k = {permutation.k} failed:\n{outcome.stderr}")
-    return Measured(**json.loads(outcome.stdout))
+    with contextlib.ExitStack() as stack:
+        processes = []
+        for _ in range(networks):
+            process = stack.enter_context(subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True))
+            stack.callback(process.kill)
+            processes.append(process)
+        for process in processes:
+            assert process.stdout is not None
+            process.stdout.readline()
+        for process in processes:
+            assert process.stdin is not None
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.write("\n")
+                process.stdin.flush()
+        found = []
+        for process in processes:
+            said, complaint = process.communicate()
+            if process.returncode != 0:
+                raise RuntimeError(f"the measurement of k = {permutation.k} failed:\n{complaint}")
+            found.append(Measured(**json.loads(said)))
+        return found
 
 
 def _ns3_rates(permutation: Permutation, repetitions: int) -> tuple[float, float]:
@@ -192,6 +230,7 @@ def _explain(console: Console, delay_us: int, version: str | None, htsim: Path |
         f"k-ary fat-trees, links of {LINK_RATE_BPS / 1e9:g} Gbit/s and {delay_us} us; every host sends UDP "
         f"with {PAYLOAD_BYTES:,} bytes at a constant {FLOW_PAYLOAD_BPS / 1e6:g} Mbit/s to one of another pod. Hops "
         "are packets that links hand over, seconds those of the processor while time goes on (on threads: of the "
-        f"clock on the wall). {ns3} {of_htsim}",
+        "clock on the wall). Separate: how many times as much as one as many networks do that share nothing. "
+        f"{ns3} {of_htsim}",
         style="dim",
     )

@@ -100,7 +100,7 @@ def test_the_status_tells_of_a_missed_goal(
     measured = Measured(
         4, 16, 20, hops=4_000_000, packets=1, queue_drops=0, setup_s=0.5, run_s=1, clock_s=1, memory_bytes=10**8
     )
-    monkeypatch.setattr(run, "measure_apart", lambda permutation, duration_ms: measured)
+    monkeypatch.setattr(run, "measure_apart", lambda permutation, duration_ms: [measured])
     monkeypatch.setattr(run, "ns3_version", lambda: "3")
     monkeypatch.setattr(run, "_ns3_rates", lambda permutation, repetitions: (100_000.0, 200_000.0))
     assert run_bench_virtual([4], 1) == 0
@@ -110,7 +110,7 @@ def test_the_status_tells_of_a_missed_goal(
 
 
 def test_a_measurement_has_a_process_of_its_own() -> None:
-    assert measure_apart(Permutation(2), 1).hosts == 2
+    assert [each.hosts for each in measure_apart(Permutation(2), 1, networks=2)] == [2, 2]
     assert milliseconds(Permutation(4), 3_000_000) == 1250
     assert milliseconds(Permutation(64), 3) == 1
 
