@@ -21,30 +21,34 @@ class Worker:
         self._context = context
         self._exchange = exchange
         self._workload = workload(job.workload, index, len(job.workers))
+        self._computed: list[NDArray[np.int32]] = []
+        """Before its round begins."""
 
     def run(self) -> None:
         """All rounds, then silence: after its last round a worker only replies and counts, until stop."""
         context, exchange = self._context, self._exchange
         # Before: where processors are few, workers that compute first would hand over milliseconds apart.
-        first = self._workload.gradient(0)
+        self._computed.append(self._workload.gradient(0))
         context.emit("ready")
-        if context.wait_for_begin() and self._work(first):
+        if context.wait_for_begin() and self._work():
             finish(exchange, context)
         else:
             close(exchange, context)
 
-    def _work(self, first: NDArray[np.int32]) -> bool:
-        """False: stopped before the last round's end. first: the gradient of round 0."""
+    def _work(self) -> bool:
+        """False: stopped before the last round's end."""
         context = self._context
         for round_number in range(self._rounds):
             start_us = context.now_us()
-            gradient = context.compute(partial(self._gradient, round_number, first))
+            # In a list: what is popped is not kept here as well while the exchange keeps its fragments.
+            gradient = [context.compute(partial(self._gradient, round_number))]
             handed_over_us = context.now_us()
-            total = self._exchange.all_reduce(round_number, gradient)
+            total = self._exchange.all_reduce(round_number, gradient.pop())
             if total is None:
                 return False
             complete_us = context.now_us()
             self._workload.apply(total)
+            del total
             end_us = context.now_us()
             if round_number == self._rounds - 1:
                 # Whoever hears that all workers are done may stop them: nothing is to be repeated any more.
@@ -58,5 +62,5 @@ class Worker:
             )
         return True
 
-    def _gradient(self, round_number: int, first: NDArray[np.int32]) -> NDArray[np.int32]:
-        return first if round_number == 0 else self._workload.gradient(round_number)
+    def _gradient(self, round_number: int) -> NDArray[np.int32]:
+        return self._computed.pop() if self._computed else self._workload.gradient(round_number)

@@ -40,7 +40,9 @@ def shifted(sums: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int6
 
 def restored(lanes: NDArray[np.int32], shifts: NDArray[np.integer]) -> NDArray[np.int64]:
     """What lanes, shape (fragments, lanes), with shifts, shape (fragments,), stand for."""
-    sums: NDArray[np.int64] = lanes.astype(np.int64) << shifts.astype(np.int64)[:, None]
+    sums = lanes.astype(np.int64)
+    if shifts.any():
+        sums <<= shifts.astype(np.int64)[:, None]
     return sums
 
 

@@ -76,7 +76,8 @@ class SyntheticWorkload:
         self._settings = settings
         self._worker = worker
         self._form = sent_form(settings.values, settings.blocks)
-        self._total: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._total: NDArray[np.int64] | None = None
+        """Until it has been reported: the sums of many workers need much memory."""
 
     def gradient(self, round_number: int) -> NDArray[np.int32]:
         return self._form.compact(synthetic_gradient(self._settings, self._worker, round_number))
@@ -85,7 +86,9 @@ class SyntheticWorkload:
         self._total = self._form.expanded(total)
 
     def report(self) -> dict[str, Any]:
-        return {"sums_sha256": sum_digest(self._total)}
+        assert self._total is not None, "nothing was taken in since the last report"
+        total, self._total = self._total, None
+        return {"sums_sha256": sum_digest(total)}
 
 
 def prepare_workload(settings: TrainingSettings | SyntheticSettings | ExternalSettings) -> None:

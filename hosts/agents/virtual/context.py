@@ -29,6 +29,7 @@ from hosts.protocols.datagram_frames import distinct_beginnings
 Batch = tuple[NDArray[np.uint8], NDArray[np.uint32], NDArray[np.int64]]
 """Buffer, lengths, and when each arrived."""
 
+_NOTHING: Batch = (np.zeros((0, 1 << 16), np.uint8), np.zeros(0, np.uint32), np.zeros(0, np.int64))
 _WORDS_WITHOUT_OPTIONS = 5
 _LOOKED_AT_BYTES = ETHERNET_BYTES + 4 * _WORDS_WITHOUT_OPTIONS + 4
 """Of a frame: Ethernet, IPv4 without options, and the UDP ports."""
@@ -180,6 +181,8 @@ class VirtualInterface(Closing):
             self._port.distribute()
         if self._batches:
             return self._batches.popleft()
+        if not (self._port.told or self.quiet):
+            return _NOTHING
         batch = self._port.receive()
         if not len(batch[1]):
             return batch

@@ -16,7 +16,7 @@ from hosts.agents.context import AgentContext, Interface
 from hosts.collectives.exchange import PacketExchange
 from hosts.learning.fragments import cut, join
 from hosts.learning.shifted_sums import restored
-from hosts.protocols.datagram_frames import Frames, met_congestion
+from hosts.protocols.datagram_frames import met_congestion
 from hosts.systems.aggregation.description import JobDescription
 from hosts.systems.aggregation.endpoint import Endpoint, Received, label_array
 from hosts.systems.aggregation.gradient_frames import magnitudes
@@ -54,14 +54,16 @@ class ServerExchange(PacketExchange):
         )
 
     def all_reduce(self, round_number: int, values: NDArray[np.int32]) -> NDArray[np.int64] | None:
-        self._round, self._fragments = round_number, cut(values, self._job.lanes)
+        self._round, self._fragments, count = round_number, cut(values, self._job.lanes), len(values)
+        del values  # often nobody else keeps them, and 512 workers with a million each have two gigabytes
         self._magnitudes = magnitudes(self._fragments)
         self._first_number = self._job.first_number(round_number)
         self._sender.begin(self._first_number, len(self._fragments), self._context.now_us())
-        self._sums = np.empty(self._fragments.shape, np.int64)
+        self._lanes = np.empty_like(self._fragments)
+        self._shifts = np.zeros(len(self._fragments), np.int64)
         if not self._serve_until(lambda: self._sender.finished):
             return None
-        return join(self._sums, len(values))
+        return join(restored(self._lanes, self._shifts), count)
 
     def _count(self) -> object | None:
         return self._endpoint.receive()
@@ -115,16 +117,11 @@ class ServerExchange(PacketExchange):
         if news:
             positions, fragments = zip(*news, strict=True)
             chosen = frames if len(news) == len(frames) else frames[list(positions)]
-            self._restore(chosen, as_slice(fragments))
+            rows = as_slice(fragments)
+            self._lanes[rows] = chosen["lanes"]
+            self._shifts[rows] = chosen["magnitude"]
         # An old sum is the server's sign of life to those who wait for other workers.
         return len(frames) > 0
-
-    def _restore(self, frames: Frames, rows: slice | list[int]) -> None:
-        """The global sums of fragments, of the ACKs that brought them."""
-        if np.count_nonzero(frames["magnitude"]):
-            self._sums[rows] = restored(frames["lanes"], frames["magnitude"])
-        else:
-            self._sums[rows] = frames["lanes"]  # as usual: bytes are turned round and widened in one go
 
 
 def as_slice(numbers: Sequence[int]) -> slice | list[int]:
