@@ -264,23 +264,48 @@ static bool outside_waits(const struct gb_engine *engine) {
     return waits;
 }
 
+/* How long events take by the clock on the wall. */
+struct pace { uint64_t since_ns, fired; };
+
+static uint64_t timers_fired(const struct gb_engine *engine) {
+    uint64_t fired = 0;
+    for (uint32_t i = 0; i < engine->partition_count; i++)
+        fired += engine->partitions[i].statistics.timers_fired;
+    return fired;
+}
+
+static struct pace pace_begin(const struct gb_engine *engine) {
+    return (struct pace){real_clock(), timers_fired(engine)};
+}
+
+/* Of one since then; 0: there was none. */
+static double pace_ns(const struct gb_engine *engine, const struct pace *pace) {
+    uint64_t fired = timers_fired(engine) - pace->fired;
+    return fired ? (double)(real_clock() - pace->since_ns) / (double)fired : 0;
+}
+
 /* Work on events up to until_ns as a data plane does that slept until then; or, with for_outside, as one that is never
  * late, until somebody outside has to act and everything at that time is done. -ELOOP after max_events; with
  * for_outside, of one time. */
 static int run(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events, bool for_outside) {
-    uint64_t before_windows = engine->events_before_windows;
+    bool may_have_windows = for_outside && engine->partition_count > 1;
+    uint64_t before_windows = engine->events_before_windows << engine->windows_put_off;
+    struct pace alone = may_have_windows ? pace_begin(engine) : (struct pace){0};
     for (uint64_t events = 0;; events++) {
         if (events == max_events)
             return -ELOOP;
         if (for_outside && engine->has_pfc && engine->now_ns >= engine->watch_ns && pfc_watch(engine))
             return -EDEADLK;
-        if (for_outside && before_windows-- == 0 && !outside_waits(engine)) {
+        if (may_have_windows && before_windows-- == 0 && !outside_waits(engine)) {
             /* Deadlocks are looked for between windows. */
             bool watch = engine->has_pfc && engine->watch_ns < until_ns;
-            int outcome = windows_run(engine, watch ? engine->watch_ns : until_ns, max_events);
+            int outcome =
+                windows_run(engine, watch ? engine->watch_ns : until_ns, max_events, pace_ns(engine, &alone));
             if (outcome < 0)
                 return outcome;
-            before_windows = watch && engine->now_ns >= engine->watch_ns ? 0 : engine->events_before_windows;
+            bool watched = watch && engine->now_ns >= engine->watch_ns;
+            before_windows = watched ? 0 : engine->events_before_windows << engine->windows_put_off;
+            alone = pace_begin(engine);
         }
         engine->clock_ns = for_outside ? engine->now_ns : until_ns;
         struct packet *packet = list_pop(&engine->ready);

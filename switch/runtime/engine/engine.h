@@ -216,7 +216,8 @@ int gb_engine_advance(struct gb_engine *, uint64_t nanoseconds, uint64_t max_eve
 int gb_engine_run_until(struct gb_engine *, uint64_t until_ns, uint64_t max_events, struct gb_stop *, uint32_t *due,
                         uint32_t capacity);
 /* With more than one partition, and nothing for those outside to see: partitions are worked on side by side after so many
- * events, and as long as they have so many in a window on average. */
+ * events, and as long as they have so many in a window on average and are faster than one after the other (by the clock on
+ * the wall). fewest_events 0: however little there is to do, and however long it takes. */
 void gb_engine_set_windows(struct gb_engine *, uint64_t after_events, uint64_t fewest_events);
 /* Links with PFC that wait for each other in a circle, each for the next; how many, 0 if none waits for good. */
 uint32_t gb_engine_deadlock(struct gb_engine *, struct gb_pause *circle, uint32_t capacity);

@@ -295,9 +295,10 @@ bool partition_alone_now(struct partition *);
 
 struct windows;
 
-/* Manual clock: work through events up to until_ns side by side, while there are many. 0 if nothing was done, 1 if all that
- * was due was, or there are few; -ELOOP after max_events of one time. */
-int windows_run(struct gb_engine *, uint64_t until_ns, uint64_t max_events);
+/* Manual clock: work through events up to until_ns side by side, while there are many and that is faster. 0 if nothing was
+ * done, 1 if all that was due was, or some of it; -ELOOP after max_events of one time. alone_ns: what an event takes on one
+ * thread, 0 if that is unknown. */
+int windows_run(struct gb_engine *, uint64_t until_ns, uint64_t max_events, double alone_ns);
 void windows_free(struct gb_engine *);
 /* From within: let the packet arrive in another partition. */
 void window_cross(struct partition *, struct direction *, struct packet *, uint64_t arrival_ns);
@@ -313,6 +314,7 @@ struct gb_engine {
     uint32_t partition_count;
     struct windows *windows;        /* NULL until there are some */
     uint64_t events_before_windows, fewest_events_in_windows;
+    uint32_t windows_put_off;       /* the former are doubled so often */
     int epoll_fd, wake_fd, timer_fd;
     int netlink_fd;                 /* tells of interfaces; -1: there are none */
     uint64_t armed_ns;              /* what timer_fd is set to; 0: nothing */

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from collections.abc import Iterator
 from ipaddress import IPv4Address
@@ -14,6 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from emulation.switches.fabric_layout import fabric_config
+from experiments.bench.virtual.measure import add_traffic, install, place_of
+from experiments.bench.virtual.workload import Permutation
 from switch.codegen import build_program
 from switch.device import ActionCall, KeyMatch, Program
 from switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
@@ -82,6 +86,31 @@ def test_frames_behind_one_another_keep_their_place_among_others() -> None:
         alone = arrivals(links, sendings, 1)
         assert arrivals(links, sendings, 2) == alone
         assert arrivals(links, sendings, 3) == alone
+
+
+# ---- Where the threads have one processor ----
+
+
+def counted(threads: int) -> list[Any]:
+    """What a fat-tree counts that comes to windows by itself, as it has events enough."""
+    permutation = Permutation(8, delay_us=1)
+    with VirtualFabric(fabric_config(permutation.topology, "memory", 1, ()), threads=threads) as fabric:
+        install(fabric, permutation.topology, permutation.routes())
+        add_traffic(fabric, permutation)
+        fabric.run_until(3_000_000)
+        sinks = [fabric.sink_statistics(*place_of(permutation, host)) for host in permutation.topology.hosts]
+        return [fabric.engine.link_statistics(), sinks]
+
+
+def test_threads_that_wait_for_a_processor_leave_the_work_to_one() -> None:
+    alone = counted(1)
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(allowed)})
+    try:
+        assert counted(2) == alone
+        assert counted(3) == alone
+    finally:
+        os.sched_setaffinity(0, allowed)
 
 
 # ---- Networks with traffic and faults ----

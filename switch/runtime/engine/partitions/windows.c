@@ -25,6 +25,7 @@
 enum {
     LOOK_WINDOWS = 64,              /* after so many, and so on: are they enough? */
     SPINS = 4000,                   /* before another thread may have the processor */
+    MOST_PUT_OFF = 10,              /* times the events before windows are doubled, as windows were slower */
 };
 
 /* ---- Waiting for each other ---- */
@@ -125,8 +126,9 @@ static bool work(struct partition *part, struct side *side, uint64_t end_ns, uin
     return true;
 }
 
-static void run_window(struct windows *windows, struct side *side, uint64_t end_ns) {
+static void run_window(struct windows *windows, struct side *side, uint64_t end_ns, bool slow) {
     struct partition *part = side->part;
+    side->slow[side->parity] = slow;
     for (uint32_t i = 0; i < windows->count; i++)
         side->boxes[side->parity][i].count = 0;
     side->events[side->parity].count = 0;
@@ -267,13 +269,15 @@ static bool kept_limits(const struct windows *windows, uint32_t parity) {
     return kept;
 }
 
-/* The same decisions on every thread, as all look at the same. */
+/* The same decisions on every thread, as all look at the same. The first looks at the clock: where others want the
+ * processors one thread is sooner done, as several wait for whichever of them has none. */
 static void run_side(struct windows *windows, struct side *side) {
-    uint64_t base = windows->base, begin_ns = windows->begin_ns, events = 0;
+    uint64_t base = windows->base, begin_ns = windows->begin_ns, events = 0, since_ns = real_clock();
+    bool slow = false;
     for (uint32_t done = 1;; done++) {
         side->causes.base = base;
         side->next_sequence = base;
-        run_window(windows, side, end_of_window(windows, begin_ns));
+        run_window(windows, side, end_of_window(windows, begin_ns), slow);
         barrier_wait(windows);
         merge(windows, side, base);
         renumber(side, base);
@@ -284,13 +288,19 @@ static void run_side(struct windows *windows, struct side *side) {
             events += windows->sides[i].events[side->parity].count;
         }
         begin_ns = next_begin(windows, side->parity);
-        bool kept = kept_limits(windows, side->parity);
-        bool few = done % LOOK_WINDOWS == 0 && events < LOOK_WINDOWS * windows->fewest_events;
-        if (done % LOOK_WINDOWS == 0)
+        bool kept = kept_limits(windows, side->parity), few = false, told_slow = windows->sides[0].slow[side->parity];
+        if (done % LOOK_WINDOWS == 0) {
+            few = events < LOOK_WINDOWS * windows->fewest_events;
+            if (side == windows->sides && windows->alone_ns > 0) {
+                uint64_t now_ns = real_clock();
+                slow = (double)(now_ns - since_ns) > windows->alone_ns * (double)events;
+                since_ns = now_ns;
+            }
             events = 0;
+        }
         side->parity = !side->parity;
-        if (!kept || few || begin_ns > windows->until_ns || begin_ns == UINT64_MAX) {
-            side->end = (struct windows_end){.sequence = base, .begin_ns = begin_ns, .kept_limit = kept};
+        if (!kept || few || told_slow || begin_ns > windows->until_ns || begin_ns == UINT64_MAX) {
+            side->end = (struct windows_end){base, begin_ns, kept, done > LOOK_WINDOWS, told_slow};
             return;
         }
     }
@@ -434,7 +444,7 @@ static void leave(struct gb_engine *engine, struct windows *windows) {
     engine->next_sequence = windows->sides[0].end.sequence;
 }
 
-int windows_run(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events) {
+int windows_run(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events, double alone_ns) {
     const struct partition *next = partitions_next(engine);
     uint64_t lookahead_ns = lookahead(engine);
     if (!next || !lookahead_ns || timer_first(&next->timers)->due_ns > until_ns)
@@ -446,6 +456,7 @@ int windows_run(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events
     windows->lookahead_ns = lookahead_ns;
     windows->max_events = max_events;
     windows->fewest_events = engine->fewest_events_in_windows;
+    windows->alone_ns = engine->fewest_events_in_windows ? alone_ns : 0;
     enter(engine, windows, timer_first(&next->timers)->due_ns);
     pthread_mutex_lock(&windows->mutex);
     windows->round++;
@@ -454,5 +465,10 @@ int windows_run(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events
     run_side(windows, &windows->sides[0]);
     barrier_wait(windows);
     leave(engine, windows);
-    return windows->sides[0].end.kept_limit ? 1 : -ELOOP;
+    const struct windows_end *end = &windows->sides[0].end;
+    if (end->slow)
+        engine->windows_put_off += engine->windows_put_off < MOST_PUT_OFF;
+    else if (end->looked)
+        engine->windows_put_off = 0;
+    return end->kept_limit ? 1 : -ELOOP;
 }

@@ -18,7 +18,7 @@ struct crossings { struct crossing *crossings; uint32_t count, capacity; };
 
 struct numbers { uint64_t *of; uint32_t capacity; };
 
-struct windows_end { uint64_t sequence, begin_ns; bool kept_limit; };
+struct windows_end { uint64_t sequence, begin_ns; bool kept_limit, looked, slow; };
 
 struct side {
     _Alignas(APART) struct partition *part;
@@ -35,12 +35,13 @@ struct side {
     uint64_t next_ns[2];            /* its next event */
     uint64_t crossing_ns[2];        /* the first arrival of what crosses */
     uint32_t caused[2];
-    bool kept_limit[2];
+    bool kept_limit[2], slow[2];
 };
 
 struct windows {
     uint32_t count;
     uint64_t until_ns, lookahead_ns, max_events, fewest_events;
+    double alone_ns;                /* of the clock on the wall, for an event on one thread; 0: unknown */
     uint64_t base, begin_ns;        /* of the first window */
     pthread_mutex_t mutex;
     pthread_cond_t begins;
