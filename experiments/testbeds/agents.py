@@ -98,15 +98,17 @@ class Agents:
         by host, of its interfaces' links, for network cards."""
         self._rates_bps = rates_bps or {}
         self._classes = tuple(each.words for each in classes)
-        self._launcher = launcher
-        self._command = own_program(
-            "hosts.agents.kernel.launcher",
-            *(compute.to_arguments() if compute else ()),
-            *("--cards", NETWORK_CARD),
-            *preload,
+        self._launcher: Launcher = launcher or LauncherProcess(
+            "agent launcher",
+            own_program(
+                "hosts.agents.kernel.launcher",
+                *(compute.to_arguments() if compute else ()),
+                *("--cards", NETWORK_CARD),
+                *preload,
+            ),
+            log=folder / "agents.log",
+            keep_open=keep_open,
         )
-        self._log = folder / "agents.log"
-        self._keep_open = keep_open
         self._hosts = hosts
         self._silence_timeout_s = silence_timeout_s
         self._started: dict[tuple[int, str], AgentSpec] = {}
@@ -118,20 +120,10 @@ class Agents:
         """When the launcher last said anything."""
 
     def __enter__(self) -> Agents:
-        """Start the launcher, which loads its modules before it takes anything."""
-        if self._launcher is None:
-            self._launcher = LauncherProcess("agent launcher", self._command, self._log, self._keep_open)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        if self._launcher is not None:
-            self._launcher.stop(STOP_TIMEOUT_S)
-
-    @property
-    def _running(self) -> Launcher:
-        if self._launcher is None:
-            raise RuntimeError("the launcher has not been started")
-        return self._launcher
+        self._launcher.stop(STOP_TIMEOUT_S)
 
     def start(self, specs: Sequence[AgentSpec]) -> None:
         """Start agents; return when all of them are ready. UserError if one cannot be started."""
@@ -144,7 +136,7 @@ class Agents:
         """Start agents, which say "ready" later."""
         self._heard_s = time.monotonic()
         for spec in specs:
-            self._running.send(
+            self._launcher.send(
                 "start",
                 agent=spec.agent,
                 name=spec.name,
@@ -167,23 +159,23 @@ class Agents:
 
     def begin(self) -> None:
         """Let all agents work; those that have begun take no notice, unless they meet more than once."""
-        self._running.send("begin")
+        self._launcher.send("begin")
 
     def kill(self, job: int, name: str) -> None:
         """End an agent at once, in the middle of whatever it does; return when it has ended. A later event says so,
         too."""
-        self._running.send("kill", job=job, name=name)
+        self._launcher.send("kill", job=job, name=name)
         while self._await("killed") != (job, name):
             pass
         self._kept.append({"event": "killed", "job": job, "name": name})
 
     def pause(self, job: int, name: str) -> None:
         """Let an agent do nothing from now on; what comes for it waits."""
-        self._running.send("pause", job=job, name=name)
+        self._launcher.send("pause", job=job, name=name)
 
     def resume(self, job: int, name: str) -> None:
         """Let it go on; nothing if it has ended since, or goes on already."""
-        self._running.send("resume", job=job, name=name)
+        self._launcher.send("resume", job=job, name=name)
 
     def stop(self) -> dict[tuple[int, str], dict[str, Any]]:
         """End all agents; the final statistics of those that have any, by job number and agent name.
@@ -195,7 +187,7 @@ class Agents:
         jobs = {job for job, _ in self._started}
         self._started.clear()
         for job in sorted(jobs):
-            self._running.send("stop", job=job)
+            self._launcher.send("stop", job=job)
         while jobs:
             event = self.event()
             if event["event"] == "final":
@@ -212,7 +204,7 @@ class Agents:
         if self._kept:
             return self._kept.popleft()
         deadline_s = time.monotonic() + timeout_s
-        while (says := self._running.has_event(deadline_s - time.monotonic())) or self._is_silent():
+        while (says := self._launcher.has_event(deadline_s - time.monotonic())) or self._is_silent():
             if (event := self._heard(self._silence_timeout_s if says else 0.0)) is not None:
                 return event
         return None
@@ -245,7 +237,7 @@ class Agents:
 
     def _heard(self, timeout_s: float) -> dict[str, Any] | None:
         """What the launcher says next, as of `_passed_on`."""
-        event = self._running.event(timeout_s)
+        event = self._launcher.event(timeout_s)
         self._heard_s = time.monotonic()
         return self._passed_on(event)
 

@@ -136,11 +136,10 @@ class MininetTestbed(Testbed):
             # They load their modules while the network is being made.
             if self._controller is None:
                 self._controller = self._start_controller("-")
+            self._agents.__enter__()
             self.network.start()
             path = self._write_configuration()
             self._controller.send("configure", file=str(path))
-            # Not before, when all the others load theirs: it is the last that is waited for.
-            self._agents.__enter__()
             self._controller.expect("ready", START_TIMEOUT_S + self._patience_s)
             if self._needs_standby:
                 self._stand_by()

@@ -48,26 +48,7 @@ class Places:
 def launched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> tuple[Agents, FakeLauncher]:
     fake = FakeLauncher()
     monkeypatch.setattr(agents, "LauncherProcess", lambda *arguments, **options: fake)
-    return Agents(tmp_path, Places()).__enter__(), fake
-
-
-def test_the_launcher_loads_its_modules_when_it_is_wanted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Not while the agents are still being set up, when other processes load theirs."""
-    made: list[FakeLauncher] = []
-
-    def launcher(*arguments: Any, **options: Any) -> FakeLauncher:
-        made.append(FakeLauncher())
-        return made[-1]
-
-    monkeypatch.setattr(agents, "LauncherProcess", launcher)
-    ours = Agents(tmp_path, Places())
-    ours.__exit__(None, None, None)
-    assert made == []
-    with pytest.raises(RuntimeError, match="the launcher has not been started"):
-        ours.begin()
-    with ours:
-        ours.begin()
-    assert [each.told for each in made] == [[{"command": "begin"}]]
+    return Agents(tmp_path, Places()), fake
 
 
 def said(event: str, job: int = 1, name: str = "launcher", **fields: Any) -> dict[str, Any]:
