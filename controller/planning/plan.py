@@ -8,7 +8,7 @@ are non-negative integers; an IPv4 address or a MAC address is its big-endian in
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from functools import reduce
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
@@ -279,20 +279,22 @@ class SwitchPlan(Value):
             meters=tuple(sorted(_unique(meters, _meter_key), key=_meter_key)),
         )
 
-    def merged(self, other: SwitchPlan) -> SwitchPlan:
-        """Both together; ValueError where they contradict each other."""
-        if (self.kind, self.program) != (other.kind, other.program):
-            raise ValueError(f"one switch cannot run {self.program} and {other.program}")
+    def merged(self, *others: SwitchPlan) -> SwitchPlan:
+        """All together; ValueError where they contradict each other."""
+        for other in others:
+            if (self.kind, self.program) != (other.kind, other.program):
+                raise ValueError(f"one switch cannot run {self.program} and {other.program}")
+        parts = (self, *others)
         return SwitchPlan.of(
             self.program,
-            (*self.entries, *other.entries),
-            (*self.groups, *other.groups),
-            (*self.registers, *other.registers),
-            (*self.flows, *other.flows),
+            chain.from_iterable(part.entries for part in parts),
+            chain.from_iterable(part.groups for part in parts),
+            chain.from_iterable(part.registers for part in parts),
+            chain.from_iterable(part.flows for part in parts),
             self.kind,
-            defaults=(*self.defaults, *other.defaults),
-            clones=(*self.clones, *other.clones),
-            meters=(*self.meters, *other.meters),
+            defaults=chain.from_iterable(part.defaults for part in parts),
+            clones=chain.from_iterable(part.clones for part in parts),
+            meters=chain.from_iterable(part.meters for part in parts),
         )
 
 
@@ -306,7 +308,11 @@ class Plan(Value):
 
     def merged(self, *others: Plan) -> Plan:
         """All together, so that parts made by several planners make one plan; ValueError on contradictions."""
-        return reduce(_merge, others, self)
+        parts: dict[str, list[SwitchPlan]] = {}
+        for plan in (self, *others):
+            for name, part in plan.switches.items():
+                parts.setdefault(name, []).append(part)
+        return Plan(switches={name: _merged(name, *of_switch) for name, of_switch in parts.items()})
 
     def to_json(self) -> str:
         return self.model_dump_json(indent=1, exclude_defaults=True)
@@ -330,14 +336,12 @@ class Plan(Value):
             raise UserError(f"cannot read the plan {path}: {error.strerror}") from None
 
 
-def _merge(one: Plan, other: Plan) -> Plan:
-    switches = dict(one.switches)
-    for name, addition in other.switches.items():
-        try:
-            switches[name] = switches[name].merged(addition) if name in switches else addition
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from None
-    return Plan(switches=switches)
+def _merged(name: str, first: SwitchPlan, *others: SwitchPlan) -> SwitchPlan:
+    """Of a switch with one part that part itself: most switches have nothing to do with most jobs."""
+    try:
+        return first.merged(*others) if others else first
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
 
 
 def _unique(values: Iterable[T], key: Callable[[T], Hashable]) -> list[T]:

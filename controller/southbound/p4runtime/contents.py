@@ -78,6 +78,7 @@ class SwitchContents:
         self._running_cookie = 0
         # Normalised; None when it has to be read first.
         self._held: SwitchPlan | None = None
+        self._brought_to: SwitchPlan | None = None
         # Of the plan that was written last, what is not read back: see _read_back.
         self._written = SwitchPlan(program="")
         self._digests_enabled = False
@@ -106,6 +107,9 @@ class SwitchContents:
 
     async def _bring_to(self, plan: SwitchPlan) -> None:
         pipeline = self.pipeline(plan)
+        if self._held is not None and self._running_cookie == pipeline.cookie and plan == self._brought_to:
+            return  # as most switches, when a job comes or goes
+        self._brought_to = None
         wanted = pipeline.schema.normalised(plan)
         if self._running_cookie != pipeline.cookie:
             await self._push(pipeline)
@@ -116,6 +120,7 @@ class SwitchContents:
             await self._write(batch)
         self._held = wanted
         self._written = wanted
+        self._brought_to = plan
         if not self._digests_enabled:
             await self._enable_digests(pipeline)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from controller.planning.routing import Routes, shortest_routes
 from experiments.configuration.sections import describe
 from experiments.setup import PointTask, Underlay
 from experiments.systems.aggregation.configuration import (
@@ -72,6 +74,11 @@ class Shared:
     @property
     def configuration(self) -> AggregationConfiguration:
         return self.task.configuration
+
+    @cached_property
+    def routes(self) -> Routes:
+        """Those that the controller installs."""
+        return shortest_routes(self.topology)
 
 
 def describe_job(job: JobSetup, answer: Mapping[str, Any], exchange: Exchange, shared: Shared) -> JobDescription:

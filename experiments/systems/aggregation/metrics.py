@@ -13,7 +13,7 @@ from experiments.accounts.accounting import Tally
 from experiments.phases import Measured
 from experiments.systems.aggregation.counts import EVENTS, account, acks_from, events_of, gradients_to
 from experiments.systems.aggregation.jobs import JobSetup
-from experiments.systems.aggregation.phase import PARAMETER_SERVER, AggregationPhase
+from experiments.systems.aggregation.phase import PARAMETER_SERVER, AggregationPhase, Bounds
 from experiments.tables.metric import Metric
 from experiments.tables.tables import Row
 from formats.lanes import frame_bytes
@@ -112,7 +112,7 @@ def job_rows(phase: AggregationPhase, found: Measured) -> Iterable[dict[str, Any
         emulated_s = _after_warm_up([report.seconds for report in phase.rounds[place]])
         round_time_s = scale.nominal_time(statistics.median(emulated_s))
         gradient_bits = 8 * description.fragments_per_round * frame_bytes(description.lanes)
-        bound_bps, packet_bound_bps = _bounds_bps(phase, job, description)
+        bound_bps, packet_bound_bps = _bounds_bps(phase, place)
         yield {
             "job": place + 1,
             "server": job.server,
@@ -167,16 +167,21 @@ def _wire_bits(phase: AggregationPhase, job: JobSetup, description: JobDescripti
     return min(counted) / len(phase.rounds[phase.jobs.index(job)])
 
 
-def _bounds_bps(
-    phase: AggregationPhase, job: JobSetup, description: JobDescription
-) -> tuple[float | None, float | None]:
+def _bounds_bps(phase: AggregationPhase, place: int) -> Bounds:
+    """Of the job at this place; two tables have them, and for a thousand hosts one takes seconds."""
+    if place not in phase.bounds_bps:
+        phase.bounds_bps[place] = _solved_bounds_bps(phase, phase.jobs[place], phase.descriptions[place])
+    return phase.bounds_bps[place]
+
+
+def _solved_bounds_bps(phase: AggregationPhase, job: JobSetup, description: JobDescription) -> Bounds:
     """What the linear program allows this job alone, with the switches that sum, and what packets can reach with the
     job's labels while global sums come back, emulated; None without a server, or where a link has no rate."""
     topology, switches = phase.shared.topology, phase.shared.configuration.switches
     if phase.exchange != "server" or any(link.model.rate_bps is None for link in topology.links):
         return None, None
     capacity_bps = phase.scale.rate_bps(switches.capacity_mbps)
-    problem = AggregationProblem.of(topology, job.workers, job.server, capacity_bps)
+    problem = AggregationProblem(topology, phase.shared.routes, tuple(job.workers), job.server, capacity_bps)
     labels = dict(zip(job.workers, description.designations or [()] * len(job.workers), strict=True))
     packets_bps = realised_rates(problem, labels, returned_sums=True).gamma_bps
     if phase.name == PARAMETER_SERVER:
@@ -211,7 +216,7 @@ def summary_rows(phase: AggregationPhase, found: Measured) -> Iterable[Row]:
         out = acks_from(found.counts, phase.shared.topology, job.server) if served else Tally()
         times_s = [phase.scale.nominal_time(report.seconds) for report in phase.rounds[place]]
         events = events_of(found.counts, description.job)
-        _, packet_bound_bps = _bounds_bps(phase, job, description)
+        _, packet_bound_bps = _bounds_bps(phase, place)
         bits = 8 * description.fragments_per_round * frame_bytes(description.lanes)
         least_bps = None if packet_bound_bps is None else phase.scale.nominal_rate(packet_bound_bps)
         yield {

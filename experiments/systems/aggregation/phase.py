@@ -30,6 +30,9 @@ class RoundReport:
     reported: set[str] = field(default_factory=set)
 
 
+Bounds = tuple[float | None, float | None]
+
+
 class AggregationPhase(Phase):
     """The workers of one or several jobs sum as many gradients as there are rounds."""
 
@@ -50,6 +53,8 @@ class AggregationPhase(Phase):
         self.descriptions: list[JobDescription] = []
         self.rounds = [[RoundReport() for _ in job.digests] for job in jobs]
         self.mismatches: list[str] = []
+        self.bounds_bps: dict[int, Bounds] = {}
+        """By job, once they were asked for (metrics.py)."""
         self._killed: list[set[str]] = [set() for _ in jobs]
         """By job, agents that were killed and do not come back."""
 
