@@ -107,7 +107,8 @@ class SwitchContents:
 
     async def _bring_to(self, plan: SwitchPlan) -> None:
         pipeline = self.pipeline(plan)
-        if self._held is not None and self._running_cookie == pipeline.cookie and plan == self._brought_to:
+        complete = self._held is not None and self._running_cookie == pipeline.cookie and self._digests_enabled
+        if complete and plan == self._brought_to:
             return  # as most switches, when a job comes or goes
         self._brought_to = None
         wanted = pipeline.schema.normalised(plan)
