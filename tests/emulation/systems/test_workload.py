@@ -174,7 +174,7 @@ def test_two_kinds_of_switches_under_the_same_packets(tmp_path: Path) -> None:
     assert "program_drops" not in rows
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # tests/unit/workload/test_addressing.py has it on the virtual clock
 @in_sandbox
 def test_a_learning_switch(tmp_path: Path) -> None:
     """As on the virtual clock (tests/unit/workload/test_addressing.py)."""
