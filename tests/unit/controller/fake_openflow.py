@@ -125,7 +125,7 @@ class FakeDatapath(ofproto_protocol.ProtocolDesc):  # type: ignore[misc]
         )
 
     def _take_OFPPortStatsRequest(self, _message: Any) -> Any:
-        ports = [(2, 20), (1, 10), (3, 0), (OFP.OFPP_LOCAL, 99)]
+        ports = [(2, 20), (1, 10), (OFP.OFPP_LOCAL, 99)]
         return self._multipart(
             [
                 SimpleNamespace(port_no=port, rx_packets=n, rx_bytes=n * 100, tx_packets=n + 1, tx_bytes=n * 200)
