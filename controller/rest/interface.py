@@ -110,7 +110,11 @@ def _add_switch_endpoints(app: FastAPI, controller: Controller) -> None:
         """A switch's counters by name: those of their cells that are not zero."""
         require(name)
         return {
-            counter: [{"index": cell.index, "packets": cell.packets, "bytes": cell.bytes} for cell in cells]
+            counter: [
+                {"index": cell.index, "packets": cell.packets, "bytes": cell.bytes}
+                for cell in cells
+                if cell.packets or cell.bytes
+            ]
             for counter, cells in southbound.counters(name).items()
         }
 

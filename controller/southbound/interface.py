@@ -79,8 +79,8 @@ class Southbound(Protocol):
     def status(self) -> list[SwitchStatus]: ...
 
     def counters(self, switch: str) -> dict[str, list[CounterCell]]:
-        """All counter arrays of a switch, by their short name, with their cells that are not zero, read now.
-        SouthboundError if it is away or late."""
+        """All counter arrays of a switch, by their short name, read now. SouthboundError if it is away or
+        late."""
 
     def registers(self, switch: str, name: str) -> Sequence[int | None]:
         """All cells of one register array, by any of its names, read now; None: a number that the switch cannot tell

@@ -106,7 +106,10 @@ class Held(ABC):
             found = self._southbound.counters(switch)
         except SouthboundError as error:
             raise UserError(str(error)) from None
-        return {name: {cell.index: (cell.packets, cell.bytes) for cell in cells} for name, cells in found.items()}
+        return {
+            name: {cell.index: (cell.packets, cell.bytes) for cell in cells if cell.packets or cell.bytes}
+            for name, cells in found.items()
+        }
 
     def names(self, switch: str) -> dict[str, list[str]]:
         """Of tables, registers and counters of the switch's program, in full."""

@@ -158,7 +158,10 @@ class VirtualTestbed(Testbed):
         self._controller.delete_job(service or self._system.name, number)
 
     def counters(self, switch: str) -> dict[str, list[dict[str, int]]]:
-        return {name: [asdict(cell) for cell in cells] for name, cells in self.southbound.counters(switch).items()}
+        return {
+            name: [asdict(cell) for cell in cells if cell.packets or cell.bytes]
+            for name, cells in self.southbound.counters(switch).items()
+        }
 
     def plan(self) -> Plan:
         return self._controller.plan()

@@ -156,12 +156,11 @@ class OpenFlowSession(Session):
                 datapath.ofproto_parser.OFPPortStatsRequest(datapath, 0, ofproto.OFPP_ANY), "port counters"
             )
         ports = sorted((row for row in rows if row.port_no <= ofproto.OFPP_MAX), key=lambda row: int(row.port_no))
-        cells = {
+        return {
             "port_in": [CounterCell(row.port_no, row.rx_packets, row.rx_bytes) for row in ports],
             "port_out": [CounterCell(row.port_no, row.tx_packets, row.tx_bytes) for row in ports],
             "looked_up": [CounterCell(0, table.lookup_count, 0) for table in tables if table.table_id == 0],
         }
-        return {name: [cell for cell in own if cell.packets or cell.bytes] for name, own in cells.items()}
 
     def _connected(self) -> Any:
         datapath = self._datapath

@@ -126,16 +126,17 @@ class SwitchContents:
             await self._enable_digests(pipeline)
 
     async def counters(self, plan: SwitchPlan) -> dict[str, list[CounterCell]]:
-        """All counter arrays of the plan's program by short name, with their cells that are not zero."""
+        """All counter arrays of the plan's program by short name, every cell."""
         arrays = self.pipeline(plan).schema.counters
         cells: dict[str, list[CounterCell]] = {array.short: [] for array in arrays}
         wanted = [p4r.Entity(counter_entry=p4r.CounterEntry(counter_id=array.id)) for array in arrays]
         for entity in await self._read("read counters", wanted):
             entry = entity.counter_entry
-            packets, count_bytes = entry.data.packet_count, entry.data.byte_count
-            # Nearly all of a thousand cells are zero.
-            if (packets or count_bytes) and (array := arrays.by_id(entry.counter_id)) is not None:
-                cells[array.short].append(CounterCell(entry.index.index, packets, count_bytes))
+            array = arrays.by_id(entry.counter_id)
+            if array is not None:
+                cells[array.short].append(
+                    CounterCell(entry.index.index, entry.data.packet_count, entry.data.byte_count)
+                )
         return cells
 
     async def register(self, plan: SwitchPlan, name: str) -> list[int]:

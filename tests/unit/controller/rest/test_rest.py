@@ -81,11 +81,11 @@ def test_switches(rest: httpx.Client) -> None:
     }
 
 
-def test_counters_of_a_switch(rest: httpx.Client, southbound: FakeSouthbound) -> None:
+def test_counters_show_what_is_not_zero(rest: httpx.Client, southbound: FakeSouthbound) -> None:
     southbound.cells = {
-        "gradient_in": [CounterCell(3, 5, 700)],
+        "gradient_in": [CounterCell(0, 0, 0), CounterCell(3, 5, 700)],
         "events": [CounterCell(1, 4, 0)],
-        "idle": [],
+        "idle": [CounterCell(0, 0, 0)],
     }
     assert rest.get("/switches/e1/counters").json() == {
         "gradient_in": [{"index": 3, "packets": 5, "bytes": 700}],
