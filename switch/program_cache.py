@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from common.compiled.store import cache_dir, digest_of, stored
 from switch.p4lang.p4c import compile_with_p4c, version
-from switch.store import cache_dir, digest_of, stored
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from switch.build import compiler
+from common.compiled.c_library import compiler
 from tests.command import ROOT
 
 CXX = "libstdc++.so.6"

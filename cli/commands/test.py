@@ -65,7 +65,7 @@ def test(
 def _keeping_bytecode() -> dict[str, str]:
     """The environment of the tests. They start hundreds of Pythons; where PYTHONDONTWRITEBYTECODE is set each would
     compile all that it loads. Bytecode goes to the cache then, so that none appears beside the sources."""
-    from switch.store import cache_dir
+    from common.compiled.store import cache_dir
 
     environment = dict(os.environ)
     if environment.pop("PYTHONDONTWRITEBYTECODE", ""):

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 from rich.console import Console
 
+from common.compiled.c_library import compiler
 from common.errors import UserError
 from common.namespaces import require_root
 from emulation.size import announce
@@ -37,7 +38,6 @@ from experiments.study.switch_programs import check_switch_programs
 from experiments.system import System
 from experiments.systems import find_system
 from experiments.tables.console import make_console
-from switch.build import compiler
 from topo.places import places
 
 INTERRUPTED = 130

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from common.compiled.c_library import shared_library
 from switch.bmv2_json.load import load_program
 from switch.bmv2_json.model import Extern, ProgramModel, Table, words_of
 from switch.bmv2_json.reader import MalformedProgram
-from switch.build import RUNTIME_DIR, shared_library
 from switch.codegen.build_cache import cache_entry, find_build, note_build
 from switch.codegen.c_text import quoted
 from switch.codegen.emit.calculations_c import calculation_function
@@ -22,6 +22,7 @@ from switch.codegen.emit.probes import NO_PROBES, DeparserPrimitiveDone, ParserD
 from switch.codegen.emit.statements import Statements
 from switch.codegen.layout import FRAME_LENGTH, Layout
 from switch.codegen.reroll import reroll
+from switch.runtime.library import RUNTIME_DIR
 
 _MATCH = {"exact": "GB_EXACT", "lpm": "GB_LPM", "ternary": "GB_TERNARY", "range": "GB_RANGE"}
 

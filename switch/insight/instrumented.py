@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from common.compiled.c_library import shared_library
 from switch.bmv2_json.load import load_program
-from switch.build import RUNTIME_DIR, shared_library
 from switch.codegen.emit.probes import RecordingProbes, Site
 from switch.codegen.layout import Layout
 from switch.codegen.program import BuiltProgram, generate
+from switch.runtime.library import RUNTIME_DIR
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,12 @@ import ctypes
 import functools
 from pathlib import Path
 
-from switch.build import RUNTIME_DIR, RUNTIME_SOURCES, shared_library
+from common.compiled.c_library import shared_library
+
+RUNTIME_DIR = Path(__file__).resolve().parent
+"""C files that every program needs; includes are relative to it."""
+RUNTIME_SOURCES = tuple(sorted(RUNTIME_DIR.rglob("*.c")))
+RUNTIME_HEADERS = tuple(sorted(RUNTIME_DIR.rglob("*.h")))
 
 
 def build_runtime() -> Path:

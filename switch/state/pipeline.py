@@ -10,6 +10,7 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from typing import Any
 
+from common.compiled.store import digest_of
 from common.errors import UserError
 from switch.bmv2_json.model import ProgramModel
 from switch.device import Program
@@ -24,7 +25,6 @@ from switch.state.meters.codec import MeterSpec
 from switch.state.profiles.codec import ProfileCodec
 from switch.state.replication.codec import Widths, widths_bits_of
 from switch.state.tables.codec import TableCodec
-from switch.store import digest_of
 
 Build = Callable[[dict[str, Any]], Program]
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from switch.bmv2_json.load import load_program
 from switch.bmv2_json.model import Action, ProgramModel, Table
-from switch.build import RUNTIME_SOURCES
 from switch.codegen.program import generate
+from switch.runtime.library import RUNTIME_SOURCES
 from switch.state.abi import packed
 from tests.fuzz.parser_frames import parser_frames
 from tests.sanitizers import sanitized

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from common.compiled.c_library import compiler
 from switch.bmv2_json.load import load_program
-from switch.build import RUNTIME_DIR, compiler
 from switch.codegen.program import generate
+from switch.runtime.library import RUNTIME_DIR
 from tests.fuzz.programs import SOURCES, program_json
 from tests.fuzz.sanitized import build_driver, run_driver
 from tests.sanitizers import FLAGS, STRICT

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from common.compiled.store import cache_dir, make_cache_folder
 from common.errors import UserError
 from experiments.bench.virtual.workload import (
     FLOW_PAYLOAD_BPS,
@@ -17,7 +18,6 @@ from experiments.bench.virtual.workload import (
     PAYLOAD_BYTES,
     Permutation,
 )
-from switch.store import cache_dir, make_cache_folder
 
 SOURCE = Path(__file__).with_name("ns3_permutation.cc")
 MODULES = ("core", "network", "internet", "point-to-point", "applications")

@@ -19,8 +19,8 @@ import grpc
 import pytest
 from finsy.proto import p4r, p4r_grpc
 
+from common.compiled.store import cache_dir
 from switch.p4lang.p4runtime_shell import PACKAGE
-from switch.store import cache_dir
 from tests.command import ROOT, gradbed
 from tests.emulation.prompt import Prompt
 from tests.pcapng import read_pcapng

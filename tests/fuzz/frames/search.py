@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from switch.bmv2_json.load import load_program
-from switch.build import RUNTIME_SOURCES
 from switch.codegen.program import generate
+from switch.runtime.library import RUNTIME_SOURCES
 from tests.fuzz.parser_frames import parser_frames
 from tests.fuzz.programs import ROOT, SOURCES, program_json
 from tests.fuzz.sanitized import table_lines

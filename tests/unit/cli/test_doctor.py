@@ -9,6 +9,7 @@ import pytest
 
 from cli import layers
 from cli.commands.doctor import doctor, findings
+from common.compiled import c_library
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("GRADBED_BMV2", "GRADBED_P4C"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("os.geteuid", lambda: 1000)
-    monkeypatch.setattr("switch.build.compiler", __import__("switch.build").build.compiler.__wrapped__)
+    monkeypatch.setattr("common.compiled.c_library.compiler", c_library.compiler.__wrapped__)
     return programs
 
 

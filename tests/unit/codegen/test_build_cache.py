@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from switch import build
+from common.compiled import c_library
+from common.compiled.store import cache_dir, stored
 from switch.codegen import MalformedProgram, build_program, program
 from switch.codegen.build_cache import cache_entry
-from switch.store import cache_dir, stored
 from tests.unit.codegen import program_maker as make
 
 
@@ -58,7 +58,7 @@ def test_what_counts(generated: list[object]) -> None:
 
 def test_the_flags_of_every_build_count(generated: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
     first = build_program(small())
-    monkeypatch.setattr(build, "FLAGS", (*build.FLAGS, "-DOTHER"))
+    monkeypatch.setattr(c_library, "FLAGS", (*c_library.FLAGS, "-DOTHER"))
     assert build_program(small()).library != first.library
     assert len(generated) == 2
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from switch.build import RUNTIME_DIR
 from switch.codegen import packet_abi
+from switch.runtime.library import RUNTIME_DIR
 
 _HEADER = (RUNTIME_DIR / "program.h").read_text()
 

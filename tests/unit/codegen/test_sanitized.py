@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from switch.bmv2_json.load import load_program
-from switch.build import RUNTIME_DIR
 from switch.codegen.program import generate
+from switch.runtime.library import RUNTIME_DIR
 from tests.sanitizers import sanitized
 from tests.unit.codegen.lanes import lane_program
 from tests.unit.codegen.test_p4c_programs import HOST_A, HOST_B, PROGRAMS, frame, ipv4, label, value

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from common.compiled.c_library import shared_library
 from switch.bmv2_json.load import load_program
 from switch.bmv2_json.model import ProgramModel
-from switch.build import RUNTIME_DIR, shared_library
 from switch.engine import Engine
-from switch.runtime.library import runtime_library
+from switch.runtime.library import RUNTIME_DIR, runtime_library
 
 SOURCE = Path(__file__).parent / "programs" / "instructed.c"
 DROP = 255

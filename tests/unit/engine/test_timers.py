@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from switch.build import RUNTIME_SOURCES
+from switch.runtime.library import RUNTIME_SOURCES
 from tests.sanitizers import sanitized
 
 DRIVER = Path(__file__).parent / "programs" / "timer_driver.c"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from common.compiled import c_library
+from common.compiled.c_library import shared_library
 from common.errors import UserError
-from switch import build
-from switch.build import shared_library
 
 
 @pytest.fixture(autouse=True)
@@ -61,13 +61,13 @@ def test_no_compiler(
 ) -> None:
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    build.compiler.cache_clear()
+    c_library.compiler.cache_clear()
     try:
         with pytest.raises(UserError, match=words) as refusal:
             shared_library("t", [], "int answer(void) { return 0; }")
         assert getattr(refusal.value, "packages", ()) == packages
     finally:
-        build.compiler.cache_clear()
+        c_library.compiler.cache_clear()
 
 
 def test_a_cache_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:

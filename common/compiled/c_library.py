@@ -10,13 +10,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from common.compiled.store import cache_dir, digest_of, stored
 from common.errors import MissingPackages, UserError
-from switch.store import cache_dir, digest_of, stored
-
-RUNTIME_DIR = Path(__file__).resolve().parent / "runtime"
-"""C files that every program needs; includes are relative to it."""
-RUNTIME_SOURCES = tuple(sorted(RUNTIME_DIR.rglob("*.c")))
-RUNTIME_HEADERS = tuple(sorted(RUNTIME_DIR.rglob("*.h")))
 
 FLAGS = ("-std=gnu11", "-fPIC", "-shared", "-Wall", "-Wno-unused", "-fno-strict-aliasing")
 
