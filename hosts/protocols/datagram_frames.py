@@ -80,19 +80,12 @@ def pack_datagrams(
     """
     usual = _usual_bytes(header, dtype)[0]
     values |= {"dst_mac": dst_mac, "src_mac": src_mac, "src_ip": src_ip, "dst_ip": dst_ip}
-    frames = with_headers(np.broadcast_to(usual, (count, len(usual))), dtype, **values)
-    frames["header_checksum"] = ipv4_checksum(as_bytes(frames)[:, ETHERNET_BYTES : ETHERNET_BYTES + IPV4_BYTES])
-    return frames
-
-
-def with_headers(headers: NDArray[np.uint8], dtype: FrameType, /, **values: ArrayLike) -> Frames:
-    """Frames of `dtype` that begin as the rows of `headers`, shape (frames, bytes), apart from these values. The IPv4
-    checksum stays."""
-    rows = np.empty((len(headers), dtype.itemsize), np.uint8)
-    rows[:, : headers.shape[1]] = headers
+    rows = np.empty((count, dtype.itemsize), np.uint8)
+    rows[:, : len(usual)] = usual
     frames = as_frames(rows, dtype)
     for name, value in values.items():
         frames[name] = value
+    frames["header_checksum"] = ipv4_checksum(as_bytes(frames)[:, ETHERNET_BYTES : ETHERNET_BYTES + IPV4_BYTES])
     return frames
 
 

@@ -19,7 +19,6 @@ from hosts.protocols.datagram_frames import (
     as_frames,
     distinct_beginnings,
     mac_array,
-    with_headers,
 )
 from hosts.protocols.lane_frames import lane_frame_type
 from hosts.systems.aggregation.description import JobDescription
@@ -90,7 +89,7 @@ class Endpoint:
         labels: the designations, shape (frames, 4), columns as in `label_array`; None: past all switches. magnitude:
         as in `pack_frames`.
         """
-        self._send(
+        self.send_frames(
             self._packed(
                 lanes,
                 labels,
@@ -104,23 +103,10 @@ class Endpoint:
         )
 
     def headers(self, labels: NDArray[np.int64], *, worker_bitmap: int, dst_ip: int) -> NDArray[np.uint8]:
-        """Headers for `send_with_headers`, one per row, of gradients; labels: their designations, as in `send`."""
+        """Of gradients, one per row, shape (labels, bytes); labels: their designations, as in `send`."""
         lanes = np.zeros((len(labels), self._job.lanes), np.int32)
         frames = self._packed(lanes, labels, dst_mac=self._gateway_mac, worker_bitmap=worker_bitmap, dst_ip=dst_ip)
         return as_bytes(frames)[:, : -lanes[0].nbytes].copy()
-
-    def send_with_headers(
-        self,
-        headers: NDArray[np.uint8],
-        lanes: NDArray[np.int32],
-        *,
-        packet_numbers: ArrayLike,
-        flags: ArrayLike,
-        magnitude: ArrayLike,
-    ) -> None:
-        """The same as `send`, one per row of `headers`, which were made before."""
-        values = {"packet_number": packet_numbers, "flags": flags, "magnitude": magnitude}
-        self._send(with_headers(headers, self._frame_type, lanes=lanes, **values))
 
     def _packed(self, lanes: NDArray[np.int32], labels: NDArray[np.int64] | None, **values: Any) -> Frames:
         if labels is None:
@@ -135,7 +121,8 @@ class Endpoint:
             **values,
         )
 
-    def _send(self, frames: Frames) -> None:
+    def send_frames(self, frames: Frames) -> None:
+        """Send whole frames of the kind that this end sends."""
         sent = self._interface.send(frames)
         statistics = self.statistics
         kind = statistics.acknowledgement_sent if self._sends_acknowledgements else statistics.gradient_sent

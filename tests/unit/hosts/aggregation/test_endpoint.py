@@ -9,13 +9,12 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from formats.aggregation import DIRECT, Flags
+from formats.aggregation import Flags
 from formats.lanes import frame_bytes
 from hosts.agents.description import parse_description
 from hosts.systems.aggregation.description import JobDescription
 from hosts.systems.aggregation.endpoint import Endpoint, label_array
 from hosts.systems.aggregation.gradient import Gradient, gradient_frame
-from hosts.systems.aggregation.gradient_frames import magnitudes
 
 LANES = 32
 SERVER, WORKER_0, WORKER_1, STRANGER, GROUP = "10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.9", "239.66.0.5"
@@ -110,19 +109,6 @@ def test_a_worker_sends_through_its_gateway_towards_the_designated_switches() ->
     assert second[Gradient].magnitude == 2 * LANES - 1
     assert second[Gradient].lanes == list(range(LANES, 2 * LANES))
     assert endpoint.report()["gradient_sent"] == {"frames": 2, "bytes": 2 * frame_bytes(LANES)}
-
-
-def test_headers_that_were_made_before_make_the_same_frames() -> None:
-    fake = FakeSocket()
-    endpoint = worker_endpoint(fake)
-    lanes = np.arange(3 * LANES, dtype=np.int32).reshape(3, LANES)
-    labels = label_array([*JOB.designations_of(1), DIRECT])
-    numbers, flags, largest = [6, 7, 8], [0, 2, 64], magnitudes(lanes)
-    endpoint.send(lanes, packet_numbers=numbers, worker_bitmap=2, dst_ip=0x0A000001, flags=flags, labels=labels)
-    headers = endpoint.headers(labels, worker_bitmap=2, dst_ip=0x0A000001)
-    endpoint.send_with_headers(headers, lanes, packet_numbers=numbers, flags=flags, magnitude=largest)
-    assert fake.sent[3:] == fake.sent[:3]
-    assert endpoint.report()["gradient_sent"]["frames"] == 6
 
 
 def test_frames_that_begin_like_wanted_ones_are_taken_as_if_they_were_the_first() -> None:

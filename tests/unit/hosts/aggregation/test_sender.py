@@ -9,7 +9,7 @@ import pytest
 from hosts.systems.aggregation.sender import EARLY_RESEND_AFTER, RETRIES, Attempt, Sender, Transmission
 from hosts.transport.congestion_window import INITIAL_FRAGMENTS
 from hosts.transport.retransmission_timeout import CONSTANT_TIMEOUTS, MAX_BACKED_OFF_US
-from hosts.transport.round_trips import INITIAL_FACTOR, LOSSLESS_PATIENCE
+from tests.unit.hosts.aggregation.reference.round_trips import INITIAL_FACTOR, LOSSLESS_PATIENCE
 
 MIN_TIMEOUT_US = 1000
 INITIAL_US = INITIAL_FACTOR * MIN_TIMEOUT_US
@@ -276,10 +276,9 @@ def test_losses_and_marks_close_the_window_once_per_round_trip() -> None:
     s = Sender(window_fragments=64, min_timeout_us=MIN_TIMEOUT_US)
     s.begin(0, 200, 0)
     assert len(s.transmissions(0)) == INITIAL_FRAGMENTS
-    for _ in range(2):  # slow start
+    for outstanding in (range(INITIAL_FRAGMENTS), range(INITIAL_FRAGMENTS, 3 * INITIAL_FRAGMENTS)):  # slow start
         first = s.statistics.window.last
-        outstanding = list(s._sent_once)
-        acknowledge(s, outstanding, 100)
+        acknowledge(s, list(outstanding), 100)
         assert s.statistics.window.last == 2 * first
         s.transmissions(100)
     s.acknowledge([30, 31, 32, 33], [False] * 4, 200, [True] * 4)

@@ -1,0 +1,65 @@
+/* How many fragments a worker may have unacknowledged, as congestion_window.py says it. */
+#ifndef GRADBED_CONGESTION_WINDOW_H
+#define GRADBED_CONGESTION_WINDOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { GB_INITIAL_FRAGMENTS = 10, GB_LEAST_FRAGMENTS = 4, GB_LEAST_AFTER_LOSS_FRAGMENTS = 8 };
+
+struct gb_congestion_window {
+    double size, threshold;
+    int64_t maximum;
+    int64_t counts_from;        /* the place of the first transmission after the last decrease */
+    int64_t acks, total;        /* total: of what the window was when ACKs came */
+    int64_t least, greatest, last, decreases, congestion_marks;
+    bool adapts, heeds_losses;
+};
+
+static inline void window_open(struct gb_congestion_window *window, int64_t maximum, bool adapts, bool heeds_losses) {
+    int64_t initial = adapts && maximum > GB_INITIAL_FRAGMENTS ? GB_INITIAL_FRAGMENTS : maximum;
+    *window = (struct gb_congestion_window){
+        .size = (double)initial, .threshold = (double)maximum, .maximum = maximum, .adapts = adapts,
+        .heeds_losses = heeds_losses, .least = initial, .greatest = initial, .last = initial,
+    };
+}
+
+static inline int64_t window_fragments(const struct gb_congestion_window *window) {
+    return (int64_t)window->size;
+}
+
+static inline void window_set(struct gb_congestion_window *window, double size) {
+    window->size = size < (double)window->maximum ? size : (double)window->maximum;
+    int64_t fragments = window_fragments(window);
+    window->least = fragments < window->least ? fragments : window->least;
+    window->greatest = fragments > window->greatest ? fragments : window->greatest;
+    window->last = fragments;
+}
+
+static inline void window_decrease(struct gb_congestion_window *window, int64_t order, int64_t next_order, int least) {
+    if (!window->adapts || order < window->counts_from || window->size <= least)
+        return;
+    window->counts_from = next_order;
+    window_set(window, window->size / 2 > least ? window->size / 2 : least);
+    window->threshold = window->size;
+    window->decreases++;
+}
+
+static inline void window_acknowledged(struct gb_congestion_window *window, int64_t order, int64_t next_order,
+                                       bool marked, bool limiting) {
+    window->acks++;
+    window->total += window_fragments(window);
+    if (marked) {
+        window->congestion_marks++;
+        window_decrease(window, order, next_order, GB_LEAST_FRAGMENTS);
+    } else if (limiting && window->adapts && window->size < (double)window->maximum) {
+        window_set(window, window->size + (window->size < window->threshold ? 1.0 : 1.0 / window->size));
+    }
+}
+
+static inline void window_lost(struct gb_congestion_window *window, int64_t order, int64_t next_order) {
+    if (window->heeds_losses)
+        window_decrease(window, order, next_order, GB_LEAST_AFTER_LOSS_FRAGMENTS);
+}
+
+#endif

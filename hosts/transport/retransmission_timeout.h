@@ -1,0 +1,43 @@
+/* When to give a fragment up for lost, as retransmission_timeout.py says it. */
+#ifndef GRADBED_RETRANSMISSION_TIMEOUT_H
+#define GRADBED_RETRANSMISSION_TIMEOUT_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { GB_CONSTANT_TIMEOUTS = 4, GB_MAX_BACKED_OFF_US = 250000, GB_MOST_DOUBLINGS = 32 };
+
+struct gb_retransmission_timeout {
+    int64_t initial_us;         /* before the first sample */
+    double smoothed_us, variation_us;
+    bool sampled;
+};
+
+static inline void timeout_sample(struct gb_retransmission_timeout *timeout, int64_t round_trip_us) {
+    double sample_us = (double)round_trip_us;
+    if (!timeout->sampled) {
+        timeout->sampled = true;
+        timeout->smoothed_us = sample_us;
+        timeout->variation_us = sample_us / 2;
+        return;
+    }
+    timeout->variation_us += (fabs(timeout->smoothed_us - sample_us) - timeout->variation_us) / 4;
+    timeout->smoothed_us += (sample_us - timeout->smoothed_us) / 8;
+}
+
+static inline int64_t timeout_base_us(const struct gb_retransmission_timeout *timeout, int64_t margin_us) {
+    if (!timeout->sampled)
+        return timeout->initial_us;
+    return (int64_t)rint(timeout->smoothed_us + fmax((double)margin_us, 4 * timeout->variation_us));
+}
+
+static inline int64_t backed_off_us(int64_t base_us, int64_t timeouts) {
+    if (base_us >= GB_MAX_BACKED_OFF_US || timeouts < GB_CONSTANT_TIMEOUTS)
+        return base_us;
+    int64_t doublings = timeouts - GB_CONSTANT_TIMEOUTS + 1;
+    int64_t longer_us = base_us << (doublings < GB_MOST_DOUBLINGS ? doublings : GB_MOST_DOUBLINGS);
+    return longer_us < GB_MAX_BACKED_OFF_US ? longer_us : GB_MAX_BACKED_OFF_US;
+}
+
+#endif

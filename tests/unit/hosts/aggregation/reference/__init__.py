@@ -1,0 +1,1 @@
+"""The sender in Python, to compare the one in C with."""
