@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from formats.aggregation import GRADIENT, Flags
 from formats.datagram import CE, ECN_MASK
+from hosts.learning.fragments import fragment_count, join
 from hosts.learning.shifted_sums import restored
 from hosts.protocols.datagram_frames import Frames, FrameType, as_frames
 from hosts.protocols.lane_frames import lane_frame_type
-from hosts.systems.aggregation.gradient_frames import magnitudes
 from hosts.systems.aggregation.sender import Attempt, Sender
 from hosts.systems.aggregation.sender_library import LayoutStruct, sender_library
 
@@ -18,27 +18,19 @@ from hosts.systems.aggregation.sender_library import LayoutStruct, sender_librar
 class RoundFrames:
     """Of one worker; what is due when, its sender says."""
 
-    def __init__(self, sender: Sender, headers: NDArray[np.uint8], lanes: NDArray[np.int32]) -> None:
+    def __init__(self, sender: Sender, headers: NDArray[np.uint8], values: NDArray[np.int32], lanes: int) -> None:
         """headers: of its packets, shape (headers, bytes): those that packet numbers take in turn, then that of
-        direct copies. lanes: its gradient, shape (fragments, lanes)."""
-        self._sender = sender
-        self._headers, self._lanes = np.ascontiguousarray(headers), np.ascontiguousarray(lanes)
-        self._magnitudes = magnitudes(lanes)
-        self._sums = np.empty_like(self._lanes)
-        self._shifts = np.zeros(len(lanes), np.int64)
-        self._frame_type = lane_frame_type(GRADIENT, lanes.shape[1])
-        self._layout = _layout(self._frame_type, lanes.shape[1])
-        self._outgoing = (
-            self._headers.ctypes.data,
-            len(headers) - 1,
-            self._lanes.ctypes.data,
-            self._magnitudes.ctypes.data,
-        )
-        self._incoming = self._sums.ctypes.data, self._shifts.ctypes.data
-
-    def __len__(self) -> int:
+        direct copies. values: its gradient, flat. lanes: of a packet."""
+        self.count = fragment_count(len(values), lanes)
         """Fragments."""
-        return len(self._lanes)
+        self._sender = sender
+        self._headers, self._values = np.ascontiguousarray(headers), np.ascontiguousarray(values, np.int32)
+        self._sums = np.empty((self.count, lanes), np.int32)
+        self._shifts = np.zeros(self.count, np.int64)
+        self._frame_type = lane_frame_type(GRADIENT, lanes)
+        self._layout = _layout(self._frame_type, lanes)
+        self._outgoing = self._headers.ctypes.data, len(headers) - 1, self._values.ctypes.data, len(values)
+        self._incoming = self._sums.ctypes.data, self._shifts.ctypes.data
 
     def due(self, now_us: int) -> Frames | None:
         """What to send now; counts as sent. None: nothing."""
@@ -58,9 +50,9 @@ class RoundFrames:
         if taken < 0:
             raise MemoryError
 
-    def sums(self) -> NDArray[np.int64]:
-        """All of them once the round is finished, shape (fragments, lanes)."""
-        return restored(self._sums, self._shifts)
+    def total(self) -> NDArray[np.int64]:
+        """The sum of all gradients once the round is finished, flat."""
+        return join(restored(self._sums, self._shifts), len(self._values))
 
 
 def _layout(dtype: FrameType, lanes: int) -> LayoutStruct:

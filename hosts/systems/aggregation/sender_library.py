@@ -116,7 +116,7 @@ def sender_library() -> ctypes.CDLL:
         ("acknowledge", c_int64, (sender, c_void_p, c_void_p, c_void_p, c_int64, c_int64)),
         ("request", None, (sender, c_uint32)),
         ("take", c_int64, (sender, layout, c_void_p, c_int64, c_int64, c_void_p, c_void_p)),
-        ("pack", None, (sender, layout, c_int64, c_void_p, c_int64, c_void_p, c_void_p, c_void_p)),
+        ("pack", None, (sender, layout, c_int64, c_void_p, c_int64, c_void_p, c_int64, c_void_p)),
     ):
         function = library[f"gb_sender_{name}"]
         function.restype, function.argtypes = result, arguments

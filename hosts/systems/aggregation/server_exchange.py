@@ -11,7 +11,6 @@ from formats.addresses import ip_integer, mac_bytes
 from formats.aggregation import DIRECT
 from hosts.agents.context import AgentContext, Interface
 from hosts.collectives.exchange import PacketExchange
-from hosts.learning.fragments import cut, join
 from hosts.systems.aggregation.description import JobDescription
 from hosts.systems.aggregation.endpoint import Endpoint, label_array
 from hosts.systems.aggregation.round_frames import RoundFrames
@@ -46,15 +45,10 @@ class ServerExchange(PacketExchange):
         )
 
     def all_reduce(self, round_number: int, values: NDArray[np.int32]) -> NDArray[np.int64] | None:
-        fragments, count = cut(values, self._job.lanes), len(values)
-        del values  # often nobody else keeps them, and 512 workers with a million each have two gigabytes
         self._round = round_number
-        self._frames = RoundFrames(self._sender, self._headers, fragments)
-        self._sender.begin(self._job.first_number(round_number), len(fragments), self._context.now_us())
-        del fragments
-        if not self._serve_until(lambda: self._sender.finished):
-            return None
-        return join(self._frames.sums(), count)
+        self._frames = RoundFrames(self._sender, self._headers, values, self._job.lanes)
+        self._sender.begin(self._job.first_number(round_number), self._frames.count, self._context.now_us())
+        return self._frames.total() if self._serve_until(lambda: self._sender.finished) else None
 
     def _count(self) -> object | None:
         return self._endpoint.receive()
@@ -65,7 +59,7 @@ class ServerExchange(PacketExchange):
     def _silence(self) -> str:
         return (
             f"no ACK from server {self._job.server.ip} {self._patience} in round {self._round} "
-            f"({self._sender.missing} of {len(self._frames)} fragments missing)"
+            f"({self._sender.missing} of {self._frames.count} fragments missing)"
         )
 
     def _due_us(self) -> int | None:

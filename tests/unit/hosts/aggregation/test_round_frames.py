@@ -20,6 +20,8 @@ from tests.unit.hosts.aggregation.test_endpoint import JOB, LANES, WORKER_1, Fak
 FIRST = (1 << 32) - 2
 """Packet number of the first fragment: they go on from 0."""
 COUNT = 7
+VALUES = COUNT * LANES - 5
+"""The last fragment is filled up with zeros."""
 MIN_TIMEOUT_US = 1000
 
 
@@ -27,6 +29,7 @@ def gradient(seed: int) -> np.ndarray:
     """Fragments with the extremes of int32."""
     lanes = np.random.default_rng(seed).integers(-(1 << 31), 1 << 31, (COUNT, LANES), dtype=np.int32)
     lanes[1, :2], lanes[2] = (-(1 << 31), (1 << 31) - 1), 0
+    lanes.reshape(-1)[VALUES:] = 0
     return lanes
 
 
@@ -34,7 +37,8 @@ def a_round(lanes: np.ndarray, window: int = 5) -> tuple[Sender, RoundFrames]:
     sender = Sender(window_fragments=window, min_timeout_us=MIN_TIMEOUT_US, congestion_control="none", retries=1)
     endpoint = worker_endpoint(FakeSocket())
     labels = label_array([*JOB.designations_of(1), DIRECT])
-    frames = RoundFrames(sender, endpoint.headers(labels, worker_bitmap=2, dst_ip=0x0A000001), lanes)
+    headers = endpoint.headers(labels, worker_bitmap=2, dst_ip=0x0A000001)
+    frames = RoundFrames(sender, headers, lanes.reshape(-1)[:VALUES], LANES)
     sender.begin(FIRST, COUNT, 0)
     return sender, frames
 
@@ -123,7 +127,7 @@ def test_sums_come_where_they_belong_the_first_of_each(arrivals: list[int], seed
         frames.take(batch(ack(fragment, [fragment] * LANES)), 200)
         expected[fragment] = np.full(LANES, fragment)
     assert sender.finished
-    assert frames.sums().tolist() == [expected[fragment].tolist() for fragment in range(COUNT)]
+    assert frames.total().tolist() == np.concatenate([expected[each] for each in range(COUNT)])[:VALUES].tolist()
 
 
 def test_marks_are_read_from_flags_and_from_the_ip_header() -> None:
