@@ -34,16 +34,12 @@ class InterfaceCounts:
         """frames: one per row, of which the first were taken. lengths (frames,): of each; None: whole rows."""
         if taken:
             self.sent_frames += taken
-            self.sent_classes.add(frames, taken, lengths)
-            self.sent_bytes += (
-                taken * (frames.nbytes // len(frames)) if lengths is None else int(lengths[:taken].sum())
-            )
+            self.sent_bytes += self.sent_classes.add(frames, taken, lengths)
 
     def add_received(self, buffer: NDArray[np.uint8], lengths: NDArray[np.uint32]) -> None:
         """The rows of the buffer that have a length."""
         self.received_frames += len(lengths)
-        self.received_bytes += int(np.add.reduce(lengths))
-        self.received_classes.add(buffer, len(lengths), lengths)
+        self.received_bytes += self.received_classes.add(buffer, len(lengths), lengths)
 
     def as_json(self) -> dict[str, Any]:
         """sent_classes, received_classes: a list by class, [0] those of none; empty without classes."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from collections import deque
 from collections.abc import Callable
@@ -15,25 +14,21 @@ from numpy.typing import NDArray
 from common.capabilities import REAL_CLOCK
 from common.closing import Closing
 from common.errors import UserError
-from formats.datagram import ETHER_TYPE_IPV4, ETHERNET_BYTES, FRAGMENT_MASK, PROTOCOL_UDP
+from formats.datagram import ETHERNET_BYTES
 from hosts.agents.addresses import AgentAddress
 from hosts.agents.card_pairs import CardPairs, CardWithQueuePairs
 from hosts.agents.channel import BEGIN, INTERFACES, STOP
 from hosts.agents.class_counts import Patterns
 from hosts.agents.context import Result
+from hosts.agents.frames_library import frames_library
 from hosts.agents.interface_counts import AsJson, InterfaceCounts, by_interface
 from hosts.agents.time_stamps import stamped
 from hosts.agents.virtual.clock import Card, VirtualClock
-from hosts.protocols.datagram_frames import distinct_beginnings
 
 Batch = tuple[NDArray[np.uint8], NDArray[np.uint32], NDArray[np.int64]]
 """Buffer, lengths, and when each arrived."""
 
 _NOTHING: Batch = (np.zeros((0, 1 << 16), np.uint8), np.zeros(0, np.uint32), np.zeros(0, np.int64))
-_WORDS_WITHOUT_OPTIONS = 5
-_LOOKED_AT_BYTES = ETHERNET_BYTES + 4 * _WORDS_WITHOUT_OPTIONS + 4
-"""Of a frame: Ethernet, IPv4 without options, and the UDP ports."""
-_MOST_HEADERS = 1024
 _MAX_TURNS = 100_000
 """So often an agent may wait without time going on."""
 
@@ -127,8 +122,6 @@ class VirtualInterface(Closing):
         self._udp_port = udp_port
         self._ether_type = ether_type
         self._except_udp_port = except_udp_port
-        # First bytes of datagrams to udp_port that came before: what begins like them need not be looked at.
-        self._known_headers: set[bytes] = set()
         self._batches: deque[Batch] = deque()
         self._is_open = True
         self.counts = InterfaceCounts.by(context.classes)
@@ -186,15 +179,8 @@ class VirtualInterface(Closing):
         batch = self._port.receive()
         if not len(batch[1]):
             return batch
-        headers = {b""} if self._udp_port is None else distinct_beginnings(batch[0], _LOOKED_AT_BYTES)
-        if headers <= self._known_headers and min(batch[1].tolist()) >= _LOOKED_AT_BYTES:  # as usual
-            return batch
         chosen = self._wanted(*batch[:2])
-        if not chosen.all():
-            return _rows(batch, chosen)
-        if len(self._known_headers) < _MOST_HEADERS:
-            self._known_headers |= {each for each in headers if each and _has_no_options(each)}
-        return batch
+        return batch if chosen.all() else _rows(batch, chosen)
 
     def take(self, buffer: NDArray[np.uint8], lengths: NDArray[np.uint32], times_ns: NDArray[np.int64]) -> None:
         """Keep a copy of the frames that this interface takes in."""
@@ -232,41 +218,20 @@ def _half_word(frames: NDArray[np.uint8], offset: int) -> NDArray[np.int64]:
     return frames[:, offset].astype(np.int64) << 8 | frames[:, offset + 1]
 
 
-def _has_no_options(header: bytes) -> bool:
-    return header[ETHERNET_BYTES] & 15 == _WORDS_WITHOUT_OPTIONS
-
-
 def udp_datagrams(frames: NDArray[np.uint8], lengths: NDArray[np.uint32], udp_port: int) -> NDArray[np.bool_]:
     """Which rows of `frames` are Ethernet frames with an unfragmented IPv4 datagram to a UDP port."""
-    mask, header = _expected_header(udp_port)
-    wanted: NDArray[np.bool_] = ((frames[:, : len(mask)] & mask) == header).all(axis=1) & (lengths >= len(mask))
-    if wanted.all():
-        return wanted
-    options = np.flatnonzero(frames[:, ETHERNET_BYTES] & 15 != _WORDS_WITHOUT_OPTIONS)
-    for row in options.tolist():  # seldom
-        port = ETHERNET_BYTES + 4 * (int(frames[row, ETHERNET_BYTES]) & 15) + 2
-        moved = frames[row, : len(mask)].copy()
-        moved[ETHERNET_BYTES] = header[ETHERNET_BYTES]
-        moved[-2:] = frames[row, port : port + 2]
-        wanted[row] = lengths[row] >= max(port + 2, ETHERNET_BYTES + 10) and ((moved & mask) == header).all()
+    wanted: NDArray[np.bool_] = np.empty(len(lengths), np.bool_)
+    if len(lengths):
+        rows = np.ascontiguousarray(frames)
+        frames_library().gb_datagrams_to(
+            udp_port,
+            wanted.ctypes.data,
+            rows.ctypes.data,
+            rows.nbytes // len(rows),
+            lengths.ctypes.data,
+            len(lengths),
+        )
     return wanted
-
-
-@functools.cache
-def _expected_header(udp_port: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Which bits of the first bytes of a frame without IPv4 options are looked at, and what they should be."""
-    mask = np.zeros(_LOOKED_AT_BYTES, np.uint8)
-    header = mask.copy()
-    for offset, bits, value in (
-        (12, 0xFFFF, ETHER_TYPE_IPV4),
-        (14, 0x0F00, _WORDS_WITHOUT_OPTIONS << 8),
-        (20, FRAGMENT_MASK, 0),
-        (22, 0x00FF, PROTOCOL_UDP),
-        (36, 0xFFFF, udp_port),
-    ):
-        mask[offset : offset + 2] = divmod(bits, 256)
-        header[offset : offset + 2] = divmod(value, 256)
-    return mask, header
 
 
 class VirtualContext:
