@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from collections.abc import Callable
 
 from switch.engine import abi
 
@@ -35,6 +36,7 @@ class EngineHandle:
 
     def __init__(self, manual_clock: bool, partitions: int = 1) -> None:
         self._library = abi.engine_library()
+        self._functions: dict[str, Callable[..., int]] = {}
         self._pointer: int | None = self._library.gb_engine_create(int(manual_clock), partitions)
         if not self._pointer:
             raise MemoryError("the data plane could not be set up: out of memory or file descriptors")
@@ -44,7 +46,10 @@ class EngineHandle:
         """What gb_engine_NAME returns. RuntimeError once the engine was closed."""
         if self._pointer is None:
             raise RuntimeError("the engine was closed")
-        result: int = getattr(self._library, f"gb_engine_{name}")(self._pointer, *arguments)
+        function = self._functions.get(name)
+        if function is None:
+            function = self._functions[name] = getattr(self._library, f"gb_engine_{name}")
+        result: int = function(self._pointer, *arguments)
         return result
 
     def now_ns(self) -> int:

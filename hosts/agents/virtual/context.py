@@ -180,7 +180,7 @@ class VirtualInterface(Closing):
         if not len(batch[1]):
             return batch
         chosen = self._wanted(*batch[:2])
-        return batch if chosen.all() else _rows(batch, chosen)
+        return batch if np.count_nonzero(chosen) == len(chosen) else _rows(batch, chosen)
 
     def take(self, buffer: NDArray[np.uint8], lengths: NDArray[np.uint32], times_ns: NDArray[np.int64]) -> None:
         """Keep a copy of the frames that this interface takes in."""
@@ -318,15 +318,19 @@ class VirtualContext:
             until_ns = 1000 * until_us
         if self._commands:
             self._read_command()
-        elif (until_ns is not None and until_ns <= self.now_ns()) or any(
-            (*(each.waiting for each in self._open), *(each.waiting for each in self._pairs))
-        ):
+        elif (until_ns is not None and until_ns <= self.now_ns()) or self._has_something():
             self._count_turn()
         else:
             what = "frames" if self._open else "completions" if self._pairs else "a command"
             self._hand_over(what, until_ns, woken_by=frozenset({"frames", "command"}))
             if self._commands:
                 self._read_command()
+
+    def _has_something(self) -> bool:
+        for interface in self._open:
+            if interface.waiting:
+                return True
+        return any(pairs.waiting for pairs in self._pairs)
 
     def wait_for_begin(self) -> bool:
         while not (self.begun or self.stopped):

@@ -15,7 +15,7 @@ from hosts.collectives.worker import Worker
 from hosts.learning.workload import prepare_workload
 from hosts.systems.aggregation.description import JobDescription, WorkerDescription
 from hosts.systems.aggregation.server import Server
-from hosts.systems.aggregation.server_exchange import ServerExchange
+from hosts.systems.aggregation.worker.server_exchange import ServerExchange
 from hosts.torch_hook.torch_extra import load_torch
 
 

@@ -15,7 +15,7 @@ from formats.aggregation import MAX_MAGNITUDE, Flags
 from hosts.learning.shifted_sums import restored, shifted
 from hosts.systems.aggregation.collector import Collector
 from hosts.systems.aggregation.paths import aggregation_paths
-from hosts.systems.aggregation.sender import RETRIES, Attempt, Sender
+from hosts.systems.aggregation.worker.sender import RETRIES, Attempt, Sender
 from hosts.transport.congestion_window import CongestionControl
 from tests.unit.hosts.aggregation.slot_model import Label, Packet
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hosts.systems.aggregation.sender import Sender
+from hosts.systems.aggregation.worker.sender import Sender
 from tests.unit.hosts.aggregation.reference.sender import Sender as ReferenceSender
 
 NUMBERS = 1 << 32

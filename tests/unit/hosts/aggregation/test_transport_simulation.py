@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formats.aggregation import MAX_MAGNITUDE
-from hosts.systems.aggregation.sender import RETRIES
+from hosts.systems.aggregation.worker.sender import RETRIES
 from tests.unit.hosts.aggregation.labels import labels
 from tests.unit.hosts.aggregation.reordering_network import Hop, ReorderingNetwork
 from tests.unit.hosts.aggregation.simulation import JobSettings, JobSimulation

@@ -1,4 +1,4 @@
-"""What the sender does (hosts/systems/aggregation/sender.h), once more, in Python: the two are compared.
+"""What the sender does (hosts/systems/aggregation/worker/sender.h), once more, in Python: the two are compared.
 
 The caller passes in the time and moves the packets. Fragments are sent in order, as many of them on their way as the
 congestion window allows. One that is unacknowledged is sent again when its timer runs out, or sooner: when several
@@ -21,8 +21,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Sequence
 
-from hosts.systems.aggregation.sender import EARLY_RESEND_AFTER, RETRIES, Attempt, Transmission
 from hosts.systems.aggregation.statistics import SenderStatistics
+from hosts.systems.aggregation.worker.sender import EARLY_RESEND_AFTER, RETRIES, Attempt, Transmission
 from hosts.transport.congestion_window import CongestionControl, CongestionWindow
 from hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
 from hosts.transport.retransmission_timeout import CONSTANT_TIMEOUTS

@@ -1,4 +1,4 @@
-"""The sender's C interface (sender.h, sender_frames.h) for ctypes."""
+"""The sender's C interface (sender.h, frames.h) for ctypes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from common.compiled.c_library import shared_library
 
 _HERE = Path(__file__).resolve().parent
-_TRANSPORT = _HERE.parents[1] / "transport"
+_TRANSPORT = _HERE.parents[2] / "transport"
 
 
 class TransmissionStruct(ctypes.Structure):

@@ -1,5 +1,5 @@
-/* A worker's frames (sender_frames.h). */
-#include "sender_frames.h"
+/* A worker's frames (frames.h). */
+#include "frames.h"
 
 #include <endian.h>
 #include <errno.h>

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from ctypes import c_int32, c_uint8, c_uint32
 from enum import IntEnum
 from typing import NamedTuple
 
+import numpy as np
+
 from formats.aggregation import Flags
-from hosts.systems.aggregation.sender_library import sender_library
 from hosts.systems.aggregation.statistics import SenderStatistics
+from hosts.systems.aggregation.worker.library import sender_library
 from hosts.transport.congestion_window import CongestionControl
 from hosts.transport.statistics import WindowStatistics
 
@@ -75,7 +76,7 @@ class Sender:
         self.pointer = self._library.gb_sender_create(
             window_fragments,
             min_timeout_us,
-            (c_int32 * len(paths))(*paths),
+            np.array(paths, np.int32).ctypes.data,
             len(paths),
             congestion_control != "none",
             congestion_control == "aimd",
@@ -131,13 +132,10 @@ class Sender:
         but the statistics.
         """
         count = len(packet_numbers)
+        numbers = np.array(packet_numbers, np.uint32)
+        marks = np.array([after_resends, [False] * count if congested is None else congested], np.uint8)
         news = self._library.gb_sender_acknowledge(
-            self.pointer,
-            (c_uint32 * count)(*packet_numbers),
-            (c_uint8 * count)(*after_resends),
-            (c_uint8 * count)(*([False] * count if congested is None else congested)),
-            count,
-            now_us,
+            self.pointer, numbers.ctypes.data, marks[0].ctypes.data, marks[1].ctypes.data, count, now_us
         )
         if news < 0:
             raise MemoryError

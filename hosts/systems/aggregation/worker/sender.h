@@ -62,7 +62,7 @@ struct gb_sender_statistics {
 };
 
 struct gb_sender {
-    /* What Python looks at (sender_library.py). */
+    /* What Python looks at (library.py). */
     int64_t count, next;                /* fragments of the round, and the first that has not been sent */
     int64_t unacknowledged;             /* sent, and waiting */
     struct gb_transmission *transmissions;  /* of the last call of gb_sender_transmissions */

@@ -11,8 +11,8 @@ from hosts.learning.fragments import fragment_count, join
 from hosts.learning.shifted_sums import restored
 from hosts.protocols.datagram_frames import Frames, FrameType, as_frames
 from hosts.protocols.lane_frames import lane_frame_type
-from hosts.systems.aggregation.sender import Attempt, Sender
-from hosts.systems.aggregation.sender_library import LayoutStruct, sender_library
+from hosts.systems.aggregation.worker.library import LayoutStruct, sender_library
+from hosts.systems.aggregation.worker.sender import Attempt, Sender
 
 
 class RoundFrames:

@@ -1,6 +1,6 @@
 /* A worker's frames, whole: gradients out of a round's lanes, and sums into them. */
-#ifndef GRADBED_AGGREGATION_SENDER_FRAMES_H
-#define GRADBED_AGGREGATION_SENDER_FRAMES_H
+#ifndef GRADBED_AGGREGATION_FRAMES_H
+#define GRADBED_AGGREGATION_FRAMES_H
 
 #include "sender.h"
 

@@ -13,8 +13,8 @@ from hosts.agents.context import AgentContext, Interface
 from hosts.collectives.exchange import PacketExchange
 from hosts.systems.aggregation.description import JobDescription
 from hosts.systems.aggregation.endpoint import Endpoint, label_array
-from hosts.systems.aggregation.round_frames import RoundFrames
-from hosts.systems.aggregation.sender import Sender
+from hosts.systems.aggregation.worker.round_frames import RoundFrames
+from hosts.systems.aggregation.worker.sender import Sender
 
 
 class ServerExchange(PacketExchange):

@@ -1,0 +1,1 @@
+"""A worker's side of a round with the parameter server."""
