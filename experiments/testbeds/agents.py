@@ -181,7 +181,7 @@ class Agents:
         """End all agents; the final statistics of those that have any, by job number and agent name.
 
         With the key "interfaces": what an agent's interfaces carried, by their names
-        (hosts.agents.interface_counts); of an agent that was killed, since it was started anew.
+        (hosts.agents.frames.interface_counts); of an agent that was killed, since it was started anew.
         """
         final: dict[tuple[int, str], dict[str, Any]] = {}
         jobs = {job for job, _ in self._started}

@@ -89,7 +89,7 @@ class CardWithQueuePairs(Protocol):
 
 
 class PairCounts(NamedTuple):
-    """What the queue pairs carried, as hosts.agents.interface_counts.InterfaceCounts tells it of interfaces."""
+    """What the queue pairs carried, as InterfaceCounts (frames/interface_counts.py) tells it of interfaces."""
 
     carried: Callable[[], Mapping[str, Any]]
     classes: int

@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from hosts.agents.addresses import AgentAddress
+    from hosts.agents.frames.native_interface import NativeInterface
     from hosts.agents.queue_pairs import QueuePairs
     from hosts.agents.tcp import TcpListener, TcpStream
 
 Result = TypeVar("Result")
+Turn = Callable[[], "int | None"]
+"""Part of an agent's work (AgentContext.wait)."""
 
 
 class Interface(Protocol):
@@ -50,6 +53,14 @@ class Interface(Protocol):
 
         The buffer is valid until the next call. No lengths: nothing waits.
         """
+
+    def native(self) -> NativeInterface | None:
+        """The interface for an agent's own C; None: there is none now, since the kernel has it, other agents have
+        opened it, or frames wait to be received. `looked` tells of what was received that way."""
+
+    def looked(self, kept_frames: int = 0) -> None:
+        """The agent's C has received all that there was. kept_frames: so many of native().rows are to be received
+        again, by `receive`."""
 
     def join(self, mac: bytes) -> None:
         """Take in frames to this multicast MAC address, too."""
@@ -127,12 +138,19 @@ class AgentContext(Protocol):
     def connect_tcp(self, ip: str, port: int, patience_s: float) -> TcpStream:
         """A connection of the kernel's TCP. UserError if nobody answers for patience_s, or as for listen_tcp."""
 
-    def wait(self, until_us: int | None = None, *, until_ns: int | None = None) -> None:
+    def wait(
+        self,
+        until_us: int | None = None,
+        *,
+        until_ns: int | None = None,
+        turn: Callable[[], int | None] | None = None,
+    ) -> None:
         """Return when an open interface, connection or queue pair has something, a command has come, or it is
         `until_us` (None: no limit).
 
         It may return without any of these. until_ns: the same in nanoseconds, in place of until_us, which the virtual
-        clock keeps exactly.
+        clock keeps exactly. turn: may be called in place of returning because something has come, or the time has; it
+        does the agent's work and says until when (in microseconds) to go on waiting, or None: the wait is to return.
         """
 
     def wait_for_begin(self) -> bool:

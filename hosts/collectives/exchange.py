@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import UserError
-from hosts.agents.context import AgentContext
+from hosts.agents.context import AgentContext, Turn
 from hosts.transport.settling import settle
 
 
@@ -73,6 +73,10 @@ class PacketExchange(ABC):
         self._context = context
         self._give_up_us = give_up_us
         self._patience = f"for {give_up_us / 1e6:g} s"
+        self._progress_us = 0
+        """When anything was news."""
+        self._native_turn: Turn | None = None
+        """For AgentContext.wait."""
 
     @abstractmethod
     def _take_in(self) -> bool:
@@ -97,20 +101,20 @@ class PacketExchange(ABC):
     def _serve_until(self, finished: Callable[[], bool]) -> bool:
         """False when stopped before. UserError if nothing was news for give_up_us."""
         context = self._context
-        progress_us = context.now_us()
+        self._progress_us = context.now_us()
         while True:
             # All that has arrived comes first: an agent that the scheduler kept waiting must not take the
             # acknowledgements in its queue for lost.
             if self._take_in():
-                progress_us = context.now_us()
+                self._progress_us = context.now_us()
             if finished():
                 return True
             self._send_due()
-            give_up_us = progress_us + self._give_up_us
+            give_up_us = self._progress_us + self._give_up_us
             if context.now_us() >= give_up_us:
                 raise UserError(self._silence())
             due_us = self._due_us()
-            context.wait(give_up_us if due_us is None else min(due_us, give_up_us))
+            context.wait(give_up_us if due_us is None else min(due_us, give_up_us), turn=self._native_turn)
             if context.stopped:
                 return False
 

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 from formats.roce import ROCE_PORT
 from hosts.agents.addresses import AgentAddress
 from hosts.agents.card_pairs import CardPairs, CardQueuePairs
-from hosts.agents.class_counts import Patterns
 from hosts.agents.fragment_streams import StreamOptions
+from hosts.agents.frames.class_counts import Patterns
 from hosts.agents.kernel.packet_filter import DROP_ALL, attach_filter
 
 _UDP_DESTINATION_PORT = 36

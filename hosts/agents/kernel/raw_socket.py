@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from common.closing import Closing
 from common.errors import UserError
 from formats.datagram import ETHER_TYPE_IPV4
-from hosts.agents.class_counts import Patterns
-from hosts.agents.interface_counts import InterfaceCounts
+from hosts.agents.frames.class_counts import Patterns
+from hosts.agents.frames.interface_counts import InterfaceCounts
 from hosts.agents.kernel.message_batch import ReceiveBatch, SendBatch
 from hosts.agents.kernel.packet_filter import DROP_ALL, attach_filter, inverted, udp_destination_port
 from hosts.agents.kernel.timed_frames import TimedFrames
@@ -163,6 +163,12 @@ class RawSocket(Closing):
                 select.select([], [], [], SEND_RETRY_MS / 1000)
         self.counts.add_sent(frames, sent, lengths)
         return sent
+
+    def native(self) -> None:
+        """The kernel has it."""
+
+    def looked(self, kept_frames: int = 0) -> None:
+        """There is nothing to tell."""
 
     def drops(self) -> int:
         """Frames lost so far because the receive buffer was full (packet(7), PACKET_STATISTICS)."""

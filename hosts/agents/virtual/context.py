@@ -18,19 +18,23 @@ from formats.datagram import ETHERNET_BYTES
 from hosts.agents.addresses import AgentAddress
 from hosts.agents.card_pairs import CardPairs, CardWithQueuePairs
 from hosts.agents.channel import BEGIN, INTERFACES, STOP
-from hosts.agents.class_counts import Patterns
-from hosts.agents.context import Result
-from hosts.agents.frames_library import frames_library
-from hosts.agents.interface_counts import AsJson, InterfaceCounts, by_interface
+from hosts.agents.context import Result, Turn
+from hosts.agents.frames.class_counts import Patterns
+from hosts.agents.frames.interface_counts import AsJson, InterfaceCounts, by_interface
+from hosts.agents.frames.library import frames_library
+from hosts.agents.frames.native_interface import CardWithCalls, NativeInterface
 from hosts.agents.time_stamps import stamped
-from hosts.agents.virtual.clock import Card, VirtualClock
+from hosts.agents.virtual.clock import Card, Timer, VirtualClock
 
 Batch = tuple[NDArray[np.uint8], NDArray[np.uint32], NDArray[np.int64]]
 """Buffer, lengths, and when each arrived."""
 
 _NOTHING: Batch = (np.zeros((0, 1 << 16), np.uint8), np.zeros(0, np.uint32), np.zeros(0, np.int64))
-_MAX_TURNS = 100_000
+_MAX_WAITS = 100_000
 """So often an agent may wait without time going on."""
+
+
+_FRAMES_OR_COMMAND = frozenset({"frames", "command"})
 
 
 class VirtualPort:
@@ -123,6 +127,7 @@ class VirtualInterface(Closing):
         self._ether_type = ether_type
         self._except_udp_port = except_udp_port
         self._batches: deque[Batch] = deque()
+        self._native: NativeInterface | None = None
         self._is_open = True
         self.counts = InterfaceCounts.by(context.classes)
         port.open(self)
@@ -187,6 +192,18 @@ class VirtualInterface(Closing):
         chosen = self._wanted(buffer, lengths)
         if chosen.any():
             self._batches.append(_rows((buffer, lengths, times_ns), chosen))
+
+    def native(self) -> NativeInterface | None:
+        if self._batches or self.quiet or self._port.is_shared or not self._is_open:
+            return None
+        if self._native is None and isinstance(self._port.card, CardWithCalls):
+            self._native = NativeInterface(self._port.card.calls, self.counts)
+        return self._native
+
+    def looked(self, kept_frames: int = 0) -> None:
+        self._port.told = False
+        if kept_frames:
+            self.take(*NativeInterface.rows(kept_frames))
 
     def join(self, mac: bytes) -> None:
         """Nothing to do: the card takes in all frames."""
@@ -271,7 +288,9 @@ class VirtualContext:
         self._paused = False
         self._resumes_late = False
         """It would have gone on while it was paused."""
-        self._turn = (0, 0)
+        self._turn: Turn | None = None
+        self._timer: Timer | None = None
+        self._waits = (0, 0)
         """A time, and how often the agent has waited at it."""
 
     # ---- For the agent ----
@@ -313,16 +332,22 @@ class VirtualContext:
             raise UserError(f"{self.name} has {len(self._ports)} interfaces, none with the number {interface}")
         return self._ports[interface]
 
-    def wait(self, until_us: int | None = None, *, until_ns: int | None = None) -> None:
+    def wait(
+        self,
+        until_us: int | None = None,
+        *,
+        until_ns: int | None = None,
+        turn: Turn | None = None,
+    ) -> None:
         if until_us is not None:
             until_ns = 1000 * until_us
         if self._commands:
             self._read_command()
         elif (until_ns is not None and until_ns <= self.now_ns()) or self._has_something():
-            self._count_turn()
+            self._count_wait()
         else:
             what = "frames" if self._open else "completions" if self._pairs else "a command"
-            self._hand_over(what, until_ns, woken_by=frozenset({"frames", "command"}))
+            self._hand_over(what, until_ns, woken_by=_FRAMES_OR_COMMAND, turn=turn)
             if self._commands:
                 self._read_command()
 
@@ -365,7 +390,7 @@ class VirtualContext:
     def wake(self) -> None:
         """Frames may have come, or something is completed."""
         if "frames" in self._is_woken_by:
-            self._resume()
+            self._go_on()
 
     def closed(self, interface: VirtualInterface) -> None:
         self._open.remove(interface)
@@ -418,23 +443,42 @@ class VirtualContext:
         self._greenlet.parent = getcurrent()
         self._greenlet.switch()
 
-    def _hand_over(self, what: str, until_ns: int | None, *, woken_by: frozenset[str]) -> None:
-        """Let others act until something in `woken_by` happens, or it is until_ns."""
+    def _go_on(self) -> None:
+        """Frames have come, or the time has: a turn, or the agent itself."""
+        until_us = None if self._turn is None or self._paused else self._turn()
+        if until_us is None:
+            self._resume()
+        else:
+            self._set_timer(1000 * until_us)
+
+    def _set_timer(self, until_ns: int | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None if until_ns is None else self._clock.at(until_ns, self._go_on)
+
+    def _hand_over(
+        self,
+        what: str,
+        until_ns: int | None,
+        *,
+        woken_by: frozenset[str],
+        turn: Turn | None = None,
+    ) -> None:
+        """Let others act until something in `woken_by` happens, or it is until_ns; turn: as in `wait`."""
         assert self._greenlet is not None and self._greenlet.parent is not None
-        timer = None if until_ns is None else self._clock.at(until_ns, self._resume)
-        self.activity, self._is_woken_by = what, woken_by
+        self._set_timer(until_ns)
+        self.activity, self._is_woken_by, self._turn = what, woken_by, turn
         try:
             self._greenlet.parent.switch()
         finally:
-            self.activity, self._is_woken_by = "", frozenset()
-            if timer is not None:
-                timer.cancel()
+            self.activity, self._is_woken_by, self._turn = "", frozenset(), None
+            self._set_timer(None)
 
-    def _count_turn(self) -> None:
-        now_ns, turns = self._turn
-        self._turn = (self._clock.now_ns, turns + 1 if now_ns == self._clock.now_ns else 1)
-        if self._turn[1] > _MAX_TURNS:
-            raise RuntimeError(f"waited {_MAX_TURNS} times for what is over, so that time does not go on")
+    def _count_wait(self) -> None:
+        now_ns, waits = self._waits
+        self._waits = (self._clock.now_ns, waits + 1 if now_ns == self._clock.now_ns else 1)
+        if self._waits[1] > _MAX_WAITS:
+            raise RuntimeError(f"waited {_MAX_WAITS} times for what is over, so that time does not go on")
 
     def _read_command(self) -> None:
         command = self._commands.popleft()

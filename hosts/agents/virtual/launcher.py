@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from common.errors import UserError
 from hosts.agents.channel import BEGIN, STOP
-from hosts.agents.class_counts import Patterns
+from hosts.agents.frames.class_counts import Patterns
 from hosts.agents.functions import one_line, prepare_agent
 from hosts.agents.virtual.clock import Card, Timer, VirtualClock
 from hosts.agents.virtual.context import VirtualContext, VirtualPort

@@ -36,6 +36,10 @@ def label_array(designations: Sequence[Designation]) -> NDArray[np.int64]:
     return np.array([(d.switch_number, d.fan_in, d.next_switch, d.next_fan_in) for d in designations], np.int64)
 
 
+def _rows_of(headers: Collection[bytes]) -> NDArray[np.uint8]:
+    return np.frombuffer(b"".join(headers), np.uint8).reshape(-1, _CHECKED_BYTES)
+
+
 class Received(NamedTuple):
     """The wanted frames of a batch."""
 
@@ -70,7 +74,13 @@ class Endpoint:
         self._frame_type = lane_frame_type(GRADIENT, job.lanes)
         self._wanted_headers: set[bytes] = set()
         """First bytes of wanted frames with lanes; a frame that begins like them need not be checked again."""
+        self.known_headers = _rows_of(self._wanted_headers)
+        """The same, shape (headers, bytes)."""
         self.statistics = EndpointStatistics()
+        acknowledgements = self.statistics.acknowledgement_sent, self.statistics.acknowledgement_received
+        gradients = self.statistics.gradient_sent, self.statistics.gradient_received
+        self._sent_kind = (acknowledgements if sends_acknowledgements else gradients)[0]
+        self._received_kind = (gradients if sends_acknowledgements else acknowledgements)[1]
 
     def send(
         self,
@@ -124,10 +134,13 @@ class Endpoint:
     def send_frames(self, frames: Frames) -> None:
         """Send whole frames of the kind that this end sends."""
         sent = self._interface.send(frames)
-        statistics = self.statistics
-        kind = statistics.acknowledgement_sent if self._sends_acknowledgements else statistics.gradient_sent
-        kind.add(sent, frames.itemsize)
-        statistics.send_failures += len(frames) - sent
+        self._sent_kind.add(sent, frames.itemsize)
+        self.statistics.send_failures += len(frames) - sent
+
+    def count(self, received: int, sent: int) -> None:
+        """So many wanted frames with lanes have come, and so many have left, past this."""
+        self._received_kind.add(received, self._frame_type.itemsize)
+        self._sent_kind.add(sent, self._frame_type.itemsize)
 
     def receive(self) -> Received | None:
         """The wanted ones (perhaps none) among one batch of frames; None: nothing waits. Does not block."""
@@ -137,11 +150,7 @@ class Endpoint:
         count, size = len(lengths), self._frame_type.itemsize
         headers = distinct_beginnings(buffer[:count], _CHECKED_BYTES)
         if headers <= self._wanted_headers and lengths.tolist().count(size) == count:  # as usual
-            statistics = self.statistics
-            kind = (
-                statistics.gradient_received if self._sends_acknowledgements else statistics.acknowledgement_received
-            )
-            kind.add(count, size)
+            self._received_kind.add(count, size)
             return Received(as_frames(buffer[:count, :size].copy(), self._frame_type), [])
         parsed = parse_frames(buffer, lengths, self._job.lanes)
         self.statistics.malformed += parsed.malformed
@@ -153,6 +162,7 @@ class Endpoint:
             if len(self._wanted_headers) > _MOST_HEADERS:
                 self._wanted_headers.clear()
             self._wanted_headers |= headers
+            self.known_headers = _rows_of(self._wanted_headers)
         return Received(frames, requests["packet_number"].tolist())
 
     def _wanted(self, frames: Frames) -> Frames:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from emulation.switches.virtual_switches import VirtualSwitches
-from hosts.agents.interface_counts import InterfaceCounts
+from hosts.agents.frames.interface_counts import InterfaceCounts
 from hosts.traffic.arrived import Arrived
 from hosts.traffic.frames import FrameMaker
 from hosts.traffic.schedule import Flow, Schedule

@@ -1,16 +1,19 @@
-"""The sender's C interface (sender.h, frames.h) for ctypes."""
+"""The sender's C interface (sender.h, packing.h, turn.h) for ctypes."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
 from ctypes import POINTER, c_bool, c_double, c_int, c_int32, c_int64, c_uint32, c_void_p
+from ctypes import pointer as pointer
 from pathlib import Path
 
 from common.compiled.c_library import shared_library
+from hosts.agents.frames.library import FRAMES_SOURCE
+from hosts.agents.frames.native_interface import InterfaceStruct
 
 _HERE = Path(__file__).resolve().parent
-_TRANSPORT = _HERE.parents[2] / "transport"
+_HOSTS = _HERE.parents[2]
 
 
 class TransmissionStruct(ctypes.Structure):
@@ -94,13 +97,39 @@ class LayoutStruct(ctypes.Structure):
     )
 
 
+class WorkerStruct(ctypes.Structure):
+    """struct gb_worker."""
+
+    _fields_ = (
+        ("sender", POINTER(SenderStruct)),
+        ("interface", POINTER(InterfaceStruct)),
+        ("layout", LayoutStruct),
+        ("headers", c_void_p),
+        ("header_count", c_int64),
+        ("gradient", c_void_p),
+        ("values", c_int64),
+        ("sums", c_void_p),
+        ("shifts", c_void_p),
+        ("known", c_void_p),
+        ("known_count", c_int64),
+        ("known_bytes", c_int64),
+        ("came", c_int64),
+        ("received", c_int64),
+        ("sent", c_int64),
+    )
+
+
+NOTHING_DUE, ALL_THERE, UNUSUAL, UNUSUAL_CAME, NO_MEMORY = range(-1, -6, -1)
+"""Of gb_worker_turn."""
+
+
 @functools.cache
 def sender_library() -> ctypes.CDLL:
     """Build it if it changed, and load it. UserError without a C compiler."""
     path = shared_library(
         "gradbed-aggregation-sender",
-        sorted(_HERE.glob("*.c")),
-        include_dirs=(_HERE, _TRANSPORT),
+        [*sorted(_HERE.glob("*.c")), FRAMES_SOURCE],
+        include_dirs=(_HERE, _HOSTS / "transport", FRAMES_SOURCE.parent),
         # A product and a sum are rounded apart, as in Python, whatever the processor can do at once.
         extra_flags=("-ffp-contract=off",),
     )
@@ -115,10 +144,10 @@ def sender_library() -> ctypes.CDLL:
         ("deadline_us", c_int64, (sender,)),
         ("acknowledge", c_int64, (sender, c_void_p, c_void_p, c_void_p, c_int64, c_int64)),
         ("request", None, (sender, c_uint32)),
-        ("take", c_int64, (sender, layout, c_void_p, c_int64, c_int64, c_void_p, c_void_p)),
-        ("pack", None, (sender, layout, c_int64, c_void_p, c_int64, c_void_p, c_int64, c_void_p)),
+        ("take", c_int64, (sender, layout, c_void_p, c_int64, c_int64, c_int64, c_void_p, c_void_p)),
+        ("pack", None, (sender, layout, c_int64, c_int64, c_void_p, c_int64, c_void_p, c_int64, c_void_p)),
     ):
-        function = library[f"gb_sender_{name}"]
+        function = getattr(library, f"gb_sender_{name}")
         function.restype, function.argtypes = result, arguments
-        setattr(library, f"gb_sender_{name}", function)
+    library.gb_worker_turn.restype, library.gb_worker_turn.argtypes = c_int64, (POINTER(WorkerStruct), c_int64)
     return library

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from formats.aggregation import GRADIENT, Flags
 from formats.datagram import CE, ECN_MASK
+from hosts.agents.frames.native_interface import NativeInterface
 from hosts.learning.fragments import fragment_count, join
 from hosts.learning.shifted_sums import restored
 from hosts.protocols.datagram_frames import Frames, FrameType, as_frames
 from hosts.protocols.lane_frames import lane_frame_type
-from hosts.systems.aggregation.worker.library import LayoutStruct, sender_library
+from hosts.systems.aggregation.worker.library import NO_MEMORY, LayoutStruct, WorkerStruct, pointer, sender_library
 from hosts.systems.aggregation.worker.sender import Attempt, Sender
+
+
+class Turn(NamedTuple):
+    """outcome: when something is due next (microseconds), or what library.py has. came: frames."""
+
+    outcome: int
+    came: int
 
 
 class RoundFrames:
@@ -23,32 +33,80 @@ class RoundFrames:
         direct copies. values: its gradient, flat. lanes: of a packet."""
         self.count = fragment_count(len(values), lanes)
         """Fragments."""
-        self._sender = sender
         self._headers, self._values = np.ascontiguousarray(headers), np.ascontiguousarray(values, np.int32)
         self._sums = np.empty((self.count, lanes), np.int32)
         self._shifts = np.zeros(self.count, np.int64)
+        self._known: NDArray[np.uint8] | None = None
+        self._native: NativeInterface | None = None
+        self._library = sender_library()
         self._frame_type = lane_frame_type(GRADIENT, lanes)
-        self._layout = _layout(self._frame_type, lanes)
-        self._outgoing = self._headers.ctypes.data, len(headers) - 1, self._values.ctypes.data, len(values)
-        self._incoming = self._sums.ctypes.data, self._shifts.ctypes.data
+        self._worker = WorkerStruct(
+            sender=sender.pointer,
+            layout=_layout(self._frame_type, lanes),
+            headers=self._headers.ctypes.data,
+            header_count=len(headers) - 1,
+            gradient=self._values.ctypes.data,
+            values=len(values),
+            sums=self._sums.ctypes.data,
+            shifts=self._shifts.ctypes.data,
+        )
 
     def due(self, now_us: int) -> Frames | None:
         """What to send now; counts as sent. None: nothing."""
-        library, sender = sender_library(), self._sender.pointer
-        count = library.gb_sender_transmissions(sender, now_us)
+        worker = self._worker
+        count = self._library.gb_sender_transmissions(worker.sender, now_us)
         if not count:
             return None
         rows = np.empty((count, self._frame_type.itemsize), np.uint8)
-        library.gb_sender_pack(sender, self._layout, count, *self._outgoing, rows.ctypes.data)
+        self._library.gb_sender_pack(
+            worker.sender,
+            worker.layout,
+            0,
+            count,
+            worker.headers,
+            worker.header_count,
+            worker.gradient,
+            worker.values,
+            rows.ctypes.data,
+        )
         return as_frames(rows, self._frame_type)
 
     def take(self, acks: Frames, now_us: int) -> None:
         """Global sums."""
-        taken = sender_library().gb_sender_take(
-            self._sender.pointer, self._layout, acks.ctypes.data, len(acks), now_us, *self._incoming
+        worker = self._worker
+        taken = self._library.gb_sender_take(
+            worker.sender,
+            worker.layout,
+            acks.ctypes.data,
+            acks.itemsize,
+            len(acks),
+            now_us,
+            worker.sums,
+            worker.shifts,
         )
         if taken < 0:
             raise MemoryError
+
+    def turn(self, native: NativeInterface, known: NDArray[np.uint8], now_us: int) -> Turn:
+        """Both, straight from and to the interface. known: first bytes of frames that are taken in, shape (headers,
+        bytes). MemoryError."""
+        worker = self._worker
+        if native is not self._native:
+            self._native, worker.interface = native, pointer(native.struct)
+        if known is not self._known:
+            self._known, worker.known = known, known.ctypes.data
+            worker.known_count, worker.known_bytes = known.shape
+        outcome = self._library.gb_worker_turn(worker, now_us)
+        if outcome == NO_MEMORY:
+            raise MemoryError
+        return Turn(outcome, worker.came)
+
+    def traffic_in_turns(self) -> tuple[int, int]:
+        """Frames received and sent since this was asked last."""
+        worker = self._worker
+        found = worker.received, worker.sent
+        worker.received = worker.sent = 0
+        return found
 
     def total(self) -> NDArray[np.int64]:
         """The sum of all gradients once the round is finished, flat."""

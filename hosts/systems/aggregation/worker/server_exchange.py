@@ -13,6 +13,7 @@ from hosts.agents.context import AgentContext, Interface
 from hosts.collectives.exchange import PacketExchange
 from hosts.systems.aggregation.description import JobDescription
 from hosts.systems.aggregation.endpoint import Endpoint, label_array
+from hosts.systems.aggregation.worker.library import NOTHING_DUE, UNUSUAL, UNUSUAL_CAME
 from hosts.systems.aggregation.worker.round_frames import RoundFrames
 from hosts.systems.aggregation.worker.sender import Sender
 
@@ -23,6 +24,8 @@ class ServerExchange(PacketExchange):
     def __init__(self, job: JobDescription, index: int, interface: Interface, context: AgentContext) -> None:
         super().__init__(context, job.give_up_us)
         self._job = job
+        self._interface = interface
+        self._native_turn = self._act
         groups = dict.fromkeys(job.multicast)
         for group in groups:
             interface.join(mac_bytes(group.mac))
@@ -70,8 +73,28 @@ class ServerExchange(PacketExchange):
         if frames is not None:
             self._endpoint.send_frames(frames)
 
+    def _act(self) -> int | None:
+        """The same as one time around the loop, in C, as long as nothing unusual is among it."""
+        native = self._interface.native()
+        if native is None:
+            return None
+        now_us = self._context.now_us()
+        turn = self._frames.turn(native, self._endpoint.known_headers, now_us)
+        if turn.outcome == UNUSUAL:
+            return None
+        if turn.outcome == UNUSUAL_CAME:
+            self._interface.looked(kept_frames=turn.came)
+            return None
+        self._interface.looked()
+        if turn.came:
+            self._progress_us = now_us
+        give_up_us = self._progress_us + self._give_up_us
+        until_us = give_up_us if turn.outcome == NOTHING_DUE else min(turn.outcome, give_up_us)
+        return until_us if until_us > now_us else None
+
     def _take_in(self) -> bool:
         news = False
+        self._endpoint.count(*self._frames.traffic_in_turns())
         while (received := self._endpoint.receive()) is not None:
             if received.requests:
                 self._sender.request(received.requests)

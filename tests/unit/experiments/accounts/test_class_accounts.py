@@ -26,7 +26,7 @@ from experiments.systems.ndn.classes import CLASSES as NDN
 from experiments.systems.shuffle.classes import CLASSES as SHUFFLE
 from experiments.systems.training.classes import CLASSES as TRAINING
 from formats.packet_class import BY_PROTOCOL, OTHER, PacketClass
-from hosts.agents.class_counts import ClassCounts as HostsClassCounts
+from hosts.agents.frames.class_counts import ClassCounts as HostsClassCounts
 from switch.engine import Engine
 from switch.engine.queue_pairs import HostQueuePairs
 from switch.virtual import HostInterface

@@ -1,4 +1,4 @@
-"""The C interface of what is looked at in every frame (frames.c) for ctypes."""
+"""The C interface of what is looked at in every frame (frames.h) for ctypes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from ctypes import c_uint16, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 
 from common.compiled.c_library import shared_library
+
+FRAMES_SOURCE = Path(__file__).with_name("frames.c")
 
 
 class WordStruct(ctypes.Structure):
@@ -20,7 +22,8 @@ class WordStruct(ctypes.Structure):
 def frames_library() -> ctypes.CDLL:
     """Build it if it changed, and load it. UserError without a C compiler."""
     # PyDLL: calls are too short to let go of the interpreter's lock.
-    library = ctypes.PyDLL(str(shared_library("gradbed-frames", [Path(__file__).with_name("frames.c")])))
+    path = shared_library("gradbed-frames", [FRAMES_SOURCE], include_dirs=[FRAMES_SOURCE.parent])
+    library = ctypes.PyDLL(str(path))
     frames = (c_void_p, c_uint64, c_void_p, c_uint64)
     for name, arguments in (
         ("gb_count_classes", (c_void_p, c_uint64, c_void_p, *frames)),

@@ -1,13 +1,8 @@
-/* What agents' interfaces look at in every frame: its class, and whether it is a datagram to a port (frames_library.py). */
-#include <stdbool.h>
-#include <stdint.h>
+/* Frames of agents' interfaces (frames.h). */
+#include "frames.h"
 
-/* A 16-bit word, big-endian: a frame fits if, masked, it is value. Of a class's words the last one ends it. */
-struct gb_word {
-    uint32_t offset;
-    uint16_t mask, value;
-    uint32_t last;
-};
+#include <stdbool.h>
+#include <stddef.h>
 
 static unsigned byte_at(const uint8_t *frame, uint64_t length, uint64_t offset) {
     return offset < length ? frame[offset] : 0;
@@ -33,7 +28,6 @@ static uint64_t class_of(const struct gb_word *words, uint64_t count, const uint
     return 0;
 }
 
-/* Adds frames to counts[class]. lengths: of each; NULL: whole rows of stride bytes. Returns how many bytes they have. */
 uint64_t gb_count_classes(const struct gb_word *words, uint64_t word_count, uint64_t *counts, const uint8_t *frames,
                           uint64_t stride, const uint32_t *lengths, uint64_t count) {
     uint64_t bytes = 0;
@@ -55,11 +49,39 @@ static bool is_datagram_to(const uint8_t *frame, uint64_t length, unsigned port)
     return length >= udp + 4 && word_at(frame, length, udp + 2) == port;
 }
 
-/* Which frames are Ethernet frames with an unfragmented IPv4 datagram to a UDP port; how many. */
 uint64_t gb_datagrams_to(uint32_t port, uint8_t *wanted, const uint8_t *frames, uint64_t stride, const uint32_t *lengths,
                          uint64_t count) {
     uint64_t found = 0;
     for (uint64_t i = 0; i < count; i++)
         found += wanted[i] = is_datagram_to(frames + i * stride, lengths[i], port);
     return found;
+}
+
+int64_t gb_interface_receive(struct gb_interface *interface) {
+    const struct gb_card_calls *card = &interface->card;
+    uint32_t longest, number = (uint32_t)card->card;
+    int waiting = card->waiting(card->network, number, &longest);
+    if (waiting > (int64_t)interface->capacity || longest > interface->stride)
+        return -1;
+    return waiting <= 0 ? 0
+                        : card->receive(card->network, number, interface->rows, interface->stride, interface->lengths,
+                                        interface->times_ns, (uint32_t)waiting);
+}
+
+void gb_interface_received(struct gb_interface *interface, int64_t frames) {
+    interface->received_frames += (uint64_t)frames;
+    interface->received_bytes += gb_count_classes(interface->words, interface->word_count, interface->received_classes,
+                                                  interface->rows, interface->stride, interface->lengths,
+                                                  (uint64_t)frames);
+}
+
+int gb_interface_send(struct gb_interface *interface, uint64_t frame_bytes, int64_t frames) {
+    int outcome = interface->card.send(interface->card.network, (uint32_t)interface->card.card, interface->rows,
+                                       frame_bytes, NULL, NULL, (uint32_t)frames);
+    if (outcome < 0)
+        return outcome;
+    interface->sent_frames += (uint64_t)frames;
+    interface->sent_bytes += gb_count_classes(interface->words, interface->word_count, interface->sent_classes,
+                                              interface->rows, frame_bytes, NULL, (uint64_t)frames);
+    return 0;
 }

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.agents.frames_library import WordStruct, frames_library
+from hosts.agents.frames.library import WordStruct, frames_library
 
 Patterns = Sequence[Sequence[tuple[int, int, int]]]
 """Of each class its words: offset, mask, value."""
@@ -19,11 +19,17 @@ class ClassCounts:
     """Counts frames; without patterns only their bytes."""
 
     def __init__(self, patterns: Patterns = ()) -> None:
-        words = [(*word, place == len(each)) for each in patterns for place, word in enumerate(each, start=1)]
+        words = [
+            WordStruct(*word, last=place == len(each))
+            for each in patterns
+            for place, word in enumerate(each, start=1)
+        ]
         self._words = (WordStruct * len(words))(*words)
         self._counts = np.zeros(len(patterns) + 1, np.uint64)
         self._classes = len(self._counts) if patterns else 0
-        self._arguments = ctypes.addressof(self._words), len(words), self._counts.ctypes.data
+        self.words, self.word_count = ctypes.addressof(self._words), len(words)
+        self.address = self._counts.ctypes.data
+        """Of the counts, for who counts in C, and of what tells classes apart (frames.h)."""
 
     def add(self, frames: NDArray[Any], count: int, lengths: NDArray[np.uint32] | None) -> int:
         """The first frames, one per row; lengths (frames,): of each; None: whole rows. How many bytes they have."""
@@ -32,7 +38,9 @@ class ClassCounts:
         rows = np.ascontiguousarray(frames)
         at = None if lengths is None else np.ascontiguousarray(lengths, np.uint32)
         size_bytes: int = frames_library().gb_count_classes(
-            *self._arguments,
+            self.words,
+            self.word_count,
+            self.address,
             rows.ctypes.data,
             rows.nbytes // len(rows),
             None if at is None else at.ctypes.data,

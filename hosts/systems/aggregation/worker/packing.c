@@ -1,5 +1,5 @@
-/* A worker's frames (frames.h). */
-#include "frames.h"
+/* A worker's frames (packing.h). */
+#include "packing.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -22,13 +22,13 @@ static const uint8_t *lanes_of(const struct gb_gradient_layout *layout, const ui
 }
 
 int64_t gb_sender_take(struct gb_sender *sender, const struct gb_gradient_layout *layout, const uint8_t *frames,
-                       int64_t count, int64_t now_us, int32_t *sums, int64_t *shifts) {
+                       int64_t stride, int64_t count, int64_t now_us, int32_t *sums, int64_t *shifts) {
     uint32_t *numbers = malloc((size_t)count * (sizeof *numbers + 2));
     if (!numbers)
         return -ENOMEM;
     uint8_t *after_resends = (uint8_t *)(numbers + count), *congested = after_resends + count;
     for (int64_t i = 0; i < count; i++) {
-        const uint8_t *frame = frames + i * layout->frame_bytes;
+        const uint8_t *frame = frames + i * stride;
         uint8_t flags = frame[layout->flags];
         numbers[i] = get_32(frame + layout->packet_number);
         after_resends[i] = (flags & layout->after_resend) != 0;
@@ -37,7 +37,7 @@ int64_t gb_sender_take(struct gb_sender *sender, const struct gb_gradient_layout
     int64_t news = gb_sender_acknowledge(sender, numbers, after_resends, congested, count, now_us);
     free(numbers);
     for (int64_t i = 0; i < news; i++) {
-        const uint8_t *frame = frames + sender->positions[i] * layout->frame_bytes;
+        const uint8_t *frame = frames + sender->positions[i] * stride;
         const uint8_t *lanes = lanes_of(layout, frame);
         int32_t *row = sums + sender->news[i] * layout->lanes;
         for (int64_t lane = 0; lane < layout->lanes; lane++)
@@ -59,21 +59,21 @@ static uint32_t pack_lanes(uint8_t *lanes, const int32_t *values, int64_t count)
     return largest;
 }
 
-void gb_sender_pack(const struct gb_sender *sender, const struct gb_gradient_layout *layout, int64_t count,
-                    const uint8_t *headers, int64_t header_count, const int32_t *gradient, int64_t values,
+void gb_sender_pack(const struct gb_sender *sender, const struct gb_gradient_layout *layout, int64_t first,
+                    int64_t count, const uint8_t *headers, int64_t header_count, const int32_t *gradient, int64_t values,
                     uint8_t *frames) {
     size_t header_bytes = (size_t)(layout->frame_bytes - 4 * layout->lanes);
     for (int64_t i = 0; i < count; i++) {
-        struct gb_transmission transmission = sender->transmissions[i];
+        struct gb_transmission transmission = sender->transmissions[first + i];
         uint8_t *frame = frames + i * layout->frame_bytes, *lanes = frame + header_bytes;
         uint32_t number = sender->first_number + (uint32_t)transmission.fragment;
         int64_t header = transmission.attempt == GB_DIRECT ? header_count : number % header_count;
-        int64_t first = transmission.fragment * layout->lanes;
-        int64_t there = values - first < layout->lanes ? values - first : layout->lanes;
+        int64_t begin = transmission.fragment * layout->lanes;
+        int64_t there = values - begin < layout->lanes ? values - begin : layout->lanes;
         memcpy(frame, headers + (size_t)header * header_bytes, header_bytes);
         frame[layout->flags] = (uint8_t)layout->of_attempt[transmission.attempt];
         put_32(frame + layout->packet_number, number);
-        put_32(frame + layout->magnitude, pack_lanes(lanes, gradient + first, there));
+        put_32(frame + layout->magnitude, pack_lanes(lanes, gradient + begin, there));
         memset(lanes + 4 * there, 0, (size_t)(4 * (layout->lanes - there)));
     }
 }

@@ -1,0 +1,1 @@
+"""What agents' interfaces look at in every frame, and count."""
