@@ -49,6 +49,7 @@ from common.signals import die_with_parent
 from hosts.agents.channel import BEGIN, STOP, write_event
 from hosts.agents.computing import ComputeTimes
 from hosts.agents.frames.class_counts import Patterns
+from hosts.agents.frames.library import frames_library
 from hosts.agents.functions import one_line, prepare_agent
 from hosts.agents.kernel.context import RealContext
 from hosts.agents.kernel.namespace import enter_network_namespace, forbid_unreachable
@@ -237,6 +238,7 @@ class Launcher:
         if self._find(start.job, start.name) is not None:
             raise UserError(f"job {start.job} has an agent {start.name} already")
         main, description = prepare_agent(start.agent, start.description)
+        frames_library()  # agents share it
         if not self._agents:
             self._sign_of_life_s = time.monotonic() + self._sign_of_life_interval_s
         control_read, control_write = os.pipe()

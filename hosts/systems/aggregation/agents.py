@@ -15,6 +15,7 @@ from hosts.collectives.worker import Worker
 from hosts.learning.workload import prepare_workload
 from hosts.systems.aggregation.description import JobDescription, WorkerDescription
 from hosts.systems.aggregation.server import Server
+from hosts.systems.aggregation.worker.library import sender_library
 from hosts.systems.aggregation.worker.server_exchange import ServerExchange
 from hosts.torch_hook.torch_extra import load_torch
 
@@ -23,6 +24,8 @@ def prepare(description: WorkerDescription | JobDescription) -> None:
     """Load what all workers need."""
     if isinstance(description, WorkerDescription):
         prepare_workload(description.job.workload)
+        if description.job.exchange == "server":
+            sender_library()
         if description.job.exchange == "gloo":
             load_torch("all-reduce by Gloo")
 

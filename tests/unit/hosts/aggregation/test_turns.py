@@ -1,0 +1,93 @@
+"""Runs in which workers' turns are in C, beside runs in which each worker does everything itself: the same in all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from experiments.records.run_files import StoredPoint
+from experiments.scale import Scale
+from experiments.study.running.execution import run_now
+from experiments.systems import find_system
+from hosts.agents.virtual.context import VirtualInterface
+from hosts.systems.aggregation.worker.library import UNUSUAL_CAME
+from hosts.systems.aggregation.worker.round_frames import RoundFrames, Turn
+from hosts.systems.aggregation.worker.server_exchange import ServerExchange
+
+LINK = {"rate_mbps": 100, "delay_us": 50, "queue_packets": 100}
+WORKLOAD = {"kind": "synthetic", "workers": 4, "values": 7001, "rounds": 3, "window_fragments": 16}
+
+CASES: dict[str, dict[str, Any]] = {
+    "no losses": {},
+    "losses": {"topology": {"kind": "fat-tree:4", "link": LINK | {"loss": 0.05}}},
+    "copies, jitter, bit errors": {
+        "topology": {
+            "kind": "fat-tree:4",
+            "link": LINK | {"duplicate": 0.05, "jitter_us": 50, "reorder": True, "bit_error_rate": 1e-6},
+        }
+    },
+    "marks": {
+        "topology": {"kind": "fat-tree:4", "link": LINK | {"queue_packets": 12}},
+        "workload": WORKLOAD | {"window_fragments": 64},
+    },
+    "two jobs, slots of their own": {
+        "workload": WORKLOAD | {"jobs": 2},
+        "switches": {"slot_policy": "static", "slots": 32},
+        "topology": {"kind": "fat-tree:4", "link": LINK | {"loss": 0.01}},
+    },
+    "cards that wait, workers that compute": {
+        "timing": {"receive_coalescing_us": 200, "compute_us": 900, "compute_distribution": "exponential"},
+        "topology": {"kind": "fat-tree:4", "link": LINK | {"loss": 0.01}},
+    },
+    "faults": {
+        "faults": [
+            {"fault": "agent-pause", "agent": "worker 1", "at_ms": 2, "for_ms": 4},
+            {"fault": "link-down", "link": ["e1", "a1"], "at_ms": 3},
+            {"fault": "link-up", "link": ["e1", "a1"], "at_ms": 9},
+        ],
+    },
+}
+
+
+def run(case: dict[str, Any]) -> StoredPoint:
+    sections = {"clock": "virtual", "topology": {"kind": "fat-tree:4", "link": LINK}, "workload": WORKLOAD, **case}
+    return run_now("aggregation", find_system("aggregation").configuration.model_validate(sections), Scale())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_turns_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    turns: Counter[str] = Counter()
+    act = ServerExchange._act
+
+    def counted(self: ServerExchange) -> int | None:
+        until_us = act(self)
+        turns["agent" if until_us is None else "turn"] += 1
+        return until_us
+
+    monkeypatch.setattr(ServerExchange, "_act", counted)
+    found = run(CASES[name])
+    assert turns["turn"] > 10 and turns["agent"] > 0
+    monkeypatch.setattr(VirtualInterface, "native", lambda self: None)
+    turns.clear()
+    expected = run(CASES[name])
+    assert turns["turn"] == 0
+    assert found.row == expected.row
+    assert found.tables == expected.tables
+
+
+def test_what_is_unusual_is_for_the_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As frames that begin as none did before."""
+    outcomes: Counter[int] = Counter()
+    turn = RoundFrames.turn
+
+    def noted(self: RoundFrames, *arguments: Any) -> Turn:
+        found = turn(self, *arguments)
+        outcomes[min(found.outcome, 0)] += 1
+        return found
+
+    monkeypatch.setattr(RoundFrames, "turn", noted)
+    run(CASES["losses"])
+    assert outcomes[UNUSUAL_CAME] > 0
+    assert outcomes[0] > 10 * outcomes[UNUSUAL_CAME] > 0
