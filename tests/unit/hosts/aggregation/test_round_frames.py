@@ -81,15 +81,15 @@ def test_what_leaves_is_the_gradient_under_its_headers() -> None:
     sender.request([number(1), number(6)])
     second = sent(frames, 10)
     assert sent(frames, 11) == []
-    frames.take(batch(ack(0, [0] * LANES)), 20)
+    frames.take(batch(*(ack(fragment, [0] * LANES) for fragment in (0, 2, 3))), 20)
     late = [each for _ in range(3) for each in sent(frames, sender.deadline_us or 0)]
     fragments = [(each[Gradient].packet_number - FIRST) % (1 << 32) for each in (*first, *second, *late)]
-    assert fragments[:6] == [0, 1, 2, 3, 4, 1]
+    assert fragments[:6] == [0, 1, 2, 3, 4, 1] and set(fragments) == set(range(COUNT))
     flags = {int(each[Gradient].flags) for each in late}
     assert flags >= {int(Flags.RETRY), int(Flags.RESEND)}
-    for fragment, frame, is_direct in zip(
-        fragments, (*first, *second, *late), [False] * 5 + [True] + [f == 6 for f in fragments[6:]], strict=True
-    ):
+    direct = {5, fragments.index(6)}
+    for place, (fragment, frame) in enumerate(zip(fragments, (*first, *second, *late), strict=True)):
+        is_direct = place in direct
         packet = frame[Gradient]
         assert packet.lanes == lanes[fragment].tolist()
         assert packet.magnitude == max(abs(int(lane)) for lane in lanes[fragment])

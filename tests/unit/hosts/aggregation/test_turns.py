@@ -11,7 +11,8 @@ from experiments.records.run_files import StoredPoint
 from experiments.scale import Scale
 from experiments.study.running.execution import run_now
 from experiments.systems import find_system
-from hosts.agents.virtual.context import VirtualInterface
+from hosts.agents.channel import INTERFACES
+from hosts.agents.virtual.context import VirtualContext, VirtualInterface
 from hosts.systems.aggregation.worker.library import UNUSUAL_CAME
 from hosts.systems.aggregation.worker.round_frames import RoundFrames, Turn
 from hosts.systems.aggregation.worker.server_exchange import ServerExchange
@@ -42,10 +43,11 @@ CASES: dict[str, dict[str, Any]] = {
         "topology": {"kind": "fat-tree:4", "link": LINK | {"loss": 0.01}},
     },
     "faults": {
+        "workload": WORKLOAD | {"values": 70_000, "rounds": 1},
         "faults": [
-            {"fault": "agent-pause", "agent": "worker 1", "at_ms": 2, "for_ms": 4},
-            {"fault": "link-down", "link": ["e1", "a1"], "at_ms": 3},
-            {"fault": "link-up", "link": ["e1", "a1"], "at_ms": 9},
+            {"fault": "agent-pause", "agent": "worker 1", "at_ms": 20, "for_ms": 4},
+            {"fault": "link-down", "link": ["e1", "a1"], "at_ms": 5},
+            {"fault": "link-up", "link": ["e1", "a1"], "at_ms": 11},
         ],
     },
 }
@@ -66,15 +68,41 @@ def test_turns_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
         turns["agent" if until_us is None else "turn"] += 1
         return until_us
 
+    carried: list[dict[str, Any]] = []
+    emit = VirtualContext.emit
+
+    def noted(self: VirtualContext, event: str, **fields: Any) -> None:
+        if event == INTERFACES:
+            carried.append({"name": self.name, "job": self.job, **fields})
+        emit(self, event, **fields)
+
     monkeypatch.setattr(ServerExchange, "_act", counted)
-    found = run(CASES[name])
+    monkeypatch.setattr(VirtualContext, "emit", noted)
+    found, found_carried = run(CASES[name]), list(carried)
     assert turns["turn"] > 10 and turns["agent"] > 0
     monkeypatch.setattr(VirtualInterface, "native", lambda self: None)
     turns.clear()
+    carried.clear()
     expected = run(CASES[name])
     assert turns["turn"] == 0
+    assert found_carried == carried != []
     assert found.row == expected.row
     assert found.tables == expected.tables
+
+
+def test_sums_that_come_in_turns_are_a_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A round may take longer than a worker waits for the server, as long as something comes."""
+    patience_us = 6000
+    begin = ServerExchange.__init__
+
+    def impatient(self: ServerExchange, *arguments: Any) -> None:
+        begin(self, *arguments)
+        self._give_up_us = patience_us
+
+    monkeypatch.setattr(ServerExchange, "__init__", impatient)
+    found = run({"workload": WORKLOAD | {"values": 70_000, "rounds": 1}})
+    assert not found.failures
+    assert found.row["round_time_s"] > 2 * patience_us / 1e6
 
 
 def test_what_is_unusual_is_for_the_agent(monkeypatch: pytest.MonkeyPatch) -> None:
