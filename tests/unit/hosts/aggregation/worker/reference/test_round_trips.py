@@ -8,7 +8,7 @@ from hosts.transport.retransmission_timeout import (
     RetransmissionTimeout,
     backed_off_us,
 )
-from tests.unit.hosts.aggregation.reference.round_trips import (
+from tests.unit.hosts.aggregation.worker.reference.round_trips import (
     INITIAL_FACTOR,
     KEPT_ROUNDS,
     LOSSLESS_PATIENCE,

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hosts.systems.aggregation.worker.sender import Sender
-from tests.unit.hosts.aggregation.reference.sender import Sender as ReferenceSender
+from tests.unit.hosts.aggregation.worker.reference.sender import Sender as ReferenceSender
 
 NUMBERS = 1 << 32
 MOST_STEPS = 400

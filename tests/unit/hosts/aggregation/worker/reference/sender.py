@@ -26,7 +26,7 @@ from hosts.systems.aggregation.worker.sender import EARLY_RESEND_AFTER, RETRIES,
 from hosts.transport.congestion_window import CongestionControl, CongestionWindow
 from hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
 from hosts.transport.retransmission_timeout import CONSTANT_TIMEOUTS
-from tests.unit.hosts.aggregation.reference.round_trips import RoundTrips
+from tests.unit.hosts.aggregation.worker.reference.round_trips import RoundTrips
 
 _FIRST, _LATE = Attempt.FIRST, Attempt.LATE
 
