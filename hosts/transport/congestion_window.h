@@ -1,4 +1,5 @@
-/* How many fragments a worker may have unacknowledged, as congestion_window.py says it. */
+/* How many fragments a worker may have unacknowledged, as congestion_window.py says it; tests hold the two
+ * against each other. */
 #ifndef GRADBED_CONGESTION_WINDOW_H
 #define GRADBED_CONGESTION_WINDOW_H
 

@@ -1,4 +1,4 @@
-/* When to give a fragment up for lost, as retransmission_timeout.py says it. */
+/* When to give a fragment up for lost, as retransmission_timeout.py says it; tests hold the two against each other. */
 #ifndef GRADBED_RETRANSMISSION_TIMEOUT_H
 #define GRADBED_RETRANSMISSION_TIMEOUT_H
 
