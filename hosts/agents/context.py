@@ -138,13 +138,7 @@ class AgentContext(Protocol):
     def connect_tcp(self, ip: str, port: int, patience_s: float) -> TcpStream:
         """A connection of the kernel's TCP. UserError if nobody answers for patience_s, or as for listen_tcp."""
 
-    def wait(
-        self,
-        until_us: int | None = None,
-        *,
-        until_ns: int | None = None,
-        turn: Callable[[], int | None] | None = None,
-    ) -> None:
+    def wait(self, until_us: int | None = None, *, until_ns: int | None = None, turn: Turn | None = None) -> None:
         """Return when an open interface, connection or queue pair has something, a command has come, or it is
         `until_us` (None: no limit).
 

@@ -59,7 +59,7 @@ uint64_t gb_datagrams_to(uint32_t port, uint8_t *wanted, const uint8_t *frames, 
 
 int64_t gb_interface_receive(struct gb_interface *interface) {
     const struct gb_card_calls *card = &interface->card;
-    uint32_t longest, number = (uint32_t)card->card;
+    uint32_t longest = 0, number = (uint32_t)card->card;
     int waiting = card->waiting(card->network, number, &longest);
     if (waiting > (int64_t)interface->capacity || longest > interface->stride)
         return -1;

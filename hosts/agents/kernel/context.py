@@ -11,7 +11,7 @@ from typing import Any
 from common.errors import UserError
 from hosts.agents.addresses import AgentAddress
 from hosts.agents.channel import BEGIN, INTERFACES, STOP, write_event
-from hosts.agents.context import Result
+from hosts.agents.context import Result, Turn
 from hosts.agents.frames.class_counts import Patterns
 from hosts.agents.frames.interface_counts import AsJson, by_interface
 from hosts.agents.kernel.network_card import KernelPairs, OpenCard
@@ -119,13 +119,7 @@ class RealContext:
     def connect_tcp(self, ip: str, port: int, patience_s: float) -> TcpStream:
         return self._connections.connect(ip, port, patience_s)
 
-    def wait(
-        self,
-        until_us: int | None = None,
-        *,
-        until_ns: int | None = None,
-        turn: Callable[[], int | None] | None = None,
-    ) -> None:
+    def wait(self, until_us: int | None = None, *, until_ns: int | None = None, turn: Turn | None = None) -> None:
         if until_ns is not None:
             until_us = -(-until_ns // 1000)
         while (next_ns := self._send_due()) is not None:

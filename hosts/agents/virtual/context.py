@@ -239,14 +239,14 @@ def udp_datagrams(frames: NDArray[np.uint8], lengths: NDArray[np.uint32], udp_po
     """Which rows of `frames` are Ethernet frames with an unfragmented IPv4 datagram to a UDP port."""
     wanted: NDArray[np.bool_] = np.empty(len(lengths), np.bool_)
     if len(lengths):
-        rows = np.ascontiguousarray(frames)
+        rows, at = np.ascontiguousarray(frames), np.ascontiguousarray(lengths, np.uint32)
         frames_library().gb_datagrams_to(
             udp_port,
             wanted.ctypes.data,
             rows.ctypes.data,
             rows.nbytes // len(rows),
-            lengths.ctypes.data,
-            len(lengths),
+            at.ctypes.data,
+            len(at),
         )
     return wanted
 
@@ -332,13 +332,7 @@ class VirtualContext:
             raise UserError(f"{self.name} has {len(self._ports)} interfaces, none with the number {interface}")
         return self._ports[interface]
 
-    def wait(
-        self,
-        until_us: int | None = None,
-        *,
-        until_ns: int | None = None,
-        turn: Turn | None = None,
-    ) -> None:
+    def wait(self, until_us: int | None = None, *, until_ns: int | None = None, turn: Turn | None = None) -> None:
         if until_us is not None:
             until_ns = 1000 * until_us
         if self._commands:

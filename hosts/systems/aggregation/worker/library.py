@@ -114,7 +114,6 @@ class WorkerStruct(ctypes.Structure):
         ("known_count", c_int64),
         ("known_bytes", c_int64),
         ("came", c_int64),
-        ("received", c_int64),
         ("sent", c_int64),
     )
 

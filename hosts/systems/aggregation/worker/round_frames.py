@@ -19,10 +19,11 @@ from hosts.systems.aggregation.worker.sender import Attempt, Sender
 
 
 class Turn(NamedTuple):
-    """outcome: when something is due next (microseconds), or what library.py has. came: frames."""
+    """outcome: when something is due next (microseconds), or what library.py has. came, sent: frames."""
 
     outcome: int
     came: int
+    sent: int
 
 
 class RoundFrames:
@@ -99,14 +100,7 @@ class RoundFrames:
         outcome = self._library.gb_worker_turn(worker, now_us)
         if outcome == NO_MEMORY:
             raise MemoryError
-        return Turn(outcome, worker.came)
-
-    def traffic_in_turns(self) -> tuple[int, int]:
-        """Frames received and sent since this was asked last."""
-        worker = self._worker
-        found = worker.received, worker.sent
-        worker.received = worker.sent = 0
-        return found
+        return Turn(outcome, worker.came, worker.sent)
 
     def total(self) -> NDArray[np.int64]:
         """The sum of all gradients once the round is finished, flat."""

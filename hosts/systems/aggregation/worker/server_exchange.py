@@ -86,6 +86,7 @@ class ServerExchange(PacketExchange):
             self._interface.looked(kept_frames=turn.came)
             return None
         self._interface.looked()
+        self._endpoint.count(turn.came, turn.sent)
         if turn.came:
             self._progress_us = now_us
         give_up_us = self._progress_us + self._give_up_us
@@ -94,7 +95,6 @@ class ServerExchange(PacketExchange):
 
     def _take_in(self) -> bool:
         news = False
-        self._endpoint.count(*self._frames.traffic_in_turns())
         while (received := self._endpoint.receive()) is not None:
             if received.requests:
                 self._sender.request(received.requests)

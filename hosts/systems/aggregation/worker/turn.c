@@ -30,12 +30,13 @@ static bool send_due(struct gb_worker *worker, int64_t now_us) {
             return false;
         first += part;
     }
-    worker->sent += count;
+    worker->sent = count;
     return true;
 }
 
 int64_t gb_worker_turn(struct gb_worker *worker, int64_t now_us) {
     struct gb_interface *interface = worker->interface;
+    worker->sent = 0;
     worker->came = gb_interface_receive(interface);
     if (worker->came < 0)
         return GB_UNUSUAL;
@@ -46,7 +47,6 @@ int64_t gb_worker_turn(struct gb_worker *worker, int64_t now_us) {
                            now_us, worker->sums, worker->shifts) < 0)
             return GB_NO_MEMORY;
         gb_interface_received(interface, worker->came);
-        worker->received += worker->came;
     }
     if (worker->sender->next == worker->sender->count && !worker->sender->unacknowledged)
         return GB_ALL_THERE;

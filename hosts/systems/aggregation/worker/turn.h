@@ -28,8 +28,7 @@ struct gb_worker {
     /* First bytes of frames that this worker takes in, known_count rows. */
     const uint8_t *known;
     int64_t known_count, known_bytes;
-    int64_t came;                       /* frames in this turn */
-    int64_t received, sent;             /* frames in all turns */
+    int64_t came, sent;                 /* frames in this turn */
 };
 
 /* ACKs first, then what is due; when something is due next, or one of the above. */
