@@ -19,8 +19,6 @@ from hosts.systems.aggregation.worker.library import sender_library
 from hosts.transport.congestion_window import CongestionControl
 from hosts.transport.statistics import WindowStatistics
 
-EARLY_RESEND_AFTER = 3
-"""Later transmissions acknowledged on the same path before a fragment counts as lost (RFC 5681's DupThresh)."""
 RETRIES = 3
 """How often a fragment is sent again before switches are told to give up its sum."""
 

@@ -22,12 +22,14 @@ import itertools
 from collections.abc import Collection, Sequence
 
 from hosts.systems.aggregation.statistics import SenderStatistics
-from hosts.systems.aggregation.worker.sender import EARLY_RESEND_AFTER, RETRIES, Attempt, Transmission
+from hosts.systems.aggregation.worker.sender import RETRIES, Attempt, Transmission
 from hosts.transport.congestion_window import CongestionControl, CongestionWindow
 from hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
 from hosts.transport.retransmission_timeout import CONSTANT_TIMEOUTS
 from tests.unit.hosts.aggregation.worker.reference.round_trips import RoundTrips
 
+EARLY_RESEND_AFTER = 3
+"""Later transmissions acknowledged on the same path before a fragment counts as lost (RFC 5681's DupThresh)."""
 _FIRST, _LATE = Attempt.FIRST, Attempt.LATE
 
 
