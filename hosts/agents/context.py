@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from hosts.agents.addresses import AgentAddress
-    from hosts.agents.frames.native_interface import NativeInterface
+    from hosts.agents.card import Card
+    from hosts.agents.frames.interface_counts import InterfaceCounts
     from hosts.agents.queue_pairs import QueuePairs
     from hosts.agents.tcp import TcpListener, TcpStream
 
@@ -54,13 +55,16 @@ class Interface(Protocol):
         The buffer is valid until the next call. No lengths: nothing waits.
         """
 
-    def native(self) -> NativeInterface | None:
-        """The interface for an agent's own C; None: there is none now, since the kernel has it, other agents have
-        opened it, or frames wait to be received. `looked` tells of what was received that way."""
+    @property
+    def counts(self) -> InterfaceCounts:
+        """What it carried so far."""
 
-    def looked(self, kept_frames: int = 0) -> None:
-        """The agent's C has received all that there was. kept_frames: so many of native().rows are to be received
-        again, by `receive`."""
+    def card(self) -> Card | None:
+        """What is beneath it, for an agent that receives all that there is, sends and counts by itself. None: now it
+        cannot be had, since it is the kernel's, other agents have opened it, or frames wait in the interface."""
+
+    def keep(self, buffer: NDArray[np.uint8], lengths: NDArray[np.uint32], times_ns: NDArray[np.int64]) -> None:
+        """What came from the card is to be received by `receive`, as ever."""
 
     def join(self, mac: bytes) -> None:
         """Take in frames to this multicast MAC address, too."""

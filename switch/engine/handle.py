@@ -52,11 +52,6 @@ class EngineHandle:
         result: int = function(self._pointer, *arguments)
         return result
 
-    def addresses(self, *names: str) -> tuple[int, ...]:
-        """The engine's own, and those of gb_engine_NAME, for who calls them in C; valid until it is closed."""
-        functions = (getattr(self._library, f"gb_engine_{name}") for name in names)
-        return self._pointer or 0, *(ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions)
-
     def now_ns(self) -> int:
         """The engine's clock: CLOCK_MONOTONIC, or since 0 with a manual clock."""
         return int(self.call("now"))

@@ -98,13 +98,6 @@ class HostInterface:
         self.times_ns = self._times_ns[:count]
         return self._frames[:count], self._lengths[:count]
 
-    @property
-    def calls(self) -> tuple[int, int, int, int, int]:
-        """For who sends and receives in C: the engine, the interface's number, and addresses of
-        gb_engine_inbox_waiting, gb_engine_receive and gb_engine_send. Valid until the engine is closed."""
-        engine, waiting, receive, send = self._engine.addresses("inbox_waiting", "receive", "send")
-        return engine, self.number, waiting, receive, send
-
     def open_queue_pairs(self, quiet_sent: bool) -> HostQueuePairs:
         """Of its network card, which is told of with the interface."""
         return HostQueuePairs(self._engine, self.device_id, self.port, quiet_sent)

@@ -2,7 +2,6 @@
 #include "frames.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 
 static unsigned byte_at(const uint8_t *frame, uint64_t length, uint64_t offset) {
     return offset < length ? frame[offset] : 0;
@@ -55,33 +54,4 @@ uint64_t gb_datagrams_to(uint32_t port, uint8_t *wanted, const uint8_t *frames, 
     for (uint64_t i = 0; i < count; i++)
         found += wanted[i] = is_datagram_to(frames + i * stride, lengths[i], port);
     return found;
-}
-
-int64_t gb_interface_receive(struct gb_interface *interface) {
-    const struct gb_card_calls *card = &interface->card;
-    uint32_t longest = 0, number = (uint32_t)card->card;
-    int waiting = card->waiting(card->network, number, &longest);
-    if (waiting > (int64_t)interface->capacity || longest > interface->stride)
-        return -1;
-    return waiting <= 0 ? 0
-                        : card->receive(card->network, number, interface->rows, interface->stride, interface->lengths,
-                                        interface->times_ns, (uint32_t)waiting);
-}
-
-void gb_interface_received(struct gb_interface *interface, int64_t frames) {
-    interface->received_frames += (uint64_t)frames;
-    interface->received_bytes += gb_count_classes(interface->words, interface->word_count, interface->received_classes,
-                                                  interface->rows, interface->stride, interface->lengths,
-                                                  (uint64_t)frames);
-}
-
-int gb_interface_send(struct gb_interface *interface, uint64_t frame_bytes, int64_t frames) {
-    int outcome = interface->card.send(interface->card.network, (uint32_t)interface->card.card, interface->rows,
-                                       frame_bytes, NULL, NULL, (uint32_t)frames);
-    if (outcome < 0)
-        return outcome;
-    interface->sent_frames += (uint64_t)frames;
-    interface->sent_bytes += gb_count_classes(interface->words, interface->word_count, interface->sent_classes,
-                                              interface->rows, frame_bytes, NULL, (uint64_t)frames);
-    return 0;
 }

@@ -11,17 +11,6 @@ from numpy.typing import NDArray
 
 from hosts.agents.frames.class_counts import ClassCounts, Patterns
 
-_NUMBERS = ("sent_frames", "sent_bytes", "received_frames", "received_bytes")
-
-
-class NativeCounts(Protocol):
-    """Of an agent's own C (native_interface.py)."""
-
-    sent_frames: int
-    sent_bytes: int
-    received_frames: int
-    received_bytes: int
-
 
 @dataclass
 class InterfaceCounts:
@@ -35,8 +24,6 @@ class InterfaceCounts:
     drops: int = 0
     sent_classes: ClassCounts = field(default_factory=ClassCounts)
     received_classes: ClassCounts = field(default_factory=ClassCounts)
-    native: NativeCounts | None = None
-    """What was counted in C, apart from the classes."""
 
     @classmethod
     def by(cls, patterns: Patterns) -> InterfaceCounts:
@@ -56,9 +43,8 @@ class InterfaceCounts:
 
     def as_json(self) -> dict[str, Any]:
         """sent_classes, received_classes: a list by class, [0] those of none; empty without classes."""
-        numbers = {name: getattr(self, name) + getattr(self.native, name, 0) for name in _NUMBERS}
         classes = {name: getattr(self, name).by_class() for name in ("sent_classes", "received_classes")}
-        return {**numbers, "drops": self.drops, **classes}
+        return {**vars(self), **classes}
 
 
 class AsJson(Protocol):

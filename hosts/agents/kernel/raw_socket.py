@@ -10,7 +10,7 @@ import struct
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -164,11 +164,11 @@ class RawSocket(Closing):
         self.counts.add_sent(frames, sent, lengths)
         return sent
 
-    def native(self) -> None:
-        """The kernel has it."""
+    def card(self) -> None:
+        """It is the kernel's."""
 
-    def looked(self, kept_frames: int = 0) -> None:
-        """There is nothing to tell."""
+    def keep(self, buffer: NDArray[np.uint8], lengths: NDArray[np.uint32], times_ns: NDArray[np.int64]) -> NoReturn:
+        raise AssertionError("there is no card")
 
     def drops(self) -> int:
         """Frames lost so far because the receive buffer was full (packet(7), PACKET_STATISTICS)."""

@@ -16,15 +16,15 @@ from common.closing import Closing
 from common.errors import UserError
 from formats.datagram import ETHERNET_BYTES
 from hosts.agents.addresses import AgentAddress
+from hosts.agents.card import Card
 from hosts.agents.card_pairs import CardPairs, CardWithQueuePairs
 from hosts.agents.channel import BEGIN, INTERFACES, STOP
 from hosts.agents.context import Result, Turn
 from hosts.agents.frames.class_counts import Patterns
 from hosts.agents.frames.interface_counts import AsJson, InterfaceCounts, by_interface
 from hosts.agents.frames.library import frames_library
-from hosts.agents.frames.native_interface import CardWithCalls, NativeInterface
 from hosts.agents.time_stamps import stamped
-from hosts.agents.virtual.clock import Card, Timer, VirtualClock
+from hosts.agents.virtual.clock import Timer, VirtualClock
 
 Batch = tuple[NDArray[np.uint8], NDArray[np.uint32], NDArray[np.int64]]
 """Buffer, lengths, and when each arrived."""
@@ -104,7 +104,7 @@ class VirtualPort:
         """Give each interface a copy of what has come for it; what nobody takes in is lost."""
         batch = self.receive()
         for interface in self._open:
-            interface.take(*batch)
+            interface.keep(*batch)
 
 
 class VirtualInterface(Closing):
@@ -127,7 +127,6 @@ class VirtualInterface(Closing):
         self._ether_type = ether_type
         self._except_udp_port = except_udp_port
         self._batches: deque[Batch] = deque()
-        self._native: NativeInterface | None = None
         self._is_open = True
         self.counts = InterfaceCounts.by(context.classes)
         port.open(self)
@@ -187,23 +186,17 @@ class VirtualInterface(Closing):
         chosen = self._wanted(*batch[:2])
         return batch if np.count_nonzero(chosen) == len(chosen) else _rows(batch, chosen)
 
-    def take(self, buffer: NDArray[np.uint8], lengths: NDArray[np.uint32], times_ns: NDArray[np.int64]) -> None:
+    def keep(self, buffer: NDArray[np.uint8], lengths: NDArray[np.uint32], times_ns: NDArray[np.int64]) -> None:
         """Keep a copy of the frames that this interface takes in."""
         chosen = self._wanted(buffer, lengths)
         if chosen.any():
             self._batches.append(_rows((buffer, lengths, times_ns), chosen))
 
-    def native(self) -> NativeInterface | None:
+    def card(self) -> Card | None:
         if self._batches or self.quiet or self._port.is_shared or not self._is_open:
             return None
-        if self._native is None and isinstance(self._port.card, CardWithCalls):
-            self._native = NativeInterface(self._port.card.calls, self.counts)
-        return self._native
-
-    def looked(self, kept_frames: int = 0) -> None:
         self._port.told = False
-        if kept_frames:
-            self.take(*NativeInterface.rows(kept_frames))
+        return self._port.card
 
     def join(self, mac: bytes) -> None:
         """Nothing to do: the card takes in all frames."""

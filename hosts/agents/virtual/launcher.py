@@ -11,10 +11,11 @@ from typing import Any
 from pydantic import BaseModel
 
 from common.errors import UserError
+from hosts.agents.card import Card
 from hosts.agents.channel import BEGIN, STOP
 from hosts.agents.frames.class_counts import Patterns
 from hosts.agents.functions import one_line, prepare_agent
-from hosts.agents.virtual.clock import Card, Timer, VirtualClock
+from hosts.agents.virtual.clock import Timer, VirtualClock
 from hosts.agents.virtual.context import VirtualContext, VirtualPort
 
 STOP_PATIENCE_S = 5

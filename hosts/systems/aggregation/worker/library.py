@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from ctypes import POINTER, c_bool, c_double, c_int, c_int32, c_int64, c_uint32, c_void_p
-from ctypes import pointer as pointer
+from ctypes import POINTER, c_bool, c_double, c_int, c_int32, c_int64, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 
 from common.compiled.c_library import shared_library
 from hosts.agents.frames.library import FRAMES_SOURCE
-from hosts.agents.frames.native_interface import InterfaceStruct
 
 _HERE = Path(__file__).resolve().parent
 _HOSTS = _HERE.parents[2]
@@ -102,23 +100,26 @@ class WorkerStruct(ctypes.Structure):
 
     _fields_ = (
         ("sender", POINTER(SenderStruct)),
-        ("interface", POINTER(InterfaceStruct)),
         ("layout", LayoutStruct),
         ("headers", c_void_p),
         ("header_count", c_int64),
         ("gradient", c_void_p),
         ("values", c_int64),
+        ("out", c_void_p),
         ("sums", c_void_p),
         ("shifts", c_void_p),
         ("known", c_void_p),
         ("known_count", c_int64),
         ("known_bytes", c_int64),
-        ("came", c_int64),
+        ("words", c_void_p),
+        ("word_count", c_uint64),
+        ("received_classes", c_void_p),
+        ("sent_classes", c_void_p),
         ("sent", c_int64),
     )
 
 
-NOTHING_DUE, ALL_THERE, UNUSUAL, UNUSUAL_CAME, NO_MEMORY = range(-1, -6, -1)
+NOTHING_DUE, ALL_THERE, UNUSUAL, NO_MEMORY = range(-1, -5, -1)
 """Of gb_worker_turn."""
 
 
@@ -144,9 +145,10 @@ def sender_library() -> ctypes.CDLL:
         ("acknowledge", c_int64, (sender, c_void_p, c_void_p, c_void_p, c_int64, c_int64)),
         ("request", None, (sender, c_uint32)),
         ("take", c_int64, (sender, layout, c_void_p, c_int64, c_int64, c_int64, c_void_p, c_void_p)),
-        ("pack", None, (sender, layout, c_int64, c_int64, c_void_p, c_int64, c_void_p, c_int64, c_void_p)),
+        ("pack", None, (sender, layout, c_int64, c_void_p, c_int64, c_void_p, c_int64, c_void_p)),
     ):
         function = getattr(library, f"gb_sender_{name}")
         function.restype, function.argtypes = result, arguments
-    library.gb_worker_turn.restype, library.gb_worker_turn.argtypes = c_int64, (POINTER(WorkerStruct), c_int64)
+    library.gb_worker_turn.restype = c_int64
+    library.gb_worker_turn.argtypes = (POINTER(WorkerStruct), c_void_p, c_uint64, c_void_p, c_int64, c_int64)
     return library

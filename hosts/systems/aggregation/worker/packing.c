@@ -59,21 +59,21 @@ static uint32_t pack_lanes(uint8_t *lanes, const int32_t *values, int64_t count)
     return largest;
 }
 
-void gb_sender_pack(const struct gb_sender *sender, const struct gb_gradient_layout *layout, int64_t first,
-                    int64_t count, const uint8_t *headers, int64_t header_count, const int32_t *gradient, int64_t values,
+void gb_sender_pack(const struct gb_sender *sender, const struct gb_gradient_layout *layout, int64_t count,
+                    const uint8_t *headers, int64_t header_count, const int32_t *gradient, int64_t values,
                     uint8_t *frames) {
     size_t header_bytes = (size_t)(layout->frame_bytes - 4 * layout->lanes);
     for (int64_t i = 0; i < count; i++) {
-        struct gb_transmission transmission = sender->transmissions[first + i];
+        struct gb_transmission transmission = sender->transmissions[i];
         uint8_t *frame = frames + i * layout->frame_bytes, *lanes = frame + header_bytes;
         uint32_t number = sender->first_number + (uint32_t)transmission.fragment;
         int64_t header = transmission.attempt == GB_DIRECT ? header_count : number % header_count;
-        int64_t begin = transmission.fragment * layout->lanes;
-        int64_t there = values - begin < layout->lanes ? values - begin : layout->lanes;
+        int64_t first = transmission.fragment * layout->lanes;
+        int64_t there = values - first < layout->lanes ? values - first : layout->lanes;
         memcpy(frame, headers + (size_t)header * header_bytes, header_bytes);
         frame[layout->flags] = (uint8_t)layout->of_attempt[transmission.attempt];
         put_32(frame + layout->packet_number, number);
-        put_32(frame + layout->magnitude, pack_lanes(lanes, gradient + begin, there));
+        put_32(frame + layout->magnitude, pack_lanes(lanes, gradient + first, there));
         memset(lanes + 4 * there, 0, (size_t)(4 * (layout->lanes - there)));
     }
 }

@@ -18,11 +18,10 @@ struct gb_gradient_layout {
  * many were, or -ENOMEM. */
 int64_t gb_sender_take(struct gb_sender *, const struct gb_gradient_layout *, const uint8_t *frames, int64_t stride,
                        int64_t count, int64_t now_us, int32_t *sums, int64_t *shifts);
-/* Frames for `count` of sender->transmissions, from the first on, into as many rows of `frames`. headers: header_count rows, which
+/* Frames for the first `count` of sender->transmissions, into as many rows of `frames`. headers: header_count rows, which
  * packet numbers take in turn, and one more for direct copies. gradient: flat, so many values; zeros fill the last fragment
  * up. */
-void gb_sender_pack(const struct gb_sender *, const struct gb_gradient_layout *, int64_t first, int64_t count,
-                    const uint8_t *headers, int64_t header_count, const int32_t *gradient, int64_t values,
-                    uint8_t *frames);
+void gb_sender_pack(const struct gb_sender *, const struct gb_gradient_layout *, int64_t count, const uint8_t *headers,
+                    int64_t header_count, const int32_t *gradient, int64_t values, uint8_t *frames);
 
 #endif

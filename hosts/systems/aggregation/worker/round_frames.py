@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -9,21 +10,27 @@ from numpy.typing import NDArray
 
 from formats.aggregation import GRADIENT, Flags
 from formats.datagram import CE, ECN_MASK
-from hosts.agents.frames.native_interface import NativeInterface
+from hosts.agents.frames.interface_counts import InterfaceCounts
 from hosts.learning.fragments import fragment_count, join
 from hosts.learning.shifted_sums import restored
 from hosts.protocols.datagram_frames import Frames, FrameType, as_frames
 from hosts.protocols.lane_frames import lane_frame_type
-from hosts.systems.aggregation.worker.library import NO_MEMORY, LayoutStruct, WorkerStruct, pointer, sender_library
+from hosts.systems.aggregation.worker.library import NO_MEMORY, UNUSUAL, LayoutStruct, WorkerStruct, sender_library
 from hosts.systems.aggregation.worker.sender import Attempt, Sender
 
 
 class Turn(NamedTuple):
-    """outcome: when something is due next (microseconds), or what library.py has. came, sent: frames."""
+    """outcome: when something is due next (microseconds), or what library.py has. out: frames that leave, valid until
+    the next turn of any worker."""
 
     outcome: int
-    came: int
-    sent: int
+    out: NDArray[np.uint8]
+
+
+@functools.cache
+def _room(frames: int, frame_bytes: int) -> NDArray[np.uint8]:
+    """For what leaves in a turn, of all workers: nobody else acts meanwhile."""
+    return np.empty((frames, frame_bytes), np.uint8)
 
 
 class RoundFrames:
@@ -38,9 +45,10 @@ class RoundFrames:
         self._sums = np.empty((self.count, lanes), np.int32)
         self._shifts = np.zeros(self.count, np.int64)
         self._known: NDArray[np.uint8] | None = None
-        self._native: NativeInterface | None = None
+        self._counts: InterfaceCounts | None = None
         self._library = sender_library()
         self._frame_type = lane_frame_type(GRADIENT, lanes)
+        self._out = _room(sender.window_fragments, self._frame_type.itemsize)
         self._worker = WorkerStruct(
             sender=sender.pointer,
             layout=_layout(self._frame_type, lanes),
@@ -48,6 +56,7 @@ class RoundFrames:
             header_count=len(headers) - 1,
             gradient=self._values.ctypes.data,
             values=len(values),
+            out=self._out.ctypes.data,
             sums=self._sums.ctypes.data,
             shifts=self._shifts.ctypes.data,
         )
@@ -62,7 +71,6 @@ class RoundFrames:
         self._library.gb_sender_pack(
             worker.sender,
             worker.layout,
-            0,
             count,
             worker.headers,
             worker.header_count,
@@ -88,19 +96,39 @@ class RoundFrames:
         if taken < 0:
             raise MemoryError
 
-    def turn(self, native: NativeInterface, known: NDArray[np.uint8], now_us: int) -> Turn:
-        """Both, straight from and to the interface. known: first bytes of frames that are taken in, shape (headers,
-        bytes). MemoryError."""
-        worker = self._worker
-        if native is not self._native:
-            self._native, worker.interface = native, pointer(native.struct)
+    def turn(
+        self,
+        buffer: NDArray[np.uint8],
+        lengths: NDArray[np.uint32],
+        known: NDArray[np.uint8],
+        counts: InterfaceCounts,
+        now_us: int,
+    ) -> Turn:
+        """Both, in one call, as hosts.agents.card.Card gives frames.
+
+        buffer: shape (frames, capacity in bytes). lengths: of each. known: first bytes of frames that are taken in,
+        shape (headers, bytes). counts: the interface's, for what comes and leaves. MemoryError.
+        """
+        worker, frame_bytes = self._worker, self._frame_type.itemsize
         if known is not self._known:
             self._known, worker.known = known, known.ctypes.data
             worker.known_count, worker.known_bytes = known.shape
-        outcome = self._library.gb_worker_turn(worker, now_us)
+        if counts is not self._counts:
+            self._counts, sent, received = counts, counts.sent_classes, counts.received_classes
+            worker.words, worker.word_count = sent.words, sent.word_count
+            worker.sent_classes, worker.received_classes = sent.address, received.address
+        came = len(lengths)
+        outcome = self._library.gb_worker_turn(
+            worker, buffer.ctypes.data, buffer.strides[0], lengths.ctypes.data, came, now_us
+        )
         if outcome == NO_MEMORY:
             raise MemoryError
-        return Turn(outcome, worker.came, worker.sent)
+        if outcome != UNUSUAL:
+            counts.received_frames += came
+            counts.received_bytes += came * frame_bytes
+            counts.sent_frames += worker.sent
+            counts.sent_bytes += worker.sent * frame_bytes
+        return Turn(outcome, self._out[: worker.sent])
 
     def total(self) -> NDArray[np.int64]:
         """The sum of all gradients once the round is finished, flat."""

@@ -70,6 +70,7 @@ class Sender:
         """window_fragments: the window's maximum. paths: the paths that packet numbers take in turn: number n
         goes paths[n % len(paths)]. sliding: unacknowledged fragments are never window_fragments or more apart.
         retries: 0 makes all that is sent again a RESEND."""
+        self.window_fragments = window_fragments
         self._library = sender_library()
         self.pointer = self._library.gb_sender_create(
             window_fragments,

@@ -13,7 +13,7 @@ from hosts.agents.context import AgentContext, Interface
 from hosts.collectives.exchange import PacketExchange
 from hosts.systems.aggregation.description import JobDescription
 from hosts.systems.aggregation.endpoint import Endpoint, label_array
-from hosts.systems.aggregation.worker.library import NOTHING_DUE, UNUSUAL, UNUSUAL_CAME
+from hosts.systems.aggregation.worker.library import NOTHING_DUE, UNUSUAL
 from hosts.systems.aggregation.worker.round_frames import RoundFrames
 from hosts.systems.aggregation.worker.sender import Sender
 
@@ -75,22 +75,24 @@ class ServerExchange(PacketExchange):
 
     def _act(self) -> int | None:
         """The same as one time around the loop, in C, as long as nothing unusual is among it."""
-        native = self._interface.native()
-        if native is None:
+        card = self._interface.card()
+        if card is None:
             return None
         now_us = self._context.now_us()
-        turn = self._frames.turn(native, self._endpoint.known_headers, now_us)
-        if turn.outcome == UNUSUAL:
+        buffer, lengths = card.receive()
+        outcome, out = self._frames.turn(
+            buffer, lengths, self._endpoint.known_headers, self._interface.counts, now_us
+        )
+        if outcome == UNUSUAL:
+            self._interface.keep(buffer, lengths, card.times_ns)
             return None
-        if turn.outcome == UNUSUAL_CAME:
-            self._interface.looked(kept_frames=turn.came)
-            return None
-        self._interface.looked()
-        self._endpoint.count(turn.came, turn.sent)
-        if turn.came:
+        if len(out):
+            card.send(out)
+        self._endpoint.count(len(lengths), len(out))
+        if len(lengths):
             self._progress_us = now_us
         give_up_us = self._progress_us + self._give_up_us
-        until_us = give_up_us if turn.outcome == NOTHING_DUE else min(turn.outcome, give_up_us)
+        until_us = give_up_us if outcome == NOTHING_DUE else min(outcome, give_up_us)
         return until_us if until_us > now_us else None
 
     def _take_in(self) -> bool:

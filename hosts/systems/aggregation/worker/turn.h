@@ -8,30 +8,34 @@
 enum {
     GB_NOTHING_DUE = -1,    /* only an ACK can bring that about */
     GB_ALL_THERE = -2,      /* the round is finished */
-    GB_UNUSUAL = -3,        /* what waits is for the agent to receive */
-    GB_UNUSUAL_CAME = -4,   /* and the same of what lies in the interface's rows, came[] of it */
-    GB_NO_MEMORY = -5,
+    GB_UNUSUAL = -3,        /* nothing was done: the frames are for the agent */
+    GB_NO_MEMORY = -4,
 };
 
 struct gb_worker {
     struct gb_sender *sender;
-    struct gb_interface *interface;
     struct gb_gradient_layout layout;
     /* What leaves, as gb_sender_pack takes it. */
     const uint8_t *headers;
     int64_t header_count;
     const int32_t *gradient;
     int64_t values;
+    uint8_t *out;                       /* room for a window of frames */
     /* And what comes, as gb_sender_take does. */
     int32_t *sums;
     int64_t *shifts;
     /* First bytes of frames that this worker takes in, known_count rows. */
     const uint8_t *known;
     int64_t known_count, known_bytes;
-    int64_t came, sent;                 /* frames in this turn */
+    /* Classes to count by, and where. */
+    const struct gb_word *words;
+    uint64_t word_count;
+    uint64_t *received_classes, *sent_classes;
+    int64_t sent;                       /* frames in `out` */
 };
 
-/* ACKs first, then what is due; when something is due next, or one of the above. */
-int64_t gb_worker_turn(struct gb_worker *, int64_t now_us);
+/* ACKs first, `count` rows of frames; then what is due, in `out`. When something is due next, or one of the above. */
+int64_t gb_worker_turn(struct gb_worker *, const uint8_t *frames, uint64_t stride, const uint32_t *lengths, int64_t count,
+                       int64_t now_us);
 
 #endif

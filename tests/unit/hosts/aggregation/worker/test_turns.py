@@ -13,7 +13,7 @@ from experiments.study.running.execution import run_now
 from experiments.systems import find_system
 from hosts.agents.channel import INTERFACES
 from hosts.agents.virtual.context import VirtualContext, VirtualInterface
-from hosts.systems.aggregation.worker.library import UNUSUAL_CAME
+from hosts.systems.aggregation.worker.library import UNUSUAL
 from hosts.systems.aggregation.worker.round_frames import RoundFrames, Turn
 from hosts.systems.aggregation.worker.server_exchange import ServerExchange
 
@@ -80,7 +80,7 @@ def test_turns_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(VirtualContext, "emit", noted)
     found, found_carried = run(CASES[name]), list(carried)
     assert turns["turn"] > 10 and turns["agent"] > 0
-    monkeypatch.setattr(VirtualInterface, "native", lambda self: None)
+    monkeypatch.setattr(VirtualInterface, "card", lambda self: None)
     turns.clear()
     carried.clear()
     expected = run(CASES[name])
@@ -117,5 +117,5 @@ def test_what_is_unusual_is_for_the_agent(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(RoundFrames, "turn", noted)
     run(CASES["losses"])
-    assert outcomes[UNUSUAL_CAME] > 0
-    assert outcomes[0] > 10 * outcomes[UNUSUAL_CAME] > 0
+    assert outcomes[UNUSUAL] > 0
+    assert outcomes[0] > 10 * outcomes[UNUSUAL] > 0

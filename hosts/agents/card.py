@@ -1,0 +1,30 @@
+"""A host's card in a simulated network."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Card(Protocol):
+    """A host's end of a link in a simulated network, such as switch.virtual.HostInterface."""
+
+    def send(
+        self,
+        frames: NDArray[Any],
+        lengths: NDArray[np.uint32] | None = None,
+        times_ns: NDArray[np.int64] | None = None,
+    ) -> int:
+        """As hosts.agents.context.Interface.send, or send_at; times_ns None: at the present time."""
+
+    def set_quiet(self, quiet: bool) -> None:
+        """Whether time does not stop for what comes."""
+
+    @property
+    def times_ns(self) -> NDArray[np.int64]:
+        """When the frames of the last batch arrived."""
+
+    def receive(self) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
+        """As hosts.agents.context.Interface.receive: all that has come."""
