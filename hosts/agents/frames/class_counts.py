@@ -13,6 +13,8 @@ from hosts.agents.frames.library import WordStruct, frames_library
 
 Patterns = Sequence[Sequence[tuple[int, int, int]]]
 """Of each class its words: offset, mask, value."""
+_ANY = ((0, 0, 0),)
+"""Words of a class that has none: it takes every frame."""
 
 
 class ClassCounts:
@@ -20,9 +22,9 @@ class ClassCounts:
 
     def __init__(self, patterns: Patterns = ()) -> None:
         words = [
-            WordStruct(*word, last=place == len(each))
+            WordStruct(*word, last=place == len(each or _ANY))
             for each in patterns
-            for place, word in enumerate(each, start=1)
+            for place, word in enumerate(each or _ANY, start=1)
         ]
         self._words = (WordStruct * len(words))(*words)
         self._counts = np.zeros(len(patterns) + 1, np.uint64)
