@@ -142,7 +142,7 @@ def test_links_and_hosts_see_the_class_of_a_frame(classes: Sequence[PacketClass]
 
 
 def test_a_class_without_words_takes_what_no_class_before_it_took() -> None:
-    counts = HostsClassCounts([[(0, 0xFFFF, 0x0102)], [], [(0, 0, 0)]])
+    counts = HostsClassCounts([[(0, 0xFFFF, 0x0102)], [], [(0, 0xFFFF, 0x0202)]])
     counts.add(np.array([[1, 2], [1, 3], [2, 2]], np.uint8), 3, None)
     assert counts.by_class() == [0, 1, 2, 0]
 
