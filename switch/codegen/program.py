@@ -111,7 +111,7 @@ class _Generator:
         after_metadata = layout.metadata_first + layout.metadata_words
         return [
             "static void parse(struct gb_switch *sw, struct gb_packet *p) {",
-            "uint64_t *phv = p->phv;",
+            "uint64_t *phv = p->pass->phv;",
             "if (p->keep_metadata) {",
             f"memset(phv, 0, {layout.metadata_first} * sizeof *phv);",
             f"memset(phv + {after_metadata}, 0, {layout.words - after_metadata} * sizeof *phv);",
@@ -125,8 +125,8 @@ class _Generator:
             "uint32_t first = 0;",
             *ParserWriter(model, layout, self._probes).body(),
             "p->payload_offset = (uint32_t)(at - p->data);",
-            "p->std.parser_error = error;",
-            "p->std.checksum_error = 0;",
+            "p->pass->std.parser_error = error;",
+            "p->pass->std.checksum_error = 0;",
             *self._probes.at(ParserDone(), "p->payload_offset"),
             *self.deparser.verify_checksums(),
             *self._probes.end("parse"),
@@ -135,11 +135,11 @@ class _Generator:
 
     def _deparse(self) -> list[list[str]]:
         model, layout = self.model, self.layout
-        statements = Statements(model, layout, now="p->std.egress_global_timestamp", probes=self._probes)
+        statements = Statements(model, layout, now="p->pass->std.egress_global_timestamp", probes=self._probes)
         primitives = statements.body(model.deparser_primitives, DeparserPrimitiveDone)
         before = [
             "static int before_deparsing(struct gb_switch *sw, struct gb_packet *p) {",
-            "uint64_t *phv = p->phv;",
+            "uint64_t *phv = p->pass->phv;",
             *self.deparser.update_checksums(),
             *primitives,
             "return 0;",
@@ -147,7 +147,7 @@ class _Generator:
         ]
         deparse = [
             "static void deparse(struct gb_switch *sw, struct gb_packet *p) {",
-            "uint64_t *phv = p->phv;",
+            "uint64_t *phv = p->pass->phv;",
             *self._probes.begin("deparse", layout.words),
             "before_deparsing(sw, p);",
             *self.deparser.body(),
@@ -167,11 +167,11 @@ class _Generator:
             for field in field_list.fields:
                 standard = self.layout.standard(field)
                 if standard:
-                    lines.append(f"to->std.{standard} = from->std.{standard};")
+                    lines.append(f"to->pass->std.{standard} = from->pass->std.{standard};")
                 else:
                     slot, kind = values.slot(field), values.field_type(field)
                     words = max(1, words_of(kind.width)) + kind.variable
-                    lines.append(f"memcpy(&to->phv[{slot}], &from->phv[{slot}], {words} * sizeof *to->phv);")
+                    lines.append(f"memcpy(&to->pass->phv[{slot}], &from->pass->phv[{slot}], {words} * sizeof(uint64_t));")
             lines.append("break;")
         return [*lines, "}", "}"]
 
@@ -179,7 +179,7 @@ class _Generator:
         layout = self.layout
         return [
             "static void reset_metadata(struct gb_packet *p) {",
-            f"memset(p->phv + {layout.metadata_first}, 0, {layout.metadata_words} * sizeof *p->phv);",
+            f"memset(p->pass->phv + {layout.metadata_first}, 0, {layout.metadata_words} * sizeof(uint64_t));",
             "}",
         ]
 

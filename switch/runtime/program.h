@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GB_ABI_VERSION 1
+#define GB_ABI_VERSION 2
 #define GB_PORT_DROP 511
 
 /* simple_switch's instance types. */
@@ -43,16 +43,21 @@ struct gb_requests {
     uint32_t truncate_length_bytes;
 };
 
-/* One packet in the switch. The engine owns the memory; phv has program->phv_words words. */
+/* What a packet has while it is in a switch, and not on a link. */
+struct gb_pass {
+    struct gb_standard_metadata std;
+    struct gb_requests requests;
+    uint64_t phv[];             /* program->phv_words: header validity, header fields and metadata, laid out by the program */
+};
+
+/* One packet. The engine owns the memory. */
 struct gb_packet {
     uint8_t *data;              /* first byte of the frame */
     uint32_t length;            /* bytes from data on */
     uint32_t headroom;          /* bytes before data that a deparser may use */
     uint32_t payload_offset;    /* set by parse: first byte, from data, that no header took */
-    struct gb_standard_metadata std;
-    struct gb_requests requests;
-    uint64_t *phv;              /* header validity, header fields and metadata, laid out by the program */
     uint8_t keep_metadata;      /* see parse */
+    struct gb_pass *pass;
 };
 
 struct gb_table;                /* opaque here: state/state.h */

@@ -103,10 +103,10 @@ static void put_state(const struct gb_switch *sw, const struct gb_packet *p) {
     uint32_t phv_words = sw->program->phv_words;
     uint64_t first = trace->count, total = STANDARD_WORDS + REQUEST_WORDS + phv_words;
     uint64_t requests[REQUEST_WORDS];
-    request_words(requests, &p->requests);
-    put_words((const uint64_t *)&p->std, STANDARD_WORDS);
+    request_words(requests, &p->pass->requests);
+    put_words((const uint64_t *)&p->pass->std, STANDARD_WORDS);
     put_words(requests, REQUEST_WORDS);
-    put_words(p->phv, phv_words);
+    put_words(p->pass->phv, phv_words);
     if (!trace->lost && shadow_reserve(total))
         memcpy(trace->shadow, trace->words + first, total * sizeof *trace->shadow);
 }
@@ -125,10 +125,10 @@ static void put_changes(const struct gb_switch *sw, const struct gb_packet *p) {
     if (trace->level < GB_TRACE_VALUES || trace->lost)
         return;
     uint64_t requests[REQUEST_WORDS];
-    request_words(requests, &p->requests);
-    put_differences((const uint64_t *)&p->std, STANDARD_WORDS, 0);
+    request_words(requests, &p->pass->requests);
+    put_differences((const uint64_t *)&p->pass->std, STANDARD_WORDS, 0);
     put_differences(requests, REQUEST_WORDS, STANDARD_WORDS);
-    put_differences(p->phv, sw->program->phv_words, STANDARD_WORDS + REQUEST_WORDS);
+    put_differences(p->pass->phv, sw->program->phv_words, STANDARD_WORDS + REQUEST_WORDS);
 }
 
 /* ---- Entries ---- */
@@ -228,12 +228,12 @@ void gb_trace_begin(struct gb_switch *sw, struct gb_packet *p, uint32_t site, ui
     if (!trace || trace->lost)
         return;
     open_record(GB_TRACE_BEGIN, site);
-    uint64_t parent = of_parser ? 0 : p->phv[pass_word];
-    p->phv[pass_word] = ++trace->passes;
+    uint64_t parent = of_parser ? 0 : p->pass->phv[pass_word];
+    p->pass->phv[pass_word] = ++trace->passes;
     put(trace->passes);
     put(parent);
     put((uint64_t)(uintptr_t)p);
-    put(p->std.instance_type);
+    put(p->pass->std.instance_type);
     put((uint64_t)(uintptr_t)sw);
     if (trace->level >= GB_TRACE_VALUES) {
         put_state(sw, p);

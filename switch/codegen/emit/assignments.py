@@ -72,7 +72,7 @@ class Assignments:
         words = words_of(kind.width)
         text = self.values.emit(value, words)
         if standard:
-            return f"p->std.{standard} = {self._masked(text, kind.width, fits)};"
+            return f"p->pass->std.{standard} = {self._masked(text, kind.width, fits)};"
         slot = self.values.slot(target)
         if words == 1:
             return f"phv[{slot}] = {self._masked(text, kind.width, fits)};"
@@ -93,7 +93,7 @@ class Assignments:
         if kind.variable or kind.width == 0:
             raise MalformedProgram(f"BMv2 JSON: field '{kind.name}' cannot be given a number")
         if standard:
-            return f"p->std.{standard} = {self._masked(text, kind.width, False)};"
+            return f"p->pass->std.{standard} = {self._masked(text, kind.width, False)};"
         words = words_of(kind.width)
         if words == 1:
             return f"phv[{self.values.slot(target)}] = {self._masked(text, kind.width, False)};"

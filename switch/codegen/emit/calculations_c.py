@@ -63,7 +63,7 @@ def calculation_function(
     body = _running if whole_bytes and algorithm in _RUNNING else _put_together
     return [
         f"static uint64_t {name}(struct gb_switch *sw, struct gb_packet *p) {{",
-        "uint64_t *phv = p->phv;",
+        "uint64_t *phv = p->pass->phv;",
         *body(algorithm, joined, calculation.with_payload),
         "}",
     ]
@@ -124,7 +124,7 @@ def _field(field: ex.Field, values: Values) -> _Piece:
     standard = values.layout.standard(field)
     if standard:
         # The engine's numbers may be larger than the program's fields.
-        return _Piece(guard, kind.width, (f"(p->std.{standard} & {(1 << kind.width) - 1:#x}ULL)",))
+        return _Piece(guard, kind.width, (f"(p->pass->std.{standard} & {(1 << kind.width) - 1:#x}ULL)",))
     slot = values.slot(field)
     if kind.variable:
         return _Piece(guard, kind.width, variable=f"phv[{slot}]")

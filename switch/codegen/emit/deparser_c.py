@@ -19,7 +19,7 @@ class DeparserWriter:
         self.model = model
         self.layout = layout
         self._probes = probes
-        self.statements = Statements(model, layout, now="p->std.egress_global_timestamp")
+        self.statements = Statements(model, layout, now="p->pass->std.egress_global_timestamp")
         self._number = {name: i for i, name in enumerate(model.calculations)}
 
     def verify_checksums(self) -> list[str]:
@@ -39,7 +39,7 @@ class DeparserWriter:
             width = values.field_type(checksum.target).width
             stored = values.emit(ex.Arithmetic("&", checksum.target, ex.Constant((1 << width) - 1)), 1)
             computed = f"calculation_{self._number[checksum.calculation]}(sw, p)"
-            return f"if ({valid} && {condition} && {computed} != {stored}) p->std.checksum_error = 1;"
+            return f"if ({valid} && {condition} && {computed} != {stored}) p->pass->std.checksum_error = 1;"
 
         return statements.statement(emit)
 

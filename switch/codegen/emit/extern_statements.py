@@ -85,23 +85,23 @@ class ExternStatements(Assignments):
     # ---- Requests to the engine ----
 
     def _drop(self, _standard: ex.Parameter) -> str:
-        return "p->std.egress_spec = sw->drop_port; p->std.mcast_grp = 0;"
+        return "p->pass->std.egress_spec = sw->drop_port; p->pass->std.mcast_grp = 0;"
 
     def _clone(self, session: ex.Parameter, field_list: ex.Parameter) -> str:
         numbers = [self.values.emit(self._number(v), 1) for v in (session, field_list)]
         return (
-            f"p->requests.clone = 1; p->requests.clone_session = (uint32_t){numbers[0]}; "
-            f"p->requests.clone_field_list = (uint32_t){numbers[1]};"
+            f"p->pass->requests.clone = 1; p->pass->requests.clone_session = (uint32_t){numbers[0]}; "
+            f"p->pass->requests.clone_field_list = (uint32_t){numbers[1]};"
         )
 
     def _request(self, name: str, field_list: ex.Parameter) -> str:
         number = self.values.emit(self._number(field_list), 1)
-        return f"p->requests.{name} = 1; p->requests.{name}_field_list = (uint32_t){number};"
+        return f"p->pass->requests.{name} = 1; p->pass->requests.{name}_field_list = (uint32_t){number};"
 
     def _truncate(self, length: ex.Parameter) -> str:
         number = self.values.index(self._number(length))
         return (
-            f"p->requests.truncate = 1; p->requests.truncate_length_bytes = (uint32_t)gb_min({number}, UINT32_MAX);"
+            f"p->pass->requests.truncate = 1; p->pass->requests.truncate_length_bytes = (uint32_t)gb_min({number}, UINT32_MAX);"
         )
 
     def _digest(self, _receiver: ex.Parameter, digest: ex.Parameter) -> str:

@@ -21,7 +21,7 @@ class ParserWriter:
         self.model = model
         self.layout = layout
         self._probes = probes
-        self.statements = Statements(model, layout, lookahead="at", now="p->std.ingress_global_timestamp")
+        self.statements = Statements(model, layout, lookahead="at", now="p->pass->std.ingress_global_timestamp")
         self._state_number = {name: i for i, name in enumerate(model.parser.states)}
         self._value_set_number = {name: i for i, name in enumerate(model.value_sets)}
 

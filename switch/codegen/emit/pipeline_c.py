@@ -20,7 +20,7 @@ def action_function(action: m.Action, model: m.ProgramModel, layout: Layout, pro
     """int action_N(...): 1 if the packet is to leave the pipeline (exit)."""
     statements = Statements(model, layout, action.parameters, probes=probes)
     body = statements.body(action.primitives, lambda index: PrimitiveDone(action.id, index))
-    return [f"static int action_{action.id}{_SIGNATURE} {{", "uint64_t *phv = p->phv;", *body, "return 0;", "}"]
+    return [f"static int action_{action.id}{_SIGNATURE} {{", "uint64_t *phv = p->pass->phv;", *body, "return 0;", "}"]
 
 
 def used_actions(model: m.ProgramModel) -> list[m.Action]:
@@ -49,11 +49,11 @@ class PipelineWriter:
         clock = "ingress_global_timestamp" if name == "ingress" else "egress_global_timestamp"
         lines = [
             f"static void {name}(struct gb_switch *sw, struct gb_packet *p) {{",
-            "uint64_t *phv = p->phv;",
-            f"uint64_t now = p->std.{clock};",
+            "uint64_t *phv = p->pass->phv;",
+            f"uint64_t now = p->pass->std.{clock};",
         ]
         if name == "egress":
-            lines.append(f"p->std.packet_length = (phv[{FRAME_LENGTH}] + phv[{GROWTH}]) & 0xffffffffULL;")
+            lines.append(f"p->pass->std.packet_length = (phv[{FRAME_LENGTH}] + phv[{GROWTH}]) & 0xffffffffULL;")
         lines.extend(self._probes.begin(name, self.layout.words))
         if pipeline is not None and pipeline.first is not None:
             numbers = {node: i for i, node in enumerate(_reachable(pipeline))}

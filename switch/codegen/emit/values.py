@@ -265,7 +265,7 @@ class Values:
         kind = self.field_type(value)
         standard = self.layout.standard(value)
         own = kind.words
-        first = f"p->std.{standard}" if standard else f"phv[{self.slot(value)}]"
+        first = f"p->pass->std.{standard}" if standard else f"phv[{self.slot(value)}]"
         if not kind.signed or kind.width == 0:
             return self._words(first, own, words)
         if own == 1:

@@ -213,17 +213,8 @@ uint32_t gb_engine_link_statistics(struct gb_engine *engine, struct gb_link_stat
         const struct direction *direction = engine->directions[i];
         if (!direction->reported)
             continue;
-        if (count < capacity) {
-            rows[count] = direction->statistics;
-            rows[count].time_ns = engine->now_ns;
-            for (uint32_t number = 0; number <= direction->more_channels; number++) {
-                const struct direction *channel = number ? direction->channels[number - 1] : direction;
-                rows[count].queued += channel->queue.count;
-                rows[count].in_flight += channel->flight.count;
-            }
-            if (direction->paused)
-                pfc_add_running(direction, engine->now_ns, &rows[count]);
-        }
+        if (count < capacity)
+            direction_report(direction, engine->now_ns, &rows[count]);
         count++;
     }
     engine_unlock(&engine->lock);

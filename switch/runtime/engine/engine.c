@@ -87,7 +87,7 @@ static void fire_next(struct gb_engine *engine, struct partition *part) {
     engine->now_ns = part->now_ns = timer->due_ns;
     part->clock_ns = engine->clock_ns;
     partition_count_lateness(part, engine->clock_ns - timer->due_ns);
-    timer->fire(part, timer->owner);
+    timer->kind->fire(part, timer->owner);
 }
 
 /* Work on events up to clock_ns; how many. Fewer than max_events means that none is left. */

@@ -11,6 +11,7 @@
 #include "engine/lock.h"
 #include "engine/packet.h"
 #include "engine/timer.h"
+#include "look_ahead.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -54,26 +55,37 @@ void port_io_hold(struct gb_engine *, struct port_io *);
 
 enum far_end { TO_PIPELINE, TO_OUTSIDE, TO_CONTROLLER, TO_NOWHERE };
 
-/* One direction of a link: from a switch's traffic manager, or from a port that faces a host. What a packet takes lies in
- * front: to arrive the first three lines of the cache, to be sent at an idle transmitter the first five. */
+enum { LOOK_AT_TABLES = 4 };        /* of a program: to send for more than a packet takes costs, too */
+
+/* One direction of a link: from a switch's traffic manager, or from a port that faces a host.
+ *
+ * To arrive, a packet takes the first three lines of the cache. To be sent at an idle transmitter it takes the second, that of
+ * the transmitter, and that of the model; and the first, unless the other end is in another partition. So what is on
+ * either side of the second line is written by one end alone. */
 struct direction {
     _Alignas(64) struct timer arrival;
     struct packet_list flight;      /* by time of arrival */
-    struct partition *far;          /* of the end that receives: what is in flight */
+    /* What both ends read. */
+    _Alignas(64) struct partition *far;     /* of the end that receives: what is in flight */
     /* Channels of one cable: packets of priority p take channel p, those of larger ones than there are the last. Each
      * has a queue and a transmitter of its own; everything else is that of the whole, which is channel 0. */
     struct direction *whole;        /* itself, if there is one channel */
     struct device *to;              /* TO_PIPELINE */
     struct port_io *io;             /* TO_OUTSIDE */
-    enum far_end far_end;
     uint32_t to_port;
-    struct tap *arrivals;
+    uint8_t far_end;                /* enum far_end */
+    uint8_t channel;                /* its number */
+    struct tap *arrivals, *departures;
     struct gb_link_classes *classes;    /* or NULL */
+    /* Of the end that receives. What came by this link last: where the switch sent it, and where its tables found
+     * something. The next packet probably takes the same. */
+    _Alignas(64) struct direction *lately_to;
+    uint32_t lately_found[LOOK_AT_TABLES];
     struct pfc *pfc;                /* or NULL */
-    struct gb_link_statistics statistics;
+    struct gb_link_statistics statistics;       /* but for what is taken down elsewhere: direction_report */
+    /* The transmitter, and what it sends. */
     _Alignas(64) struct device *egress; /* whose egress pipeline packets pass when they leave the queue; or NULL */
     uint32_t egress_port;
-    uint8_t channel;                /* its number */
     uint8_t more_channels;          /* besides channel 0 */
     bool cut;                       /* the link is down: what is sent is lost */
     uint8_t paused;                 /* by PFC: the priorities that it must not send, a bit each */
@@ -81,7 +93,7 @@ struct direction {
     uint64_t busy_remainder;        /* and this many nanoseconds, divided by rate_bps, later */
     uint64_t backlog_bytes;         /* that began to be sent since backlog_start_ns */
     uint64_t last_arrival_ns;       /* of all that were sent so far */
-    struct tap *departures;
+    uint64_t entered_bytes;         /* gb_link_statistics */
     struct packet_queue queue;
     uint64_t backlog_start_ns;      /* clock time at which the present stretch of backlog began; 0: there is none */
     struct partition *part;         /* of the end that sends: its queue and its transmitter */
@@ -104,8 +116,8 @@ void direction_lead_to(struct direction *, struct device *, uint32_t port);
 /* Let it have so many channels; false when out of memory. */
 bool direction_split(struct gb_engine *, struct direction *, uint32_t channels);
 void direction_offer(struct partition *, struct direction *, struct packet *);
-/* Send for what a packet takes that is offered soon, from the second line on. */
-void direction_send_for(const struct direction *);
+/* Look at what a packet takes that is offered soon (look_ahead.h). */
+void direction_look_at(const struct direction *);
 /* The transmitter may be free again. */
 void direction_resume(struct partition *, struct direction *);
 /* Whether PFC keeps it from sending packets of that priority now. direction_resume is called when that is over. */
@@ -114,6 +126,8 @@ static inline bool direction_paused(const struct direction *direction, uint32_t 
 }
 /* Send the frame before all that waits, once what is being sent has left. It is not lost. */
 void direction_send_ahead(struct partition *, struct direction *, struct packet *);
+/* Its statistics, with those of its channels. */
+void direction_report(const struct direction *, uint64_t now_ns, struct gb_link_statistics *);
 /* The packet reached the far end; `accepted` is false if that refused it. */
 void direction_count(struct direction *, const struct packet *, bool accepted);
 
@@ -151,8 +165,8 @@ struct device {
 };
 
 void pipeline_begin(struct partition *, struct packet *);
-/* Send for what the next packet will need, in steps from 1 on (timer.h); the device itself has been sent for. */
-void pipeline_look_ahead(const struct device *, unsigned step);
+/* Look at what the next packet will need, by the steps of timers. found: where the tables found something last. */
+void pipeline_look_ahead(const struct device *, unsigned step, const uint32_t *found);
 /* Egress and deparser. False if the packet went elsewhere than to the port; the engine has it or freed it. */
 bool pipeline_egress(struct partition *, struct direction *, struct packet *);
 void pipeline_enqueue(struct partition *, struct packet *, uint64_t port);

@@ -1,10 +1,10 @@
-/* Packets and PHVs: taken from the system as needed, kept for the next packet.
+/* Packets and their passes: taken from the system as needed, kept for the next packet.
  *
  * A packet and its buffer are one piece of memory, of one of a few sizes. A frame lies at the end of its buffer, so
  * that all the spare room is headroom, where deparsers put what they add.
  *
  * Hollow packets have headers, and a payload that is a length alone: whoever looks sees zeros. Their buffers are kept
- * apart. Such a buffer is zero from zeros_from on, always, so that nobody has to write or copy what is not there; and
+ * apart, unless they are small. Such a buffer is zero from zeros_from on, always, so that nobody has to write or copy what is not there; and
  * memory that nobody has touched takes no room.
  */
 #include <stdlib.h>
@@ -17,8 +17,8 @@ enum { ALIGNMENT = 64 };
 
 /* Of buffers: for acknowledgements and the like, for an MTU of 1,500, for that and long headers, for an MTU of 4,096,
  * for jumbo frames with short and with long headers, and for what IPv4 can carry at most; then those of hollow packets. */
-static const uint32_t SIZES[PACKET_SIZES] = {448, 1984, 4096, 6144, 12288, 32768, 82048, 6144, 82048};
-enum { FIRST_HOLLOW = 7 };
+static const uint32_t SIZES[PACKET_SIZES] = {448, 1984, 4096, 6144, 12288, 32768, 82048, 1984, 6144, 82048};
+enum { FIRST_HOLLOW = 7 };          /* smaller than a page, so that it lies with the others */
 
 enum { SLAB_PACKETS = 32, PAGE_BYTES = 4096 };
 
@@ -67,7 +67,7 @@ static struct packet *take_of_size(struct packet_pool *pool, uint8_t size) {
 }
 
 static void begin(struct packet_pool *pool, struct packet *packet) {
-    packet->view.phv = NULL;
+    packet->view.pass = NULL;
     packet->view.payload_offset = 0;
     packet->view.keep_metadata = 0;
     packet->next = NULL;
@@ -95,6 +95,15 @@ struct packet *packet_take(struct packet_pool *pool, uint32_t headroom, uint32_t
 }
 
 /* ---- Hollow packets ---- */
+
+static struct packet *hollow_new_small(struct packet_pool *pool) {
+    struct packet *packet = packet_new(pool, FIRST_HOLLOW);
+    if (packet) {
+        packet->zeros_from = buffer_of(packet);
+        packet->touched_bytes = (uint32_t)BUFFER_OFFSET + SIZES[FIRST_HOLLOW];
+    }
+    return packet;
+}
 
 /* More of a size, on the free list. An odd number of lines of the cache lies between two, so that their headers do not
  * fall on the same lines. */
@@ -136,7 +145,11 @@ struct packet *packet_take_hollow(struct packet_pool *pool, uint32_t headroom, u
         if (++size == PACKET_SIZES)
             return NULL;
     struct packet *packet = take_of_size(pool, size);
-    if (!packet && (!hollow_more(pool, size) || !(packet = take_of_size(pool, size))))
+    if (!packet && size == FIRST_HOLLOW)
+        packet = hollow_new_small(pool);
+    else if (!packet && hollow_more(pool, size))
+        packet = take_of_size(pool, size);
+    if (!packet)
         return NULL;
     count_touched(pool, packet);
     packet->view.data = buffer_of(packet) + headroom;
@@ -199,8 +212,8 @@ struct packet *packet_copy_parsed(struct packet_pool *pool, const struct packet 
                                            : packet_take(pool, program->max_header_bytes, view->length);
     if (!copy)
         return NULL;
-    copy->view.phv = phv_take(pool, program->phv_words);
-    if (!copy->view.phv) {
+    copy->view.pass = pass_take(pool, program->phv_words);
+    if (!copy->view.pass) {
         packet_free(pool, copy);
         return NULL;
     }
@@ -208,10 +221,10 @@ struct packet *packet_copy_parsed(struct packet_pool *pool, const struct packet 
     if (!from->zeros_from)
         memcpy(copy->view.data + view->payload_offset, view->data + view->payload_offset,
                view->length - view->payload_offset);
-    memcpy(copy->view.phv, view->phv, (size_t)program->phv_words * sizeof *view->phv);
+    memcpy(copy->view.pass->phv, view->pass->phv, (size_t)program->phv_words * sizeof *view->pass->phv);
     copy->view.length = view->length;
     copy->view.payload_offset = view->payload_offset;
-    copy->view.std = view->std;
+    copy->view.pass->std = view->pass->std;
     copy->device = from->device;
     copy->truncate_bytes = from->truncate_bytes;
     copy->class_number = from->class_number;
@@ -245,44 +258,48 @@ struct packet *packet_with_headroom(struct packet_pool *pool, struct packet *pac
     larger->view.headroom = place.view.headroom;
     if (!packet->zeros_from)
         memcpy(larger->view.data, view->data, length);
-    view->phv = NULL;
+    view->pass = NULL;
     packet_free(pool, packet);
     return larger;
 }
 
-uint64_t *phv_take(struct packet_pool *pool, uint32_t words) {
-    struct phv *phv = pool->free_phv;
-    while (phv && phv->words < words) {
+/* On the free list. */
+struct idle_pass { struct idle_pass *next; uint32_t words; struct gb_pass pass; };
+
+static size_t bytes_of_pass(uint32_t words) {
+    return sizeof(struct idle_pass) + words * sizeof(uint64_t);
+}
+
+struct gb_pass *pass_take(struct packet_pool *pool, uint32_t words) {
+    struct idle_pass *pass;
+    while ((pass = pool->free_passes)) {
+        pool->free_passes = pass->next;
+        if (pass->words >= words)
+            return &pass->pass;
         /* Left from a time when no program needed more. */
-        pool->free_phv = phv->next;
-        *pool->bytes -= sizeof *phv + phv->words * sizeof *phv->cells;
-        free(phv);
-        phv = pool->free_phv;
-    }
-    if (phv) {
-        pool->free_phv = phv->next;
-        return phv->cells;
+        *pool->bytes -= bytes_of_pass(pass->words);
+        free(pass);
     }
     if (words < pool->phv_words)
         words = pool->phv_words;
-    phv = calloc(1, sizeof *phv + words * sizeof *phv->cells);
-    if (!phv)
+    pass = calloc(1, bytes_of_pass(words));
+    if (!pass)
         return NULL;
-    phv->words = words;
-    *pool->bytes += sizeof *phv + words * sizeof *phv->cells;
-    return phv->cells;
+    pass->words = words;
+    *pool->bytes += bytes_of_pass(words);
+    return &pass->pass;
 }
 
-void phv_give(struct packet_pool *pool, uint64_t *cells) {
-    if (!cells)
+void pass_give(struct packet_pool *pool, struct gb_pass *given) {
+    if (!given)
         return;
-    struct phv *phv = (struct phv *)((char *)cells - offsetof(struct phv, cells));
-    phv->next = pool->free_phv;
-    pool->free_phv = phv;
+    struct idle_pass *pass = (struct idle_pass *)((char *)given - offsetof(struct idle_pass, pass));
+    pass->next = pool->free_passes;
+    pool->free_passes = pass;
 }
 
 void packet_free(struct packet_pool *pool, struct packet *packet) {
-    phv_give(pool, packet->view.phv);
+    pass_give(pool, packet->view.pass);
     packet_pool_take(pool, packet);
     pool->live--;
 }
@@ -320,10 +337,10 @@ void list_free(struct packet_pool *pool, struct packet_list *list) {
 
 void packet_pool_free(struct packet_pool *pool) {
     arena_free(&pool->arena);
-    while (pool->free_phv) {
-        struct phv *next = pool->free_phv->next;
-        free(pool->free_phv);
-        pool->free_phv = next;
+    while (pool->free_passes) {
+        struct idle_pass *next = pool->free_passes->next;
+        free(pool->free_passes);
+        pool->free_passes = next;
     }
 }
 

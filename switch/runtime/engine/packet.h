@@ -45,18 +45,17 @@ struct packet_list {
     uint32_t count;
 };
 
-struct phv { struct phv *next; uint32_t words, unused; uint64_t cells[]; };
-
-enum { PACKET_SIZES = 9, MOST_HEADROOM_BYTES = 16384 };
+enum { PACKET_SIZES = 10, MOST_HEADROOM_BYTES = 16384 };
 
 struct slab;
+struct idle_pass;
 
 struct packet_pool {
     struct packet *free_packets[PACKET_SIZES];
     struct arena arena;             /* of all others */
     struct slab *slabs;             /* of hollow packets, which may be in other pools by now */
-    struct phv *free_phv;
-    uint32_t phv_words;             /* of new PHVs: what the largest program needs */
+    struct idle_pass *free_passes;
+    uint32_t phv_words;             /* of new passes: what the largest program needs */
     uint32_t headroom_bytes;        /* of frames from outside, likewise */
     uint64_t live;                  /* taken here less given back here: of all pools together, how many are in use */
     _Atomic uint64_t *bytes;        /* of all pools of the engine */
@@ -74,7 +73,7 @@ struct packet *packet_copy_frame(struct packet_pool *, const struct packet *, ui
 struct packet *packet_copy_parsed(struct packet_pool *, const struct packet *, const struct gb_program *);
 /* The packet, or another with its contents that takes its place. NULL when out of memory: the packet stays. */
 struct packet *packet_with_headroom(struct packet_pool *, struct packet *, uint32_t headroom);
-/* Gives the PHV back as well. */
+/* Gives its pass back as well. */
 void packet_free(struct packet_pool *, struct packet *);
 void packet_pool_free(struct packet_pool *);
 /* Once that was done to all pools. */
@@ -153,8 +152,8 @@ static inline struct packet *queue_pop(struct packet_queue *queue, uint8_t pause
     return packet;
 }
 
-uint64_t *phv_take(struct packet_pool *, uint32_t words);    /* NULL when out of memory; contents undefined */
-void phv_give(struct packet_pool *, uint64_t *cells);        /* NULL is none */
+struct gb_pass *pass_take(struct packet_pool *, uint32_t phv_words);    /* NULL when out of memory; contents undefined */
+void pass_give(struct packet_pool *, struct gb_pass *);                 /* NULL is none */
 
 /* Into a list that is ordered by due_ns, behind those of one time. */
 void list_insert(struct packet_list *, struct packet *);

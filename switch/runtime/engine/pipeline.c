@@ -14,8 +14,6 @@
 #include "engine/ports/pfc.h"
 #include "state/state.h"
 
-enum { LOOK_AT_TABLES = 4 };        /* of a program: to send for more than a packet takes costs, too */
-
 /* Egress must not start with the drop port. */
 static uint64_t no_egress_spec(const struct device *device) {
     return device->drop_port == 0;
@@ -48,7 +46,7 @@ static uint32_t smaller(uint32_t a, uint32_t b) {
 /* Standard metadata at the beginning of a pass. */
 static void begin_pass(struct packet *packet, uint64_t ingress_port, uint64_t ingress_us,
                        enum gb_instance_type type) {
-    struct gb_standard_metadata *std = &packet->view.std;
+    struct gb_standard_metadata *std = &packet->view.pass->std;
     memset(std, 0, sizeof *std);
     std->ingress_port = ingress_port;
     std->ingress_global_timestamp = ingress_us;
@@ -59,12 +57,12 @@ static void begin_pass(struct packet *packet, uint64_t ingress_port, uint64_t in
 /* Of the user metadata keep only the field list's fields, with the values of `from`. */
 static void preserve(const struct gb_program *program, uint32_t field_list, struct packet *packet,
                      const struct gb_packet *from) {
-    uint64_t type = packet->view.std.instance_type;
+    uint64_t type = packet->view.pass->std.instance_type;
     program->reset_metadata(&packet->view);
     if (field_list)
         program->copy_field_list(field_list, &packet->view, from);
-    packet->view.std.instance_type = type;
-    packet->view.std.packet_length = packet->view.length;
+    packet->view.pass->std.instance_type = type;
+    packet->view.pass->std.packet_length = packet->view.length;
 }
 
 static void enter_again(struct partition *part, struct packet *packet, enum stage stage) {
@@ -93,17 +91,17 @@ static void replicate(struct partition *part, struct packet *packet, const struc
             count_failed_copy(device, packet);
             continue;
         }
-        copy->view.std.egress_rid = set->replicas[i].instance;
+        copy->view.pass->std.egress_rid = set->replicas[i].instance;
         to_traffic_manager(part, copy, set->replicas[i].egress_port, from_egress);
     }
-    packet->view.std.egress_rid = set->replicas[set->count - 1].instance;
+    packet->view.pass->std.egress_rid = set->replicas[set->count - 1].instance;
     to_traffic_manager(part, packet, set->replicas[set->count - 1].egress_port, from_egress);
 }
 
 static void apply_session(struct packet *clone, const struct replica_set *session) {
     clone->truncate_bytes = session->truncate_bytes;
     if (session->class_of_service)
-        clone->view.std.priority = session->class_of_service;
+        clone->view.pass->std.priority = session->class_of_service;
 }
 
 /* The frame as it came to ingress, parsed once more; then straight to egress. */
@@ -111,24 +109,24 @@ static void clone_ingress(struct partition *part, const struct packet *packet) {
     struct device *device = packet->device;
     struct gb_switch *state = device->state;
     const struct gb_program *program = state->program;
-    const struct replica_set *session = replica_map_find(&device->sessions, packet->view.requests.clone_session);
+    const struct replica_set *session = replica_map_find(&device->sessions, packet->view.pass->requests.clone_session);
     if (!session || session->count == 0) {
         device->statistics.no_session_clones++;
         return;
     }
     count_copies(device, packet, &device->statistics.cloned, 1);
     struct packet *clone = packet_copy_frame(&part->pool, packet, program->max_header_bytes);
-    if (!clone || !(clone->view.phv = phv_take(&part->pool, program->phv_words))) {
+    if (!clone || !(clone->view.pass = pass_take(&part->pool, program->phv_words))) {
         count_failed_copy(device, packet);
         if (clone)
             packet_free(&part->pool, clone);
         return;
     }
-    begin_pass(clone, packet->view.std.ingress_port, packet->view.std.ingress_global_timestamp,
+    begin_pass(clone, packet->view.pass->std.ingress_port, packet->view.pass->std.ingress_global_timestamp,
                GB_INSTANCE_INGRESS_CLONE);
-    memset(&clone->view.requests, 0, sizeof clone->view.requests);
+    memset(&clone->view.pass->requests, 0, sizeof clone->view.pass->requests);
     program->parse(state, &clone->view);
-    preserve(program, packet->view.requests.clone_field_list, clone, &packet->view);
+    preserve(program, packet->view.pass->requests.clone_field_list, clone, &packet->view);
     apply_session(clone, session);
     replicate(part, clone, session, false);
 }
@@ -137,7 +135,7 @@ static void clone_ingress(struct partition *part, const struct packet *packet) {
 static void clone_egress(struct partition *part, const struct packet *packet) {
     struct device *device = packet->device;
     const struct gb_program *program = device->state->program;
-    const struct replica_set *session = replica_map_find(&device->sessions, packet->view.requests.clone_session);
+    const struct replica_set *session = replica_map_find(&device->sessions, packet->view.pass->requests.clone_session);
     if (!session || session->count == 0) {
         device->statistics.no_session_clones++;
         return;
@@ -148,9 +146,9 @@ static void clone_egress(struct partition *part, const struct packet *packet) {
         count_failed_copy(device, packet);
         return;
     }
-    begin_pass(clone, packet->view.std.ingress_port, packet->view.std.ingress_global_timestamp,
+    begin_pass(clone, packet->view.pass->std.ingress_port, packet->view.pass->std.ingress_global_timestamp,
                GB_INSTANCE_EGRESS_CLONE);
-    preserve(program, packet->view.requests.clone_field_list, clone, &packet->view);
+    preserve(program, packet->view.pass->requests.clone_field_list, clone, &packet->view);
     apply_session(clone, session);
     replicate(part, clone, session, true);
 }
@@ -161,11 +159,11 @@ static void pass_again(struct partition *part, struct packet *packet, uint32_t f
     struct device *device = packet->device;
     const struct gb_program *program = device->state->program;
     struct gb_packet old = packet->view;
-    packet->view.phv = phv_take(&part->pool, program->phv_words);
-    if (packet->view.phv) {
-        uint64_t ingress_us = type == GB_INSTANCE_RESUBMITTED ? old.std.ingress_global_timestamp
+    packet->view.pass = pass_take(&part->pool, program->phv_words);
+    if (packet->view.pass) {
+        uint64_t ingress_us = type == GB_INSTANCE_RESUBMITTED ? old.pass->std.ingress_global_timestamp
                                                               : device_time_us(device, part->now_ns);
-        begin_pass(packet, old.std.ingress_port, ingress_us, type);
+        begin_pass(packet, old.pass->std.ingress_port, ingress_us, type);
         preserve(program, field_list, packet, &old);
         packet->view.keep_metadata = 1;
         packet->truncate_bytes = UINT32_MAX;
@@ -173,13 +171,22 @@ static void pass_again(struct partition *part, struct packet *packet, uint32_t f
     } else {
         drop(part, packet, &device->statistics.buffer_drops);
     }
-    phv_give(&part->pool, old.phv);
+    pass_give(&part->pool, old.pass);
+}
+
+/* For the next packet that comes by the link. */
+static void note_latest(struct direction *by, const struct device *device, struct direction *to) {
+    const struct gb_switch *state = device->state;
+    uint32_t tables = state->program->layout->table_count;
+    by->lately_to = to;
+    for (uint32_t i = 0; i < LOOK_AT_TABLES && i < tables; i++)
+        by->lately_found[i] = gb_table_latest(state->tables[i]);
 }
 
 void pipeline_enqueue(struct partition *part, struct packet *packet, uint64_t port) {
     struct device *device = packet->device;
     struct direction *out = port < GB_MAX_PORTS ? device->ports[port].out : NULL;
-    if (packet->view.std.priority >= device->priorities) {
+    if (packet->view.pass->std.priority >= device->priorities) {
         drop(part, packet, &device->statistics.priority_drops);
         return;
     }
@@ -188,59 +195,53 @@ void pipeline_enqueue(struct partition *part, struct packet *packet, uint64_t po
         out = device->nowhere;
         out->egress_port = (uint32_t)port;
     }
+    if (packet->direction)
+        note_latest(packet->direction, device, out);
     direction_offer(part, out, packet);
 }
 
 static void after_ingress(struct partition *part, struct packet *packet) {
     struct device *device = packet->device;
     struct gb_packet *view = &packet->view;
-    if (view->requests.clone)
+    if (view->pass->requests.clone)
         clone_ingress(part, packet);
-    if (view->requests.truncate)
-        packet->truncate_bytes = smaller(packet->truncate_bytes, view->requests.truncate_length_bytes);
-    if (view->requests.resubmit) {
+    if (view->pass->requests.truncate)
+        packet->truncate_bytes = smaller(packet->truncate_bytes, view->pass->requests.truncate_length_bytes);
+    if (view->pass->requests.resubmit) {
         device->statistics.resubmitted++;
-        pass_again(part, packet, view->requests.resubmit_field_list, GB_INSTANCE_RESUBMITTED);
-    } else if (view->std.mcast_grp) {
-        const struct replica_set *group = replica_map_find(&device->groups, view->std.mcast_grp);
+        pass_again(part, packet, view->pass->requests.resubmit_field_list, GB_INSTANCE_RESUBMITTED);
+    } else if (view->pass->std.mcast_grp) {
+        const struct replica_set *group = replica_map_find(&device->groups, view->pass->std.mcast_grp);
         if (!group || group->count == 0) {
             drop(part, packet, &device->statistics.no_group_drops);
             return;
         }
-        view->std.instance_type = GB_INSTANCE_REPLICATED;
+        view->pass->std.instance_type = GB_INSTANCE_REPLICATED;
         device->statistics.replicated += group->count;
         replicate(part, packet, group, false);
-    } else if (view->std.egress_spec == device->drop_port) {
+    } else if (view->pass->std.egress_spec == device->drop_port) {
         device->statistics.no_entry_drops += device->state->table_missed;
         drop(part, packet, &device->statistics.ingress_drops);
     } else {
-        view->std.instance_type = GB_INSTANCE_NORMAL;
-        pipeline_enqueue(part, packet, view->std.egress_spec);
+        view->pass->std.instance_type = GB_INSTANCE_NORMAL;
+        pipeline_enqueue(part, packet, view->pass->std.egress_spec);
     }
 }
 
-void pipeline_look_ahead(const struct device *device, unsigned step) {
-    const struct gb_switch *state = device->state;
+void pipeline_look_ahead(const struct device *device, unsigned step, const uint32_t *found) {
+    enum { STATE = 1, ARRAYS = 2, TABLES = 3 };
+    const struct gb_switch *state = step >= STATE ? device->state : NULL;
     if (!state)
         return;
-    uint32_t tables = step > 2 ? state->program->layout->table_count : 0;
-    if (tables > LOOK_AT_TABLES)
-        tables = LOOK_AT_TABLES;
-    switch (step) {
-    case 1:
-        __builtin_prefetch(state);
-        break;
-    case 2:
-        __builtin_prefetch(state->tables);
-        __builtin_prefetch(state->counters);
-        break;
-    case 3:
-        for (uint32_t i = 0; i < tables; i++)
-            gb_table_look_ahead(state->tables[i]);
-        break;
-    default:
-        for (uint32_t i = 0; i < tables; i++)
-            gb_table_look_further(state->tables[i]);
+    if (step == STATE) {
+        look_at_line(state);
+    } else if (step == ARRAYS) {
+        look_at_line(state->tables);
+        look_at_line(state->counters);
+    } else {
+        uint32_t tables = state->program->layout->table_count;
+        for (uint32_t i = 0; i < LOOK_AT_TABLES && i < tables; i++)
+            gb_table_look_ahead(state->tables[i], step - TABLES, found[i]);
     }
 }
 
@@ -259,8 +260,8 @@ void pipeline_begin(struct partition *part, struct packet *packet) {
     }
     packet = roomy;
     if (packet->stage == STAGE_PARSE) {
-        packet->view.phv = phv_take(&part->pool, program->phv_words);
-        if (!packet->view.phv) {
+        packet->view.pass = pass_take(&part->pool, program->phv_words);
+        if (!packet->view.pass) {
             drop(part, packet, &device->statistics.buffer_drops);
             return;
         }
@@ -268,7 +269,7 @@ void pipeline_begin(struct partition *part, struct packet *packet) {
         packet->view.keep_metadata = 0;
         device->statistics.received++;
     }
-    memset(&packet->view.requests, 0, sizeof packet->view.requests);
+    memset(&packet->view.pass->requests, 0, sizeof packet->view.pass->requests);
     program->parse(state, &packet->view);
     state->table_missed = 0;
     program->ingress(state, &packet->view);
@@ -280,17 +281,17 @@ bool pipeline_egress(struct partition *part, struct direction *direction, struct
     struct gb_switch *state = device->state;
     const struct gb_program *program = state->program;
     struct gb_packet *view = &packet->view;
-    struct gb_standard_metadata *std = &view->std;
+    struct gb_standard_metadata *std = &view->pass->std;
     std->egress_global_timestamp = device_time_us(device, part->now_ns);
     std->deq_timedelta = (uint32_t)(std->egress_global_timestamp - std->enq_timestamp);
     std->deq_qdepth = queue_length(&direction->queue, packet->priority) & GB_QDEPTH_MASK;
     std->egress_port = direction->egress_port;
     std->egress_spec = no_egress_spec(device);
-    memset(&view->requests, 0, sizeof view->requests);
+    memset(&view->pass->requests, 0, sizeof view->pass->requests);
     state->table_missed = 0;
     program->egress(state, view);
 
-    struct gb_requests requests = view->requests;
+    struct gb_requests requests = view->pass->requests;
     if (requests.clone)
         clone_egress(part, packet);
     if (requests.truncate)
@@ -312,8 +313,8 @@ bool pipeline_egress(struct partition *part, struct direction *direction, struct
         pass_again(part, packet, requests.recirculate_field_list, GB_INSTANCE_RECIRCULATED);
         return false;
     }
-    phv_give(&part->pool, view->phv);
-    view->phv = NULL;
+    pass_give(&part->pool, view->pass);
+    view->pass = NULL;
     packet->truncate_bytes = UINT32_MAX;
     if (device->classes)
         classes_left(device, packet);
@@ -324,7 +325,7 @@ static void abandon(struct device *device, struct packet_list *list) {
     struct packet_list kept = {0};
     struct packet *packet;
     while ((packet = list_pop(list))) {
-        if (packet->device == device && packet->view.phv) {
+        if (packet->device == device && packet->view.pass) {
             struct held held = pfc_let_go(packet);
             drop(device->part, packet, &device->statistics.swap_drops);
             pfc_release(device->part, held);

@@ -21,9 +21,11 @@ enum {
 
 /* With fewer timers armed, what they need is in the processor's caches anyway. */
 enum { LOOK_AHEAD_FROM = 1024 };
-/* How many timers before it fires one is sent for, and then by its own steps what it needs. */
-enum { LOOK_AT_TIMER = 14, LOOK_STEPS = 5 };
-static const uint32_t LOOK_AT[LOOK_STEPS] = {11, 8, 6, 4, 2};
+/* Groups of so many timers are sent for at once, so that their ways to memory overlap: each group step by step, from
+ * LOOK_STEPS groups before it fires on. The first step is for the timers themselves. */
+enum { LOOK_GROUP = 8, LOOK_STEPS = 1 + TIMER_LOOK_STEPS };
+/* So many slots become present together, so that there are groups, until they have ENOUGH_PRESENT timers. */
+enum { MOST_SLOTS = 16, ENOUGH_PRESENT = 2 * LOOK_GROUP };
 
 /* ---- Heaps ---- */
 
@@ -205,12 +207,11 @@ static void sort(struct timer_place *places, uint32_t count, struct timer_place 
 
 /* The chunk put last comes first: places are filled from behind. */
 static void take_slot(struct timer_queue *queue, uint32_t index) {
-    struct timer_place *end = queue->present + queue->present_end, *at = end;
+    struct timer_place *end = queue->present + queue->first_present, *at = end;
     bool in_order = true;
     for (uint32_t number = queue->slots[index], next; number; number = next) {
         struct timer_chunk *chunk = &queue->chunks[number];
         next = chunk->next;
-        __builtin_prefetch(&queue->chunks[next]);
         for (uint32_t i = chunk->count; i-- > 0; at--) {
             in_order &= timer_earlier(&chunk->places[i], at);
             at[-1] = chunk->places[i];
@@ -222,7 +223,7 @@ static void take_slot(struct timer_queue *queue, uint32_t index) {
         sort(at, count, queue->sorting);
     queue->slots[index] = 0;
     mark_empty(queue, index);
-    queue->first_present = queue->present_end - count;
+    queue->first_present -= count;
     queue->on_wheel -= count;
 }
 
@@ -249,32 +250,71 @@ static void skip_stopped(struct timer_queue *queue) {
         queue->first_present++;
 }
 
-static void send_for_timer(const struct timer *timer) {
-    __builtin_prefetch(timer, 1);
-    __builtin_prefetch((const char *)timer + 64, 1);
-    __builtin_prefetch((const char *)timer + 128, 1);
+static void look_at(const struct timer_queue *queue, unsigned step, uint32_t from, uint32_t end) {
+    for (uint32_t i = from; i < end && i < queue->present_end; i++) {
+        const struct timer *timer = queue->present[i].timer;
+        if (!timer)
+            continue;
+        if (step == 0)
+            look_at_lines(timer, 3);
+        else if (timer->kind->look_ahead)
+            timer->kind->look_ahead(timer->owner, step - 1);
+    }
 }
 
-static void look_ahead(const struct timer_queue *queue) {
-    uint32_t next = queue->first_present, left = queue->present_end - next;
-    if (left > LOOK_AT_TIMER && queue->present[next + LOOK_AT_TIMER].timer)
-        send_for_timer(queue->present[next + LOOK_AT_TIMER].timer);
+static void look_ahead(struct timer_queue *queue) {
+    uint32_t group = queue->look_from;
     for (unsigned step = 0; step < LOOK_STEPS; step++) {
-        const struct timer *timer = left > LOOK_AT[step] ? queue->present[next + LOOK_AT[step]].timer : NULL;
-        if (timer && timer->look_ahead)
-            timer->look_ahead(timer->owner, step);
+        uint32_t from = group + (LOOK_STEPS - step) * LOOK_GROUP;
+        look_at(queue, step, from, from + LOOK_GROUP);
     }
+    queue->look_from += LOOK_GROUP;
+}
+
+/* What the first groups have missed. */
+static void begin_to_look(struct timer_queue *queue) {
+    queue->look_from = queue->first_present + LOOK_GROUP;
+    for (unsigned step = 0; step < LOOK_STEPS; step++)
+        look_at(queue, step, queue->first_present, queue->look_from + (LOOK_STEPS - step) * LOOK_GROUP);
+}
+
+static uint32_t timers_of(const struct timer_queue *queue, uint32_t index) {
+    uint32_t count = 0;
+    for (uint32_t number = queue->slots[index]; number; number = queue->chunks[number].next)
+        count += queue->chunks[number].count;
+    return count;
+}
+
+/* The slot, and those behind it; the last one. */
+static uint64_t take_slots(struct timer_queue *queue, uint64_t slot, uint64_t before) {
+    uint32_t indices[MOST_SLOTS], count = 0, timers = 0;
+    uint64_t last = slot;
+    do {
+        indices[count] = (uint32_t)(slot % WHEEL_SLOTS);
+        timers += timers_of(queue, indices[count++]);
+        queue->slot = last = slot;
+        if (count == MOST_SLOTS || timers >= ENOUGH_PRESENT || queue->on_wheel == timers)
+            break;
+        slot = next_wheel_slot(queue);
+    } while (slot < before);
+    while (count > 0)
+        take_slot(queue, indices[--count]);
+    return last;
 }
 
 void timer_turn(struct timer_queue *queue) {
     struct timer_heap *far = &queue->far;
     uint64_t far_slot = far->count ? slot_at(far->places[0].due_ns) : UINT64_MAX;
     uint64_t wheel_slot = next_wheel_slot(queue);
-    queue->slot = far_slot < wheel_slot ? far_slot : wheel_slot;
-    if (wheel_slot == queue->slot)
-        take_slot(queue, (uint32_t)(wheel_slot % WHEEL_SLOTS));
+    bool many = queue->count >= LOOK_AHEAD_FROM;
+    if (wheel_slot <= far_slot)
+        queue->slot = take_slots(queue, wheel_slot, many ? far_slot : 0);
+    else
+        queue->slot = far_slot;
     while (far->count && slot_at(far->places[0].due_ns) == queue->slot)
         heap_push(&queue->late, heap_remove(far, 0), LATE);
+    if (many)
+        begin_to_look(queue);
 }
 
 /* ---- All of them ---- */
@@ -325,6 +365,7 @@ static bool resize(struct timer_queue *queue, uint32_t capacity) {
     queue->present = present;
     queue->sorting = sorting;
     queue->chunks = chunks;
+    queue->look_from += capacity - queue->present_end;
     queue->first_present = capacity - count;
     queue->present_end = capacity;
     return true;
@@ -407,7 +448,7 @@ struct timer *timer_pop(struct timer_queue *queue) {
     timer->state = IDLE;
     queue->first_present++;
     skip_stopped(queue);
-    if (queue->count >= LOOK_AHEAD_FROM)
+    if (queue->first_present >= queue->look_from && queue->count >= LOOK_AHEAD_FROM)
         look_ahead(queue);
     return timer;
 }

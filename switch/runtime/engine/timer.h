@@ -14,13 +14,20 @@ struct partition;
 enum { WHEEL_SLOTS = 1 << 14, WHEEL_SLOT_BITS = 6 };        /* of 64 ns: a millisecond ahead */
 enum timer_state { IDLE, ON_WHEEL, LATE, FAR };             /* ON_WHEEL also when its slot has become the present one */
 
-struct timer {
-    uint64_t due_ns, sequence;
+/* How many steps there are at most. */
+enum { TIMER_LOOK_STEPS = 7 };
+
+struct timer_kind {
     void (*fire)(struct partition *, void *owner);
-    void *owner;
     /* Send for what firing will need (LOOK_AHEAD): step by step, so that each finds in the cache what the one before sent
      * for. NULL: nothing. */
     void (*look_ahead)(const void *owner, unsigned step);
+};
+
+struct timer {
+    uint64_t due_ns, sequence;
+    const struct timer_kind *kind;
+    void *owner;
     uint32_t position;              /* LATE and FAR: in the heap; ON_WHEEL: where on the wheel */
     uint8_t state;                  /* enum timer_state */
 };
@@ -45,6 +52,7 @@ struct timer_queue {
     struct timer_place *present;    /* from first_present to before present_end, where one follows that is never due; those
                                      * that were stopped have no timer, but for the first one */
     uint32_t first_present, present_end;
+    uint32_t look_from;             /* once that place is the first, the next group is looked at */
     struct timer_heap late, far;
     struct timer_chunk *chunks;     /* on the wheel, and free ones; number 0 stands for none */
     uint32_t free_chunk, used_chunks;

@@ -167,13 +167,21 @@ static uint32_t find_place(const struct gb_rule_block *block, const struct gb_en
     return low;
 }
 
+static void free_blocks(struct gb_rules *rules) {
+    if (rules->blocks != &rules->one_block)
+        free(rules->blocks);
+}
+
 /* Put an empty block at that place in the order; the first one is small. */
 static struct gb_rule_block *insert_block(struct gb_rules *rules, uint32_t at) {
     if (rules->block_count == rules->block_capacity) {
-        uint32_t capacity = rules->block_capacity ? 2 * rules->block_capacity : 4;
-        struct gb_rule_block **blocks = realloc(rules->blocks, capacity * sizeof *blocks);
+        uint32_t capacity = rules->block_capacity ? 4 * rules->block_capacity : 1;
+        struct gb_rule_block **blocks = capacity == 1 ? &rules->one_block : malloc(capacity * sizeof *blocks);
         if (!blocks)
             return NULL;
+        if (rules->block_count)
+            memcpy(blocks, rules->blocks, rules->block_count * sizeof *blocks);
+        free_blocks(rules);
         rules->blocks = blocks;
         rules->block_capacity = capacity;
     }
@@ -275,38 +283,43 @@ static inline bool has_few(const struct gb_rules *rules, const struct gb_rule_bl
 }
 
 /* The first rule of a block that matches; NULL if none does. */
-static struct gb_entry *first_match(const struct gb_rule_block *block, const uint64_t *key, uint32_t words) {
+static struct gb_entry *first_match(struct gb_rules *rules, const struct gb_rule_block *block, const uint64_t *key,
+                                    uint32_t words) {
     for (uint32_t i = 0; i < block->count; i++) {
         struct gb_entry *entry = block->entries[i];
         const uint64_t *mask = entry->tuple->mask;
         uint32_t word = 0;
         while (word < words && (key[word] & mask[word]) == entry->key[word])
             word++;
-        if (word == words)
+        if (word == words) {
+            rules->latest = i;
             return entry;
+        }
     }
     return NULL;
 }
 
 /* Likewise, of a block with one word for each vector, by these. */
-static struct gb_entry *first_in_word(const struct gb_rules *rules, const struct gb_rule_block *block,
+static struct gb_entry *first_in_word(struct gb_rules *rules, const struct gb_rule_block *block,
                                       const struct gb_table_layout *layout, const uint64_t *key) {
     uint64_t left = UINT64_MAX;
     for (uint32_t n = 0; n < rules->nibble_count && left; n++)
         left &= block->vectors[n * NIBBLE_VALUES + nibble_at(key, &rules->nibbles[n])];
     for (; left; left &= left - 1) {
-        struct gb_entry *entry = block->entries[__builtin_ctzll(left)];
-        if (layout->match != GB_RANGE || gb_in_ranges(layout, entry, key))
-            return entry;
+        uint32_t place = (uint32_t)__builtin_ctzll(left);
+        if (layout->match == GB_RANGE && !gb_in_ranges(layout, block->entries[place], key))
+            continue;
+        rules->latest = place;
+        return block->entries[place];
     }
     return NULL;
 }
 
-struct gb_entry *gb_rules_lookup(const struct gb_rules *rules, const struct gb_table_layout *layout,
+struct gb_entry *gb_rules_lookup(struct gb_rules *rules, const struct gb_table_layout *layout,
                                  const uint64_t *key, struct gb_entry *best) {
     const struct gb_rule_block *only = rules->blocks[0];
     if (rules->block_count == 1 && (only->words == 1 || has_few(rules, only, layout))) {
-        struct gb_entry *entry = has_few(rules, only, layout) ? first_match(only, key, layout->key_words)
+        struct gb_entry *entry = has_few(rules, only, layout) ? first_match(rules, only, key, layout->key_words)
                                                               : first_in_word(rules, only, layout, key);
         return !entry || (best && gb_precedes(best, entry)) ? best : entry;
     }
@@ -329,6 +342,18 @@ struct gb_entry *gb_rules_lookup(const struct gb_rules *rules, const struct gb_t
             }
     }
     return best;
+}
+
+void gb_rules_look_ahead(const struct gb_rules *rules, unsigned step, uint32_t place) {
+    const struct gb_rule_block *block = rules->blocks[0];
+    if (step == 1) {
+        look_at_line(rules->nibbles);
+        look_at_line(block);
+    } else if (place < block->count && step == 2) {
+        look_at_line(&block->entries[place]);
+    } else if (place < block->count) {
+        look_at_line(block->entries[place]);
+    }
 }
 
 /* ---- Life ---- */
@@ -358,6 +383,6 @@ bool gb_rules_open(struct gb_rules *rules, const struct gb_table_layout *layout)
 void gb_rules_free(struct gb_rules *rules) {
     for (uint32_t i = 0; i < rules->block_count; i++)
         free(rules->blocks[i]);
-    free(rules->blocks);
+    free_blocks(rules);
     free(rules->nibbles);
 }

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "bits.h"
+#include "look_ahead.h"
 #include "program.h"
 
 /* ---- What a program needs, laid out by the code generator ---- */
@@ -114,9 +115,11 @@ struct gb_entry {
     uint64_t last_hit_us;       /* or when it was inserted; of tables with idle timeouts */
     uint64_t hash;
     uint32_t handle;
+    void *memory;
 };
 
-struct gb_slot { uint64_t hash; struct gb_entry *entry; };
+/* tag: the masked key, if that is one word, so that the entry need not be looked at; else its hash. */
+struct gb_slot { uint64_t tag; struct gb_entry *entry; };
 
 /* All entries with one mask, hashed by masked key. */
 struct gb_tuple {
@@ -138,7 +141,9 @@ struct gb_tuple_set {
 struct gb_rules {
     uint32_t block_count, block_capacity;
     uint32_t nibble_count;                  /* 0: this table has no rules */
+    uint32_t latest;                        /* rule of a small block that was found */
     struct gb_rule_block **blocks;          /* by falling precedence */
+    struct gb_rule_block *one_block;        /* what `blocks` points to while it is one */
     struct gb_nibble {
         uint32_t word;
         uint8_t shift, match;               /* match: enum gb_match */
@@ -157,6 +162,7 @@ struct gb_table {
     const struct gb_table_layout *layout;
     struct gb_tuple **hashed;   /* by falling best_priority */
     struct gb_tuple *one_hashed;            /* what `hashed` points to while it is one */
+    uint32_t latest_slot;       /* of hashed[0] */
     uint32_t hashed_count, hashed_capacity;
     struct gb_rules rules;
     struct gb_lpm_index lpm;
@@ -168,22 +174,25 @@ struct gb_table {
     uint64_t next_sequence;
 };
 
-/* The entry that matches, or table->default_entry. `key` holds layout->key_words words. */
-struct gb_entry *gb_table_lookup(const struct gb_table *, const uint64_t *key);
+void gb_tuple_look_ahead(const struct gb_tuple *, unsigned step, uint32_t place);
+void gb_rules_look_ahead(const struct gb_rules *, unsigned step, uint32_t place);
 
-/* Send for what each look-up in the table needs: first the table, then, once it is there, what hangs on it. */
-static inline void gb_table_look_ahead(const struct gb_table *table) {
-    __builtin_prefetch(table);
-    __builtin_prefetch((const char *)table + 64);
+/* The entry that matches, or table->default_entry. `key` holds layout->key_words words. */
+struct gb_entry *gb_table_lookup(struct gb_table *, const uint64_t *key);
+
+/* Where the last look-up found something: a place that may have another entry, or none, by now. */
+static inline uint32_t gb_table_latest(const struct gb_table *table) {
+    return table->hashed_count ? table->latest_slot : table->rules.latest;
 }
 
-static inline void gb_table_look_further(const struct gb_table *table) {
-    if (table->hashed_count)
-        __builtin_prefetch(table->hashed[0]);
-    if (table->rules.block_count) {
-        __builtin_prefetch(table->rules.nibbles);
-        __builtin_prefetch(table->rules.blocks);
-    }
+/* Look at what a look-up in the table needs (look_ahead.h), in steps from 0 on, if it finds something where `place` says. */
+static inline void gb_table_look_ahead(const struct gb_table *table, unsigned step, uint32_t place) {
+    if (step == 0)
+        look_at_lines(table, (sizeof *table + LINE_BYTES - 1) / LINE_BYTES);
+    else if (table->hashed_count)
+        gb_tuple_look_ahead(table->hashed[0], step, place);
+    else if (table->rules.block_count)
+        gb_rules_look_ahead(&table->rules, step, place);
 }
 
 /* Value and mask are as long as the key. In range fields, value and high are the inclusive ends and mask is

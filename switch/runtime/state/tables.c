@@ -33,7 +33,7 @@ bool gb_in_ranges(const struct gb_table_layout *layout, const struct gb_entry *e
     return true;
 }
 
-struct gb_entry *gb_table_lookup(const struct gb_table *table, const uint64_t *key) {
+struct gb_entry *gb_table_lookup(struct gb_table *table, const uint64_t *key) {
     const struct gb_table_layout *layout = table->layout;
     const struct gb_lpm_index *lpm = &table->lpm;
     uint64_t lengths = lpm->lengths ? lpm->lengths[gb_lpm_place(lpm, key)] : UINT64_MAX;
@@ -45,7 +45,10 @@ struct gb_entry *gb_table_lookup(const struct gb_table *table, const uint64_t *k
         /* The priority of a prefix is its length. */
         if (!(lengths >> (uint64_t)tuple->best_priority % 64 & 1))
             continue;
-        struct gb_entry *entry = gb_tuple_lookup(tuple, key, layout->key_words);
+        const struct gb_slot *slot = gb_tuple_lookup(tuple, key, layout->key_words);
+        struct gb_entry *entry = slot->entry;
+        if (i == 0)
+            table->latest_slot = (uint32_t)(slot - tuple->slots);
         if (layout->match == GB_RANGE)
             while (entry && !gb_in_ranges(layout, entry, key))
                 entry = entry->next;
@@ -135,16 +138,21 @@ static bool tuple_take_entry(struct gb_table *table, struct gb_entry *entry) {
 
 /* ---- Entries ---- */
 
-/* One piece of memory, which begins with the key. */
+/* One piece of memory: the key, the call, and the entry, of which the first half line of the cache is what a packet takes.
+ * The call, and perhaps the key, lie in the other half, if there is room. */
 static struct gb_entry *entry_create(const struct gb_table_layout *layout) {
     size_t key_bytes = (size_t)layout->key_words * (layout->match == GB_RANGE ? 3 : 1) * sizeof(uint64_t);
     size_t call_bytes = sizeof(struct gb_call) + layout->data_words * sizeof(uint64_t);
-    char *memory = calloc(1, key_bytes + call_bytes + sizeof(struct gb_entry));
+    size_t before = (key_bytes + call_bytes + LINE_BYTES / 2 - 1) / LINE_BYTES * LINE_BYTES + LINE_BYTES / 2;
+    size_t bytes = (before + sizeof(struct gb_entry) + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+    char *memory = aligned_alloc(LINE_BYTES, bytes);
     if (!memory)
         return NULL;
-    struct gb_entry *entry = (struct gb_entry *)(memory + key_bytes + call_bytes);
-    entry->key = (uint64_t *)memory;
-    entry->own_call = (struct gb_call *)(memory + key_bytes);
+    memset(memory, 0, bytes);
+    struct gb_entry *entry = (struct gb_entry *)(memory + before);
+    entry->memory = memory;
+    entry->own_call = (struct gb_call *)((char *)entry - call_bytes);
+    entry->key = (uint64_t *)entry->own_call - key_bytes / sizeof(uint64_t);
     if (layout->meter_unit && !(entry->meter = calloc(1, sizeof *entry->meter))) {
         free(memory);
         return NULL;
@@ -158,7 +166,7 @@ static void entry_free(struct gb_entry *entry) {
     if (!entry)
         return;
     free(entry->meter);
-    free(entry->key);
+    free(entry->memory);
 }
 
 static void set_call(const struct gb_table_layout *layout, struct gb_entry *entry, uint32_t action,
@@ -252,7 +260,7 @@ int64_t gb_table_insert(struct gb_table *table, const uint64_t *value, const uin
     }
     entry->tuple = tuple;
     int refusal = gb_tuple_make_room(tuple) ? 0 : GB_NO_MEMORY;
-    for (struct gb_entry *other = gb_tuple_lookup(tuple, entry->key, words); other; other = other->next)
+    for (struct gb_entry *other = gb_tuple_lookup(tuple, entry->key, words)->entry; other; other = other->next)
         if (same_entry(layout, entry, other))
             refusal = GB_EXISTS;
     if (!refusal && table->entry_count >= layout->max_entries)

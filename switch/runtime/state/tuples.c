@@ -20,6 +20,11 @@ static inline uint64_t hash_masked(const uint64_t *key, const uint64_t *mask, ui
     return hash;
 }
 
+/* What a slot shows of a key with that hash. */
+static inline uint64_t tag_of(uint64_t hash, const uint64_t *key, const uint64_t *mask, uint32_t words) {
+    return words == 1 ? key[0] & mask[0] : hash;
+}
+
 static inline bool same_masked(const uint64_t *masked, const uint64_t *key, const uint64_t *mask, uint32_t words) {
     for (uint32_t i = 0; i < words; i++)
         if (masked[i] != (key[i] & mask[i]))
@@ -30,9 +35,11 @@ static inline bool same_masked(const uint64_t *masked, const uint64_t *key, cons
 /* The slot of the chain with this masked key, or the empty slot where it would go. */
 static inline struct gb_slot *find_slot(const struct gb_tuple *tuple, uint64_t hash, const uint64_t *key,
                                         uint32_t words) {
+    uint64_t tag = tag_of(hash, key, tuple->mask, words);
     for (uint32_t at = (uint32_t)hash & (tuple->capacity - 1);; at = (at + 1) & (tuple->capacity - 1)) {
         struct gb_slot *slot = &tuple->slots[at];
-        if (!slot->entry || (slot->hash == hash && same_masked(slot->entry->key, key, tuple->mask, words)))
+        if (!slot->entry ||
+            (slot->tag == tag && (words == 1 || same_masked(slot->entry->key, key, tuple->mask, words))))
             return slot;
     }
 }
@@ -41,8 +48,17 @@ uint64_t gb_tuple_hash(const struct gb_tuple *tuple, const uint64_t *key, uint32
     return hash_masked(key, tuple->mask, words);
 }
 
-struct gb_entry *gb_tuple_lookup(const struct gb_tuple *tuple, const uint64_t *key, uint32_t words) {
-    return find_slot(tuple, hash_masked(key, tuple->mask, words), key, words)->entry;
+struct gb_slot *gb_tuple_lookup(const struct gb_tuple *tuple, const uint64_t *key, uint32_t words) {
+    return find_slot(tuple, hash_masked(key, tuple->mask, words), key, words);
+}
+
+void gb_tuple_look_ahead(const struct gb_tuple *tuple, unsigned step, uint32_t place) {
+    if (step == 1)
+        look_at_line(tuple);
+    else if (place < tuple->capacity && step == 2)
+        look_at_line(&tuple->slots[place]);
+    else if (place < tuple->capacity && tuple->slots[place].entry)
+        look_at_line(tuple->slots[place].entry);
 }
 
 /* ---- Entries of a tuple ---- */
@@ -57,7 +73,7 @@ bool gb_tuple_make_room(struct gb_tuple *tuple) {
     for (uint32_t i = 0; i < tuple->capacity; i++) {
         if (!tuple->slots[i].entry)
             continue;
-        uint32_t at = (uint32_t)tuple->slots[i].hash & (capacity - 1);
+        uint32_t at = (uint32_t)tuple->slots[i].entry->hash & (capacity - 1);
         while (slots[at].entry)
             at = (at + 1) & (capacity - 1);
         slots[at] = tuple->slots[i];
@@ -72,7 +88,7 @@ bool gb_tuple_make_room(struct gb_tuple *tuple) {
 static void remove_slot(struct gb_tuple *tuple, struct gb_slot *slot) {
     uint32_t last = tuple->capacity - 1, gap = (uint32_t)(slot - tuple->slots);
     for (uint32_t at = (gap + 1) & last; tuple->slots[at].entry; at = (at + 1) & last) {
-        uint32_t home = (uint32_t)tuple->slots[at].hash & last;
+        uint32_t home = (uint32_t)tuple->slots[at].entry->hash & last;
         if (((at - home) & last) >= ((at - gap) & last)) {
             tuple->slots[gap] = tuple->slots[at];
             gap = at;
@@ -86,7 +102,7 @@ void gb_tuple_add_entry(struct gb_tuple *tuple, struct gb_entry *entry, uint32_t
     struct gb_slot *slot = find_slot(tuple, entry->hash, entry->key, words);
     if (!slot->entry) {
         tuple->used++;
-        slot->hash = entry->hash;
+        slot->tag = tag_of(entry->hash, entry->key, tuple->mask, words);
     }
     struct gb_entry **link = &slot->entry;
     while (*link && gb_precedes(*link, entry))

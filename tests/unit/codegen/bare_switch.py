@@ -24,6 +24,12 @@ class Requests(ctypes.Structure):
     )
 
 
+class Pass(ctypes.Structure):
+    """struct gb_pass of program.h; the PHV is behind it."""
+
+    _fields_ = (("std", Standard), ("requests", Requests))
+
+
 class Packet(ctypes.Structure):
     """struct gb_packet of program.h."""
 
@@ -32,10 +38,8 @@ class Packet(ctypes.Structure):
         ("length", ctypes.c_uint32),
         ("headroom", ctypes.c_uint32),
         ("payload_offset", ctypes.c_uint32),
-        ("std", Standard),
-        ("requests", Requests),
-        ("phv", ctypes.POINTER(ctypes.c_uint64)),
         ("keep_metadata", ctypes.c_uint8),
+        ("pass_", ctypes.POINTER(Pass)),
     )
 
 
@@ -68,15 +72,19 @@ class InFlight:
 
     packet: Packet
     memory: ctypes.Array[ctypes.c_uint8]
-    phv: ctypes.Array[ctypes.c_uint64]
+    pass_memory: ctypes.Array[ctypes.c_uint64]
 
     @property
     def std(self) -> Standard:
-        return self.packet.std
+        return self.packet.pass_.contents.std
 
     @property
     def requests(self) -> Requests:
-        return self.packet.requests
+        return self.packet.pass_.contents.requests
+
+    @property
+    def phv(self) -> Sequence[int]:
+        return self.pass_memory[ctypes.sizeof(Pass) // 8 :]
 
     @property
     def frame(self) -> bytes:
@@ -102,12 +110,15 @@ class BareSwitch:
 
     def new(self, frame: bytes, port: int = 0, headroom: int = HEADROOM) -> InFlight:
         memory = (ctypes.c_uint8 * (headroom + len(frame) + 1)).from_buffer_copy(bytes(headroom) + frame + b"\0")
-        phv = (ctypes.c_uint64 * self.program.phv_words)(*([0xA5A5A5A5A5A5A5A5] * self.program.phv_words))
+        before = ctypes.sizeof(Pass) // 8
+        words = (ctypes.c_uint64 * (before + self.program.phv_words))(*[0] * before)
+        words[before:] = [0xA5A5A5A5A5A5A5A5] * self.program.phv_words
         packet = Packet(ctypes.addressof(memory) + headroom, len(frame), headroom)
-        packet.phv = ctypes.cast(phv, ctypes.POINTER(ctypes.c_uint64))
-        packet.std.ingress_port = port
-        packet.std.packet_length = len(frame)
-        return InFlight(packet, memory, phv)
+        packet.pass_ = ctypes.cast(words, ctypes.POINTER(Pass))
+        made = InFlight(packet, memory, words)
+        made.std.ingress_port = port
+        made.std.packet_length = len(frame)
+        return made
 
     def _run(self, function: object, packet: InFlight) -> InFlight:
         function(self.state.pointer, ctypes.byref(packet.packet))  # type: ignore[operator]

@@ -56,7 +56,7 @@ int main(int argc, char **argv) {
     sw->digest = digest;
     sw->log = log_line;
     fill_tables(sw);
-    uint64_t *phv = malloc(gb_program.phv_words * sizeof *phv);
+    struct gb_pass *pass = calloc(1, sizeof *pass + gb_program.phv_words * sizeof *pass->phv);
     unsigned long long sum = 0;
     for (long frame = strtol(argv[2], NULL, 0); frame > 0; frame--) {
         uint32_t seed = draw(seed_count), length = draw(4) ? lengths[seed] : draw(lengths[seed] + 1);
@@ -66,19 +66,19 @@ int main(int argc, char **argv) {
         memcpy(memory + HEADROOM, seeds[seed], length);
         for (uint32_t changes = draw(6); changes > 0 && length > 0; changes--)
             memory[HEADROOM + draw(length)] = (uint8_t)draw(256);
-        struct gb_packet packet = {.data = memory + HEADROOM, .length = length, .headroom = HEADROOM, .phv = phv};
-        packet.std.ingress_port = draw(4) ? draw(8) : 255;
-        packet.std.ingress_global_timestamp = (uint64_t)frame;
+        struct gb_packet packet = {.data = memory + HEADROOM, .length = length, .headroom = HEADROOM, .pass = pass};
+        pass->std.ingress_port = draw(4) ? draw(8) : 255;
+        pass->std.ingress_global_timestamp = (uint64_t)frame;
         gb_program.parse(sw, &packet);
         gb_program.ingress(sw, &packet);
-        packet.std.instance_type = draw(3);
+        pass->std.instance_type = draw(3);
         gb_program.egress(sw, &packet);
         gb_program.deparse(sw, &packet);
         for (uint32_t i = 0; i < packet.length; i++)
             sum = sum * 31 + packet.data[i];
         free(memory);
     }
-    free(phv);
+    free(pass);
     gb_switch_free(sw);
     printf("%llu\n", sum);
     return 0;

@@ -112,7 +112,7 @@ static bool work(struct partition *part, struct side *side, uint64_t end_ns, uin
             at_once = 0;
         part->now_ns = part->clock_ns = timer->due_ns;
         partition_count_lateness(part, 0);
-        timer->fire(part, timer->owner);
+        timer->kind->fire(part, timer->owner);
         while ((packet = list_pop(&side->ready))) {
             if (++at_once >= max_events)
                 return false;
@@ -207,13 +207,13 @@ static void give_back(struct side *from, struct side *to, const struct packet *p
         list_append(&from->empties[from->parity][to - from->part->engine->windows->sides], empty);
 }
 
-/* What another processor wrote is a long way away: all of it is sent for at once, before it is needed. */
-static void send_for(const struct crossings *box) {
+/* What another processor wrote is a long way away: all of it is looked at at once, before it is needed. */
+static void look_at_crossings(const struct crossings *box) {
     for (uint32_t i = 0; i < box->count; i++) {
-        const char *packet = (const char *)box->crossings[i].packet;
-        for (size_t offset = 0; offset < sizeof(struct packet); offset += 64)
-            __builtin_prefetch(packet + offset, 1);
-        __builtin_prefetch(box->crossings[i].data, 1);
+        const struct crossing *crossing = &box->crossings[i];
+        look_at_lines(crossing->packet, (sizeof *crossing->packet + LINE_BYTES - 1) / LINE_BYTES);
+        look_at_line(crossing->data);
+        look_at_line(&crossing->direction->arrival);
     }
 }
 
@@ -223,7 +223,7 @@ static void take_crossings(struct windows *windows, struct side *side) {
     for (uint32_t i = 0; i < windows->count; i++) {
         struct side *other = &windows->sides[i];
         const struct crossings *box = &other->boxes[side->parity][own];
-        send_for(box);
+        look_at_crossings(box);
         for (uint32_t j = 0; j < box->count; j++) {
             const struct crossing *crossing = &box->crossings[j];
             part->pool.live++;

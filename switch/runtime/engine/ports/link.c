@@ -46,8 +46,10 @@ struct direction *direction_create(struct gb_engine *engine, const struct gb_lin
     direction->jitter_state = random_next(&seed);
     direction->error_state = random_next(&seed);
     direction->bits_to_error = -1;
-    direction->departure = (struct timer){.fire = departure_due, .owner = direction};
-    direction->arrival = (struct timer){.fire = arrive, .owner = direction, .look_ahead = look_ahead};
+    static const struct timer_kind departures = {.fire = departure_due};
+    static const struct timer_kind arrivals = {.fire = arrive, .look_ahead = look_ahead};
+    direction->departure = (struct timer){.kind = &departures, .owner = direction};
+    direction->arrival = (struct timer){.kind = &arrivals, .owner = direction};
     direction->reported = true;
     direction->statistics.device_id = device->device_id;
     direction->statistics.port = port;
@@ -86,9 +88,30 @@ bool direction_split(struct gb_engine *engine, struct direction *whole, uint32_t
     return true;
 }
 
+static inline struct direction *whole_of(const struct direction *channel) {
+    return channel->channel ? channel->whole : (struct direction *)channel;
+}
+
 static struct direction *channel_of(struct direction *whole, uint32_t priority) {
     uint32_t number = priority < whole->more_channels ? priority : whole->more_channels;
     return number ? whole->channels[number - 1] : whole;
+}
+
+void direction_report(const struct direction *direction, uint64_t now_ns, struct gb_link_statistics *row) {
+    *row = direction->statistics;
+    row->time_ns = now_ns;
+    row->entered_bytes = direction->entered_bytes;
+    if (direction->far_end != TO_OUTSIDE)
+        row->channel_bytes[0] = row->bytes - row->duplicate_bytes;
+    for (uint32_t number = 0; number <= direction->more_channels; number++) {
+        const struct direction *channel = number ? direction->channels[number - 1] : direction;
+        row->queued += channel->queue.count;
+        row->in_flight += channel->flight.count;
+        if (number)
+            row->channel_bytes[0] -= row->channel_bytes[number];
+    }
+    if (direction->paused)
+        pfc_add_running(direction, now_ns, row);
 }
 
 void direction_count(struct direction *direction, const struct packet *packet, bool accepted) {
@@ -115,20 +138,20 @@ static void count_handed(struct device *device, const struct packet *packet) {
 }
 
 static void deliver(struct partition *part, struct direction *channel, struct packet *packet) {
-    struct direction *direction = channel->whole;
+    struct direction *direction = whole_of(channel);
     if (direction->arrivals)
         captures_take(part, direction->arrivals, packet, false);
     if (packet->stage == STAGE_PAUSE) {
         pfc_take(part, direction, packet);
         return;
     }
+    packet->direction = direction;
     if (direction->far_end == TO_OUTSIDE) {
-        packet->direction = direction;
         direction->io->kind->send(part, direction->io, packet);
         return;
     }
     direction_count(direction, packet, true);
-    if (!packet->duplicate)
+    if (channel->channel && !packet->duplicate)
         direction->statistics.channel_bytes[channel->channel] += packet->view.length;
     switch (direction->far_end) {
     case TO_PIPELINE:
@@ -165,31 +188,34 @@ static void arrive(struct partition *part, void *owner) {
         deliver(part, direction, packet);
 }
 
-void direction_send_for(const struct direction *direction) {
-    __builtin_prefetch(&direction->flight, 1);
-    __builtin_prefetch(&direction->far, 1);
-    __builtin_prefetch(&direction->statistics, 1);
-    __builtin_prefetch(&direction->egress, 1);
-    __builtin_prefetch(&direction->model);
+void direction_look_at(const struct direction *direction) {
+    look_at_line(&direction->arrival);
+    look_at_line(&direction->far);
+    look_at_line(&direction->egress);
+    look_at_line(&direction->model);
 }
 
-/* The first lines have been sent for, as the timer lies in front. */
+/* The first lines have been looked at, as the timer lies in front. */
 static void look_ahead(const void *owner, unsigned step) {
-    const struct direction *channel = owner;
-    const struct direction *direction = channel->whole;
+    const struct direction *channel = owner, *direction = whole_of(channel);
     const struct packet *packet = channel->flight.first;
+    bool to_pipeline = direction->far_end == TO_PIPELINE;
+    if (!packet)
+        return;
     if (step == 0) {
-        for (size_t offset = 0; offset < sizeof *packet; offset += 64)
-            __builtin_prefetch((const char *)packet + offset, 1);
-        __builtin_prefetch(direction->far_end == TO_PIPELINE ? (const void *)direction->to : direction->io, 1);
-    } else if (packet) {
-        if (step == 1)
-            __builtin_prefetch(packet->view.data, 1);
-        if (direction->far_end == TO_PIPELINE)
-            pipeline_look_ahead(direction->to, step);
-        else if (step == 1 && direction->io)
-            __builtin_prefetch((const char *)direction->io + 64, 1);
+        look_at_lines(packet, (sizeof *packet + LINE_BYTES - 1) / LINE_BYTES);
+        if (direction->lately_to)
+            direction_look_at(direction->lately_to);
+        look_at_line(to_pipeline ? (const void *)direction->to : direction->io);
+    } else if (step == 1) {
+        look_at_line(packet->view.data);
+        if (direction->lately_to)
+            look_at_line(&direction->to->ports[direction->lately_to->egress_port]);
+        if (direction->far_end == TO_OUTSIDE)
+            look_at_line((const char *)direction->io + LINE_BYTES);
     }
+    if (to_pipeline)
+        pipeline_look_ahead(direction->to, step, direction->lately_found);
 }
 
 static void propagate(struct partition *part, struct direction *direction, struct packet *packet,
@@ -404,9 +430,9 @@ void direction_resume(struct partition *part, struct direction *direction) {
 void direction_offer(struct partition *part, struct direction *whole, struct packet *packet) {
     struct direction *direction = whole;
     uint32_t priority = 0, waiting = queue_length(&direction->queue, 0);
-    whole->statistics.entered_bytes += packet->view.length;
+    whole->entered_bytes += packet->view.length;
     if (direction->egress) {
-        struct gb_standard_metadata *std = &packet->view.std;
+        struct gb_standard_metadata *std = &packet->view.pass->std;
         priority = (uint32_t)std->priority;
         direction = channel_of(whole, priority);
         waiting = queue_length(&direction->queue, priority);

@@ -118,8 +118,9 @@ int memory_port_create(struct device *device, uint32_t port, enum listener liste
     memory->number = engine->io_count;
     memory->listener = listener;
     memory->told_fd = -1;
-    memory->interrupt = (struct timer){.fire = interrupt, .owner = memory};
-    memory->sending = (struct timer){.fire = send_due, .owner = memory};
+    static const struct timer_kind interrupts = {.fire = interrupt}, sendings = {.fire = send_due};
+    memory->interrupt = (struct timer){.kind = &interrupts, .owner = memory};
+    memory->sending = (struct timer){.kind = &sendings, .owner = memory};
     *created = memory;
     if (partitions_reserve(engine, 2) && port_io_adopt(engine, &memory->io))
         return 0;

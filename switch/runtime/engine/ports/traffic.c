@@ -77,14 +77,13 @@ static void arm(struct partition *part, struct generator *generator) {
 static void send_next(struct partition *part, void *owner) {
     struct generator *generator = owner;
     const struct gb_generator_options *options = &generator->options;
-    struct packet *packet = packet_take(&part->pool, part->pool.headroom_bytes, options->frame_bytes);
+    struct packet *packet =
+        packet_take_hollow(&part->pool, part->pool.headroom_bytes, GB_TRAFFIC_LEAST_BYTES, options->frame_bytes);
     if (packet) {
         uint8_t *data = packet->view.data;
         memcpy(data, options->header, sizeof options->header);
         put_64(data + GB_TRAFFIC_HEADER_BYTES, generator->sent);
         put_64(data + GB_TRAFFIC_HEADER_BYTES + 8, part->now_ns);
-        memset(data + GB_TRAFFIC_LEAST_BYTES, 0, options->frame_bytes - GB_TRAFFIC_LEAST_BYTES);
-        packet->view.length = options->frame_bytes;
         direction_offer(part, generator->link, packet);
     }
     generator->sent++;
@@ -94,12 +93,10 @@ static void send_next(struct partition *part, void *owner) {
 
 static void look_ahead(const void *owner, unsigned step) {
     const struct generator *generator = owner;
-    if (step == 0) {
-        __builtin_prefetch(&generator->options.header, 1);
-        __builtin_prefetch(generator->link, 1);
-    } else if (step == 1) {
-        direction_send_for(generator->link);
-    }
+    if (step == 0)
+        look_at_line(&generator->options.header);
+    else if (step == 1)
+        direction_look_at(generator->link);
 }
 
 static uint64_t get_64(const uint8_t *at) {
@@ -151,7 +148,8 @@ static int add_generator(struct gb_engine *engine, struct memory_port *port,
     generators[engine->generator_count++] = generator;
     generator->options = *options;
     generator->link = port->io.in;
-    generator->timer = (struct timer){.fire = send_next, .owner = generator, .look_ahead = look_ahead};
+    static const struct timer_kind kind = {.fire = send_next, .look_ahead = look_ahead};
+    generator->timer = (struct timer){.kind = &kind, .owner = generator};
     generator->mean_pause = (uint64_t)(((unsigned __int128)options->frame_bytes * 8000000000 << FRACTION_BITS) /
                                        options->rate_bps);
     uint64_t seed = options->seed;

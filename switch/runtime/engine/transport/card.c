@@ -195,7 +195,7 @@ struct packet *card_next(struct partition *part, struct card *card) {
     if (!packet && !(packet = next_data(part, card, &pair)))
         return NULL;
     struct gb_consumer_counts *counts = &pair->consumer->counts;
-    card->link->statistics.entered_bytes += packet->view.length;
+    card->link->entered_bytes += packet->view.length;
     if (card->link->classes)
         classes_entered(card->link, packet);
     counts->sent_frames++;

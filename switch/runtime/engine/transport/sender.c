@@ -389,8 +389,9 @@ void sender_open(struct queue_pair *pair) {
     sender->window_bytes = pair->options.window_bytes;
     sender->rate_bps = pair->options.rate_bps;
     sender->una = sender->next = sender->top = sender->end = pair->options.first_psn;
-    sender->pace = (struct timer){.fire = pace_due, .owner = pair};
-    sender->timeout = (struct timer){.fire = timeout_due, .owner = pair};
+    static const struct timer_kind pace = {.fire = pace_due}, timeout = {.fire = timeout_due};
+    sender->pace = (struct timer){.kind = &pace, .owner = pair};
+    sender->timeout = (struct timer){.kind = &timeout, .owner = pair};
 }
 
 void sender_close(struct partition *part, struct queue_pair *pair) {

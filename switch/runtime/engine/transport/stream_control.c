@@ -71,7 +71,8 @@ static int open_stream(struct gb_engine *engine, struct consumer *consumer, cons
         return -ENOMEM;
     stream->consumer = consumer;
     stream->options = *options;
-    stream->timeout = (struct timer){.fire = stream_resend_due, .owner = stream};
+    static const struct timer_kind timeout = {.fire = stream_resend_due};
+    stream->timeout = (struct timer){.kind = &timeout, .owner = stream};
     stream->fragments = calloc(options->window, sizeof *stream->fragments);
     if (options->role == GB_STREAM_SERVER)
         stream->sums = malloc((size_t)2 * options->window * options->payload_bytes);

@@ -17,22 +17,22 @@ struct phv {
     struct { uint64_t mark, mark_in_parser; } meta;     /* field list 1 is the mark */
 };
 
-static struct phv *phv_of(struct gb_packet *packet) { return (struct phv *)packet->phv; }
+static struct phv *phv_of(struct gb_packet *packet) { return (struct phv *)packet->pass->phv; }
 
 static void parse(struct gb_switch *sw, struct gb_packet *packet) {
     struct phv *phv = phv_of(packet);
     memset(phv, 0, packet->keep_metadata ? offsetof(struct phv, meta) : sizeof *phv);
     phv->meta.mark_in_parser = phv->meta.mark;
     phv->valid = packet->length >= INSTRUCTION_BYTES;
-    packet->std.parser_error = !phv->valid;
+    packet->pass->std.parser_error = !phv->valid;
     packet->payload_offset = phv->valid ? INSTRUCTION_BYTES : 0;
     memcpy(phv->instruction, packet->data, packet->payload_offset);
 }
 
 static void ingress(struct gb_switch *sw, struct gb_packet *packet) {
     struct phv *phv = phv_of(packet);
-    struct gb_standard_metadata *std = &packet->std;
-    struct gb_requests *requests = &packet->requests;
+    struct gb_standard_metadata *std = &packet->pass->std;
+    struct gb_requests *requests = &packet->pass->requests;
     uint8_t argument = phv->instruction[1], port = phv->instruction[2];
     uint64_t words[2] = {argument, std->ingress_port};
     std->egress_spec = !phv->valid || port == DROP_SPEC ? sw->drop_port : port;
@@ -70,11 +70,11 @@ static void ingress(struct gb_switch *sw, struct gb_packet *packet) {
 
 static void egress(struct gb_switch *sw, struct gb_packet *packet) {
     struct phv *phv = phv_of(packet);
-    struct gb_requests *requests = &packet->requests;
+    struct gb_requests *requests = &packet->pass->requests;
     uint8_t argument = phv->instruction[4];
     switch (phv->instruction[3]) {
     case DROP:
-        packet->std.egress_spec = sw->drop_port;
+        packet->pass->std.egress_spec = sw->drop_port;
         break;
     case RECIRCULATE:
     case RECIRCULATE_FORGETTING:
@@ -83,7 +83,7 @@ static void egress(struct gb_switch *sw, struct gb_packet *packet) {
         requests->recirculate_field_list = phv->instruction[3] == RECIRCULATE ? KEEPS_MARK : 0;
         break;
     case CLONE_EGRESS:
-        if (packet->std.instance_type == GB_INSTANCE_EGRESS_CLONE) {
+        if (packet->pass->std.instance_type == GB_INSTANCE_EGRESS_CLONE) {
             phv->reported = 1;
             break;
         }
@@ -113,7 +113,7 @@ static void push(struct gb_packet *packet, uint32_t length) {
 }
 
 static void push_report(struct gb_packet *packet, const struct phv *phv) {
-    const struct gb_standard_metadata *std = &packet->std;
+    const struct gb_standard_metadata *std = &packet->pass->std;
     uint64_t values[] = {std->ingress_port,
                          std->egress_spec,
                          std->egress_port,
@@ -161,7 +161,7 @@ static void deparse(struct gb_switch *sw, struct gb_packet *packet) {
 
 static void copy_field_list(uint32_t field_list, struct gb_packet *to, const struct gb_packet *from) {
     if (field_list == KEEPS_MARK)
-        phv_of(to)->meta.mark = ((const struct phv *)from->phv)->meta.mark;
+        phv_of(to)->meta.mark = ((const struct phv *)from->pass->phv)->meta.mark;
 }
 
 static void reset_metadata(struct gb_packet *packet) {

@@ -77,7 +77,8 @@ int main(int count, char **arguments) {
     if (!timer_queue_open(&queue))
         return 2;
     for (uint32_t i = 0; i < timer_count; i++) {
-        timers[i] = (struct timer){.owner = &timers[i], .look_ahead = look_ahead};
+        static const struct timer_kind kind = {.look_ahead = look_ahead};
+        timers[i] = (struct timer){.kind = &kind, .owner = &timers[i]};
         if (!timer_queue_reserve(&queue, 1))
             return 2;
         arm_at(&queue, i, now_ns + drawn(spread_ns));
