@@ -61,6 +61,7 @@ struct gb_packet {
 };
 
 struct gb_table;                /* opaque here: state/state.h */
+struct gb_entry;                /* likewise */
 struct gb_register { uint32_t width_bits, size, word_count; void *cells; };  /* cell: 1, 2, 4, 8 bytes, or words */
 struct gb_counter { uint32_t size; struct gb_count { uint64_t packets, bytes; } *cells; };
 struct gb_meter;                /* opaque here: state/state.h */
@@ -68,6 +69,11 @@ struct gb_value_set;            /* opaque here: state/state.h */
 struct gb_profile;              /* opaque here: state/state.h */
 
 struct gb_program;
+
+/* What a look-up with a key of one word found, in the table that has that version. Packets that come by one link often have
+ * the same key, so each link keeps a few of these (as Open vSwitch's exact-match cache does for flows). */
+struct gb_recent { uint64_t version, key; struct gb_entry *entry; };
+#define GB_RECENTS 4
 
 /* One switch that runs a program: what its P4 code reads and writes. */
 struct gb_switch {
@@ -79,7 +85,7 @@ struct gb_switch {
     uint64_t drop_port;         /* GB_PORT_DROP, unless the engine says otherwise */
     uint64_t table_missed;      /* the table that was applied last had no entry for the packet */
     uint64_t random_state;
-    void *engine;               /* the engine's own record of this switch */
+    struct gb_recent *recents;  /* GB_RECENTS, of the link by which the packet came */
     struct gb_meter **meters;
     struct gb_value_set **value_sets;
     struct gb_profile **profiles;
@@ -87,6 +93,8 @@ struct gb_switch {
     /* Upcalls to the engine; never NULL once the engine has adopted the switch. */
     void (*digest)(struct gb_switch *, uint32_t list_id, const uint64_t *words, uint32_t word_count);
     void (*log)(struct gb_switch *, const char *line);
+    void *engine;               /* the engine's own record of this switch */
+    struct gb_recent own_recents[GB_RECENTS];   /* of packets that came by no link */
 };
 
 struct gb_layout;               /* what state the program needs: state/state.h */

@@ -44,13 +44,14 @@ class SwitchRecord(ctypes.Structure):
         ("drop_port", ctypes.c_uint64),
         ("table_missed", ctypes.c_uint64),
         ("random_state", ctypes.c_uint64),
-        ("engine", ctypes.c_void_p),
+        ("recents", ctypes.c_void_p),
         ("meters", ctypes.POINTER(ctypes.c_void_p)),
         ("value_sets", ctypes.POINTER(ctypes.c_void_p)),
         ("profiles", ctypes.POINTER(ctypes.c_void_p)),
         ("externs", ctypes.POINTER(ctypes.c_void_p)),
         ("digest", ctypes.c_void_p),
         ("log", ctypes.c_void_p),
+        ("engine", ctypes.c_void_p),
     )
 
 

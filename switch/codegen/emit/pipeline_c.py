@@ -92,7 +92,9 @@ class PipelineWriter:
         lines = ["{", f"struct gb_table *table = sw->tables[{number}];"]
         if table.key:
             lines.extend(self._key(table))
-            lines.append("struct gb_entry *entry = gb_table_lookup(table, key);")
+            one_word = sum(words_of(k.width) for k in table.key) == 1
+            found = f"gb_table_lookup_word(sw, {number}, table, key)" if one_word else "gb_table_lookup(table, key)"
+            lines.append(f"struct gb_entry *entry = {found};")
             lines.append("sw->table_missed = entry == table->default_entry;")
         else:
             lines.append("struct gb_entry *entry = table->default_entry;")

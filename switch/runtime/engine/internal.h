@@ -55,11 +55,9 @@ void port_io_hold(struct gb_engine *, struct port_io *);
 
 enum far_end { TO_PIPELINE, TO_OUTSIDE, TO_CONTROLLER, TO_NOWHERE };
 
-enum { LOOK_AT_TABLES = 4 };        /* of a program: to send for more than a packet takes costs, too */
-
 /* One direction of a link: from a switch's traffic manager, or from a port that faces a host.
  *
- * To arrive, a packet takes the first three lines of the cache. To be sent at an idle transmitter it takes the second, that of
+ * To arrive, a packet takes the first four lines of the cache. To be sent at an idle transmitter it takes the second, that of
  * the transmitter, and that of the model; and the first, unless the other end is in another partition. So what is on
  * either side of the second line is written by one end alone. */
 struct direction {
@@ -77,11 +75,10 @@ struct direction {
     uint8_t channel;                /* its number */
     struct tap *arrivals, *departures;
     struct gb_link_classes *classes;    /* or NULL */
-    /* Of the end that receives. What came by this link last: where the switch sent it, and where its tables found
-     * something. The next packet probably takes the same. */
+    /* Of the end that receives: where the switch sent what came by this link last, and what it found for it. */
     _Alignas(64) struct direction *lately_to;
-    uint32_t lately_found[LOOK_AT_TABLES];
     struct pfc *pfc;                /* or NULL */
+    struct gb_recent recents[GB_RECENTS];
     struct gb_link_statistics statistics;       /* but for what is taken down elsewhere: direction_report */
     /* The transmitter, and what it sends. */
     _Alignas(64) struct device *egress; /* whose egress pipeline packets pass when they leave the queue; or NULL */
@@ -165,8 +162,8 @@ struct device {
 };
 
 void pipeline_begin(struct partition *, struct packet *);
-/* Look at what the next packet will need, by the steps of timers. found: where the tables found something last. */
-void pipeline_look_ahead(const struct device *, unsigned step, const uint32_t *found);
+/* Look at what the next packet will need that comes by that link, by the steps of timers. */
+void pipeline_look_ahead(const struct direction *, unsigned step);
 /* Egress and deparser. False if the packet went elsewhere than to the port; the engine has it or freed it. */
 bool pipeline_egress(struct partition *, struct direction *, struct packet *);
 void pipeline_enqueue(struct partition *, struct packet *, uint64_t port);

@@ -19,6 +19,10 @@ static uint64_t no_egress_spec(const struct device *device) {
     return device->drop_port == 0;
 }
 
+static struct gb_recent *recents_of(const struct packet *packet) {
+    return packet->direction ? packet->direction->recents : packet->device->state->own_recents;
+}
+
 static void drop(struct partition *part, struct packet *packet, uint64_t *counter) {
     (*counter)++;
     if (packet->device->classes)
@@ -174,15 +178,6 @@ static void pass_again(struct partition *part, struct packet *packet, uint32_t f
     pass_give(&part->pool, old.pass);
 }
 
-/* For the next packet that comes by the link. */
-static void note_latest(struct direction *by, const struct device *device, struct direction *to) {
-    const struct gb_switch *state = device->state;
-    uint32_t tables = state->program->layout->table_count;
-    by->lately_to = to;
-    for (uint32_t i = 0; i < LOOK_AT_TABLES && i < tables; i++)
-        by->lately_found[i] = gb_table_latest(state->tables[i]);
-}
-
 void pipeline_enqueue(struct partition *part, struct packet *packet, uint64_t port) {
     struct device *device = packet->device;
     struct direction *out = port < GB_MAX_PORTS ? device->ports[port].out : NULL;
@@ -196,7 +191,7 @@ void pipeline_enqueue(struct partition *part, struct packet *packet, uint64_t po
         out->egress_port = (uint32_t)port;
     }
     if (packet->direction)
-        note_latest(packet->direction, device, out);
+        packet->direction->lately_to = out;
     direction_offer(part, out, packet);
 }
 
@@ -228,20 +223,26 @@ static void after_ingress(struct partition *part, struct packet *packet) {
     }
 }
 
-void pipeline_look_ahead(const struct device *device, unsigned step, const uint32_t *found) {
-    enum { STATE = 1, ARRAYS = 2, TABLES = 3 };
-    const struct gb_switch *state = step >= STATE ? device->state : NULL;
+void pipeline_look_ahead(const struct direction *direction, unsigned step) {
+    enum { DEVICE = 1, STATE, TABLES, EACH_TABLE, ENTRIES };
+    const struct device *device = direction->to;
+    if (step == DEVICE) {
+        look_at_line(device);
+        return;
+    }
+    const struct gb_switch *state = device->state;
     if (!state)
         return;
-    if (step == STATE) {
+    if (step == STATE)
         look_at_line(state);
-    } else if (step == ARRAYS) {
+    else if (step == TABLES)
         look_at_line(state->tables);
-        look_at_line(state->counters);
-    } else {
-        uint32_t tables = state->program->layout->table_count;
-        for (uint32_t i = 0; i < LOOK_AT_TABLES && i < tables; i++)
-            gb_table_look_ahead(state->tables[i], step - TABLES, found[i]);
+    for (uint32_t i = 0; step >= EACH_TABLE && i < GB_RECENTS && i < state->program->layout->table_count; i++) {
+        const struct gb_recent *recent = &direction->recents[i];
+        if (step == EACH_TABLE && recent->entry)
+            look_at_line(state->tables[i]);
+        else if (step == ENTRIES && recent->version == state->tables[i]->version)
+            look_at_line(recent->entry);
     }
 }
 
@@ -270,6 +271,7 @@ void pipeline_begin(struct partition *part, struct packet *packet) {
         device->statistics.received++;
     }
     memset(&packet->view.pass->requests, 0, sizeof packet->view.pass->requests);
+    state->recents = recents_of(packet);
     program->parse(state, &packet->view);
     state->table_missed = 0;
     program->ingress(state, &packet->view);
@@ -289,6 +291,7 @@ bool pipeline_egress(struct partition *part, struct direction *direction, struct
     std->egress_spec = no_egress_spec(device);
     memset(&view->pass->requests, 0, sizeof view->pass->requests);
     state->table_missed = 0;
+    state->recents = recents_of(packet);
     program->egress(state, view);
 
     struct gb_requests requests = view->pass->requests;

@@ -283,43 +283,38 @@ static inline bool has_few(const struct gb_rules *rules, const struct gb_rule_bl
 }
 
 /* The first rule of a block that matches; NULL if none does. */
-static struct gb_entry *first_match(struct gb_rules *rules, const struct gb_rule_block *block, const uint64_t *key,
-                                    uint32_t words) {
+static struct gb_entry *first_match(const struct gb_rule_block *block, const uint64_t *key, uint32_t words) {
     for (uint32_t i = 0; i < block->count; i++) {
         struct gb_entry *entry = block->entries[i];
         const uint64_t *mask = entry->tuple->mask;
         uint32_t word = 0;
         while (word < words && (key[word] & mask[word]) == entry->key[word])
             word++;
-        if (word == words) {
-            rules->latest = i;
+        if (word == words)
             return entry;
-        }
     }
     return NULL;
 }
 
 /* Likewise, of a block with one word for each vector, by these. */
-static struct gb_entry *first_in_word(struct gb_rules *rules, const struct gb_rule_block *block,
+static struct gb_entry *first_in_word(const struct gb_rules *rules, const struct gb_rule_block *block,
                                       const struct gb_table_layout *layout, const uint64_t *key) {
     uint64_t left = UINT64_MAX;
     for (uint32_t n = 0; n < rules->nibble_count && left; n++)
         left &= block->vectors[n * NIBBLE_VALUES + nibble_at(key, &rules->nibbles[n])];
     for (; left; left &= left - 1) {
-        uint32_t place = (uint32_t)__builtin_ctzll(left);
-        if (layout->match == GB_RANGE && !gb_in_ranges(layout, block->entries[place], key))
-            continue;
-        rules->latest = place;
-        return block->entries[place];
+        struct gb_entry *entry = block->entries[__builtin_ctzll(left)];
+        if (layout->match != GB_RANGE || gb_in_ranges(layout, entry, key))
+            return entry;
     }
     return NULL;
 }
 
-struct gb_entry *gb_rules_lookup(struct gb_rules *rules, const struct gb_table_layout *layout,
+struct gb_entry *gb_rules_lookup(const struct gb_rules *rules, const struct gb_table_layout *layout,
                                  const uint64_t *key, struct gb_entry *best) {
     const struct gb_rule_block *only = rules->blocks[0];
     if (rules->block_count == 1 && (only->words == 1 || has_few(rules, only, layout))) {
-        struct gb_entry *entry = has_few(rules, only, layout) ? first_match(rules, only, key, layout->key_words)
+        struct gb_entry *entry = has_few(rules, only, layout) ? first_match(only, key, layout->key_words)
                                                               : first_in_word(rules, only, layout, key);
         return !entry || (best && gb_precedes(best, entry)) ? best : entry;
     }
@@ -342,18 +337,6 @@ struct gb_entry *gb_rules_lookup(struct gb_rules *rules, const struct gb_table_l
             }
     }
     return best;
-}
-
-void gb_rules_look_ahead(const struct gb_rules *rules, unsigned step, uint32_t place) {
-    const struct gb_rule_block *block = rules->blocks[0];
-    if (step == 1) {
-        look_at_line(rules->nibbles);
-        look_at_line(block);
-    } else if (place < block->count && step == 2) {
-        look_at_line(&block->entries[place]);
-    } else if (place < block->count) {
-        look_at_line(block->entries[place]);
-    }
 }
 
 /* ---- Life ---- */

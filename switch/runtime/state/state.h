@@ -141,7 +141,6 @@ struct gb_tuple_set {
 struct gb_rules {
     uint32_t block_count, block_capacity;
     uint32_t nibble_count;                  /* 0: this table has no rules */
-    uint32_t latest;                        /* rule of a small block that was found */
     struct gb_rule_block **blocks;          /* by falling precedence */
     struct gb_rule_block *one_block;        /* what `blocks` points to while it is one */
     struct gb_nibble {
@@ -158,15 +157,16 @@ struct gb_lpm_index {
     uint32_t deleted;           /* prefixes that the sets may still hold */
 };
 
+/* What every look-up takes is the first line of the cache, and the second with rules. */
 struct gb_table {
     const struct gb_table_layout *layout;
-    struct gb_tuple **hashed;   /* by falling best_priority */
-    struct gb_tuple *one_hashed;            /* what `hashed` points to while it is one */
-    uint32_t latest_slot;       /* of hashed[0] */
-    uint32_t hashed_count, hashed_capacity;
-    struct gb_rules rules;
-    struct gb_lpm_index lpm;
     struct gb_entry *default_entry;
+    uint64_t version;           /* another one whenever an entry comes or goes; no two tables have the same */
+    struct gb_tuple **hashed;   /* by falling best_priority */
+    uint32_t hashed_count, hashed_capacity;
+    struct gb_lpm_index lpm;
+    struct gb_rules rules;
+    struct gb_tuple *one_hashed;            /* what `hashed` points to while it is one */
     struct gb_tuple_set tuples;
     struct gb_entry **entries;  /* by handle; NULL when free */
     uint32_t *free_handles;
@@ -174,25 +174,16 @@ struct gb_table {
     uint64_t next_sequence;
 };
 
-void gb_tuple_look_ahead(const struct gb_tuple *, unsigned step, uint32_t place);
-void gb_rules_look_ahead(const struct gb_rules *, unsigned step, uint32_t place);
-
 /* The entry that matches, or table->default_entry. `key` holds layout->key_words words. */
-struct gb_entry *gb_table_lookup(struct gb_table *, const uint64_t *key);
+struct gb_entry *gb_table_lookup(const struct gb_table *, const uint64_t *key);
 
-/* Where the last look-up found something: a place that may have another entry, or none, by now. */
-static inline uint32_t gb_table_latest(const struct gb_table *table) {
-    return table->hashed_count ? table->latest_slot : table->rules.latest;
-}
-
-/* Look at what a look-up in the table needs (look_ahead.h), in steps from 0 on, if it finds something where `place` says. */
-static inline void gb_table_look_ahead(const struct gb_table *table, unsigned step, uint32_t place) {
-    if (step == 0)
-        look_at_lines(table, (sizeof *table + LINE_BYTES - 1) / LINE_BYTES);
-    else if (table->hashed_count)
-        gb_tuple_look_ahead(table->hashed[0], step, place);
-    else if (table->rules.block_count)
-        gb_rules_look_ahead(&table->rules, step, place);
+/* The same in the table with that number, with a key of one word. */
+static inline struct gb_entry *gb_table_lookup_word(struct gb_switch *sw, uint32_t number, struct gb_table *table,
+                                                    const uint64_t *key) {
+    struct gb_recent *recent = &sw->recents[number % GB_RECENTS];
+    if (recent->version != table->version || recent->key != key[0])
+        *recent = (struct gb_recent){table->version, key[0], gb_table_lookup(table, key)};
+    return recent->entry;
 }
 
 /* Value and mask are as long as the key. In range fields, value and high are the inclusive ends and mask is

@@ -33,7 +33,7 @@ bool gb_in_ranges(const struct gb_table_layout *layout, const struct gb_entry *e
     return true;
 }
 
-struct gb_entry *gb_table_lookup(struct gb_table *table, const uint64_t *key) {
+struct gb_entry *gb_table_lookup(const struct gb_table *table, const uint64_t *key) {
     const struct gb_table_layout *layout = table->layout;
     const struct gb_lpm_index *lpm = &table->lpm;
     uint64_t lengths = lpm->lengths ? lpm->lengths[gb_lpm_place(lpm, key)] : UINT64_MAX;
@@ -45,10 +45,7 @@ struct gb_entry *gb_table_lookup(struct gb_table *table, const uint64_t *key) {
         /* The priority of a prefix is its length. */
         if (!(lengths >> (uint64_t)tuple->best_priority % 64 & 1))
             continue;
-        const struct gb_slot *slot = gb_tuple_lookup(tuple, key, layout->key_words);
-        struct gb_entry *entry = slot->entry;
-        if (i == 0)
-            table->latest_slot = (uint32_t)(slot - tuple->slots);
+        struct gb_entry *entry = gb_tuple_lookup(tuple, key, layout->key_words);
         if (layout->match == GB_RANGE)
             while (entry && !gb_in_ranges(layout, entry, key))
                 entry = entry->next;
@@ -58,6 +55,11 @@ struct gb_entry *gb_table_lookup(struct gb_table *table, const uint64_t *key) {
     if (table->rules.block_count)
         best = gb_rules_lookup(&table->rules, layout, key, best);
     return best ? best : table->default_entry;
+}
+
+static uint64_t new_version(void) {
+    static _Atomic uint64_t last;
+    return ++last;
 }
 
 /* ---- Tuples of a table ---- */
@@ -260,7 +262,7 @@ int64_t gb_table_insert(struct gb_table *table, const uint64_t *value, const uin
     }
     entry->tuple = tuple;
     int refusal = gb_tuple_make_room(tuple) ? 0 : GB_NO_MEMORY;
-    for (struct gb_entry *other = gb_tuple_lookup(tuple, entry->key, words)->entry; other; other = other->next)
+    for (struct gb_entry *other = gb_tuple_lookup(tuple, entry->key, words); other; other = other->next)
         if (same_entry(layout, entry, other))
             refusal = GB_EXISTS;
     if (!refusal && table->entry_count >= layout->max_entries)
@@ -276,6 +278,7 @@ int64_t gb_table_insert(struct gb_table *table, const uint64_t *value, const uin
     entry->handle = table->free_count ? table->free_handles[--table->free_count] : table->handle_count++;
     table->entries[entry->handle] = entry;
     table->entry_count++;
+    table->version = new_version();
     gb_lpm_add(table, entry);
     return entry->handle;
 }
@@ -319,6 +322,7 @@ int gb_table_delete(struct gb_table *table, int64_t handle) {
     table->entries[handle] = NULL;
     table->free_handles[table->free_count++] = (uint32_t)handle;
     table->entry_count--;
+    table->version = new_version();
     gb_lpm_remove(table);
     entry_free(entry);
     return 0;
@@ -396,11 +400,12 @@ int gb_table_set_group(struct gb_switch *sw, uint32_t table, int64_t handle, uin
 /* ---- Life ---- */
 
 struct gb_table *gb_table_create(const struct gb_table_layout *layout) {
-    struct gb_table *table = aligned_alloc(64, (sizeof *table + 63) / 64 * 64);   /* whole lines of the cache */
+    struct gb_table *table = aligned_alloc(LINE_BYTES, (sizeof *table + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES);
     if (!table)
         return NULL;
     memset(table, 0, sizeof *table);
     table->layout = layout;
+    table->version = new_version();
     table->default_entry = entry_create(layout);
     if (!table->default_entry || (layout->match != GB_EXACT && !gb_rules_open(&table->rules, layout))) {
         entry_free(table->default_entry);

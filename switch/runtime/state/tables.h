@@ -30,8 +30,8 @@ struct gb_tuple *gb_tuple_of_mask(struct gb_tuple_set *, const uint64_t *mask, u
 void gb_tuple_remove(struct gb_tuple_set *, struct gb_tuple *, uint32_t words);
 void gb_tuples_free(struct gb_tuple_set *);
 
-/* The slot of the entries with this masked key, by falling precedence; it may be empty. */
-struct gb_slot *gb_tuple_lookup(const struct gb_tuple *, const uint64_t *key, uint32_t words);
+/* The entries with this masked key, by falling precedence. */
+struct gb_entry *gb_tuple_lookup(const struct gb_tuple *, const uint64_t *key, uint32_t words);
 /* Make sure that one more entry has room; false when out of memory. */
 bool gb_tuple_make_room(struct gb_tuple *);
 uint64_t gb_tuple_hash(const struct gb_tuple *, const uint64_t *key, uint32_t words);
@@ -61,7 +61,7 @@ static inline uint32_t gb_lpm_place(const struct gb_lpm_index *index, const uint
 bool gb_rules_add(struct gb_rules *, const struct gb_table_layout *, struct gb_entry *);
 void gb_rules_remove(struct gb_rules *, const struct gb_table_layout *, struct gb_entry *);
 /* The matching entry that precedes all others and `best` (NULL is preceded by everything); else `best`. */
-struct gb_entry *gb_rules_lookup(struct gb_rules *, const struct gb_table_layout *, const uint64_t *key,
+struct gb_entry *gb_rules_lookup(const struct gb_rules *, const struct gb_table_layout *, const uint64_t *key,
                                  struct gb_entry *best);
 /* False when out of memory. */
 bool gb_rules_open(struct gb_rules *, const struct gb_table_layout *);

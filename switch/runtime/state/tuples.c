@@ -48,17 +48,8 @@ uint64_t gb_tuple_hash(const struct gb_tuple *tuple, const uint64_t *key, uint32
     return hash_masked(key, tuple->mask, words);
 }
 
-struct gb_slot *gb_tuple_lookup(const struct gb_tuple *tuple, const uint64_t *key, uint32_t words) {
-    return find_slot(tuple, hash_masked(key, tuple->mask, words), key, words);
-}
-
-void gb_tuple_look_ahead(const struct gb_tuple *tuple, unsigned step, uint32_t place) {
-    if (step == 1)
-        look_at_line(tuple);
-    else if (place < tuple->capacity && step == 2)
-        look_at_line(&tuple->slots[place]);
-    else if (place < tuple->capacity && tuple->slots[place].entry)
-        look_at_line(tuple->slots[place].entry);
+struct gb_entry *gb_tuple_lookup(const struct gb_tuple *tuple, const uint64_t *key, uint32_t words) {
+    return find_slot(tuple, hash_masked(key, tuple->mask, words), key, words)->entry;
 }
 
 /* ---- Entries of a tuple ---- */

@@ -195,27 +195,27 @@ void direction_look_at(const struct direction *direction) {
     look_at_line(&direction->model);
 }
 
-/* The first lines have been looked at, as the timer lies in front. */
 static void look_ahead(const void *owner, unsigned step) {
-    const struct direction *channel = owner, *direction = whole_of(channel);
+    const struct direction *channel = owner, *direction = whole_of(channel), *to = direction->lately_to;
     const struct packet *packet = channel->flight.first;
-    bool to_pipeline = direction->far_end == TO_PIPELINE;
     if (!packet)
         return;
     if (step == 0) {
+        look_at_line(&direction->far);
+        look_at_line(&direction->lately_to);
+        look_at_line(&direction->statistics);
         look_at_lines(packet, (sizeof *packet + LINE_BYTES - 1) / LINE_BYTES);
-        if (direction->lately_to)
-            direction_look_at(direction->lately_to);
-        look_at_line(to_pipeline ? (const void *)direction->to : direction->io);
-    } else if (step == 1) {
-        look_at_line(packet->view.data);
-        if (direction->lately_to)
-            look_at_line(&direction->to->ports[direction->lately_to->egress_port]);
-        if (direction->far_end == TO_OUTSIDE)
-            look_at_line((const char *)direction->io + LINE_BYTES);
+    } else if (direction->far_end == TO_PIPELINE) {
+        if (step == 1 && to)
+            direction_look_at(to);
+        else if (step == 2 && to)
+            look_at_line(&direction->to->ports[to->egress_port]);
+        pipeline_look_ahead(direction, step);
+    } else if (direction->far_end == TO_OUTSIDE && step <= 2) {
+        look_at_line((const char *)direction->io + (step - 1) * LINE_BYTES);
     }
-    if (to_pipeline)
-        pipeline_look_ahead(direction->to, step, direction->lately_found);
+    if (step == 1)
+        look_at_line(packet->view.data);
 }
 
 static void propagate(struct partition *part, struct direction *direction, struct packet *packet,

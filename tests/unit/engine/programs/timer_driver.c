@@ -24,7 +24,7 @@ static uint64_t drawn(uint64_t below) {
 }
 
 static void look_ahead(const void *owner, unsigned step) {
-    looked_ahead += owner >= (const void *)timers && step < 5;
+    looked_ahead += owner >= (const void *)timers && step < TIMER_LOOK_STEPS;
 }
 
 /* By looking at all; timer_count if none is armed. */
