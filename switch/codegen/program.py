@@ -113,10 +113,10 @@ class _Generator:
             "static void parse(struct gb_switch *sw, struct gb_packet *p) {",
             "uint64_t *phv = p->pass->phv;",
             "if (p->keep_metadata) {",
-            f"memset(phv, 0, {layout.metadata_first} * sizeof *phv);",
-            f"memset(phv + {after_metadata}, 0, {layout.words - after_metadata} * sizeof *phv);",
+            f"gb_clear(phv, {layout.metadata_first});",
+            f"gb_clear(phv + {after_metadata}, {layout.words - after_metadata});",
             "} else {",
-            f"memset(phv, 0, {layout.words} * sizeof *phv);",
+            f"gb_clear(phv, {layout.words});",
             "}",
             f"phv[{FRAME_LENGTH}] = p->length;",
             *self._probes.begin("parse", layout.words),
@@ -179,7 +179,7 @@ class _Generator:
         layout = self.layout
         return [
             "static void reset_metadata(struct gb_packet *p) {",
-            f"memset(p->pass->phv + {layout.metadata_first}, 0, {layout.metadata_words} * sizeof(uint64_t));",
+            f"gb_clear(p->pass->phv + {layout.metadata_first}, {layout.metadata_words});",
             "}",
         ]
 

@@ -2,12 +2,30 @@
 #ifndef GRADBED_BITS_H
 #define GRADBED_BITS_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 /* The low `bits` bits set; bits in 0..64. */
 static inline uint64_t gb_mask(unsigned bits) {
     return bits >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << bits) - 1;
+}
+
+/* Set `count` words to 0. For a few of them compilers make of memset an instruction that takes dozens of cycles to begin. */
+static inline void gb_clear(uint64_t *words, size_t count) {
+    typedef uint64_t pair __attribute__((vector_size(16), aligned(8)));
+    enum { FEW = 128 };
+    if (count > FEW) {
+        memset(words, 0, count * sizeof *words);
+        return;
+    }
+    for (; count >= 8; count -= 8, words += 8) {
+        __asm__("" : "+r"(words));      /* or they make memset of this, too */
+        pair *at = (pair *)words;
+        at[0] = at[1] = at[2] = at[3] = (pair){0, 0};
+    }
+    for (size_t i = 0; i < count; i++)
+        words[i] = 0;
 }
 
 /* The two's complement value of the low `bits` bits, as 64 bits; bits in 1..64. */

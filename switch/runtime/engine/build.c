@@ -12,7 +12,7 @@
 static bool join_directions(struct gb_engine *engine, struct direction *forth, struct direction *back) {
     forth->back = back;
     back->back = forth;
-    engine->has_pfc |= forth->model.pfc_xoff_bytes || back->model.pfc_xoff_bytes;
+    engine->has_pfc |= forth->model->pfc_xoff_bytes || back->model->pfc_xoff_bytes;
     return (forth->far_end != TO_PIPELINE || pfc_prepare(forth)) &&
            (back->far_end != TO_PIPELINE || pfc_prepare(back));
 }

@@ -25,21 +25,19 @@ int gb_engine_set_link(struct gb_engine *engine, uint64_t device_id, uint32_t po
         direction = outwards ? device->ports[port].out : device->ports[port].in;
     int outcome = device ? -EINVAL : -ESRCH;
     if (direction && direction->reported) {
-        uint64_t seed = direction->model.seed;
-        uint32_t channels = direction->model.channels;
-        if (model->rate_bps != direction->model.rate_bps) {
+        struct gb_link_model wanted = *model;
+        wanted.channels = direction->model->channels;
+        if (model->rate_bps != direction->model->rate_bps) {
             forget_rate(direction);
             for (uint32_t i = 0; i < direction->more_channels; i++)
                 forget_rate(direction->channels[i]);
         }
-        if (model->bit_error_rate != direction->model.bit_error_rate)
+        if (model->bit_error_rate != direction->model->bit_error_rate)
             direction->bits_to_error = -1;
-        direction->model = *model;
-        direction->model.seed = seed;
-        direction->model.channels = channels;
+        bool had_memory = direction_set_model(engine, direction, &wanted);
         engine->has_pfc |= model->pfc_xoff_bytes > 0;
         bool to_switch = direction->back && direction->far_end == TO_PIPELINE;
-        outcome = !to_switch || pfc_prepare(direction) ? 0 : -ENOMEM;
+        outcome = had_memory && (!to_switch || pfc_prepare(direction)) ? 0 : -ENOMEM;
     }
     engine_unlock(&engine->lock);
     return outcome;

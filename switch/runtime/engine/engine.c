@@ -442,6 +442,7 @@ void gb_engine_free(struct gb_engine *engine) {
         replica_map_clear(&engine->devices[i]->groups);
         replica_map_clear(&engine->devices[i]->sessions);
     }
+    models_free(engine);
     partitions_free(engine);
     upcall_queue_free(&engine->upcalls);
     captures_free(engine);

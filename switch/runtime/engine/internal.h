@@ -57,9 +57,9 @@ enum far_end { TO_PIPELINE, TO_OUTSIDE, TO_CONTROLLER, TO_NOWHERE };
 
 /* One direction of a link: from a switch's traffic manager, or from a port that faces a host.
  *
- * To arrive, a packet takes the first four lines of the cache. To be sent at an idle transmitter it takes the second, that of
- * the transmitter, and that of the model; and the first, unless the other end is in another partition. So what is on
- * either side of the second line is written by one end alone. */
+ * To arrive, a packet takes the first four lines of the cache. To be sent at an idle transmitter it takes the second and
+ * that of the transmitter; and the first, unless the other end is in another partition. So what is on either side of the
+ * second line is written by one end alone. */
 struct direction {
     _Alignas(64) struct timer arrival;
     struct packet_list flight;      /* by time of arrival */
@@ -73,7 +73,8 @@ struct direction {
     uint32_t to_port;
     uint8_t far_end;                /* enum far_end */
     uint8_t channel;                /* its number */
-    struct tap *arrivals, *departures;
+    bool tapped;                    /* there are taps */
+    const struct gb_link_model *model;
     struct gb_link_classes *classes;    /* or NULL */
     /* Of the end that receives: where the switch sent what came by this link last, and what it found for it. */
     _Alignas(64) struct direction *lately_to;
@@ -94,7 +95,7 @@ struct direction {
     struct packet_queue queue;
     uint64_t backlog_start_ns;      /* clock time at which the present stretch of backlog began; 0: there is none */
     struct partition *part;         /* of the end that sends: its queue and its transmitter */
-    _Alignas(64) struct gb_link_model model;
+    struct tap *arrivals, *departures;
     struct timer departure;
     struct card *card;              /* of a host, whose turn it is when nothing waits here, or every other time; or NULL */
     bool card_next;
@@ -123,6 +124,9 @@ static inline bool direction_paused(const struct direction *direction, uint32_t 
 }
 /* Send the frame before all that waits, once what is being sent has left. It is not lost. */
 void direction_send_ahead(struct partition *, struct direction *, struct packet *);
+/* Let it have that model, but for the seed; false when out of memory (models.c). */
+bool direction_set_model(struct gb_engine *, struct direction *, const struct gb_link_model *);
+void models_free(struct gb_engine *);
 /* Its statistics, with those of its channels. */
 void direction_report(const struct direction *, uint64_t now_ns, struct gb_link_statistics *);
 /* The packet reached the far end; `accepted` is false if that refused it. */
@@ -340,6 +344,7 @@ struct gb_engine {
     uint32_t device_count;
     struct direction **directions;
     uint32_t direction_count;
+    struct shared_model *models;    /* of directions */
 
     struct port_io **ios;           /* of all ports that lead out */
     struct port_io **held;          /* those to be flushed; as long as ios */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bits.h"
 #include "engine/internal.h"
 #include "engine/ports/classes.h"
 #include "engine/ports/pfc.h"
@@ -51,7 +52,7 @@ static uint32_t smaller(uint32_t a, uint32_t b) {
 static void begin_pass(struct packet *packet, uint64_t ingress_port, uint64_t ingress_us,
                        enum gb_instance_type type) {
     struct gb_standard_metadata *std = &packet->view.pass->std;
-    memset(std, 0, sizeof *std);
+    gb_clear((uint64_t *)std, sizeof *std / sizeof(uint64_t));
     std->ingress_port = ingress_port;
     std->ingress_global_timestamp = ingress_us;
     std->packet_length = packet->view.length;

@@ -404,7 +404,7 @@ static uint64_t lookahead(const struct gb_engine *engine) {
         if (memory_port_tells(engine->ios[i]))
             return 0;
     for (uint32_t i = 0; i < engine->direction_count; i++) {
-        const struct gb_link_model *model = &engine->directions[i]->whole->model;
+        const struct gb_link_model *model = engine->directions[i]->whole->model;
         uint64_t own_ns = model->delay_ns - model->jitter_ns;
         if (engine->directions[i]->whole->reported && own_ns < least_ns)
             least_ns = own_ns;

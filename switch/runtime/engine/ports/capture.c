@@ -235,6 +235,7 @@ static int capture_tap(struct gb_engine *engine, uint32_t number, uint64_t devic
         return -ENOMEM;
     *tap = (struct tap){.capture = capture, .interface = wanted->interface, .flags = wanted->flags};
     *place = tap;
+    direction->tapped = true;
     return 0;
 }
 
@@ -289,8 +290,10 @@ int gb_engine_capture_close(struct gb_engine *engine, uint32_t number, uint64_t 
     struct capture *capture = capture_numbered(engine, number);
     if (capture) {
         for (uint32_t i = 0; i < engine->direction_count; i++) {
-            remove_taps(&engine->directions[i]->departures, capture);
-            remove_taps(&engine->directions[i]->arrivals, capture);
+            struct direction *direction = engine->directions[i];
+            remove_taps(&direction->departures, capture);
+            remove_taps(&direction->arrivals, capture);
+            direction->tapped = direction->departures || direction->arrivals;
         }
         end(capture);
         *packets = capture->packets;

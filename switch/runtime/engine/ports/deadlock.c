@@ -39,7 +39,7 @@ static bool leave_out(const struct gb_engine *engine, struct stuck *stuck) {
     for (uint32_t i = 0; i < engine->direction_count; i++)
         for (uint32_t priority = 0; stuck->priorities[i] >> priority; priority++)
             if ((stuck->priorities[i] >> priority & 1) &&
-                stuck->bytes[i][priority] <= engine->directions[i]->model.pfc_xon_bytes) {
+                stuck->bytes[i][priority] <= engine->directions[i]->model->pfc_xon_bytes) {
                 stuck->priorities[i] &= (uint8_t)~(1u << priority);
                 changed = true;
             }

@@ -34,9 +34,8 @@ struct direction *direction_create(struct gb_engine *engine, const struct gb_lin
         return NULL;
     engine->directions = directions;
     struct direction *direction = arena_take(&device->part->arena, sizeof *direction);
-    if (!direction || !partitions_reserve(engine, 2))
+    if (!direction || !partitions_reserve(engine, 2) || !direction_set_model(engine, direction, model))
         return NULL;
-    direction->model = *model;
     direction->number = engine->direction_count;
     direction->part = direction->far = device->part;
     direction->whole = direction;
@@ -76,7 +75,7 @@ void direction_lead_to(struct direction *direction, struct device *device, uint3
 bool direction_split(struct gb_engine *engine, struct direction *whole, uint32_t channels) {
     while (whole->more_channels + 1u < channels) {
         struct direction *channel =
-            direction_create(engine, &whole->model, whole->egress, whole->egress_port, true);
+            direction_create(engine, whole->model, whole->egress, whole->egress_port, true);
         if (!channel)
             return false;
         channel->reported = false;
@@ -139,7 +138,7 @@ static void count_handed(struct device *device, const struct packet *packet) {
 
 static void deliver(struct partition *part, struct direction *channel, struct packet *packet) {
     struct direction *direction = whole_of(channel);
-    if (direction->arrivals)
+    if (direction->tapped && direction->arrivals)
         captures_take(part, direction->arrivals, packet, false);
     if (packet->stage == STAGE_PAUSE) {
         pfc_take(part, direction, packet);
@@ -192,7 +191,6 @@ void direction_look_at(const struct direction *direction) {
     look_at_line(&direction->arrival);
     look_at_line(&direction->far);
     look_at_line(&direction->egress);
-    look_at_line(&direction->model);
 }
 
 static void look_ahead(const void *owner, unsigned step) {
@@ -231,7 +229,7 @@ static void propagate(struct partition *part, struct direction *direction, struc
 
 /* When a packet that is sent by then will be at the far end. */
 static uint64_t arrival_time(struct direction *direction, uint64_t sent_ns) {
-    const struct gb_link_model *model = &direction->whole->model;
+    const struct gb_link_model *model = direction->whole->model;
     uint64_t arrival_ns = sent_ns + model->delay_ns;
     if (model->jitter_ns) {
         uint64_t drawn = random_next(&direction->whole->jitter_state);
@@ -244,7 +242,7 @@ static uint64_t arrival_time(struct direction *direction, uint64_t sent_ns) {
 }
 
 static void begin(struct partition *part, struct direction *whole, const struct packet *packet, bool lost) {
-    if (whole->departures)
+    if (whole->tapped && whole->departures)
         captures_take(part, whole->departures, packet, lost);
 }
 
@@ -260,7 +258,7 @@ static void lose(struct partition *part, struct direction *direction, struct pac
 /* How many bits arrive right before the next wrong one: a geometric distribution. */
 static double bits_until_error(struct direction *whole) {
     double uniform = ((double)(random_next(&whole->error_state) >> 11) + 1) * 0x1p-53;
-    return floor(log(uniform) / log1p(-whole->model.bit_error_rate));
+    return floor(log(uniform) / log1p(-whole->model->bit_error_rate));
 }
 
 /* Whether a bit of the frame arrives wrong. One draw for each error, not for each frame. */
@@ -276,7 +274,7 @@ static bool has_bit_error(struct direction *whole, uint32_t length) {
 /* When a frame whose transmission begins now has been sent. What is left of a nanosecond is carried over to the next
  * one that follows at once: rates are exact, however short the frames. */
 static uint64_t sending_ends(struct direction *direction, uint64_t length, uint64_t now_ns) {
-    uint64_t rate_bps = direction->whole->model.rate_bps;
+    uint64_t rate_bps = direction->whole->model->rate_bps;
     uint64_t bit_ns = length * UINT64_C(8000000000);
     if (direction->busy_until_ns == now_ns)
         bit_ns += direction->busy_remainder;
@@ -286,7 +284,7 @@ static uint64_t sending_ends(struct direction *direction, uint64_t length, uint6
 
 static void transmit(struct partition *part, struct direction *direction, struct packet *packet) {
     struct direction *whole = direction->whole;
-    const struct gb_link_model *model = &whole->model;
+    const struct gb_link_model *model = whole->model;
     uint64_t sent_ns = part->now_ns;
     if (whole->classes)
         classes_started(whole, packet);
@@ -328,7 +326,7 @@ static void transmit(struct partition *part, struct direction *direction, struct
 
 void direction_send_ahead(struct partition *part, struct direction *direction, struct packet *frame) {
     uint64_t sent_ns = part->now_ns;
-    if (direction->model.rate_bps) {
+    if (direction->model->rate_bps) {
         uint64_t begin_ns = direction->busy_until_ns > sent_ns ? direction->busy_until_ns : sent_ns;
         sent_ns = direction->busy_until_ns = sending_ends(direction, frame->view.length, begin_ns);
         direction->backlog_bytes += frame->view.length;
@@ -344,7 +342,7 @@ static void depart(struct partition *part, struct direction *direction, struct p
 
 /* From then on, or from later on, a channel that takes turns may begin to send. */
 static uint64_t turn_from(const struct direction *channel, uint64_t from_ns) {
-    const struct gb_link_model *model = &channel->whole->model;
+    const struct gb_link_model *model = channel->whole->model;
     if (!model->turn_ns || !channel->channel)
         return from_ns;
     uint64_t others = channel->whole->more_channels, turn = from_ns / model->turn_ns;
@@ -384,7 +382,7 @@ static void depart_when_idle(struct partition *part, struct direction *direction
 /* Called when the transmitter turns to the next waiting packet: what it sent before took until now. Who takes turns
  * cannot be held to a rate. */
 static void count_backlog(struct partition *part, struct direction *direction) {
-    if (direction->whole->model.turn_ns)
+    if (direction->whole->model->turn_ns)
         return;
     if (direction->backlog_start_ns) {
         uint64_t taken_ns = part->clock_ns - direction->backlog_start_ns;
@@ -449,7 +447,7 @@ void direction_offer(struct partition *part, struct direction *whole, struct pac
         depart(part, direction, packet);
         return;
     }
-    if (waiting >= whole->model.queue_packets) {
+    if (waiting >= whole->model->queue_packets) {
         whole->statistics.queue_drops++;
         whole->statistics.queue_drop_bytes += packet->view.length;
         if (whole->classes)

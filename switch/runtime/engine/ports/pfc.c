@@ -14,7 +14,7 @@
 #include "engine/ports/pfc.h"
 
 bool pfc_prepare(struct direction *direction) {
-    if (direction->pfc || !direction->model.pfc_xoff_bytes)
+    if (direction->pfc || !direction->model->pfc_xoff_bytes)
         return true;
     direction->pfc = aligned_alloc(APART, sizeof *direction->pfc);
     if (!direction->pfc)
@@ -67,7 +67,7 @@ void pfc_hold(struct partition *part, struct packet *packet) {
     struct direction *direction = packet->came_by;
     struct pfc *pfc = direction->pfc;
     uint32_t priority = packet->came_priority, bit = 1u << priority;
-    uint64_t xoff_bytes = direction->model.pfc_xoff_bytes;
+    uint64_t xoff_bytes = direction->model->pfc_xoff_bytes;
     packet->held_bytes = packet->view.length;
     pfc->held_bytes[priority] += packet->held_bytes;
     if (xoff_bytes && pfc->held_bytes[priority] > xoff_bytes && !(pfc->asked & bit) &&
@@ -81,7 +81,7 @@ void pfc_release(struct partition *part, struct held held) {
     struct pfc *pfc = held.by->pfc;
     uint32_t bit = 1u << held.priority;
     pfc->held_bytes[held.priority] -= held.bytes;
-    if ((pfc->asked & bit) && pfc->held_bytes[held.priority] <= held.by->model.pfc_xon_bytes &&
+    if ((pfc->asked & bit) && pfc->held_bytes[held.priority] <= held.by->model->pfc_xon_bytes &&
         tell(part, held.by, held.priority, false))
         pfc->asked &= (uint8_t)~bit;
 }

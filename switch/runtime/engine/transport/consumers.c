@@ -139,7 +139,7 @@ static bool valid(const struct gb_queue_pair_options *options) {
 }
 
 static int connect_pair(struct consumer *consumer, const struct gb_queue_pair_options *options) {
-    uint64_t line_bps = options->rate_bps ? options->rate_bps : consumer->card->link->model.rate_bps;
+    uint64_t line_bps = options->rate_bps ? options->rate_bps : consumer->card->link->model->rate_bps;
     if (options->congestion_control == GB_DCQCN && !line_bps)
         return -ENODATA;
     struct queue_pair *pair = calloc(1, sizeof *pair);

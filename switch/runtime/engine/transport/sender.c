@@ -127,7 +127,7 @@ void sender_set_rate(struct queue_pair *pair, uint64_t rate_bps) {
 /* A frame has left: when the next one may. A card whose link is as slow needs no pace. */
 static void take_pace(struct partition *part, struct queue_pair *pair, uint64_t frame_bytes) {
     struct sender *sender = &pair->sender;
-    uint64_t link_bps = pair->card->link->model.rate_bps;
+    uint64_t link_bps = pair->card->link->model->rate_bps;
     if (!sender->rate_bps || (link_bps && link_bps <= sender->rate_bps))
         return;
     if (sender->pace_ns < part->now_ns) {
