@@ -17,7 +17,7 @@ from switch.codegen.emit.calculations_c import calculation_function
 from switch.codegen.emit.deparser_c import DeparserWriter
 from switch.codegen.emit.extern_statements import extern_kind
 from switch.codegen.emit.parser_c import ParserWriter
-from switch.codegen.emit.pipeline_c import METER_UNIT, PipelineWriter, action_function, used_actions
+from switch.codegen.emit.pipeline_c import METER_UNIT, PipelineWriter, action_function, recents, used_actions
 from switch.codegen.emit.probes import NO_PROBES, DeparserPrimitiveDone, ParserDone, Probes
 from switch.codegen.emit.statements import Statements
 from switch.codegen.layout import FRAME_LENGTH, Layout
@@ -190,6 +190,7 @@ class _Generator:
         profile_number = {name: i for i, name in enumerate(model.profiles)}
         lines: list[str] = []
         rows = []
+        recent = recents(model)
         for number, table in enumerate(model.tables.values()):
             keys = ", ".join(f"{{{k.width}, {_MATCH[k.match]}}}" for k in table.key)
             if table.key:
@@ -199,7 +200,7 @@ class _Generator:
                 f"{{{quoted(table.name)}, {_MATCH[table.match]}, {len(table.key)}, "
                 f"{sum(words_of(k.width) for k in table.key)}, {f'key_{number}' if table.key else 'NULL'}, "
                 f"{_data_words(table)}, {table.max_size}, {METER_UNIT[meter.unit] if meter else 'GB_METER_NONE'}, "
-                f"{profile_number[table.profile] if table.profile else -1}}}"
+                f"{profile_number[table.profile] if table.profile else -1}, {recent.get(table.name, -1)}}}"
             )
         profile_words = {
             name: max((_data_words(t) for t in model.tables.values() if t.profile == name), default=0)

@@ -71,9 +71,9 @@ struct gb_profile;              /* opaque here: state/state.h */
 struct gb_program;
 
 /* What a look-up with a key of one word found, in the table that has that version. Packets that come by one link often have
- * the same key, so each link keeps a few of these (as Open vSwitch's exact-match cache does for flows). */
+ * the same key, so each link keeps the last of a few tables (as Open vSwitch's exact-match cache does for flows). */
 struct gb_recent { uint64_t version, key; struct gb_entry *entry; };
-#define GB_RECENTS 4
+#define GB_RECENTS 2
 
 /* One switch that runs a program: what its P4 code reads and writes. */
 struct gb_switch {
@@ -82,10 +82,11 @@ struct gb_switch {
     struct gb_table **tables;
     struct gb_register *registers;
     struct gb_counter *counters;
-    uint64_t drop_port;         /* GB_PORT_DROP, unless the engine says otherwise */
+    struct gb_recent *recents;  /* of the link by which the packet came */
     uint64_t table_missed;      /* the table that was applied last had no entry for the packet */
+    struct gb_table *recent_tables[GB_RECENTS];     /* those of which links keep what was found; NULL: none */
+    uint64_t drop_port;         /* GB_PORT_DROP, unless the engine says otherwise */
     uint64_t random_state;
-    struct gb_recent *recents;  /* GB_RECENTS, of the link by which the packet came */
     struct gb_meter **meters;
     struct gb_value_set **value_sets;
     struct gb_profile **profiles;

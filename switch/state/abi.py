@@ -14,6 +14,8 @@ from switch.runtime.library import runtime_library
 NO_MEMORY, EXISTS, FULL, NO_SUCH, IN_USE = -1, -2, -3, -4, -5
 
 WORD_BYTES = 8
+RECENTS = 2
+"""GB_RECENTS of program.h."""
 
 
 class Count(ctypes.Structure):
@@ -41,10 +43,11 @@ class SwitchRecord(ctypes.Structure):
         ("tables", ctypes.POINTER(ctypes.c_void_p)),
         ("registers", ctypes.POINTER(Register)),
         ("counters", ctypes.POINTER(Counter)),
-        ("drop_port", ctypes.c_uint64),
-        ("table_missed", ctypes.c_uint64),
-        ("random_state", ctypes.c_uint64),
         ("recents", ctypes.c_void_p),
+        ("table_missed", ctypes.c_uint64),
+        ("recent_tables", ctypes.c_void_p * RECENTS),
+        ("drop_port", ctypes.c_uint64),
+        ("random_state", ctypes.c_uint64),
         ("meters", ctypes.POINTER(ctypes.c_void_p)),
         ("value_sets", ctypes.POINTER(ctypes.c_void_p)),
         ("profiles", ctypes.POINTER(ctypes.c_void_p)),

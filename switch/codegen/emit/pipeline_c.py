@@ -10,6 +10,7 @@ from switch.codegen.emit.probes import NO_PROBES, BranchTaken, CallMade, DigestS
 from switch.codegen.emit.statements import Statements
 from switch.codegen.emit.values import Values
 from switch.codegen.layout import DIGEST, FRAME_LENGTH, GROWTH, Layout
+from switch.state.abi import RECENTS
 
 METER_UNIT = {"packets": "GB_METER_PACKETS", "bytes": "GB_METER_BYTES"}
 
@@ -35,12 +36,19 @@ def used_actions(model: m.ProgramModel) -> list[m.Action]:
     return [action for action in model.actions.values() if action.id in used]
 
 
+def recents(model: m.ProgramModel) -> dict[str, int]:
+    """The tables of which links keep what was found last (struct gb_recent), numbered: the first with keys of one word."""
+    of_one_word = [t.name for t in model.tables.values() if sum(words_of(k.width) for k in t.key) == 1]
+    return {name: number for number, name in enumerate(of_one_word[:RECENTS])}
+
+
 class PipelineWriter:
     def __init__(self, model: m.ProgramModel, layout: Layout, probes: Probes = NO_PROBES) -> None:
         self.model = model
         self.layout = layout
         self._probes = probes
         self._table_number = {name: i for i, name in enumerate(model.tables)}
+        self._recents = recents(model)
         self._profile_number = {name: i for i, name in enumerate(model.profiles)}
 
     def function(self, name: str) -> list[str]:
@@ -92,8 +100,10 @@ class PipelineWriter:
         lines = ["{", f"struct gb_table *table = sw->tables[{number}];"]
         if table.key:
             lines.extend(self._key(table))
-            one_word = sum(words_of(k.width) for k in table.key) == 1
-            found = f"gb_table_lookup_word(sw, {number}, table, key)" if one_word else "gb_table_lookup(table, key)"
+            recent = self._recents.get(table.name)
+            found = "gb_table_lookup(table, key)"
+            if recent is not None:
+                found = f"gb_table_lookup_recent(&sw->recents[{recent}], table, key)"
             lines.append(f"struct gb_entry *entry = {found};")
             lines.append("sw->table_missed = entry == table->default_entry;")
         else:

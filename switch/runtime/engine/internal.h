@@ -57,7 +57,7 @@ enum far_end { TO_PIPELINE, TO_OUTSIDE, TO_CONTROLLER, TO_NOWHERE };
 
 /* One direction of a link: from a switch's traffic manager, or from a port that faces a host.
  *
- * To arrive, a packet takes the first four lines of the cache. To be sent at an idle transmitter it takes the second and
+ * To arrive, a packet takes the first three lines of the cache. To be sent at an idle transmitter it takes the second and
  * that of the transmitter; and the first, unless the other end is in another partition. So what is on either side of the
  * second line is written by one end alone. */
 struct direction {
@@ -74,12 +74,12 @@ struct direction {
     uint8_t far_end;                /* enum far_end */
     uint8_t channel;                /* its number */
     bool tapped;                    /* there are taps */
+    bool has_pfc;                   /* at its far end */
     const struct gb_link_model *model;
     struct gb_link_classes *classes;    /* or NULL */
-    /* Of the end that receives: where the switch sent what came by this link last, and what it found for it. */
-    _Alignas(64) struct direction *lately_to;
-    struct pfc *pfc;                /* or NULL */
-    struct gb_recent recents[GB_RECENTS];
+    struct direction *lately_to;    /* where the switch sent what came by this link last; rarely another */
+    /* Of the end that receives. */
+    _Alignas(64) struct gb_recent recents[GB_RECENTS];
     struct gb_link_statistics statistics;       /* but for what is taken down elsewhere: direction_report */
     /* The transmitter, and what it sends. */
     _Alignas(64) struct device *egress; /* whose egress pipeline packets pass when they leave the queue; or NULL */
@@ -95,6 +95,7 @@ struct direction {
     struct packet_queue queue;
     uint64_t backlog_start_ns;      /* clock time at which the present stretch of backlog began; 0: there is none */
     struct partition *part;         /* of the end that sends: its queue and its transmitter */
+    struct pfc *pfc;                /* or NULL */
     struct tap *arrivals, *departures;
     struct timer departure;
     struct card *card;              /* of a host, whose turn it is when nothing waits here, or every other time; or NULL */

@@ -191,7 +191,7 @@ void pipeline_enqueue(struct partition *part, struct packet *packet, uint64_t po
         out = device->nowhere;
         out->egress_port = (uint32_t)port;
     }
-    if (packet->direction)
+    if (packet->direction && packet->direction->lately_to != out)
         packet->direction->lately_to = out;
     direction_offer(part, out, packet);
 }
@@ -225,7 +225,7 @@ static void after_ingress(struct partition *part, struct packet *packet) {
 }
 
 void pipeline_look_ahead(const struct direction *direction, unsigned step) {
-    enum { DEVICE = 1, STATE, TABLES, EACH_TABLE, ENTRIES };
+    enum { DEVICE = 1, STATE, TABLES, ENTRIES };
     const struct device *device = direction->to;
     if (step == DEVICE) {
         look_at_line(device);
@@ -235,14 +235,13 @@ void pipeline_look_ahead(const struct direction *direction, unsigned step) {
     if (!state)
         return;
     if (step == STATE)
-        look_at_line(state);
-    else if (step == TABLES)
-        look_at_line(state->tables);
-    for (uint32_t i = 0; step >= EACH_TABLE && i < GB_RECENTS && i < state->program->layout->table_count; i++) {
+        look_at_lines(state, 2);
+    for (uint32_t i = 0; step >= TABLES && i < GB_RECENTS && state->recent_tables[i]; i++) {
+        const struct gb_table *table = state->recent_tables[i];
         const struct gb_recent *recent = &direction->recents[i];
-        if (step == EACH_TABLE && recent->entry)
-            look_at_line(state->tables[i]);
-        else if (step == ENTRIES && recent->version == state->tables[i]->version)
+        if (step == TABLES)
+            look_at_line(table);
+        else if (recent->version == table->version)
             look_at_line(recent->entry);
     }
 }

@@ -15,7 +15,7 @@ enum { WHEEL_SLOTS = 1 << 14, WHEEL_SLOT_BITS = 6 };        /* of 64 ns: a milli
 enum timer_state { IDLE, ON_WHEEL, LATE, FAR };             /* ON_WHEEL also when its slot has become the present one */
 
 /* How many steps there are at most. */
-enum { TIMER_LOOK_STEPS = 6 };
+enum { TIMER_LOOK_STEPS = 5 };
 
 struct timer_kind {
     void (*fire)(struct partition *, void *owner);

@@ -37,9 +37,12 @@ static bool create_arrays(struct gb_switch *sw, const struct gb_layout *layout) 
 }
 
 static bool create_objects(struct gb_switch *sw, const struct gb_layout *layout) {
-    for (uint32_t i = 0; i < layout->table_count; i++)
+    for (uint32_t i = 0; i < layout->table_count; i++) {
         if (!(sw->tables[i] = gb_table_create(&layout->tables[i])))
             return false;
+        if (layout->tables[i].recent >= 0)
+            sw->recent_tables[layout->tables[i].recent] = sw->tables[i];
+    }
     for (uint32_t i = 0; i < layout->profile_count; i++)
         if (!(sw->profiles[i] = gb_profile_create(&layout->profiles[i])))
             return false;

@@ -31,6 +31,7 @@ struct gb_table_layout {
     uint32_t max_entries;
     uint32_t meter_unit;        /* of the direct meter */
     int32_t profile;            /* index of its action profile, or -1 */
+    int32_t recent;             /* which of the GB_RECENTS its look-ups have, or -1 */
 };
 
 struct gb_register_layout { const char *name; uint32_t width_bits, size; };
@@ -177,10 +178,9 @@ struct gb_table {
 /* The entry that matches, or table->default_entry. `key` holds layout->key_words words. */
 struct gb_entry *gb_table_lookup(const struct gb_table *, const uint64_t *key);
 
-/* The same in the table with that number, with a key of one word. */
-static inline struct gb_entry *gb_table_lookup_word(struct gb_switch *sw, uint32_t number, struct gb_table *table,
-                                                    const uint64_t *key) {
-    struct gb_recent *recent = &sw->recents[number % GB_RECENTS];
+/* The same, with what was found last, of a table with keys of one word. */
+static inline struct gb_entry *gb_table_lookup_recent(struct gb_recent *recent, const struct gb_table *table,
+                                                      const uint64_t *key) {
     if (recent->version != table->version || recent->key != key[0])
         *recent = (struct gb_recent){table->version, key[0], gb_table_lookup(table, key)};
     return recent->entry;

@@ -6,6 +6,7 @@ import re
 
 from switch.codegen import packet_abi
 from switch.runtime.library import RUNTIME_DIR
+from switch.state.abi import RECENTS
 
 _HEADER = (RUNTIME_DIR / "program.h").read_text()
 
@@ -32,3 +33,7 @@ def test_requests_as_traced() -> None:
     function = re.search(r"static void request_words\(.*?\n}", source, re.DOTALL)
     assert function is not None
     assert tuple(re.findall(r"r->(\w+)", function[0])) == packet_abi.REQUEST_FIELDS
+
+
+def test_recents() -> None:
+    assert re.search(rf"#define GB_RECENTS {RECENTS}\n", _HEADER)

@@ -159,7 +159,7 @@ static void deliver(struct partition *part, struct direction *channel, struct pa
             if (direction->to->classes)
                 direction->to->classes->from_controller[packet->class_number]++;
         }
-        packet->came_by = direction->pfc ? direction : NULL;
+        packet->came_by = direction->has_pfc ? direction : NULL;
         packet->came_priority = packet->priority;
         packet->device = direction->to;
         packet->port = direction->to_port;
@@ -200,8 +200,7 @@ static void look_ahead(const void *owner, unsigned step) {
         return;
     if (step == 0) {
         look_at_line(&direction->far);
-        look_at_line(&direction->lately_to);
-        look_at_line(&direction->statistics);
+        look_at_line(&direction->recents);
         look_at_lines(packet, (sizeof *packet + LINE_BYTES - 1) / LINE_BYTES);
     } else if (direction->far_end == TO_PIPELINE) {
         if (step == 1 && to)
@@ -437,7 +436,7 @@ void direction_offer(struct partition *part, struct direction *whole, struct pac
         std->enq_timestamp = (uint32_t)device_time_us(direction->egress, part->now_ns);
         std->enq_qdepth = waiting & GB_QDEPTH_MASK;
     } else {
-        if (whole->pfc)
+        if (whole->has_pfc)
             waiting = direction->queue.lists[priority = pfc_priority(packet)].count;
         if (whole->classes)
             classes_entered(whole, packet);

@@ -20,6 +20,7 @@ bool pfc_prepare(struct direction *direction) {
     if (!direction->pfc)
         return false;
     memset(direction->pfc, 0, sizeof *direction->pfc);
+    direction->has_pfc = true;
     return true;
 }
 
