@@ -73,7 +73,7 @@ struct gb_program;
 /* What a look-up with a key of one word found, in the table that has that version. Packets that come by one link often have
  * the same key, so each link keeps the last of a few tables (as Open vSwitch's exact-match cache does for flows). */
 struct gb_recent { uint64_t version, key; struct gb_entry *entry; };
-#define GB_RECENTS 2
+#define GB_RECENTS 4
 
 /* One switch that runs a program: what its P4 code reads and writes. */
 struct gb_switch {

@@ -14,7 +14,7 @@ from switch.runtime.library import runtime_library
 NO_MEMORY, EXISTS, FULL, NO_SUCH, IN_USE = -1, -2, -3, -4, -5
 
 WORD_BYTES = 8
-RECENTS = 2
+RECENTS = 4
 """GB_RECENTS of program.h."""
 
 

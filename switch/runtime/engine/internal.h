@@ -57,7 +57,7 @@ enum far_end { TO_PIPELINE, TO_OUTSIDE, TO_CONTROLLER, TO_NOWHERE };
 
 /* One direction of a link: from a switch's traffic manager, or from a port that faces a host.
  *
- * To arrive, a packet takes the first three lines of the cache. To be sent at an idle transmitter it takes the second and
+ * To arrive, a packet takes the first three lines of the cache, and the fourth if many tables keep what they found. To be sent at an idle transmitter it takes the second and
  * that of the transmitter; and the first, unless the other end is in another partition. So what is on either side of the
  * second line is written by one end alone. */
 struct direction {
@@ -79,7 +79,8 @@ struct direction {
     struct gb_link_classes *classes;    /* or NULL */
     struct direction *lately_to;    /* where the switch sent what came by this link last; rarely another */
     /* Of the end that receives. */
-    _Alignas(64) struct gb_recent recents[GB_RECENTS];
+    _Alignas(64) uint64_t packets, bytes;       /* gb_link_statistics */
+    struct gb_recent recents[GB_RECENTS];
     struct gb_link_statistics statistics;       /* but for what is taken down elsewhere: direction_report */
     /* The transmitter, and what it sends. */
     _Alignas(64) struct device *egress; /* whose egress pipeline packets pass when they leave the queue; or NULL */
@@ -115,8 +116,8 @@ void direction_lead_to(struct direction *, struct device *, uint32_t port);
 /* Let it have so many channels; false when out of memory. */
 bool direction_split(struct gb_engine *, struct direction *, uint32_t channels);
 void direction_offer(struct partition *, struct direction *, struct packet *);
-/* Look at what a packet takes that is offered soon (look_ahead.h). */
-void direction_look_at(const struct direction *);
+/* Look at what a packet takes that is offered soon, in that partition (look_ahead.h). */
+void direction_look_at(const struct direction *, const struct partition *);
 /* The transmitter may be free again. */
 void direction_resume(struct partition *, struct direction *);
 /* Whether PFC keeps it from sending packets of that priority now. direction_resume is called when that is over. */
@@ -167,8 +168,8 @@ struct device {
 };
 
 void pipeline_begin(struct partition *, struct packet *);
-/* Look at what the next packet will need that comes by that link, by the steps of timers. */
-void pipeline_look_ahead(const struct direction *, unsigned step);
+/* Look at what the packet will need, the next that comes by that link, by the steps of timers. */
+void pipeline_look_ahead(const struct direction *, const struct packet *, unsigned step);
 /* Egress and deparser. False if the packet went elsewhere than to the port; the engine has it or freed it. */
 bool pipeline_egress(struct partition *, struct direction *, struct packet *);
 void pipeline_enqueue(struct partition *, struct packet *, uint64_t port);

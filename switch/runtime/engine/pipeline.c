@@ -224,7 +224,7 @@ static void after_ingress(struct partition *part, struct packet *packet) {
     }
 }
 
-void pipeline_look_ahead(const struct direction *direction, unsigned step) {
+void pipeline_look_ahead(const struct direction *direction, const struct packet *packet, unsigned step) {
     enum { DEVICE = 1, STATE, TABLES, ENTRIES };
     const struct device *device = direction->to;
     if (step == DEVICE) {
@@ -239,10 +239,14 @@ void pipeline_look_ahead(const struct direction *direction, unsigned step) {
     for (uint32_t i = 0; step >= TABLES && i < GB_RECENTS && state->recent_tables[i]; i++) {
         const struct gb_table *table = state->recent_tables[i];
         const struct gb_recent *recent = &direction->recents[i];
-        if (step == TABLES)
+        if (step == TABLES && recent->entry)
             look_at_line(table);
-        else if (recent->version == table->version)
+        else if (recent->entry && recent->version == table->version)
             look_at_line(recent->entry);
+    }
+    if (step == ENTRIES) {
+        uint32_t bytes = smaller(packet->view.length, state->program->max_header_bytes);
+        look_at_lines(packet->view.data, (bytes + LINE_BYTES - 1) / LINE_BYTES);
     }
 }
 

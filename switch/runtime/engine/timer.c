@@ -19,9 +19,13 @@ enum {
     FIRST_RESERVED = 64,
 };
 
-/* With fewer timers armed, what they need is in the processor's caches anyway. */
-enum { LOOK_AHEAD_FROM = 1024 };
-/* Groups of so many timers are sent for at once, so that their ways to memory overlap: each group step by step, from
+/* In networks with fewer timers, what they need is in the processor's caches anyway. Sanitizers are to see it all. */
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+enum { LOOK_AHEAD_FROM = 1 };
+#else
+enum { LOOK_AHEAD_FROM = 4096 };
+#endif
+/* Groups of so many timers are looked at together, so that their ways to memory overlap: each group step by step, from
  * LOOK_STEPS groups before it fires on. The first step is for the timers themselves. */
 enum { LOOK_GROUP = 8, LOOK_STEPS = 1 + TIMER_LOOK_STEPS };
 /* So many slots become present together, so that there are groups, until they have ENOUGH_PRESENT timers. */
@@ -306,7 +310,7 @@ void timer_turn(struct timer_queue *queue) {
     struct timer_heap *far = &queue->far;
     uint64_t far_slot = far->count ? slot_at(far->places[0].due_ns) : UINT64_MAX;
     uint64_t wheel_slot = next_wheel_slot(queue);
-    bool many = queue->count >= LOOK_AHEAD_FROM;
+    bool many = queue->reserved >= LOOK_AHEAD_FROM;
     if (wheel_slot <= far_slot)
         queue->slot = take_slots(queue, wheel_slot, many ? far_slot : 0);
     else
@@ -448,7 +452,7 @@ struct timer *timer_pop(struct timer_queue *queue) {
     timer->state = IDLE;
     queue->first_present++;
     skip_stopped(queue);
-    if (queue->first_present >= queue->look_from && queue->count >= LOOK_AHEAD_FROM)
+    if (queue->first_present >= queue->look_from && queue->reserved >= LOOK_AHEAD_FROM)
         look_ahead(queue);
     return timer;
 }

@@ -15,21 +15,19 @@ STEPS = 20_000
 
 
 @pytest.mark.parametrize(
-    ("timers", "spread_ns", "ahead"),
+    ("timers", "spread_ns"),
     [
-        pytest.param(20, 100, False, id="few"),
-        pytest.param(3000, 40, False, id="one slot"),
-        pytest.param(3000, 3000, True, id="many in each slot"),
-        pytest.param(1500, 100_000, True, id="one or so in each slot"),
-        pytest.param(300, 3_000_000, False, id="further than the wheel reaches"),
+        pytest.param(20, 100, id="few"),
+        pytest.param(3000, 40, id="one slot"),
+        pytest.param(3000, 3000, id="many in each slot"),
+        pytest.param(1500, 100_000, id="one or so in each slot"),
+        pytest.param(300, 3_000_000, id="further than the wheel reaches"),
     ],
 )
-def test_timers_come_in_order_whatever_is_stopped_and_renumbered(
-    timers: int, spread_ns: int, ahead: bool, tmp_path: Path
-) -> None:
+def test_timers_come_in_order_whatever_is_stopped_and_renumbered(timers: int, spread_ns: int, tmp_path: Path) -> None:
     driver = sanitized(tmp_path / "driver", [DRIVER, *RUNTIME_SOURCES])
     for seed in (1, 2):
         command = [str(driver), *map(str, (seed, STEPS, timers, spread_ns))]
         outcome = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         assert outcome.returncode == 0, outcome.stderr
-        assert outcome.stdout == ("looked ahead\n" if ahead else "did not look ahead\n")
+        assert outcome.stdout == "looked ahead\n"

@@ -24,7 +24,8 @@
 
 static void departure_due(struct partition *part, void *direction);
 static void arrive(struct partition *part, void *direction);
-static void look_ahead(const void *direction, unsigned step);
+static void look_at_arrival(const void *direction, unsigned step);
+static void look_at_departure(const void *direction, unsigned step);
 
 struct direction *direction_create(struct gb_engine *engine, const struct gb_link_model *model, struct device *device,
                                    uint32_t port, bool outwards) {
@@ -45,8 +46,8 @@ struct direction *direction_create(struct gb_engine *engine, const struct gb_lin
     direction->jitter_state = random_next(&seed);
     direction->error_state = random_next(&seed);
     direction->bits_to_error = -1;
-    static const struct timer_kind departures = {.fire = departure_due};
-    static const struct timer_kind arrivals = {.fire = arrive, .look_ahead = look_ahead};
+    static const struct timer_kind departures = {.fire = departure_due, .look_ahead = look_at_departure};
+    static const struct timer_kind arrivals = {.fire = arrive, .look_ahead = look_at_arrival};
     direction->departure = (struct timer){.kind = &departures, .owner = direction};
     direction->arrival = (struct timer){.kind = &arrivals, .owner = direction};
     direction->reported = true;
@@ -99,6 +100,8 @@ static struct direction *channel_of(struct direction *whole, uint32_t priority) 
 void direction_report(const struct direction *direction, uint64_t now_ns, struct gb_link_statistics *row) {
     *row = direction->statistics;
     row->time_ns = now_ns;
+    row->packets = direction->packets;
+    row->bytes = direction->bytes;
     row->entered_bytes = direction->entered_bytes;
     if (direction->far_end != TO_OUTSIDE)
         row->channel_bytes[0] = row->bytes - row->duplicate_bytes;
@@ -119,8 +122,8 @@ void direction_count(struct direction *direction, const struct packet *packet, b
     if (direction->classes)
         classes_reached(direction, packet, accepted);
     if (accepted) {
-        statistics->packets++;
-        statistics->bytes += length;
+        direction->packets++;
+        direction->bytes += length;
         if (packet->duplicate) {
             statistics->duplicates++;
             statistics->duplicate_bytes += length;
@@ -187,32 +190,62 @@ static void arrive(struct partition *part, void *owner) {
         deliver(part, direction, packet);
 }
 
-void direction_look_at(const struct direction *direction) {
-    look_at_line(&direction->arrival);
-    look_at_line(&direction->far);
+void direction_look_at(const struct direction *direction, const struct partition *part) {
     look_at_line(&direction->egress);
+    if (direction->far == part)
+        look_at_line(&direction->arrival);
 }
 
-static void look_ahead(const void *owner, unsigned step) {
+static void look_at_packet(const struct packet *packet) {
+    look_at_lines(packet, (sizeof *packet + LINE_BYTES - 1) / LINE_BYTES);
+}
+
+static void look_at_arrival(const void *owner, unsigned step) {
     const struct direction *channel = owner, *direction = whole_of(channel), *to = direction->lately_to;
     const struct packet *packet = channel->flight.first;
     if (!packet)
         return;
     if (step == 0) {
         look_at_line(&direction->far);
-        look_at_line(&direction->recents);
-        look_at_lines(packet, (sizeof *packet + LINE_BYTES - 1) / LINE_BYTES);
+        look_at_line(&direction->packets);
+        look_at_packet(packet);
     } else if (direction->far_end == TO_PIPELINE) {
         if (step == 1 && to)
-            direction_look_at(to);
+            direction_look_at(to, direction->far);
         else if (step == 2 && to)
             look_at_line(&direction->to->ports[to->egress_port]);
-        pipeline_look_ahead(direction, step);
+        pipeline_look_ahead(direction, packet, step);
     } else if (direction->far_end == TO_OUTSIDE && step <= 2) {
         look_at_line((const char *)direction->io + (step - 1) * LINE_BYTES);
     }
-    if (step == 1)
+    if (step == 1) {
         look_at_line(packet->view.data);
+        if (packet->next)
+            look_at_packet(packet->next);
+    }
+}
+
+/* Of the largest priority. */
+static const struct packet *first_waiting(const struct packet_queue *queue) {
+    return queue->occupied ? queue->lists[31 - __builtin_clz(queue->occupied)].first : NULL;
+}
+
+static void look_at_departure(const void *owner, unsigned step) {
+    const struct direction *direction = owner;
+    if (step == 0) {
+        direction_look_at(direction, direction->part);
+        return;
+    }
+    const struct packet *packet = first_waiting(&direction->queue);
+    const struct device *device = direction->egress;
+    if (packet && step == 1)
+        look_at_packet(packet);
+    else if (packet && step == 2 && packet->view.pass)
+        look_at_lines(packet->view.pass, (sizeof *packet->view.pass + LINE_BYTES - 1) / LINE_BYTES);
+    if (device && step == 2)
+        look_at_line(device);
+    else if (device && step == 3 && device->state)
+        look_at_lines(device->state, 2);
 }
 
 static void propagate(struct partition *part, struct direction *direction, struct packet *packet,

@@ -96,7 +96,7 @@ static void look_ahead(const void *owner, unsigned step) {
     if (step == 0)
         look_at_line(&generator->options.header);
     else if (step == 1)
-        direction_look_at(generator->link);
+        direction_look_at(generator->link, generator->link->far);
 }
 
 static uint64_t get_64(const uint8_t *at) {
