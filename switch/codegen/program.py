@@ -171,7 +171,8 @@ class _Generator:
                 else:
                     slot, kind = values.slot(field), values.field_type(field)
                     words = max(1, words_of(kind.width)) + kind.variable
-                    lines.append(f"memcpy(&to->pass->phv[{slot}], &from->pass->phv[{slot}], {words} * sizeof(uint64_t));")
+                    places = f"&to->pass->phv[{slot}], &from->pass->phv[{slot}]"
+                    lines.append(f"memcpy({places}, {words} * sizeof(uint64_t));")
             lines.append("break;")
         return [*lines, "}", "}"]
 

@@ -83,11 +83,11 @@ class LinkStatisticsStruct(ctypes.Structure):
     """struct gb_link_statistics."""
 
     _fields_ = (
-        ("packets", c_uint64),
-        ("bytes", c_uint64),
         ("device_id", c_uint64),
         ("port", c_uint64),
         ("outwards", c_uint64),
+        ("packets", c_uint64),
+        ("bytes", c_uint64),
         ("entered_bytes", c_uint64),
         ("channel_bytes", c_uint64 * PRIORITIES),
         ("queue_drops", c_uint64),

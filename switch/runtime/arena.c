@@ -9,7 +9,8 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-#define LINE_BYTES ((size_t)64)
+#include "cache_lines.h"
+
 #define FIRST_BYTES ((size_t)1 << 16)
 #define LARGE_PAGE_BYTES ((size_t)1 << 21)
 #define MOST_BYTES ((size_t)1 << 24)

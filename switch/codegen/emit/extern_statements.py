@@ -101,7 +101,8 @@ class ExternStatements(Assignments):
     def _truncate(self, length: ex.Parameter) -> str:
         number = self.values.index(self._number(length))
         return (
-            f"p->pass->requests.truncate = 1; p->pass->requests.truncate_length_bytes = (uint32_t)gb_min({number}, UINT32_MAX);"
+            "p->pass->requests.truncate = 1; "
+            f"p->pass->requests.truncate_length_bytes = (uint32_t)gb_min({number}, UINT32_MAX);"
         )
 
     def _digest(self, _receiver: ex.Parameter, digest: ex.Parameter) -> str:

@@ -37,7 +37,7 @@ def used_actions(model: m.ProgramModel) -> list[m.Action]:
 
 
 def recents(model: m.ProgramModel) -> dict[str, int]:
-    """The tables of which links keep what was found last (struct gb_recent), numbered: the first with keys of one word."""
+    """The tables of which links keep what was found last (struct gb_recent): the first with keys of one word."""
     of_one_word = [t.name for t in model.tables.values() if sum(words_of(k.width) for k in t.key) == 1]
     return {name: number for number, name in enumerate(of_one_word[:RECENTS])}
 

@@ -61,10 +61,10 @@ struct gb_switch_options {
  * packets - duplicates + losses + queue_drops, once nothing is queued or in flight. A packet dropped by a full queue
  * in front of an egress pipeline counts with its length before egress. */
 struct gb_link_statistics {
-    uint64_t packets, bytes;
     uint64_t device_id;
     uint64_t port;
     uint64_t outwards;              /* 1 "out", 0 "in" */
+    uint64_t packets, bytes;
     uint64_t entered_bytes;         /* offered to the link so far, with lengths before egress */
     uint64_t channel_bytes[GB_PRIORITIES];  /* handed over at the far end by channel, without duplicates */
     uint64_t queue_drops, queue_drop_bytes;

@@ -7,11 +7,11 @@
 #include <stdint.h>
 
 #include "arena.h"
+#include "cache_lines.h"
 #include "engine/engine.h"
 #include "engine/lock.h"
 #include "engine/packet.h"
 #include "engine/timer.h"
-#include "look_ahead.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -57,9 +57,9 @@ enum far_end { TO_PIPELINE, TO_OUTSIDE, TO_CONTROLLER, TO_NOWHERE };
 
 /* One direction of a link: from a switch's traffic manager, or from a port that faces a host.
  *
- * To arrive, a packet takes the first three lines of the cache, and the fourth if many tables keep what they found. To be sent at an idle transmitter it takes the second and
- * that of the transmitter; and the first, unless the other end is in another partition. So what is on either side of the
- * second line is written by one end alone. */
+ * To arrive, a packet takes the first three lines of the cache, and the fourth if more than two tables keep what they found.
+ * To be sent at an idle transmitter it takes the second and that of the transmitter, and the first unless the other end is
+ * in another partition. So what is on either side of the second line is written by one end alone. */
 struct direction {
     _Alignas(64) struct timer arrival;
     struct packet_list flight;      /* by time of arrival */
@@ -116,7 +116,7 @@ void direction_lead_to(struct direction *, struct device *, uint32_t port);
 /* Let it have so many channels; false when out of memory. */
 bool direction_split(struct gb_engine *, struct direction *, uint32_t channels);
 void direction_offer(struct partition *, struct direction *, struct packet *);
-/* Look at what a packet takes that is offered soon, in that partition (look_ahead.h). */
+/* Look at what a packet takes that is offered soon, in that partition (cache_lines.h). */
 void direction_look_at(const struct direction *, const struct partition *);
 /* The transmitter may be free again. */
 void direction_resume(struct partition *, struct direction *);

@@ -246,7 +246,7 @@ void pipeline_look_ahead(const struct direction *direction, const struct packet 
     }
     if (step == ENTRIES) {
         uint32_t bytes = smaller(packet->view.length, state->program->max_header_bytes);
-        look_at_lines(packet->view.data, (bytes + LINE_BYTES - 1) / LINE_BYTES);
+        look_at_lines(packet->view.data, lines_of(bytes));
     }
 }
 

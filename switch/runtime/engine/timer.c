@@ -3,7 +3,7 @@
  *
  * Where many devices do something at the same time, a slot has thousands of timers. They are put in order once, when its
  * time has come. Most were armed in this order; then that takes no more than looking. So it is also known which timers
- * come soon, and what they will need, which is in no cache of the processor, is sent for.
+ * come soon, and what they will need, which is in no cache of the processor, is looked at.
  *
  * Heaps have four children per node: fewer levels, and the children of a node share few cache lines.
  */

@@ -19,8 +19,8 @@ enum { TIMER_LOOK_STEPS = 5 };
 
 struct timer_kind {
     void (*fire)(struct partition *, void *owner);
-    /* Send for what firing will need (LOOK_AHEAD): step by step, so that each finds in the cache what the one before sent
-     * for. NULL: nothing. */
+    /* Look at what firing will need (cache_lines.h): step by step, so that each finds in the cache what the one before looked
+     * at. NULL: nothing. */
     void (*look_ahead)(const void *owner, unsigned step);
 };
 

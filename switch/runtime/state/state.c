@@ -59,10 +59,9 @@ static bool create_objects(struct gb_switch *sw, const struct gb_layout *layout)
 
 struct gb_switch *gb_switch_create(const struct gb_program *program) {
     const struct gb_layout *layout = program->layout;
-    struct gb_switch *sw = aligned_alloc(LINE_BYTES, (sizeof *sw + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES);
+    struct gb_switch *sw = lines_alloc(sizeof *sw);
     if (!sw)
         return NULL;
-    memset(sw, 0, sizeof *sw);
     sw->program = program;
     sw->recents = sw->own_recents;
     sw->random_state = UINT64_C(0x853c49e6748fea9b);

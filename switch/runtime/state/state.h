@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "bits.h"
-#include "look_ahead.h"
+#include "cache_lines.h"
 #include "program.h"
 
 /* ---- What a program needs, laid out by the code generator ---- */
@@ -116,7 +116,7 @@ struct gb_entry {
     uint64_t last_hit_us;       /* or when it was inserted; of tables with idle timeouts */
     uint64_t hash;
     uint32_t handle;
-    void *memory;
+    void *memory;               /* in which all this lies */
 };
 
 /* tag: the masked key, if that is one word, so that the entry need not be looked at; else its hash. */

@@ -146,11 +146,9 @@ static struct gb_entry *entry_create(const struct gb_table_layout *layout) {
     size_t key_bytes = (size_t)layout->key_words * (layout->match == GB_RANGE ? 3 : 1) * sizeof(uint64_t);
     size_t call_bytes = sizeof(struct gb_call) + layout->data_words * sizeof(uint64_t);
     size_t before = (key_bytes + call_bytes + LINE_BYTES / 2 - 1) / LINE_BYTES * LINE_BYTES + LINE_BYTES / 2;
-    size_t bytes = (before + sizeof(struct gb_entry) + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
-    char *memory = aligned_alloc(LINE_BYTES, bytes);
+    char *memory = lines_alloc(before + sizeof(struct gb_entry));
     if (!memory)
         return NULL;
-    memset(memory, 0, bytes);
     struct gb_entry *entry = (struct gb_entry *)(memory + before);
     entry->memory = memory;
     entry->own_call = (struct gb_call *)((char *)entry - call_bytes);
@@ -400,10 +398,9 @@ int gb_table_set_group(struct gb_switch *sw, uint32_t table, int64_t handle, uin
 /* ---- Life ---- */
 
 struct gb_table *gb_table_create(const struct gb_table_layout *layout) {
-    struct gb_table *table = aligned_alloc(LINE_BYTES, (sizeof *table + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES);
+    struct gb_table *table = lines_alloc(sizeof *table);
     if (!table)
         return NULL;
-    memset(table, 0, sizeof *table);
     table->layout = layout;
     table->version = new_version();
     table->default_entry = entry_create(layout);

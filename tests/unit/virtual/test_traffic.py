@@ -32,6 +32,9 @@ GENERATOR = Generator(
 )
 
 
+PERFECT = LinkModel()
+
+
 @functools.cache
 def to_port_2() -> BuiltProgram:
     return build_program(compile_p4(Path(__file__).with_name("to_port_2.p4")).json)
@@ -48,8 +51,8 @@ def fabric_of(link: LinkModel) -> VirtualFabric:
     return fabric
 
 
-def arrivals(generator: Generator) -> list[tuple[int, bytes]]:
-    with fabric_of(LinkModel()) as fabric:
+def arrivals(generator: Generator, link: LinkModel = PERFECT) -> list[tuple[int, bytes]]:
+    with fabric_of(link) as fabric:
         host = fabric.interface(1, 2)
         fabric.add_generator(1, 1, generator)
         seen = []
@@ -72,6 +75,15 @@ def test_the_frames_are_udp_with_number_time_and_zeros() -> None:
     assert struct.unpack("!QQ", first[42:58]) == (0, 0)
     assert first[58:] == bytes(42)
     assert struct.unpack("!QQ", second[42:58]) == (1, time_ns)
+
+
+def test_copies_that_links_make_have_all_that_the_frames_have() -> None:
+    seen = arrivals(replace(GENERATOR, packets=20, frame_bytes=1500), LinkModel(duplicate=0.999))
+    assert len(seen) > 60
+    for time_ns, frame in seen:
+        number, sent_ns = struct.unpack("!QQ", frame[42:58])
+        assert (sent_ns, number) == (time_ns, time_ns // 1_500_000)
+        assert frame[58:] == bytes(1442)
 
 
 def test_a_constant_rate_is_exact_in_the_long_run() -> None:

@@ -211,7 +211,7 @@ static void give_back(struct side *from, struct side *to, const struct packet *p
 static void look_at_crossings(const struct crossings *box) {
     for (uint32_t i = 0; i < box->count; i++) {
         const struct crossing *crossing = &box->crossings[i];
-        look_at_lines(crossing->packet, (sizeof *crossing->packet + LINE_BYTES - 1) / LINE_BYTES);
+        look_at_lines(crossing->packet, lines_of(sizeof *crossing->packet));
         look_at_line(crossing->data);
         look_at_line(&crossing->direction->arrival);
     }

@@ -197,7 +197,7 @@ void direction_look_at(const struct direction *direction, const struct partition
 }
 
 static void look_at_packet(const struct packet *packet) {
-    look_at_lines(packet, (sizeof *packet + LINE_BYTES - 1) / LINE_BYTES);
+    look_at_lines(packet, lines_of(sizeof *packet));
 }
 
 static void look_at_arrival(const void *owner, unsigned step) {
@@ -241,7 +241,7 @@ static void look_at_departure(const void *owner, unsigned step) {
     if (packet && step == 1)
         look_at_packet(packet);
     else if (packet && step == 2 && packet->view.pass)
-        look_at_lines(packet->view.pass, (sizeof *packet->view.pass + LINE_BYTES - 1) / LINE_BYTES);
+        look_at_lines(packet->view.pass, lines_of(sizeof *packet->view.pass));
     if (device && step == 2)
         look_at_line(device);
     else if (device && step == 3 && device->state)

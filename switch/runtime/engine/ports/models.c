@@ -22,7 +22,7 @@ static struct shared_model *find(struct gb_engine *engine, const struct gb_link_
 }
 
 static struct shared_model *add(struct gb_engine *engine, const struct gb_link_model *wanted) {
-    struct shared_model *shared = aligned_alloc(LINE_BYTES, (sizeof *shared + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES);
+    struct shared_model *shared = lines_alloc(sizeof *shared);
     if (shared) {
         *shared = (struct shared_model){.model = *wanted, .next = engine->models};
         engine->models = shared;

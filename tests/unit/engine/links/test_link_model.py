@@ -80,6 +80,24 @@ def test_a_pause_or_another_rate_begins_at_a_whole_nanosecond() -> None:
         assert [ns for ns, *_ in engine.drain_with_times()] == [3001, 3001]
 
 
+def test_links_that_are_alike_change_by_themselves() -> None:
+    """Equal links share what is set of them; forty ports, so that there are more rates than are compared."""
+    ports = range(2, 42)
+    with host_port(LinkModel(rate_bps=8_000_000)) as engine:
+        for port in ports[1:]:
+            engine.add_open_port(1, port, LinkModel(rate_bps=8_000_000))
+        for rates in (dict.fromkeys(ports, 8), {port: port for port in ports}, dict.fromkeys(ports, 4), {7: 2}):
+            for port, rate in rates.items():
+                engine.set_link(1, port, LinkModel(rate_bps=1_000_000 * rate), ["out"])
+            now_us = engine.now_ns() / 1000
+            for port in ports:
+                engine.inject(1, 1, pass_through(port) + bytes(100))
+            engine.advance(1000)
+            took_us = {port: time_ns / 1000 - now_us for time_ns, _, port, _ in engine.drain_with_times()}
+            wanted = {port: 800 / rates.get(port, 4) for port in ports}
+            assert took_us == {port: pytest.approx(wanted[port], abs=0.001) for port in ports}
+
+
 def test_an_idle_link_does_not_save_up_its_rate() -> None:
     with host_port(LinkModel(rate_bps=8_000_000)) as engine:
         for _ in range(2):

@@ -1,0 +1,34 @@
+/* Lines of the processor's caches.
+ *
+ * Looking at one is reading it before it is needed, so that it is in the cache by then. It is a load, and not an instruction to
+ * prefetch: processors ignore these where they do not know the page's place, and of a large network's pages they know few.
+ */
+#ifndef GRADBED_CACHE_LINES_H
+#define GRADBED_CACHE_LINES_H
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE_BYTES ((size_t)64)
+
+static inline size_t lines_of(size_t bytes) {
+    return (bytes + LINE_BYTES - 1) / LINE_BYTES;
+}
+
+/* Memory of whole lines, all 0, for free(); NULL when there is none. */
+static inline void *lines_alloc(size_t bytes) {
+    void *lines = aligned_alloc(LINE_BYTES, lines_of(bytes) * LINE_BYTES);
+    return lines ? memset(lines, 0, bytes) : NULL;
+}
+
+static inline void look_at_line(const void *address) {
+    (void)*(const volatile char *)address;
+}
+
+static inline void look_at_lines(const void *address, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        look_at_line((const char *)address + i * LINE_BYTES);
+}
+
+#endif
