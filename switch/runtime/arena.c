@@ -42,7 +42,7 @@ static struct arena_block *block_create(size_t bytes) {
 
 /* A block of at least that many bytes besides its own record. */
 static struct arena_block *add_block(struct arena *arena, size_t bytes) {
-    size_t wanted = bytes + LINE_BYTES;
+    size_t wanted = bytes + GB_LINE_BYTES;
     size_t usual = arena->next_bytes ? arena->next_bytes : FIRST_BYTES;
 #ifdef __SANITIZE_ADDRESS__
     usual = wanted;                                 /* each piece apart: what is behind it is nobody's */
@@ -53,14 +53,14 @@ static struct arena_block *add_block(struct arena *arena, size_t bytes) {
         return NULL;
     block->next = arena->blocks;
     arena->blocks = block;
-    arena->at = (char *)block + LINE_BYTES;
+    arena->at = (char *)block + GB_LINE_BYTES;
     arena->end = (char *)block + block_bytes;
     arena->next_bytes = 2 * usual < MOST_BYTES ? 2 * usual : MOST_BYTES;
     return block;
 }
 
 void *arena_take(struct arena *arena, size_t bytes) {
-    bytes = rounded(bytes, LINE_BYTES);
+    bytes = rounded(bytes, GB_LINE_BYTES);
     if ((size_t)(arena->end - arena->at) < bytes && !add_block(arena, bytes))
         return NULL;
     char *piece = arena->at;

@@ -10,25 +10,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINE_BYTES ((size_t)64)
+#define GB_LINE_BYTES ((size_t)64)
 
-static inline size_t lines_of(size_t bytes) {
-    return (bytes + LINE_BYTES - 1) / LINE_BYTES;
+static inline size_t gb_lines_of(size_t bytes) {
+    return (bytes + GB_LINE_BYTES - 1) / GB_LINE_BYTES;
 }
 
 /* Memory of whole lines, all 0, for free(); NULL when there is none. */
-static inline void *lines_alloc(size_t bytes) {
-    void *lines = aligned_alloc(LINE_BYTES, lines_of(bytes) * LINE_BYTES);
+static inline void *gb_lines_alloc(size_t bytes) {
+    void *lines = aligned_alloc(GB_LINE_BYTES, gb_lines_of(bytes) * GB_LINE_BYTES);
     return lines ? memset(lines, 0, bytes) : NULL;
 }
 
-static inline void look_at_line(const void *address) {
+static inline void gb_look_at_line(const void *address) {
     (void)*(const volatile char *)address;
 }
 
-static inline void look_at_lines(const void *address, size_t count) {
+static inline void gb_look_at_lines(const void *address, size_t count) {
     for (size_t i = 0; i < count; i++)
-        look_at_line((const char *)address + i * LINE_BYTES);
+        gb_look_at_line((const char *)address + i * GB_LINE_BYTES);
 }
 
 #endif

@@ -228,25 +228,25 @@ void pipeline_look_ahead(const struct direction *direction, const struct packet 
     enum { DEVICE = 1, STATE, TABLES, ENTRIES };
     const struct device *device = direction->to;
     if (step == DEVICE) {
-        look_at_line(device);
+        gb_look_at_line(device);
         return;
     }
     const struct gb_switch *state = device->state;
     if (!state)
         return;
     if (step == STATE)
-        look_at_lines(state, 2);
+        gb_look_at_lines(state, 2);
     for (uint32_t i = 0; step >= TABLES && i < GB_RECENTS && state->recent_tables[i]; i++) {
         const struct gb_table *table = state->recent_tables[i];
         const struct gb_recent *recent = &direction->recents[i];
         if (step == TABLES && recent->entry)
-            look_at_line(table);
+            gb_look_at_line(table);
         else if (recent->entry && recent->version == table->version)
-            look_at_line(recent->entry);
+            gb_look_at_line(recent->entry);
     }
     if (step == ENTRIES) {
         uint32_t bytes = smaller(packet->view.length, state->program->max_header_bytes);
-        look_at_lines(packet->view.data, lines_of(bytes));
+        gb_look_at_lines(packet->view.data, gb_lines_of(bytes));
     }
 }
 

@@ -260,7 +260,7 @@ static void look_at(const struct timer_queue *queue, unsigned step, uint32_t fro
         if (!timer)
             continue;
         if (step == 0)
-            look_at_line(timer);
+            gb_look_at_line(timer);
         else if (timer->kind->look_ahead)
             timer->kind->look_ahead(timer->owner, step - 1);
     }

@@ -59,7 +59,7 @@ static bool create_objects(struct gb_switch *sw, const struct gb_layout *layout)
 
 struct gb_switch *gb_switch_create(const struct gb_program *program) {
     const struct gb_layout *layout = program->layout;
-    struct gb_switch *sw = lines_alloc(sizeof *sw);
+    struct gb_switch *sw = gb_lines_alloc(sizeof *sw);
     if (!sw)
         return NULL;
     sw->program = program;

@@ -145,8 +145,8 @@ static bool tuple_take_entry(struct gb_table *table, struct gb_entry *entry) {
 static struct gb_entry *entry_create(const struct gb_table_layout *layout) {
     size_t key_bytes = (size_t)layout->key_words * (layout->match == GB_RANGE ? 3 : 1) * sizeof(uint64_t);
     size_t call_bytes = sizeof(struct gb_call) + layout->data_words * sizeof(uint64_t);
-    size_t before = (key_bytes + call_bytes + LINE_BYTES / 2 - 1) / LINE_BYTES * LINE_BYTES + LINE_BYTES / 2;
-    char *memory = lines_alloc(before + sizeof(struct gb_entry));
+    size_t before = (key_bytes + call_bytes + GB_LINE_BYTES / 2 - 1) / GB_LINE_BYTES * GB_LINE_BYTES + GB_LINE_BYTES / 2;
+    char *memory = gb_lines_alloc(before + sizeof(struct gb_entry));
     if (!memory)
         return NULL;
     struct gb_entry *entry = (struct gb_entry *)(memory + before);
@@ -398,7 +398,7 @@ int gb_table_set_group(struct gb_switch *sw, uint32_t table, int64_t handle, uin
 /* ---- Life ---- */
 
 struct gb_table *gb_table_create(const struct gb_table_layout *layout) {
-    struct gb_table *table = lines_alloc(sizeof *table);
+    struct gb_table *table = gb_lines_alloc(sizeof *table);
     if (!table)
         return NULL;
     table->layout = layout;

@@ -211,9 +211,9 @@ static void give_back(struct side *from, struct side *to, const struct packet *p
 static void look_at_crossings(const struct crossings *box) {
     for (uint32_t i = 0; i < box->count; i++) {
         const struct crossing *crossing = &box->crossings[i];
-        look_at_lines(crossing->packet, lines_of(sizeof *crossing->packet));
-        look_at_line(crossing->data);
-        look_at_line(&crossing->direction->arrival);
+        gb_look_at_lines(crossing->packet, gb_lines_of(sizeof *crossing->packet));
+        gb_look_at_line(crossing->data);
+        gb_look_at_line(&crossing->direction->arrival);
     }
 }
 

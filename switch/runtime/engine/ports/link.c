@@ -191,13 +191,13 @@ static void arrive(struct partition *part, void *owner) {
 }
 
 void direction_look_at(const struct direction *direction, const struct partition *part) {
-    look_at_line(&direction->egress);
+    gb_look_at_line(&direction->egress);
     if (direction->far == part)
-        look_at_line(&direction->arrival);
+        gb_look_at_line(&direction->arrival);
 }
 
 static void look_at_packet(const struct packet *packet) {
-    look_at_lines(packet, lines_of(sizeof *packet));
+    gb_look_at_lines(packet, gb_lines_of(sizeof *packet));
 }
 
 static void look_at_arrival(const void *owner, unsigned step) {
@@ -206,20 +206,20 @@ static void look_at_arrival(const void *owner, unsigned step) {
     if (!packet)
         return;
     if (step == 0) {
-        look_at_line(&direction->far);
-        look_at_line(&direction->packets);
+        gb_look_at_line(&direction->far);
+        gb_look_at_line(&direction->packets);
         look_at_packet(packet);
     } else if (direction->far_end == TO_PIPELINE) {
         if (step == 1 && to)
             direction_look_at(to, direction->far);
         else if (step == 2 && to)
-            look_at_line(&direction->to->ports[to->egress_port]);
+            gb_look_at_line(&direction->to->ports[to->egress_port]);
         pipeline_look_ahead(direction, packet, step);
     } else if (direction->far_end == TO_OUTSIDE && step <= 2) {
-        look_at_line((const char *)direction->io + (step - 1) * LINE_BYTES);
+        gb_look_at_line((const char *)direction->io + (step - 1) * GB_LINE_BYTES);
     }
     if (step == 1) {
-        look_at_line(packet->view.data);
+        gb_look_at_line(packet->view.data);
         if (packet->next)
             look_at_packet(packet->next);
     }
@@ -241,11 +241,11 @@ static void look_at_departure(const void *owner, unsigned step) {
     if (packet && step == 1)
         look_at_packet(packet);
     else if (packet && step == 2 && packet->view.pass)
-        look_at_lines(packet->view.pass, lines_of(sizeof *packet->view.pass));
+        gb_look_at_lines(packet->view.pass, gb_lines_of(sizeof *packet->view.pass));
     if (device && step == 2)
-        look_at_line(device);
+        gb_look_at_line(device);
     else if (device && step == 3 && device->state)
-        look_at_lines(device->state, 2);
+        gb_look_at_lines(device->state, 2);
 }
 
 static void propagate(struct partition *part, struct direction *direction, struct packet *packet,

@@ -22,7 +22,7 @@ static struct shared_model *find(struct gb_engine *engine, const struct gb_link_
 }
 
 static struct shared_model *add(struct gb_engine *engine, const struct gb_link_model *wanted) {
-    struct shared_model *shared = lines_alloc(sizeof *shared);
+    struct shared_model *shared = gb_lines_alloc(sizeof *shared);
     if (shared) {
         *shared = (struct shared_model){.model = *wanted, .next = engine->models};
         engine->models = shared;

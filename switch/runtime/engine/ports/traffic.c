@@ -94,7 +94,7 @@ static void send_next(struct partition *part, void *owner) {
 static void look_ahead(const void *owner, unsigned step) {
     const struct generator *generator = owner;
     if (step == 0)
-        look_at_line(&generator->options.header);
+        gb_look_at_line(&generator->options.header);
     else if (step == 1)
         direction_look_at(generator->link, generator->link->far);
 }
