@@ -289,21 +289,19 @@ static uint32_t timers_of(const struct timer_queue *queue, uint32_t index) {
     return count;
 }
 
-/* The slot, and those behind it; the last one. */
-static uint64_t take_slots(struct timer_queue *queue, uint64_t slot, uint64_t before) {
+/* The slot, and those behind it that come before `before`. */
+static void take_slots(struct timer_queue *queue, uint64_t slot, uint64_t before) {
     uint32_t indices[MOST_SLOTS], count = 0, timers = 0;
-    uint64_t last = slot;
     do {
         indices[count] = (uint32_t)(slot % WHEEL_SLOTS);
         timers += timers_of(queue, indices[count++]);
-        queue->slot = last = slot;
+        queue->slot = slot;
         if (count == MOST_SLOTS || timers >= ENOUGH_PRESENT || queue->on_wheel == timers)
             break;
         slot = next_wheel_slot(queue);
     } while (slot < before);
     while (count > 0)
         take_slot(queue, indices[--count]);
-    return last;
 }
 
 void timer_turn(struct timer_queue *queue) {
@@ -312,7 +310,7 @@ void timer_turn(struct timer_queue *queue) {
     uint64_t wheel_slot = next_wheel_slot(queue);
     bool many = queue->reserved >= LOOK_AHEAD_FROM;
     if (wheel_slot <= far_slot)
-        queue->slot = take_slots(queue, wheel_slot, many ? far_slot : 0);
+        take_slots(queue, wheel_slot, many ? far_slot : 0);
     else
         queue->slot = far_slot;
     while (far->count && slot_at(far->places[0].due_ns) == queue->slot)
