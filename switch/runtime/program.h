@@ -77,7 +77,7 @@ struct gb_recent { uint64_t version, key; struct gb_entry *entry; };
 
 /* One switch that runs a program: what its P4 code reads and writes. */
 struct gb_switch {
-    /* What every packet takes stands together, in one line of the cache. */
+    /* What every packet takes stands together, in two lines of the cache. */
     const struct gb_program *program;
     struct gb_table **tables;
     struct gb_register *registers;

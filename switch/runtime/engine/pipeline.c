@@ -190,9 +190,9 @@ void pipeline_enqueue(struct partition *part, struct packet *packet, uint64_t po
         /* Egress runs all the same, and may clone or recirculate: programs use ports that do not exist for that. */
         out = device->nowhere;
         out->egress_port = (uint32_t)port;
-    }
-    if (packet->direction && packet->direction->lately_to != out)
+    } else if (packet->direction && packet->direction->lately_to != out) {
         packet->direction->lately_to = out;
+    }
     direction_offer(part, out, packet);
 }
 

@@ -139,7 +139,7 @@ static void open_or_close(unsigned *seed) {
 }
 
 static void inject(unsigned *seed) {
-    static const uint8_t ports[] = {HOST_PORT, LEFT_PORT, RIGHT_PORT, MEMORY_PORT, 99, 255};
+    static const uint8_t ports[] = {HOST_PORT, LEFT_PORT, RIGHT_PORT, MEMORY_PORT, 99, 254, 255};
     uint8_t frame[GB_MAX_FRAME_BYTES];
     uint32_t passes = pick(seed, MOST_PASSES + 1);
     uint32_t length = passes * 8 + (pick(seed, 20) ? pick(seed, 1500) : pick(seed, GB_MAX_FRAME_BYTES - 100));

@@ -9,7 +9,8 @@
 
 enum { FORWARD, MULTICAST, RESUBMIT, RESUBMIT_FORGETTING, CLONE, TRUNCATE, DIGEST, LOG };
 enum { PASS, DROP, RECIRCULATE, CLONE_EGRESS, REPORT, TRUNCATE_EGRESS, KEEP, GROW, RECIRCULATE_FORGETTING };
-enum { INSTRUCTION_BYTES = 8, REPORT_BYTES = 18 * 8, GROWTH_BYTES = 1024, DROP_SPEC = 255, KEEPS_MARK = 1 };
+enum { INSTRUCTION_BYTES = 8, REPORT_BYTES = 18 * 8, GROWTH_BYTES = 1024, KEEPS_MARK = 1 };
+enum { NO_PORT_SPEC = 254, DROP_SPEC = 255 };            /* ports that stand for others */
 
 struct phv {
     uint64_t valid, reported, grown;
@@ -35,7 +36,8 @@ static void ingress(struct gb_switch *sw, struct gb_packet *packet) {
     struct gb_requests *requests = &packet->pass->requests;
     uint8_t argument = phv->instruction[1], port = phv->instruction[2];
     uint64_t words[2] = {argument, std->ingress_port};
-    std->egress_spec = !phv->valid || port == DROP_SPEC ? sw->drop_port : port;
+    /* A program may declare wider port fields than v1model.p4 does. */
+    std->egress_spec = !phv->valid || port == DROP_SPEC ? sw->drop_port : port == NO_PORT_SPEC ? UINT32_MAX : port;
     std->priority = phv->instruction[5];
     switch (phv->instruction[0]) {
     case MULTICAST:
