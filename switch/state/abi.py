@@ -84,7 +84,12 @@ def packed(values: Iterable[tuple[int, int]]) -> bytes:
 
     ctypes hands bytes over as they are, without an array for each key.
     """
-    return b"".join([value.to_bytes(WORD_BYTES * words_of(width), "little") for value, width in values])
+    return b"".join([value.to_bytes(bytes_of(width), "little") for value, width in values])
+
+
+def bytes_of(width: int) -> int:
+    """Of the words of a value of that many bits."""
+    return WORD_BYTES * words_of(width)
 
 
 def fits(value: int, width: int, what: str) -> int:

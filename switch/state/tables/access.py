@@ -199,9 +199,7 @@ class Tables(Access):
         """Words of values, masks and high ends, and the prefix length of the lpm field."""
         if len(key) != len(table.key):
             raise ValueError(f"table {table.name} has {len(table.key)} key fields, got {len(key)}")
-        values: list[tuple[int, int]] = []
-        masks: list[tuple[int, int]] = []
-        highs: list[tuple[int, int]] = []
+        values, masks, highs = [], [], []
         prefix_bits = 0
         for part, field in zip(key, table.key, strict=True):
             match, width = field.match, field.width
@@ -223,10 +221,11 @@ class Tables(Access):
             if (part.value | mask | high) >> width:
                 for number in (part.value, mask, high):
                     abi.fits(number, width, _field_name(table, field))
-            values.append((part.value, width))
-            masks.append((mask, width))
-            highs.append((high, width))
-        return abi.packed(values), abi.packed(masks), abi.packed(highs), prefix_bits
+            size = abi.bytes_of(width)
+            values.append(part.value.to_bytes(size, "little"))
+            masks.append(mask.to_bytes(size, "little"))
+            highs.append(high.to_bytes(size, "little"))
+        return b"".join(values), b"".join(masks), b"".join(highs), prefix_bits
 
     def _insert(
         self,
