@@ -20,6 +20,17 @@ from controller.southbound.p4runtime.pipeline import read_p4info
 from controller.southbound.p4runtime.schema import ProgramSchema
 from topo.graph import Switch, Topology
 
+_latest: list[Any] = []
+"""What was asked for last, and its plan: a point's check, the point and its controller ask for the same, which may be
+hundreds of thousands of entries."""
+
+
+def _bytes_of(file: Path) -> bytes | None:
+    try:
+        return file.read_bytes()
+    except OSError:
+        return None  # whoever reads it says why
+
 
 class EntriesPlanner:
     """Makes plans of the files of `settings`, for whatever links are up."""
@@ -38,6 +49,17 @@ class EntriesPlanner:
 
     def plan(self, topology: Topology, routes: Routes) -> Plan:
         """What every switch of the settings should hold. UserError, as a rule with FILE:LINE:COLUMN."""
+        files = {*self._settings.files, *self._settings.switch_files.values()}
+        if any(file.suffix == ".py" for file in files):
+            return self._plan(topology, routes)  # which may read whatever it likes
+        texts = [_bytes_of(file) for file in sorted({*files, *self._settings.programs.values()})]
+        asked = self._settings, topology, routes, texts
+        if not _latest or _latest[0] != asked:
+            _latest[:] = asked, self._plan(topology, routes)
+        found: Plan = _latest[1]
+        return found
+
+    def _plan(self, topology: Topology, routes: Routes) -> Plan:
         made = {
             file: call_function(file, topology, self._argument)
             for file in self._settings.files

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from common.suggestion import suggestion
 from controller.entries.collection import Collection, Rank
 from controller.entries.document import Element
 from controller.entries.values import parse_match, parse_param
 from controller.entries.variables import Values, Variables
-from controller.planning.plan import DefaultAction, Match, MeterRates, TableEntry
-from controller.southbound.p4runtime.schema import ActionSchema, MatchType, TableSchema
+from controller.planning.plan import DefaultAction, MeterRates, TableEntry
+from controller.southbound.p4runtime.schema import ActionSchema, FieldSchema, MatchType, TableSchema
 
 _FIELDS = ("match", "action", "params", "priority", "meter", "default_action", "routes", "to", "each")
 RATES = ("committed_rate", "committed_burst", "peak_rate", "peak_burst")
@@ -37,10 +37,10 @@ def read_table(
         raise item.error(f"{table.name}: the program has its entries as constants")
     if "action" not in fields:
         raise item.error("action is missing")
-    written = "routes" not in fields and "each" not in fields
+    rank = Rank(rank.scope, written="routes" not in fields and "each" not in fields)
+    entry = _entries(table, fields, item)
     for values in _of_rule(fields, variables):
-        bound = variables if values is None else variables.bound(values)
-        collection.add(_entry(table, fields, item, bound), Rank(rank.scope, written), item.place)
+        collection.add(entry(variables if values is None else variables.bound(values)), rank, item.place)
 
 
 def _of_rule(fields: Mapping[str, Element], variables: Variables) -> Iterator[Values | None]:
@@ -69,17 +69,15 @@ def _word(element: Element, known: tuple[str, ...]) -> str:
     return element.text()
 
 
-def _entry(table: TableSchema, fields: Mapping[str, Element], item: Element, variables: Variables) -> TableEntry:
-    match: dict[str, Match] = {}
-    given = fields["match"].pairs() if "match" in fields else []
-    for key, value in given:
+def _entries(table: TableSchema, fields: Mapping[str, Element], item: Element) -> Callable[[Variables], TableEntry]:
+    """What makes an item's entries, of which a rule can have many thousand: they differ in their variables alone."""
+    given: list[tuple[FieldSchema, Element]] = []
+    for key, value in fields["match"].pairs() if "match" in fields else []:
         with key.blamed():
-            field = table.fields[key.text()]
-        how = parse_match(value, field, variables)
-        if how is not None:
-            match[field.name] = how
+            given.append((table.fields[key.text()], value))
+    names = {field.name for field, _ in given}
     for field in table.fields:
-        if field.match_type == MatchType.EXACT and field.name not in match:
+        if field.match_type == MatchType.EXACT and field.name not in names:
             raise fields.get("match", item).error(f"{table.name}: an entry must give {field.name}")
     with fields["action"].blamed():
         action = table.actions[fields["action"].text()]
@@ -91,10 +89,20 @@ def _entry(table: TableSchema, fields: Mapping[str, Element], item: Element, var
         if not table.has_meter:
             raise fields["meter"].error(f"{table.name}: its entries have no meter")
         meter = read_rates(fields["meter"])
-    params = _params(action, fields.get("params"), fields["action"], variables)
-    return TableEntry(
-        table=table.name, match=match, action=action.name, params=params, priority=priority, meter=meter
-    )
+    params = _params(action, fields.get("params"), fields["action"])
+
+    def entry(variables: Variables) -> TableEntry:
+        match = {field.name: parse_match(value, field, variables) for field, value in given}
+        return TableEntry(
+            table=table.name,
+            match={name: how for name, how in match.items() if how is not None},
+            action=action.name,
+            params={param.name: parse_param(value, param, variables) for param, value in params},
+            priority=priority,
+            meter=meter,
+        )
+
+    return entry
 
 
 def _read_default(
@@ -113,17 +121,21 @@ def _read_default(
         raise name.error(f"{table.name}: the program has its default action as a constant")
     with name.blamed():
         action = table.actions[name.text()]
-    params = _params(action, fields.get("params"), name, variables)
+    params = {
+        param.name: parse_param(value, param, variables)
+        for param, value in _params(action, fields.get("params"), name)
+    }
     collection.add(DefaultAction(table=table.name, action=action.name, params=params), rank, item.place)
 
 
-def _params(action: ActionSchema, given: Element | None, where: Element, variables: Variables) -> dict[str, int]:
-    params: dict[str, int] = {}
+def _params(action: ActionSchema, given: Element | None, where: Element) -> list[tuple[FieldSchema, Element]]:
+    """What an action's parameters are to be: all are there, and no others."""
+    params: list[tuple[FieldSchema, Element]] = []
     for key, value in given.pairs() if given is not None else []:
         with key.blamed():
-            param = action.params[key.text()]
-        params[param.name] = parse_param(value, param, variables)
-    missing = [param.name for param in action.params if param.name not in params]
+            params.append((action.params[key.text()], value))
+    names = {param.name for param, _ in params}
+    missing = [param.name for param in action.params if param.name not in names]
     if missing:
         raise (given or where).error(f"action {action.name} lacks {', '.join(missing)}")
     return params

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 
@@ -58,17 +59,19 @@ def parse_match(element: Element, field: FieldSchema, variables: Variables) -> M
     raise element.error(f"{field.name} has a kind of match that entries cannot be written for")
 
 
+_SEPARATORS = {
+    MatchType.LPM: ("/",),
+    MatchType.TERNARY: ("&&&", "/"),
+    MatchType.RANGE: ("..", "->"),
+    MatchType.OPTIONAL: ("/", "&&&"),
+    MatchType.EXACT: ("/", "&&&", ".."),
+}
+
+
 def _pair(text: str, kind: int) -> tuple[str, str] | None:
-    separators = {
-        MatchType.LPM: ("/",),
-        MatchType.TERNARY: ("&&&", "/"),
-        MatchType.RANGE: ("..", "->"),
-        MatchType.OPTIONAL: ("/", "&&&"),
-        MatchType.EXACT: ("/", "&&&", ".."),
-    }
     if kind == MatchType.RANGE and (numbers := _NUMBERS.fullmatch(text)):
         return numbers[1], numbers[2]
-    for separator in separators.get(kind, ()):
+    for separator in _SEPARATORS.get(kind, ()):
         first, found, second = text.partition(separator)
         if found:
             return first.strip(), second.strip()
@@ -118,7 +121,9 @@ def _number(text: str, field: FieldSchema, element: Element) -> int:
     return value
 
 
+@functools.lru_cache(maxsize=1 << 16)
 def _read(text: str) -> int | None:
+    """Each switch has entries for the same addresses."""
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
     if _MAC.fullmatch(text):

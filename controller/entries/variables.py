@@ -63,9 +63,15 @@ class Variables:
         ways."""
         topology = self._topology
         nodes = topology.switches if to_switches else topology.hosts
+        towards: dict[str, list[str]] = {}
         for destination in (node.name for node in nodes if node.name != self._switch.name):
-            hops = next_hops(topology, self._routes, self._switch.name, destination)
             target = destination if to_switches else topology.attachment(destination).name
+            if target == self._switch.name:
+                hops = [destination]
+            elif target in towards:
+                hops = towards[target]
+            else:
+                hops = towards[target] = next_hops(topology, self._routes, self._switch.name, target)
             common = {f"dst_{name}": value for name, value in node_values(topology, destination).items()} | {
                 "distance": 0 if target == self._switch.name else self._routes.distance(self._switch.name, target),
                 "choices": len(hops),

@@ -1,0 +1,96 @@
+"""A plan that is asked for again is not made again, unless it would be another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from controller.entries import planner
+from controller.entries.planner import EntriesPlanner
+from controller.entries.sections import Reader
+from controller.planning.plan import Plan
+from controller.planning.routing import Routes, shortest_routes
+from tests.unit.controller.entries.planning import TOPOLOGY, settings
+from topo.graph import Topology
+from topo.shapes.leaf_spine import leaf_spine
+
+ROUTES = """
+tables:
+  routes:
+    - routes: shortest
+      match: {hdr.ipv4.dst_addr: $dst_ip}
+      action: forward
+      params: {port: $port, dst_mac: $next_mac}
+"""
+DROP = """
+tables:
+  routes:
+    - default_action: drop
+"""
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The switches for which files are read."""
+    found: list[str] = []
+    real = Reader.read
+
+    def counted(self: Reader, *arguments: object, **more: object) -> None:
+        found.append(self.switch.name)
+        real(self, *arguments, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Reader, "read", counted)
+    monkeypatch.setattr(planner, "_latest", [])
+    return found
+
+
+def plan(file: Path, topology: Topology = TOPOLOGY, routes: Routes | None = None, **own: Path) -> Plan:
+    """As each part of a run does: with a planner of its own."""
+    made = settings((file,), own, topology)
+    return EntriesPlanner(made).plan(topology, routes or shortest_routes(topology))
+
+
+def test_the_same_is_planned_once(tmp_path: Path, read: list[str]) -> None:
+    file = tmp_path / "entries.yaml"
+    file.write_text(ROUTES)
+    first = plan(file)
+    assert sorted(read) == ["l1", "l2", "s1", "s2"] and len(first["l1"].entries) == 4
+    again = plan(file, leaf_spine(2, 2, 2))
+    assert again is first and len(read) == 4
+
+
+def test_what_differs_is_planned(tmp_path: Path, read: list[str]) -> None:
+    file, other, own = (tmp_path / name for name in ("entries.yaml", "other.yaml", "own.yaml"))
+    for each in (file, other):
+        each.write_text(ROUTES)
+    own.write_text(DROP)
+    plans = [plan(file), plan(other), plan(file, leaf_spine(2, 2, 1)), plan(file, l1=own)]
+    left = tuple(link for link in TOPOLOGY.links if {link.a.node, link.b.node} != {"l1", "s1"})
+    plans.append(plan(file, routes=shortest_routes(TOPOLOGY.model_copy(update={"links": left}))))
+    file.write_text(DROP)
+    plans.append(plan(file))
+    own.write_text(ROUTES)
+    plans.append(plan(file, l1=own))
+    assert len(read) == 4 + 4 + 4 + 5 + 4 + 4 + 5
+    kept = [[len(each["l1"].entries), len(each["l2"].entries), len(each["l1"].defaults)] for each in plans]
+    assert kept == [[4, 4, 0], [4, 4, 0], [2, 2, 0], [4, 4, 1], [4, 4, 0], [0, 0, 1], [4, 0, 1]]
+    assert plans[4] != plans[0]
+
+
+def test_functions_are_asked_each_time(tmp_path: Path, read: list[str]) -> None:
+    count, file = tmp_path / "count", tmp_path / "entries.py"
+    file.write_text(
+        dedent(
+            f"""
+            from pathlib import Path
+            def entries(topology, p4info):
+                count = Path({str(count)!r})
+                count.write_text(count.read_text() + "x" if count.exists() else "x")
+                return {{"tables": {{"routes": [{{"default_action": "drop"}}]}}}}
+            """
+        )
+    )
+    assert plan(file) == plan(file)
+    assert count.read_text() == "xx"
