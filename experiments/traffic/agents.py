@@ -20,6 +20,10 @@ AGENT = "hosts.traffic.agents:endpoint"
 MODULE = "hosts.traffic.agents"
 """For NetworkSetup.preload."""
 
+KEPT_PACKETS = 1 << 18
+"""Of all hosts together (hosts.traffic.description.EndpointDescription): half a gigabyte of usual ones, half of what
+a network on the virtual clock has room for."""
+
 NAME = "traffic of {}"
 """Of an agent, by its host."""
 
@@ -61,18 +65,22 @@ def plan_traffic(
     rates_bps = {} if replay else pair_rates(section, topology, scale, seed)
     most = None if section.packets is None or replay else shares(rates_bps, section.packets)
     names = tuple(host.name for host in topology.hosts)
+    numbers = {name: number for number, name in enumerate(names)}
+    sent: dict[str, list[Pair]] = {name: [] for name in names}
+    for pair in rates_bps:
+        if most is None or most[pair] > 0:
+            sent[pair[0]].append(pair)
     specs, streams = [], {}
-    for number, host in enumerate(names):
-        chosen = [pair for pair in rates_bps if pair[0] == host and (most is None or most[pair] > 0)]
+    for host, chosen in sent.items():
         streams[host] = tuple(receiver for _, receiver in chosen)
         rate_bps = topology.link(host, topology.attachment(host).name).model.rate_bps
         description = EndpointDescription(
             address=AgentAddress.of(topology.host(host)),
-            source=number,
+            source=numbers[host],
             streams=tuple(
                 Stream(
                     destination=AgentAddress.of(topology.host(pair[1])),
-                    receiver=names.index(pair[1]),
+                    receiver=numbers[pair[1]],
                     rate_bps=rates_bps[pair],
                     flows=section.flows,
                     packets=None if most is None else most[pair],
@@ -87,6 +95,7 @@ def plan_traffic(
             warm_up_us=scale.time_us(1000 * section.warm_up_ms),
             duration_us=max(1, scale.time_us(1000 * section.duration_ms)) if most is None else None,
             seed=seed,
+            kept_packets=max(1, KEPT_PACKETS // len(names)),
             any_frame=any_frame,
             except_udp_port=(except_udp_ports or {}).get(host),
             replay=(replay or {}).get(host),

@@ -93,7 +93,9 @@ def _permutation(
     _no_argument("permutation", argument)
     # Whatever is allowed outweighs any sum of differences: as many pairs as can be.
     least = 2000 * (len(names) + 1)
-    weights = np.array([[least + int(random.integers(1000)) if allowed(a, b) else 0 for b in names] for a in names])
+    can = np.array([[allowed(a, b) for b in names] for a in names])
+    weights = np.zeros(can.shape, np.int64)
+    weights[can] = least + random.integers(1000, size=np.count_nonzero(can))
     matching = zip(*linear_sum_assignment(weights, maximize=True), strict=True)
     return dict.fromkeys(sorted((names[i], names[j]) for i, j in matching if weights[i, j]), 1.0)
 

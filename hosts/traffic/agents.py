@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +14,10 @@ from hosts.traffic.description import EndpointDescription
 from hosts.traffic.frames import FrameMaker
 from hosts.traffic.replay import replay_windows
 from hosts.traffic.schedule import Schedule
+from hosts.traffic.sizes import mean_frame_bytes
 
 LOOK_US = 50_000
-"""So often it takes in what has come, before buffers are full."""
+"""So often it takes in what has come, or more often, before there is more than it keeps."""
 
 Frames = tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint32] | None]
 """Times, rows, and their lengths if these differ."""
@@ -29,25 +31,22 @@ def endpoint(context: AgentContext, description: EndpointDescription) -> None:
         context.emit("ready")
         if not context.wait_for_begin():
             return
-
-        def take() -> None:
-            _take(interface, arrived)
-
+        kept_us = 8e6 * description.kept_packets * mean_frame_bytes(description.sizes) / description.link_rate_bps
+        intake = _Intake(context, interface, arrived, min(LOOK_US, max(1, round(kept_us))))
         schedule = Schedule(description, context.now_ns() + 1000 * description.begin_us)
         arrived.measured_ns = schedule.measured_ns
         packets, maker = 0, FrameMaker(description)
         if description.streams:
-            packets = _send_all(context, interface, _made(schedule, maker), take, stamp=True)
+            packets = _send_all(intake, _made(schedule, maker), stamp=True)
         replayed = 0
         if description.replay is not None:
             windows = replay_windows(description.replay, context.now_ns())
-            replayed = _send_all(context, interface, windows, take, stamp=False)
-        _wait_until(context, schedule.measured_ns[1], take)
+            replayed = _send_all(intake, windows, stamp=False)
+        intake.wait_until(schedule.measured_ns[1])
         context.emit("sent", packets=packets + replayed)
         while not context.stopped:
-            context.wait(context.now_us() + LOOK_US)
-            take()
-        take()
+            intake.wait()
+        intake.take()
         flows = schedule.flows
         context.emit(
             "final",
@@ -71,36 +70,41 @@ def _made(schedule: Schedule, maker: FrameMaker) -> Iterator[tuple[int, Frames]]
             yield window_ns, (packets.times_ns, *maker.frames(packets))
 
 
-def _send_all(
-    context: AgentContext,
-    interface: Interface,
-    windows: Iterator[tuple[int, Frames]],
-    take: Callable[[], None],
-    *,
-    stamp: bool,
-) -> int:
+@dataclass(frozen=True)
+class _Intake:
+    """Takes in what comes while the agent waits. look_us: so often, before there is more than a host keeps."""
+
+    context: AgentContext
+    interface: Interface
+    arrived: Arrived
+    look_us: int
+
+    def take(self) -> None:
+        while True:
+            buffer, lengths = self.interface.receive()
+            if not len(lengths):
+                return
+            self.arrived.add(buffer, lengths, self.interface.times_ns)
+
+    def wait(self, until_us: int | None = None) -> None:
+        look_us = self.context.now_us() + self.look_us
+        self.context.wait(look_us if until_us is None else min(until_us, look_us))
+        self.take()
+
+    def wait_until(self, time_ns: int, *, even_stopped: bool = False) -> None:
+        until_us = -(-time_ns // 1000)
+        while self.context.now_us() < until_us and (even_stopped or not self.context.stopped):
+            self.wait(until_us)
+
+
+def _send_all(intake: _Intake, windows: Iterator[tuple[int, Frames]], *, stamp: bool) -> int:
     """How many frames. Each window is handed over when the one before it begins."""
     sent, last_ns, hand_over_ns = 0, 0, 0
     for window_ns, (times_ns, rows, lengths) in windows:
-        _wait_until(context, hand_over_ns, take)
-        if context.stopped:
+        intake.wait_until(hand_over_ns)
+        if intake.context.stopped:
             break
-        interface.send_at(rows, times_ns, lengths, stamp=stamp)
+        intake.interface.send_at(rows, times_ns, lengths, stamp=stamp)
         sent, last_ns, hand_over_ns = sent + len(rows), int(times_ns[-1]), window_ns
-    _wait_until(context, last_ns, take, even_stopped=True)
+    intake.wait_until(last_ns, even_stopped=True)
     return sent
-
-
-def _wait_until(context: AgentContext, time_ns: int, take: Callable[[], None], *, even_stopped: bool = False) -> None:
-    until_us = -(-time_ns // 1000)
-    while context.now_us() < until_us and (even_stopped or not context.stopped):
-        context.wait(min(until_us, context.now_us() + LOOK_US))
-        take()
-
-
-def _take(interface: Interface, arrived: Arrived) -> None:
-    while True:
-        buffer, lengths = interface.receive()
-        if not len(lengths):
-            return
-        arrived.add(buffer, lengths, interface.times_ns)

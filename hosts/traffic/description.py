@@ -77,8 +77,10 @@ class EndpointDescription(Description):
     source: its number in packets, another for each host. link_rate_bps: flows are sent one after the other at this
     rate. begin_us: it sends from so long after the agents begin. warm_up_us: what it sends in so long is marked, and
     not measured. duration_us: of sending; None: until all streams have sent their packets. seed: of the whole
-    traffic. any_frame: it takes in every frame, and not only datagrams to udp_port; except_udp_port: but datagrams to
-    this one, which another agent of the host takes in. replay: it sends a capture file besides.
+    traffic. kept_packets: so many of its packets wait at a time, more or less: for their time to leave, or, once they
+    have come, to be taken in. any_frame: it takes in every frame, and not only datagrams to udp_port;
+    except_udp_port: but datagrams to this one, which another agent of the host takes in. replay: it sends a capture
+    file besides.
     """
 
     address: AgentAddress
@@ -92,6 +94,7 @@ class EndpointDescription(Description):
     warm_up_us: int = Field(default=0, ge=0)
     duration_us: int | None = Field(default=None, ge=1)
     seed: int = 1
+    kept_packets: int = Field(default=1 << 14, ge=1)
     any_frame: bool = False
     except_udp_port: int | None = Field(default=None, ge=1, le=65535)
     replay: Replay | None = None

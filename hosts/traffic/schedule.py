@@ -12,10 +12,10 @@ from formats.datagram import DATAGRAM_BYTES
 from formats.traffic import TRAILER_BYTES
 from hosts.traffic.arrivals import arrival_times
 from hosts.traffic.description import EndpointDescription, Sizes, Stream
-from hosts.traffic.sizes import draw, has_flows, mean_bytes
+from hosts.traffic.sizes import draw, has_flows, mean_bytes, mean_frame_bytes
 
 WINDOW_PACKETS = 1024
-"""About so many packets of a host are in a window,"""
+"""About so many packets of a host are in a window, or a quarter of what the host may keep,"""
 LONGEST_WINDOW_NS = 50_000_000
 """and it is not longer than this, since what was handed over is sent."""
 
@@ -152,10 +152,10 @@ class Schedule:
 
     @property
     def _window_ns(self) -> int:
-        sizes = self._description.sizes
         rate_bps = sum(stream.rate_bps for stream in self._description.streams)
-        distance_ns = 8e9 * (sizes.frame_bytes if self._has_flows else mean_bytes(sizes)) / rate_bps
-        return max(1, min(LONGEST_WINDOW_NS, round(WINDOW_PACKETS * distance_ns)))
+        distance_ns = 8e9 * mean_frame_bytes(self._description.sizes) / rate_bps
+        packets = min(WINDOW_PACKETS, max(1, self._description.kept_packets // 4))
+        return max(1, min(LONGEST_WINDOW_NS, round(packets * distance_ns)))
 
     @property
     def measured_ns(self) -> tuple[int, int]:

@@ -63,6 +63,11 @@ def has_flows(sizes: Sizes) -> bool:
     return sizes.kind in FLOW_SIZES
 
 
+def mean_frame_bytes(sizes: Sizes) -> float:
+    """Of flows that of all frames but the last."""
+    return float(sizes.frame_bytes) if has_flows(sizes) else mean_bytes(sizes)
+
+
 def mean_bytes(sizes: Sizes) -> float:
     """Of a frame or a flow, as `draw` draws them (before rounding to whole bytes)."""
     if sizes.kind == "fixed":

@@ -35,6 +35,7 @@ class WorkloadSystem(System[WorkloadConfiguration]):
     configuration = WorkloadConfiguration
     metrics: Mapping[str, Metric] = METRICS
     main_metrics = ("sent_packets", "loss", "throughput_bps", "mean_us", "p99_us", "queue_drops")
+    scale_points = ("experiments.systems.workload.bench.scale:scale_points",)
     shorthands = WorkloadShorthands
     service = SERVICE
     run_figures: Mapping[str, Mapping[str, Any]] = {

@@ -104,6 +104,21 @@ def test_the_same_seed_makes_the_same_packets_whatever_else_a_host_sends() -> No
     assert not (other.times_ns == alone.times_ns).all()
 
 
+@pytest.mark.parametrize("kind", ["fixed", "web-search"])
+def test_a_host_that_keeps_less_makes_the_same_packets_fewer_at_a_time(kind: str) -> None:
+    streams = stream(40e6), stream(20e6, 3)
+    sizes = Sizes(kind=kind, most_flow_bytes=20_000)
+    much = Schedule(description(*streams, sizes=sizes, duration_us=400_000), BEGIN_NS)
+    little = Schedule(description(*streams, sizes=sizes, duration_us=400_000, kept_packets=64), BEGIN_NS)
+    usual, windows = all_packets(much), [packets for _, packets in little.windows()]
+    small = Packets.joined(windows)
+    for name in ("times_ns", "stream", "flow", "sequence", "frame_bytes"):
+        assert (getattr(small, name) == getattr(usual, name)).all(), name
+    assert much.flows == little.flows and len(small) > 1500
+    if kind == "fixed":
+        assert max(map(len, windows)) <= 18
+
+
 def test_streams_that_never_end_are_refused() -> None:
     with pytest.raises(ValidationError, match="need a duration"):
         description(stream())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,14 @@ from scapy.layers.l2 import Ether
 from scapy.utils import wrpcap
 
 from common.errors import UserError
+from experiments.phases import PointResult
 from experiments.scale import Scale
 from experiments.study.loading import load_study
 from experiments.systems.workload.notes import notes
 from experiments.systems.workload.system import WorkloadSystem
+from experiments.traffic import agents as traffic_agents
 from experiments.traffic import connections
+from switch.virtual import HostInterface
 from tests.unit.workload.runs import OWN, ROUTES, configuration, run, table
 
 EMPTY = "tables: {}\n"
@@ -49,6 +53,40 @@ def test_everything_arrives_and_is_counted_everywhere(tmp_path: Path) -> None:
     assert sum(row["packets"] for row in latency) == 300
     assert latency[-1]["share"] == 1 and latency[-1]["latency_us"] == result.metrics["max_us"]
     assert all(row["agrees"] for row in table(result, "hosts"))
+
+
+def test_many_hosts_keep_fewer_packets_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a thousand of them keep more than memory has room for."""
+    sent: list[int] = []
+    received: list[int] = []
+
+    def counted(name: str, counts: list[int], of: Callable[[Any, Any], int]) -> None:
+        real = getattr(HostInterface, name)
+
+        def call(self: HostInterface, *arguments: Any) -> Any:
+            result = real(self, *arguments)
+            counts.append(of(arguments, result))
+            return result
+
+        monkeypatch.setattr(HostInterface, name, call)
+
+    counted("send", sent, lambda arguments, result: len(arguments[0]))
+    counted("receive", received, lambda arguments, result: len(result[1]))
+
+    def run_keeping(packets: int) -> tuple[PointResult, int, int]:
+        monkeypatch.setattr(traffic_agents, "KEPT_PACKETS", packets)
+        sent.clear()
+        received.clear()
+        traffic = {"pattern": "incast", "packets": 6000, "load": 0.9}
+        return run(tmp_path, traffic=traffic), max(sent), max(received)
+
+    usual, most_sent, most_received = run_keeping(1 << 18)
+    frugal, least_sent, least_received = run_keeping(3 * 64)
+    assert most_sent > 300 and most_received > 500
+    # A quarter of 64 at a time leaves, on average; 64 can come, at the rate of the link, until they are taken in.
+    assert least_sent <= 40 and least_received <= 66
+    assert frugal.metrics == usual.metrics and frugal.tables == usual.tables
+    assert usual.metrics["received_packets"] == 6000
 
 
 def test_packets_arrive_whatever_headers_they_are_given(tmp_path: Path) -> None:

@@ -24,7 +24,14 @@ STAR = ScalePoint(
 
 def test_points_that_there_are() -> None:
     points = known_points()
-    assert {"aggregation-64", "aggregation-512", "ndn-128", "shuffle-1024", "interconnect-216"} <= set(points)
+    assert {
+        "aggregation-64",
+        "aggregation-512",
+        "ndn-128",
+        "shuffle-1024",
+        "interconnect-216",
+        "workload-1024",
+    } <= set(points)
     for name, (system, point) in points.items():
         assert name == point.name
         found = find_system(system)
