@@ -15,6 +15,7 @@ from hosts.agents.addresses import AgentAddress
 from hosts.agents.fragment_streams import StreamOptions, StreamStatistics, Word
 from hosts.agents.queue_pairs import Completion, CompletionKind, QueuePairOptions, QueuePairStatistics
 
+_KINDS = tuple(CompletionKind)
 NO_OFFSET = 2**32 - 1
 """Of a field that there is not."""
 
@@ -52,6 +53,8 @@ class CardQueuePairs(Protocol):
     ) -> None: ...
 
     def send(self, number: int, tag: int, size_bytes: int, data: NDArray[np.generic] | None = None) -> None: ...
+
+    def set_quiet_sent(self, quiet_sent: bool) -> None: ...
 
     def open_stream(
         self,
@@ -108,12 +111,13 @@ class CardPairs(Closing):
 
     def __init__(self, card: CardQueuePairs, address: AgentAddress, wake: Callable[[], None] = lambda: None) -> None:
         """wake: of the agent's context, for who knows when there is something."""
-        self.wake = wake
+        self._wake = wake
         self._card = card
         self._address = address
         self._on_close: list[Callable[[CardPairs], None]] = []
         self._waiting: deque[Completion] = deque()
         self._is_open = True
+        self._is_collected = False
 
     @property
     def waiting(self) -> bool:
@@ -123,11 +127,17 @@ class CardPairs(Closing):
     def collect(self) -> bool:
         """The card may have something; whether there is anything new."""
         found = [
-            Completion(CompletionKind(each.kind), each.pair, each.tag, each.size_bytes, each.time_ns, each.data)
+            Completion(_KINDS[each.kind], each.pair, each.tag, each.size_bytes, each.time_ns, each.data)
             for each in self._card.completions()
         ]
         self._waiting.extend(found)
         return bool(found)
+
+    def wake(self) -> None:
+        """Let the agent go on, if it waits: all that there is was collected at this moment."""
+        self._is_collected = True
+        self._wake()
+        self._is_collected = False
 
     def connect(self, number: int, peer: AgentAddress, peer_number: int, options: QueuePairOptions) -> None:
         numbers = options.model_dump(exclude={"timeout_us", "congestion_control", "recovery"})
@@ -146,6 +156,9 @@ class CardPairs(Closing):
 
     def send(self, number: int, tag: int, size_bytes: int, data: NDArray[np.generic] | None = None) -> None:
         self._card.send(number, tag, size_bytes, data)
+
+    def set_quiet_sent(self, quiet_sent: bool) -> None:
+        self._card.set_quiet_sent(quiet_sent)
 
     def open_stream(self, number: int, options: StreamOptions) -> None:
         names = ("window", "payload_bytes", "everybody", "number_offset", "bits_offset", "flags_offset")
@@ -179,7 +192,8 @@ class CardPairs(Closing):
         return StreamStatistics(**self._card.stream_statistics(number))
 
     def completions(self) -> Sequence[Completion]:
-        self.collect()
+        if not self._is_collected:
+            self.collect()
         found = tuple(self._waiting)
         self._waiting.clear()
         return found

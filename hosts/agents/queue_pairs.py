@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,8 +76,7 @@ class CompletionKind(Enum):
     """A stream has given up."""
 
 
-@dataclass(frozen=True)
-class Completion:
+class Completion(NamedTuple):
     """Of one message. tag: the sender's. data: what came (bytes,), if the message had contents, else None."""
 
     kind: CompletionKind
@@ -130,6 +129,10 @@ class QueuePairs(Protocol):
     def send(self, number: int, tag: int, size_bytes: int, data: NDArray[np.generic] | None = None) -> None:
         """Send a message: data (C-contiguous, size_bytes long), or a length without contents. Data must not be
         changed before the message is complete. tag: 64 bits that arrive with the message."""
+
+    def set_quiet_sent(self, quiet_sent: bool) -> None:
+        """From now on: as quiet_sent of AgentContext.open_queue_pairs. What was sent before and waits to be looked at
+        ends the next wait, unless it is to be quiet."""
 
     def open_stream(self, number: int, options: StreamOptions) -> None:
         """One end of a stream of fragments, which is known by its number. UserError if the number is taken."""

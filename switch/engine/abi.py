@@ -312,6 +312,7 @@ _FUNCTIONS: tuple[tuple[str, object, tuple[object, ...]], ...] = (
     ("add_sink", c_int, (c_uint64, c_uint32, c_uint32)),
     ("sink_statistics", c_int, (c_uint64, c_uint32, POINTER(SinkStatisticsStruct))),
     ("open_consumer", c_int, (c_uint64, c_uint32, c_uint32)),
+    ("set_quiet_sent", c_int, (c_uint32, c_uint32)),
     ("close_consumer", c_int, (c_uint32,)),
     ("connect_pair", c_int, (c_uint32, c_void_p)),
     ("send_message", c_int, (c_uint32, c_uint32, c_uint64, c_uint64, c_void_p)),

@@ -109,6 +109,10 @@ class HostQueuePairs(Closing):
                 raise MemoryError("out of memory for a message")
             raise UserError(f"there is no queue pair {number} here")
 
+    def set_quiet_sent(self, quiet_sent: bool) -> None:
+        """From now on; whether time stops for messages that were sent, those included that nobody has looked at."""
+        self._call("set_quiet_sent", int(quiet_sent))
+
     def open_stream(
         self,
         number: int,
@@ -169,8 +173,10 @@ class HostQueuePairs(Closing):
         found: list[CardCompletion] = []
         if self._counts is not None:
             return found
-        while count := self._call("completions", self._completions, _AT_ONCE):
-            found += [self._completion(row) for row in self._completions[:count]]
+        count = _AT_ONCE
+        while count == _AT_ONCE:
+            count = self._call("completions", self._completions, _AT_ONCE)
+            found += [self._completion(self._completions[place]) for place in range(count)]
         return found
 
     def _completion(self, row: CompletionStruct) -> CardCompletion:

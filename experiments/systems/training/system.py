@@ -36,6 +36,7 @@ class TrainingSystem(System[TrainingConfiguration]):
         "topology.link.rate_mbps": 100_000.0,
         "topology.link.delay_us": 1,
     }
+    scale_points = ("experiments.systems.training.bench.scale:scale_points",)
     makers = {"trace": "experiments.systems.training.new_trace:NewTrace"}  # noqa: RUF012
     recorder = "hosts.systems.training.traces.recording.recorded:convert_recording"
     run_figures: Mapping[str, Mapping[str, Any]] = {

@@ -32,6 +32,7 @@ class CollectiveRun:
         self._progress = Progress(plan.schedule, buffer)
         self._on_end = on_end
         self._has_ended = False
+        self._waits_for_sent = False
 
     def begin(self) -> None:
         self._go_on()
@@ -52,6 +53,9 @@ class CollectiveRun:
             size_bytes = (stop - start) * plan.element_bytes
             data = None if buffer is None else buffer[start:stop]
             self._messages.send(plan.group[peer], Lane.COLLECTIVE, self._subject, turn, size_bytes, self, step, data)
+        if self._progress.waits_for_sent is not self._waits_for_sent:
+            self._waits_for_sent = not self._waits_for_sent
+            self._messages.await_sent(1 if self._waits_for_sent else -1)
         # What waits for the collective may begin, though peers may not have all that this rank sends.
         if self._progress.has_result and not self._has_ended:
             self._has_ended = True

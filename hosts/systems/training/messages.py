@@ -58,17 +58,18 @@ class Messages:
         options: QueuePairOptions,
         first_number: int,
     ) -> None:
-        """first_number: of the queue pairs; the same for all ranks of a job, and at least 2 * ranks from that of any
-        other job of these hosts."""
+        """pairs: opened with quiet_sent. first_number: of the queue pairs; the same for all ranks of a job, and at
+        least 2 * ranks from that of any other job of these hosts."""
         self._pairs = pairs
         self._ranks = ranks
         self._rank = rank
         self._options = options
         self._first = first_number
         self._sent: dict[int, deque[tuple[Party, int]]] = {}
-        self._listening: dict[tuple[Lane, int], Party] = {}
-        self._early: defaultdict[tuple[Lane, int], list[Message]] = defaultdict(list)
+        self._listening: dict[tuple[int, int], Party] = {}
+        self._early: defaultdict[tuple[int, int], list[Message]] = defaultdict(list)
         self._streams: dict[int, Stream] = {}
+        self._awaiting_sent = 0
         self.sent_messages = 0
         self.sent_bytes = 0
 
@@ -99,12 +100,21 @@ class Messages:
         step: int,
         data: NDArray[np.generic] | None = None,
     ) -> None:
-        """Of a subject (SUBJECT_BITS), message `place` to this peer; the party is told when it was acknowledged."""
+        """Of a subject (SUBJECT_BITS), message `place` to this peer; the party is told when it was acknowledged: at
+        once while somebody awaits that, else before anything else."""
         number = self._number(peer, lane)
         self._sent[number].append((party, step))
         self.sent_messages += 1
         self.sent_bytes += size_bytes
         self._pairs.send(number, subject << PLACE_BITS | place, size_bytes, data)
+
+    def await_sent(self, more: int) -> None:
+        """So many more await what was sent. Else a rank is not woken for it, which is half of all that it is woken
+        for."""
+        awaited = self._awaiting_sent > 0
+        self._awaiting_sent += more
+        if (self._awaiting_sent > 0) is not awaited:
+            self._pairs.set_quiet_sent(awaited)
 
     def listen(self, lane: Lane, subject: int, party: Party) -> None:
         """The party is told of each message of the subject, at once of those that have come already."""
@@ -133,7 +143,7 @@ class Messages:
             peer, lane = divmod(completion.pair - self._first, 2)
             if completion.kind is CompletionKind.RECEIVED:
                 message = Message(peer, completion.tag & (MOST_PLACES - 1), completion.data)
-                subject = Lane(lane), completion.tag >> PLACE_BITS
+                subject = lane, completion.tag >> PLACE_BITS
                 listening = self._listening.get(subject)
                 if listening is None:
                     self._early[subject].append(message)

@@ -51,7 +51,11 @@ class Processor:
     @property
     def next_ns(self) -> int | None:
         """When something ends next; None: nothing runs."""
-        return min((each.ends_ns for each in self._queues.values() if each.running), default=None)
+        found = None
+        for queue in self._queues.values():
+            if queue.running is not None and (found is None or queue.ends_ns < found):
+                found = queue.ends_ns
+        return found
 
     def begin(self, place: int, node: Node, now_ns: int) -> None:
         """Now, or once what came before has ended."""

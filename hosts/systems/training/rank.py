@@ -116,10 +116,12 @@ class Rank:
         while not execution.done:
             if context.stopped:
                 return None
-            context.wait(until_ns=processor.next_ns)
+            next_ns = processor.next_ns
+            context.wait(until_ns=next_ns)
             self._messages.take()
-            for place, end_ns in processor.ended(context.now_ns()):
-                self._end(place, end_ns)
+            if next_ns is not None:
+                for place, end_ns in processor.ended(context.now_ns()):
+                    self._end(place, end_ns)
             self._begin_ready()
         self._executions += 1
         report.end_ns = context.now_ns()

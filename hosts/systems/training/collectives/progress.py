@@ -44,6 +44,7 @@ class Progress:
         self._changes_left = self._left - structure.kinds.count(_SEND)
         self._ready: list[int] = []
         self._early: dict[int, NDArray[Any] | None] = {}
+        self._awaited = 0
         for step in structure.first:
             self._may_begin(step)
 
@@ -58,6 +59,12 @@ class Progress:
         be unacknowledged, or have yet to begin."""
         return self._changes_left == 0
 
+    @property
+    def waits_for_sent(self) -> bool:
+        """Whether a call of sent() may make more ready than the next call of received() would make, too: something
+        that has come waits, or what waits for a send is no receive."""
+        return bool(self._early) or self._awaited > 0
+
     def ready(self) -> list[Send]:
         """The sends that may begin, in the order in which they became so; each is told once."""
         if not self._ready:
@@ -68,6 +75,7 @@ class Progress:
 
     def sent(self, step: int) -> None:
         """The peer has all of this send."""
+        self._awaited -= self._structure.awaited[step]
         self._complete(step)
 
     def received(self, peer: int, turn: int, data: NDArray[Any] | None = None) -> None:
@@ -88,6 +96,7 @@ class Progress:
         kind = self._structure.kinds[step]
         if kind == _SEND:
             self._ready.append(step)
+            self._awaited += self._structure.awaited[step]
         elif kind != _RECEIVE:
             self._copy(step)
             self._complete(step)

@@ -36,6 +36,14 @@ class Structure:
                 firsts.setdefault(peer, place)
         return tuple(firsts.values())
 
+    @cached_property
+    def awaited(self) -> bytes:
+        """1 for a send for which something waits that is no receive: it goes on as soon as the send is complete."""
+        return bytes(
+            kind == 0 and any(self.kinds[place] != 1 for place in dependents)
+            for kind, dependents in zip(self.kinds, self.dependents, strict=True)
+        )
+
 
 _KINDS = {"send": 0, "receive": 1, "add": 1, "copy": 2}
 

@@ -86,6 +86,18 @@ int gb_engine_open_consumer(struct gb_engine *engine, uint64_t device_id, uint32
     return outcome;
 }
 
+int gb_engine_set_quiet_sent(struct gb_engine *engine, uint32_t number, uint32_t quiet_sent) {
+    engine_lock_control(&engine->lock);
+    struct consumer *consumer = consumer_of(engine, number);
+    if (consumer) {
+        consumer->quiet_sent = quiet_sent;
+        if (consumer->count && !quiet_sent)
+            memory_port_tell(consumer->card->port->part, consumer->card->port);
+    }
+    engine_unlock(&engine->lock);
+    return consumer ? 0 : -EINVAL;
+}
+
 static void close_pair(struct partition *part, struct queue_pair *pair) {
     card_forget(pair->card, pair);
     card_remove(pair->card, pair);

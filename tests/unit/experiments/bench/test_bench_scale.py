@@ -31,6 +31,7 @@ def test_points_that_there_are() -> None:
         "shuffle-1024",
         "interconnect-216",
         "workload-1024",
+        "training-1024",
     } <= set(points)
     for name, (system, point) in points.items():
         assert name == point.name

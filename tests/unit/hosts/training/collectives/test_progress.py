@@ -52,11 +52,14 @@ def test_a_message_that_comes_early_waits_for_its_step() -> None:
     buffer = np.arange(4)
     progress = Progress(of_steps(*steps), buffer)
     progress.ready()
+    assert not progress.waits_for_sent
     progress.received(1, 0, np.full(4, 7))
+    assert progress.waits_for_sent
     assert buffer.tolist() == [0, 1, 2, 3]
     assert progress.ready() == []
     progress.sent(0)
     assert buffer.tolist() == [7, 7, 7, 7]
+    assert not progress.waits_for_sent
     assert [(send.step, send.turn) for send in progress.ready()] == [(2, 1)]
 
 
@@ -92,3 +95,13 @@ def test_what_is_not_expected_is_refused() -> None:
     with pytest.raises(ValueError, match="the buffer has 3 elements, the schedule 4"):
         Progress(of_steps(), np.zeros(3))
     assert Progress(of_steps()).done
+
+
+def test_what_waits_for_a_send_and_is_no_receive_goes_on_when_it_is_told() -> None:
+    steps = (Step(Action.SEND, 1, 0, 4), Step(Action.SEND, 1, 0, 4, after=(0,)), Step(Action.RECEIVE, 1, 0, 4, (1,)))
+    progress = Progress(of_steps(*steps))
+    assert [send.step for send in progress.ready()] == [0]
+    assert progress.waits_for_sent
+    progress.sent(0)
+    assert [send.step for send in progress.ready()] == [1]
+    assert not progress.waits_for_sent
