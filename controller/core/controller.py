@@ -21,7 +21,7 @@ from controller.core.journal import Journal
 from controller.core.services import AnyService, LoadedService
 from controller.planning.failures import LinkName, link_name, remaining_network
 from controller.planning.legacy import as_switches_hold_it, table_programs
-from controller.planning.plan import Plan
+from controller.planning.plan import Merger, Plan
 from controller.planning.routing import Routes, routing_plan, shortest_routes
 from controller.southbound.interface import Southbound, SouthboundError, SwitchStatus
 from controller.southbound.messages import Message
@@ -69,6 +69,7 @@ class Controller:
             service.name: service.service_class(topology, routes, service.settings) for service in services
         }
         self._jobs = Jobs({name: service.State for name, service in self.services.items()}, first_job, journal)
+        self._merger = Merger()
         # The parts of the plan are replaced, never changed, so that readers need no lock.
         self._routing = self._routing_plan(topology, routes)
         self._bases = {name: self._held(name, service.base()) for name, service in self.services.items()}
@@ -234,7 +235,9 @@ class Controller:
         self, job_plans: Mapping[int, Plan], bases: Mapping[str, Plan] | None = None, routing: Plan | None = None
     ) -> Plan:
         try:
-            return (routing or self._routing).merged(*(bases or self._bases).values(), *job_plans.values())
+            return self._merger.merged(
+                routing or self._routing, *(bases or self._bases).values(), *job_plans.values()
+            )
         except ValueError as error:
             raise UserError(f"the systems' plans contradict each other: {error}") from None
 

@@ -308,11 +308,7 @@ class Plan(Value):
 
     def merged(self, *others: Plan) -> Plan:
         """All together, so that parts made by several planners make one plan; ValueError on contradictions."""
-        parts: dict[str, list[SwitchPlan]] = {}
-        for plan in (self, *others):
-            for name, part in plan.switches.items():
-                parts.setdefault(name, []).append(part)
-        return Plan(switches={name: _merged(name, *of_switch) for name, of_switch in parts.items()})
+        return Merger().merged(self, *others)
 
     def to_json(self) -> str:
         return self.model_dump_json(indent=1, exclude_defaults=True)
@@ -334,6 +330,29 @@ class Plan(Value):
             return cls.from_json(path.read_bytes())
         except OSError as error:
             raise UserError(f"cannot read the plan {path}: {error.strerror}") from None
+
+
+class Merger:
+    """Merges plans again and again: of a switch whose parts are the same as last time nothing is made anew."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[list[SwitchPlan], SwitchPlan]] = {}
+
+    def merged(self, *plans: Plan) -> Plan:
+        """As Plan.merged."""
+        parts: dict[str, list[SwitchPlan]] = {}
+        for plan in plans:
+            for name, part in plan.switches.items():
+                parts.setdefault(name, []).append(part)
+        return Plan(switches={name: self._of(name, of_switch) for name, of_switch in parts.items()})
+
+    def _of(self, name: str, parts: list[SwitchPlan]) -> SwitchPlan:
+        last = self._last.get(name)
+        if last is not None and list(map(id, last[0])) == list(map(id, parts)):
+            return last[1]
+        merged = _merged(name, *parts)
+        self._last[name] = parts, merged
+        return merged
 
 
 def _merged(name: str, first: SwitchPlan, *others: SwitchPlan) -> SwitchPlan:

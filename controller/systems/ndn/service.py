@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from pydantic import BaseModel
 
@@ -29,6 +30,18 @@ PORTS_WITH_ALL_SETS = 8
 come, each of which takes a plan of the whole network."""
 
 
+# Asked for again for every switch whenever one needs another group.
+@lru_cache
+def _all_groups(ports: tuple[int, ...]) -> SwitchPlan:
+    return SwitchPlan.of(NDN_PROGRAM, *all_sets_of(ports))
+
+
+@lru_cache(maxsize=4096)
+def _groups(sets: frozenset[int]) -> SwitchPlan:
+    asked = sorted(sets)
+    return SwitchPlan.of(NDN_PROGRAM, [one_set(bits) for bits in asked], [group_of(bits) for bits in asked])
+
+
 class NdnJob(NdnRequest):
     """What is kept of a job: the request alone decides everything."""
 
@@ -51,14 +64,9 @@ class NdnService(Service[NoSettings, NdnRequest, NdnJob, NdnAnswer]):
     def base(self) -> Plan:
         switches = {}
         for switch in self.topology.switches:
-            ports = sorted(self.topology.neighbours(switch.name).values())
-            if len(ports) <= PORTS_WITH_ALL_SETS:
-                switches[switch.name] = SwitchPlan.of(NDN_PROGRAM, *all_sets_of(ports))
-            else:
-                asked = sorted(self._sets.get(switch.name, ()))
-                switches[switch.name] = SwitchPlan.of(
-                    NDN_PROGRAM, [one_set(bits) for bits in asked], [group_of(bits) for bits in asked]
-                )
+            ports = tuple(sorted(self.topology.neighbours(switch.name).values()))
+            asked = frozenset(self._sets.get(switch.name, ()))
+            switches[switch.name] = _all_groups(ports) if len(ports) <= PORTS_WITH_ALL_SETS else _groups(asked)
         return Plan(switches=switches)
 
     def admit(self, number: int, request: NdnRequest, others: Mapping[int, NdnJob]) -> NdnJob:

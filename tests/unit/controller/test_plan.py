@@ -13,6 +13,7 @@ from controller.planning.diff import switch_diff
 from controller.planning.hosts import choose_hosts
 from controller.planning.plan import (
     Lpm,
+    Merger,
     MulticastGroup,
     Plan,
     Range,
@@ -203,3 +204,33 @@ def test_entries_print_in_numerical_order() -> None:
         "f=10 -> forward()",
         "f=100 -> forward()",
     ]
+
+
+def test_parts_that_are_the_same_are_not_merged_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    real = SwitchPlan.merged
+
+    def counted(self: SwitchPlan, *others: SwitchPlan) -> SwitchPlan:
+        made.append(self.program)
+        return real(self, *others)
+
+    monkeypatch.setattr(SwitchPlan, "merged", counted)
+    base = Plan(switches={name: SwitchPlan.of(name, [entry(1)]) for name in ("a", "b")})
+    job, other = (
+        Plan(switches={"a": SwitchPlan.of("a", [entry(n)]), "b": SwitchPlan.of("b", [entry(n)])}) for n in (2, 3)
+    )
+    merger = Merger()
+    first = merger.merged(base, job)
+    assert made == ["a", "b"] and merger.merged(base, job) == first and len(made) == 2
+    # Of one switch another part, of one more parts, and in another order.
+    changed = Plan(switches={**job.switches, "b": SwitchPlan.of("b", [entry(7)])})
+    assert merger.merged(base, changed) == base.merged(changed)
+    assert merger.merged(base, changed, other) == base.merged(changed, other)
+    assert merger.merged(other, changed, base) == other.merged(changed, base)
+    assert merger.merged(base) == base and merger.merged(base, job) == first
+    # Equal ones are found by what they are, so that nothing is mistaken for a part that is gone.
+    again = job.model_copy(deep=True)
+    assert merger.merged(base, again) == first
+    with pytest.raises(ValueError, match="b: contradiction"):
+        merger.merged(base, Plan(switches={"b": SwitchPlan.of("b", [entry(1, port=9)])}))
+    assert merger.merged(base, job) == first
