@@ -61,22 +61,40 @@ def test_the_same_is_planned_once(tmp_path: Path, read: list[str]) -> None:
     assert again is first and len(read) == 4
 
 
-def test_what_differs_is_planned(tmp_path: Path, read: list[str]) -> None:
+@pytest.mark.parametrize(
+    "what", ["file", "text", "topology", "routes", "own file", "text of the own file", "program"]
+)
+def test_what_differs_is_planned(what: str, tmp_path: Path, read: list[str]) -> None:
     file, other, own = (tmp_path / name for name in ("entries.yaml", "other.yaml", "own.yaml"))
-    for each in (file, other):
+    for each in (file, other, own):
         each.write_text(ROUTES)
-    own.write_text(DROP)
-    plans = [plan(file), plan(other), plan(file, leaf_spine(2, 2, 1)), plan(file, l1=own)]
-    left = tuple(link for link in TOPOLOGY.links if {link.a.node, link.b.node} != {"l1", "s1"})
-    plans.append(plan(file, routes=shortest_routes(TOPOLOGY.model_copy(update={"links": left}))))
-    file.write_text(DROP)
-    plans.append(plan(file))
-    own.write_text(ROUTES)
-    plans.append(plan(file, l1=own))
-    assert len(read) == 4 + 4 + 4 + 5 + 4 + 4 + 5
-    kept = [[len(each["l1"].entries), len(each["l2"].entries), len(each["l1"].defaults)] for each in plans]
-    assert kept == [[4, 4, 0], [4, 4, 0], [2, 2, 0], [4, 4, 1], [4, 4, 0], [0, 0, 1], [4, 0, 1]]
-    assert plans[4] != plans[0]
+    usual = settings((file,), {"l1": own} if what == "text of the own file" else {})
+    topology, routes = TOPOLOGY, shortest_routes(TOPOLOGY)
+    first = EntriesPlanner(usual).plan(topology, routes)
+    changed = usual
+    if what == "file":
+        changed = settings((other,), {})
+    elif what == "text":
+        file.write_text(DROP)
+    elif what == "topology":
+        topology = leaf_spine(2, 2, 1)
+    elif what == "routes":
+        left = tuple(link for link in TOPOLOGY.links if {link.a.node, link.b.node} != {"l1", "s1"})
+        routes = shortest_routes(TOPOLOGY.model_copy(update={"links": left}))
+    elif what == "own file":
+        changed = settings((file,), {"l1": own})
+    elif what == "text of the own file":
+        own.write_text(DROP)
+    else:
+        copied = tmp_path / "copy.p4info.txt"
+        copied.write_bytes(next(iter(usual.programs.values())).read_bytes())
+        changed = usual.model_copy(update={"programs": {"everything": copied}})
+    before = len(read)
+    second = EntriesPlanner(changed).plan(topology, routes)
+    assert len(read) > before and second is not first
+    assert (second != first) is (what not in ("file", "own file", "program"))
+    if what == "text":
+        assert [len(second["l1"].entries), len(second["l1"].defaults)] == [0, 1]
 
 
 def test_functions_are_asked_each_time(tmp_path: Path, read: list[str]) -> None:

@@ -162,14 +162,14 @@ def test_who_waits_for_what_was_sent_after_all_is_told(asks_ns: int) -> None:
             pairs.set_quiet_sent(True)
             pairs.send(1, 8, 5000)
             context.wait(until_ns=2_000_000)
-            context.emit("quiet", now_ns=context.now_ns())
+            context.emit("quiet", now_ns=context.now_ns(), tags=[each.tag for each in pairs.completions()])
 
     told, quiet = (
         each for each in Hosts([(1, asking), (2, receiver(2))]).events(5) if each["event"] in ("told", "quiet")
     )
     assert told["kind"] == "SENT" and told["time_ns"] < 400_000
     assert told["now_ns"] == max(asks_ns, told["time_ns"])
-    assert quiet["now_ns"] == 2_000_000
+    assert (quiet["now_ns"], quiet["tags"]) == (2_000_000, [8])
 
 
 def test_time_is_exact_to_the_nanosecond() -> None:
