@@ -20,7 +20,7 @@ from controller.southbound.p4runtime.pipeline import read_p4info
 from controller.southbound.p4runtime.schema import ProgramSchema
 from topo.graph import Switch, Topology
 
-_latest: list[Any] = []
+_latest: list[tuple[object, Plan]] = []
 """What was asked for last, and its plan: a point's check, the point and its controller ask for the same, which may be
 hundreds of thousands of entries."""
 
@@ -54,10 +54,12 @@ class EntriesPlanner:
             return self._plan(topology, routes)  # which may read whatever it likes
         texts = [_bytes_of(file) for file in sorted({*files, *self._settings.programs.values()})]
         asked = self._settings, topology, routes, texts
-        if not _latest or _latest[0] != asked:
-            _latest[:] = asked, self._plan(topology, routes)
-        found: Plan = _latest[1]
-        return found
+        for known, plan in tuple(_latest):
+            if known == asked:
+                return plan
+        plan = self._plan(topology, routes)
+        _latest[:] = [(asked, plan)]
+        return plan
 
     def _plan(self, topology: Topology, routes: Routes) -> Plan:
         made = {
