@@ -123,7 +123,7 @@ def _number(text: str, field: FieldSchema, element: Element) -> int:
 
 @functools.lru_cache(maxsize=1 << 16)
 def _read(text: str) -> int | None:
-    """Each switch has entries for the same addresses."""
+    """The number that a text is; None: it is none. Kept, as each switch has entries for the same addresses."""
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
     if _MAC.fullmatch(text):

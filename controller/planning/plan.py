@@ -333,7 +333,8 @@ class Plan(Value):
 
 
 class Merger:
-    """Merges plans again and again: of a switch whose parts are the same as last time nothing is made anew."""
+    """Merges plans again and again: of a switch whose parts are the same as last time nothing is made anew. The same
+    objects, that is: to compare what they hold would take as long as to merge it, and parts never change."""
 
     def __init__(self) -> None:
         self._last: dict[str, tuple[list[SwitchPlan], SwitchPlan]] = {}

@@ -88,7 +88,7 @@ def packed(values: Iterable[tuple[int, int]]) -> bytes:
 
 
 def bytes_of(width: int) -> int:
-    """Of the words of a value of that many bits."""
+    """Bytes of the words of a value of `width` bits."""
     return WORD_BYTES * words_of(width)
 
 
