@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from common.closing import Closing
 from formats.addresses import ip_integer, mac_bytes
 from hosts.agents.addresses import AgentAddress
+from hosts.agents.card_collectives import CardCollective, CollectiveCounts
 from hosts.agents.fragment_streams import StreamOptions, StreamStatistics, Word
 from hosts.agents.queue_pairs import Completion, CompletionKind, QueuePairOptions, QueuePairStatistics
 
@@ -49,12 +50,19 @@ class CardQueuePairs(Protocol):
         dst_mac: bytes,
         congestion_control: str,
         recovery: str,
+        for_collectives: bool,
         **numbers: int,
     ) -> None: ...
 
     def send(self, number: int, tag: int, size_bytes: int, data: NDArray[np.generic] | None = None) -> None: ...
 
     def set_quiet_sent(self, quiet_sent: bool) -> None: ...
+
+    def begin_collective(self, tag: int, collective: CardCollective) -> bool: ...
+
+    def hold_collectives(self, held: bool) -> None: ...
+
+    def collective_counts(self) -> dict[str, int]: ...
 
     def open_stream(
         self,
@@ -139,7 +147,15 @@ class CardPairs(Closing):
         self._wake()
         self._is_collected = False
 
-    def connect(self, number: int, peer: AgentAddress, peer_number: int, options: QueuePairOptions) -> None:
+    def connect(
+        self,
+        number: int,
+        peer: AgentAddress,
+        peer_number: int,
+        options: QueuePairOptions,
+        *,
+        for_collectives: bool = False,
+    ) -> None:
         numbers = options.model_dump(exclude={"timeout_us", "congestion_control", "recovery"})
         self._card.connect(
             number,
@@ -148,6 +164,7 @@ class CardPairs(Closing):
             dst_mac=mac_bytes(self._address.mac_towards(peer)),
             congestion_control=options.congestion_control,
             recovery=options.recovery,
+            for_collectives=for_collectives,
             src_ip=ip_integer(self._address.ip),
             dst_ip=ip_integer(peer.ip),
             timeout_ns=1000 * options.timeout_us,
@@ -159,6 +176,16 @@ class CardPairs(Closing):
 
     def set_quiet_sent(self, quiet_sent: bool) -> None:
         self._card.set_quiet_sent(quiet_sent)
+
+    def begin_collective(self, tag: int, collective: CardCollective) -> bool:
+        return self._card.begin_collective(tag, collective)
+
+    def hold_collectives(self, held: bool) -> None:
+        """While the agent is paused, its collectives are, too."""
+        self._card.hold_collectives(held)
+
+    def collective_counts(self) -> CollectiveCounts:
+        return CollectiveCounts(**self._card.collective_counts())
 
     def open_stream(self, number: int, options: StreamOptions) -> None:
         names = ("window", "payload_bytes", "everybody", "number_offset", "bits_offset", "flags_offset")

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from hosts.agents.addresses import AgentAddress
+from hosts.agents.card_collectives import CardCollective, CollectiveCounts
 from hosts.agents.fragment_streams import StreamOptions, StreamStatistics
 
 if TYPE_CHECKING:
@@ -74,6 +75,10 @@ class CompletionKind(Enum):
     """All fragments of a vector are done; pair: the stream's number."""
     STREAM_FAILED = 4
     """A stream has given up."""
+    COLLECTIVE = 5
+    """A collective has its result; tag: as it began. Some of its messages may not be acknowledged yet."""
+    COLLECTIVE_FAILED = 6
+    """A message came that is none of its collective: ranks do not agree on it."""
 
 
 class Completion(NamedTuple):
@@ -122,9 +127,18 @@ class QueuePairs(Protocol):
     last message of a peer stays until the peer need no answer any more. A context manager that closes them.
     """
 
-    def connect(self, number: int, peer: AgentAddress, peer_number: int, options: QueuePairOptions) -> None:
+    def connect(
+        self,
+        number: int,
+        peer: AgentAddress,
+        peer_number: int,
+        options: QueuePairOptions,
+        *,
+        for_collectives: bool = False,
+    ) -> None:
         """Make the queue pair `number`, whose other end is the queue pair peer_number of another host. Both ends may
-        send as soon as both are made. UserError if the number is taken."""
+        send as soon as both are made. for_collectives: messages that come by it are for begin_collective alone.
+        UserError if the number is taken."""
 
     def send(self, number: int, tag: int, size_bytes: int, data: NDArray[np.generic] | None = None) -> None:
         """Send a message: data (C-contiguous, size_bytes long), or a length without contents. Data must not be
@@ -133,6 +147,15 @@ class QueuePairs(Protocol):
     def set_quiet_sent(self, quiet_sent: bool) -> None:
         """From now on: as quiet_sent of AgentContext.open_queue_pairs. What was sent before and waits to be looked at
         ends the next wait, unless it is to be quiet."""
+
+    def begin_collective(self, tag: int, collective: CardCollective) -> bool:
+        """Let the card carry out this rank's part. tag: 64 bits that are the same at all ranks and of no other
+        collective that any of them carries out meanwhile, the lowest TURN_BITS 0. True: it has its result already;
+        else a completion tells. Arrays are not changed, and the buffer is not touched, before all is acknowledged;
+        what is behind the result stays. UserError if a queue pair is missing."""
+
+    def collective_counts(self) -> CollectiveCounts:
+        """Of all collectives so far."""
 
     def open_stream(self, number: int, options: StreamOptions) -> None:
         """One end of a stream of fragments, which is known by its number. UserError if the number is taken."""

@@ -6,7 +6,7 @@ import ctypes
 import errno
 from collections import defaultdict, deque
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from common.closing import Closing
 from common.errors import UserError
 from switch.engine import Engine, abi
 from switch.engine.classes import pattern_structs
+from switch.engine.collectives_abi import TURN_BITS, CollectiveCountsStruct, CollectiveStruct, ScheduleStruct
 from switch.engine.fragment_streams_abi import ROLES, StreamOptionsStruct, StreamStatisticsStruct
 from switch.engine.queue_pairs_abi import (
     CONGESTION_CONTROLS,
@@ -27,8 +28,11 @@ from switch.engine.queue_pairs_abi import (
 )
 
 _AT_ONCE = 64
-_STREAMED = 3
-"""Kinds from here on are of streams."""
+_RECEIVED = 1
+_STREAMED, _STREAM_FAILED = 3, 4
+_COLLECTIVE_ENDED = 7
+_COPY = 3
+"""Of steps (struct gb_schedule)."""
 Pattern = Sequence[tuple[int, int, int]]
 """Words of 16 bits: offset in bytes, mask, value."""
 
@@ -42,6 +46,40 @@ class CardCompletion(NamedTuple):
     size_bytes: int
     time_ns: int
     data: NDArray[np.uint8] | None
+
+
+class CardSchedule(Protocol):
+    """hosts.agents.card_collectives.CardSchedule."""
+
+    @property
+    def kinds(self) -> NDArray[np.uint8]: ...
+    @property
+    def waits(self) -> NDArray[np.uint32]: ...
+    @property
+    def dependents(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]: ...
+    @property
+    def peer(self) -> NDArray[np.uint32]: ...
+    @property
+    def turn(self) -> NDArray[np.uint32]: ...
+    @property
+    def receives(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]: ...
+
+
+class CardCollective(Protocol):
+    """hosts.agents.card_collectives.CardCollective."""
+
+    @property
+    def schedule(self) -> CardSchedule: ...
+    @property
+    def pairs(self) -> NDArray[np.uint32]: ...
+    @property
+    def size_bytes(self) -> NDArray[np.uint64]: ...
+    @property
+    def buffer(self) -> NDArray[np.int32] | None: ...
+    @property
+    def offset_bytes(self) -> NDArray[np.uint64] | None: ...
+    @property
+    def source_bytes(self) -> NDArray[np.uint64] | None: ...
 
 
 class HostQueuePairs(Closing):
@@ -59,6 +97,8 @@ class HostQueuePairs(Closing):
         # Messages of a pair are complete in order: until then their contents stay.
         self._streaming: dict[tuple[int, int], tuple[NDArray[np.int32] | None, ...]] = {}
         # Likewise vectors, by their streams and tags.
+        self._collectives: dict[int, tuple[object, ...]] = {}
+        # And all that collectives use, by their tags.
         self._counts: dict[str, Any] | None = None
 
     def connect(
@@ -70,14 +110,16 @@ class HostQueuePairs(Closing):
         dst_mac: bytes,
         congestion_control: str,
         recovery: str,
+        for_collectives: bool = False,
         **numbers: int,
     ) -> None:
-        """numbers: the other fields of struct gb_queue_pair_options. UserError if the number is taken."""
+        """for_collectives: what comes is for collectives, and not told. numbers: the other fields of struct gb_queue_pair_options. UserError if the number is taken."""
         options = QueuePairOptionsStruct(
             number=number,
             peer_number=peer_number,
             congestion_control=CONGESTION_CONTROLS.index(congestion_control),
             recovery=RECOVERIES.index(recovery),
+            for_collectives=for_collectives,
             src_mac=(ctypes.c_uint8 * 6)(*src_mac),
             dst_mac=(ctypes.c_uint8 * 6)(*dst_mac),
             **numbers,
@@ -112,6 +154,37 @@ class HostQueuePairs(Closing):
     def set_quiet_sent(self, quiet_sent: bool) -> None:
         """From now on; whether time stops for messages that were sent, those included that nobody has looked at."""
         self._call("set_quiet_sent", int(quiet_sent))
+
+    def begin_collective(self, tag: int, collective: CardCollective) -> bool:
+        """As hosts.agents.queue_pairs.QueuePairs.begin_collective."""
+        size_bytes, schedule = collective.size_bytes, collective.schedule
+        if size_bytes.max(initial=0, where=schedule.kinds != _COPY) > MOST_MESSAGE_BYTES:
+            raise UserError("a message has at most 2^31 bytes: a collective needs more ranks or chunks for its size")
+        if schedule.turn.max(initial=0) >= 1 << TURN_BITS:
+            raise UserError(f"a collective has at most {1 << TURN_BITS:,} messages between two ranks: take fewer chunks")
+        by_pair = np.argsort(collective.pairs, kind="stable").astype(np.uint32)
+        struct = _schedule_struct(schedule)
+        arrays = (collective.pairs, by_pair, size_bytes, collective.buffer)
+        arrays += (collective.offset_bytes, collective.source_bytes)
+        options = CollectiveStruct(tag, ctypes.pointer(struct), *map(_pointer, arrays))
+        code = self._call("begin_collective", ctypes.byref(options))
+        if code == -errno.ENOMEM:
+            raise MemoryError("out of memory for a collective")
+        if code < 0:
+            raise UserError(f"collective {tag:#x}: it runs already, or a queue pair that it needs is not for collectives")
+        self._collectives[tag] = (arrays, schedule)
+        return bool(code)
+
+    def hold_collectives(self, held: bool) -> None:
+        """While they are held, collectives send nothing."""
+        if self._counts is None:
+            self._call("hold_collectives", int(held))
+
+    def collective_counts(self) -> dict[str, int]:
+        """The members of struct gb_collective_counts."""
+        row = CollectiveCountsStruct()
+        self._call("collective_counts", ctypes.byref(row))
+        return abi.values(row)
 
     def open_stream(
         self,
@@ -176,15 +249,23 @@ class HostQueuePairs(Closing):
         count = _AT_ONCE
         while count == _AT_ONCE:
             count = self._call("completions", self._completions, _AT_ONCE)
-            found += [self._completion(self._completions[place]) for place in range(count)]
+            rows = (self._completions[place] for place in range(count))
+            found += [self._completion(row) for row in rows if not self._has_ended(row)]
         return found
+
+    def _has_ended(self, row: CompletionStruct) -> bool:
+        """Of a collective whose agent knows its result already."""
+        if row.kind == _COLLECTIVE_ENDED:
+            del self._collectives[row.tag]
+        return bool(row.kind == _COLLECTIVE_ENDED)
 
     def _completion(self, row: CompletionStruct) -> CardCompletion:
         data = None
-        if row.kind >= _STREAMED:
+        if row.kind in (_STREAMED, _STREAM_FAILED):
             del self._streaming[row.pair, row.tag]
-        elif row.kind != 1:
-            self._sending[row.pair].popleft()
+        elif row.kind < _STREAMED and row.kind != _RECEIVED:
+            if row.pair in self._sending:  # otherwise a collective's
+                self._sending[row.pair].popleft()
         elif row.data:
             data = np.empty(row.size_bytes, np.uint8)
             self._engine.call("take_contents", row.data, row.size_bytes, data.ctypes.data)
@@ -214,6 +295,22 @@ class HostQueuePairs(Closing):
             self._call("close_consumer")
             self._sending.clear()
             self._streaming.clear()
+            self._collectives.clear()
 
     def _call(self, name: str, *arguments: object) -> int:
         return self._engine.call(name, self._consumer, *arguments)
+
+
+def _pointer(array: NDArray[Any] | None) -> int | None:
+    if array is not None and not array.flags.c_contiguous:
+        raise ValueError("an array of a collective is not C-contiguous")
+    return None if array is None else array.ctypes.data
+
+
+def _schedule_struct(schedule: CardSchedule) -> ScheduleStruct:
+    """Which the engine copies; its arrays stay the schedule's."""
+    dependents_from, dependents = schedule.dependents
+    receives_from, receives = schedule.receives
+    arrays = (schedule.kinds, schedule.waits, dependents_from, dependents)
+    arrays += (schedule.peer, schedule.turn, receives_from, receives)
+    return ScheduleStruct(len(schedule.kinds), len(receives_from) - 1, *map(_pointer, arrays))

@@ -32,6 +32,7 @@ class QueuePairOptionsStruct(ctypes.Structure):
         ("first_psn", c_uint32),
         ("src_ip", c_uint32),
         ("dst_ip", c_uint32),
+        ("for_collectives", c_uint32),
         ("src_mac", c_uint8 * 6),
         ("dst_mac", c_uint8 * 6),
     )

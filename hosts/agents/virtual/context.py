@@ -399,9 +399,13 @@ class VirtualContext:
     def pause(self) -> None:
         """Do nothing until `resume`."""
         self._paused = True
+        for pairs in self._pairs:
+            pairs.hold_collectives(True)
 
     def resume(self) -> None:
         self._paused = False
+        for pairs in self._pairs:
+            pairs.hold_collectives(False)
         if self._resumes_late:
             self._resumes_late = False
             self._resume()

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import IntEnum
 from typing import NamedTuple, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from common.errors import UserError
 from hosts.agents.addresses import AgentAddress
+from hosts.agents.card_collectives import TURN_BITS, CardCollective
 from hosts.agents.queue_pairs import CompletionKind, QueuePairOptions, QueuePairs
 from hosts.systems.training.description import JobStream
 from hosts.systems.training.stream_run import Stream
 
-PLACE_BITS = 18
+PLACE_BITS = TURN_BITS
 """Of a tag: which message it is of those between two ranks with the same subject."""
 MOST_PLACES = 1 << PLACE_BITS
 SUBJECT_BITS = 64 - PLACE_BITS
@@ -30,11 +28,10 @@ class Lane(IntEnum):
 
 
 class Message(NamedTuple):
-    """What has come. data: its contents (bytes,), if it has any."""
+    """What has come of a rank's sends."""
 
     peer: int
     place: int
-    data: NDArray[np.uint8] | None
 
 
 class Party(Protocol):
@@ -69,19 +66,22 @@ class Messages:
         self._listening: dict[tuple[int, int], Party] = {}
         self._early: defaultdict[tuple[int, int], list[Message]] = defaultdict(list)
         self._streams: dict[int, Stream] = {}
+        self._collectives: dict[int, Callable[[], None]] = {}
         self._awaiting_sent = 0
-        self.sent_messages = 0
-        self.sent_bytes = 0
+        self._sent_messages = 0
+        self._sent_bytes = 0
 
     def connect(self, peers: Iterable[tuple[int, Lane]]) -> None:
         """Before the first message, at both ends."""
         for peer, lane in sorted(set(peers)):
-            number = self._number(peer, lane)
+            number = self.number(peer, lane)
             if number not in self._sent:
-                self._pairs.connect(number, self._ranks[peer], self._number(self._rank, lane), self._options)
+                peer_number, is_for = self.number(self._rank, lane), lane is Lane.COLLECTIVE
+                self._pairs.connect(number, self._ranks[peer], peer_number, self._options, for_collectives=is_for)
                 self._sent[number] = deque()
 
-    def _number(self, rank: int, lane: Lane) -> int:
+    def number(self, rank: int, lane: Lane) -> int:
+        """Of the queue pair to that rank."""
         return self._first + 2 * rank + lane
 
     @property
@@ -98,15 +98,14 @@ class Messages:
         size_bytes: int,
         party: Party,
         step: int,
-        data: NDArray[np.generic] | None = None,
     ) -> None:
-        """Of a subject (SUBJECT_BITS), message `place` to this peer; the party is told when it was acknowledged: at
+        """Of a subject (SUBJECT_BITS), message `place` to this peer, a length alone; the party is told when it was acknowledged: at
         once while somebody awaits that, else before anything else."""
-        number = self._number(peer, lane)
+        number = self.number(peer, lane)
         self._sent[number].append((party, step))
-        self.sent_messages += 1
-        self.sent_bytes += size_bytes
-        self._pairs.send(number, subject << PLACE_BITS | place, size_bytes, data)
+        self._sent_messages += 1
+        self._sent_bytes += size_bytes
+        self._pairs.send(number, subject << PLACE_BITS | place, size_bytes)
 
     def await_sent(self, more: int) -> None:
         """So many more await what was sent. Else a rank is not woken for it, which is half of all that it is woken
@@ -127,22 +126,35 @@ class Messages:
         """Nobody waits for more of the subject."""
         self._listening.pop((lane, subject), None)
 
+    def begin_collective(self, subject: int, collective: CardCollective, on_result: Callable[[], None]) -> None:
+        """on_result: called once it has its result, at once if it has it already."""
+        tag = subject << PLACE_BITS
+        if self._pairs.begin_collective(tag, collective):
+            on_result()
+        else:
+            self._collectives[tag] = on_result
+
     def add_stream(self, stream: JobStream) -> Stream:
         """This rank's end of it."""
         made = self._streams[stream.number] = Stream(self._pairs, stream, self._rank)
         return made
 
-    @property
-    def unclaimed(self) -> int:
-        """Messages that have come and that nobody has waited for."""
-        return sum(map(len, self._early.values()))
+    def counts(self) -> dict[str, int]:
+        """messages and message_bytes: sent so far. unclaimed: messages that have come and that nobody has waited
+        for."""
+        of_collectives = self._pairs.collective_counts()
+        return {
+            "messages": self._sent_messages + of_collectives.messages,
+            "message_bytes": self._sent_bytes + of_collectives.bytes,
+            "unclaimed": sum(map(len, self._early.values())) + of_collectives.early,
+        }
 
     def take(self) -> None:
         """Tell parties of all that has come about. UserError if a peer does not answer."""
         for completion in self._pairs.completions():
             peer, lane = divmod(completion.pair - self._first, 2)
             if completion.kind is CompletionKind.RECEIVED:
-                message = Message(peer, completion.tag & (MOST_PLACES - 1), completion.data)
+                message = Message(peer, completion.tag & (MOST_PLACES - 1))
                 subject = lane, completion.tag >> PLACE_BITS
                 listening = self._listening.get(subject)
                 if listening is None:
@@ -152,6 +164,13 @@ class Messages:
             elif completion.kind is CompletionKind.SENT:
                 party, step = self._sent[completion.pair].popleft()
                 party.sent(step)
+            elif completion.kind is CompletionKind.COLLECTIVE:
+                self._collectives.pop(completion.tag)()
+            elif completion.kind is CompletionKind.COLLECTIVE_FAILED:
+                raise UserError(
+                    f"rank {peer} sent {completion.size_bytes} bytes for a collective in which rank {self._rank} "
+                    "does not expect them: the ranks' traces do not agree on it"
+                )
             elif completion.kind is CompletionKind.STREAMED:
                 self._streams[completion.pair].ended(completion.tag)
             elif completion.kind is CompletionKind.STREAM_FAILED:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hosts.agents.context import AgentContext
 from hosts.agents.queue_pairs import QueuePairs
-from hosts.systems.training.collective_run import CollectiveRun
+from hosts.systems.training.collective_run import begin_collective
 from hosts.systems.training.contents import VALUE_BYTES, contents, digest
 from hosts.systems.training.description import Delay, TrainingJob
 from hosts.systems.training.execution import Kind, Node
@@ -150,9 +150,7 @@ class Rank:
                 duplicates=of_stream.duplicates,
             )
         return {
-            "messages": self._messages.sent_messages,
-            "message_bytes": self._messages.sent_bytes,
-            "unclaimed": self._messages.unclaimed,
+            **self._messages.counts(),
             **{name: total[name] for name in _COUNTED},
         }
 
@@ -189,7 +187,7 @@ class Rank:
             return
         plan = self._plans.of(node, self._number)
         values = contents(self._number, instance, plan.input_values) if self._job.contents else None
-        CollectiveRun(plan, subject, self._messages, values, on_end).begin()
+        begin_collective(plan, subject, self._messages, values, on_end)
 
     def _end_collective(self, place: int, instance: int, result: NDArray[np.int32] | None) -> None:
         told = None if result is None else digest(result)

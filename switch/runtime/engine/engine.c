@@ -15,6 +15,7 @@
 #include "engine/ports/pfc.h"
 #include "engine/ports/socket.h"
 #include "engine/transport/card.h"
+#include "engine/transport/collective.h"
 #include "trace.h"
 
 enum {
@@ -146,6 +147,7 @@ static bool work_and_flush(struct gb_engine *engine) {
     engine->sleeping = false;
     engine_catch_up(engine);
     bool more = work(engine, engine_clock(engine), BATCH_EVENTS) == BATCH_EVENTS;
+    more |= collectives_act(engine, UINT64_MAX);
     if (!more || ++engine->batches_since_flush >= FLUSH_BATCHES) {
         engine->batches_since_flush = 0;
         engine_flush(engine);
@@ -258,10 +260,7 @@ int gb_engine_quiesce(struct gb_engine *engine, uint64_t timeout_ns) {
 /* ---- The manual clock ---- */
 
 static bool outside_waits(const struct gb_engine *engine) {
-    bool waits = engine->upcall_waits;
-    for (uint32_t i = 0; i < engine->partition_count; i++)
-        waits |= engine->partitions[i].due_first != NULL;
-    return waits;
+    return engine->upcall_waits || partitions_due_order(engine) != UINT64_MAX;
 }
 
 /* How long events take by the clock on the wall. */
@@ -315,8 +314,13 @@ static int run(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events,
         }
         struct partition *next = partitions_next(engine);
         uint64_t next_ns = next ? timer_first(&next->timers)->due_ns : UINT64_MAX;
-        if (next_ns > engine->now_ns && for_outside && outside_waits(engine))
-            break;
+        if (next_ns > engine->now_ns) {
+            /* Everything of this moment has happened. */
+            if (collectives_act(engine, for_outside ? partitions_due_order(engine) : UINT64_MAX))
+                continue;
+            if (for_outside && outside_waits(engine))
+                break;
+        }
         if (next_ns > until_ns || !next) {
             if (for_outside && !next && engine->has_pfc && pfc_deadlock(engine, NULL, 0))
                 return -EDEADLK;
@@ -361,7 +365,7 @@ int gb_engine_run_until(struct gb_engine *engine, uint64_t until_ns, uint64_t ma
     stop->time_ns = engine->now_ns;
     stop->upcalls = engine->upcall_waits;
     stop->idle = !engine->ready.first && !partitions_next(engine);
-    stop->due_count = partitions_take_due(engine, due, capacity);
+    stop->due_count = partitions_take_due(engine, collectives_order(engine), due, capacity);
     engine_unlock(&engine->lock);
     return outcome;
 }

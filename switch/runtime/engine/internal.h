@@ -277,6 +277,8 @@ void upcall_log(struct gb_switch *, const char *line);
 
 /* ---- Partitions (partitions/partition.c): switches with the hosts' ports at them, and what happens there ---- */
 
+struct consumer;
+
 struct partition {
     _Alignas(APART) struct gb_engine *engine;
     uint64_t now_ns;                /* the time of the event being worked on */
@@ -288,6 +290,7 @@ struct partition {
     struct side *side;              /* while it is worked on beside others; or NULL */
     struct gb_engine_statistics statistics;     /* of its timers */
     struct memory_port *due_first, *due_last;   /* whose owners are to be told of frames */
+    struct consumer *acting_first, *acting_last;    /* whose collectives may send (transport/collective.h) */
     uint64_t *next_due_order;
     uint64_t arrived_packets;       /* in inboxes and drained */
 };
@@ -301,8 +304,10 @@ void partitions_statistics(struct gb_engine *, struct gb_engine_statistics *);
 uint64_t partitions_live(const struct gb_engine *);
 uint64_t partitions_arrived(const struct gb_engine *);
 void partitions_set_now(struct gb_engine *, uint64_t now_ns);
-/* Take the numbers of inboxes with frames to be told of, in order; how many. */
-uint32_t partitions_take_due(struct gb_engine *, uint32_t *numbers, uint32_t capacity);
+/* Take the numbers of inboxes with frames to be told of, in order, up to those due from `order` on; how many. */
+uint32_t partitions_take_due(struct gb_engine *, uint64_t order, uint32_t *numbers, uint32_t capacity);
+/* Since when the first of them is due; UINT64_MAX: none is. */
+uint64_t partitions_due_order(const struct gb_engine *);
 void partition_count_lateness(struct partition *, uint64_t late_ns);
 void partition_work_on(struct partition *, struct packet *);
 /* Whether no timer is due now in any partition, or in this one while it is worked on beside others. */

@@ -1,4 +1,8 @@
-"""How far a rank is in a collective: which sends may begin, and what is complete."""
+"""How far a rank is in a collective: which sends may begin, and what is complete.
+
+Cards carry out collectives by themselves (hosts/agents/card_collectives.py). This is for models, which look at each
+message (costs/critical_path.py), and what cards do is tested with it.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hosts.agents.card_collectives import COPY, SEND
 from hosts.systems.training.collectives.schedule import Action, Schedule
 
-_SEND, _RECEIVE = 0, 1
 
 
 class Send(NamedTuple):
@@ -41,10 +45,9 @@ class Progress:
         self._structure = structure = self._steps.structure
         self._waits = list(structure.waits)
         self._left = len(structure.waits)
-        self._changes_left = self._left - structure.kinds.count(_SEND)
+        self._changes_left = self._left - structure.kinds.count(SEND)
         self._ready: list[int] = []
         self._early: dict[int, NDArray[Any] | None] = {}
-        self._awaited = 0
         for step in structure.first:
             self._may_begin(step)
 
@@ -59,12 +62,6 @@ class Progress:
         be unacknowledged, or have yet to begin."""
         return self._changes_left == 0
 
-    @property
-    def waits_for_sent(self) -> bool:
-        """Whether a call of sent() may make more ready than the next call of received() would make, too: something
-        that has come waits, or what waits for a send is no receive."""
-        return bool(self._early) or self._awaited > 0
-
     def ready(self) -> list[Send]:
         """The sends that may begin, in the order in which they became so; each is told once."""
         if not self._ready:
@@ -75,7 +72,6 @@ class Progress:
 
     def sent(self, step: int) -> None:
         """The peer has all of this send."""
-        self._awaited -= self._structure.awaited[step]
         self._complete(step)
 
     def received(self, peer: int, turn: int, data: NDArray[Any] | None = None) -> None:
@@ -94,10 +90,9 @@ class Progress:
 
     def _may_begin(self, step: int) -> None:
         kind = self._structure.kinds[step]
-        if kind == _SEND:
+        if kind == SEND:
             self._ready.append(step)
-            self._awaited += self._structure.awaited[step]
-        elif kind != _RECEIVE:
+        elif kind == COPY:
             self._copy(step)
             self._complete(step)
         elif step in self._early:
@@ -108,7 +103,7 @@ class Progress:
 
     def _complete(self, step: int) -> None:
         self._left -= 1
-        if self._structure.kinds[step] != _SEND:
+        if self._structure.kinds[step] != SEND:
             self._changes_left -= 1
         waits = self._waits
         for dependent in self._structure.dependents[step]:

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import overload
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hosts.systems.training.collectives.structure import Structure
 
 
@@ -64,6 +67,14 @@ class Steps(Sequence[Step], ABC):
     @abstractmethod
     def range(self, place: int) -> tuple[int, int]:
         """start and stop of a step."""
+
+    @abstractmethod
+    def ranges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """start and stop of each step, (steps,) both."""
+
+    @abstractmethod
+    def sources(self) -> NDArray[np.int64]:
+        """source of each step, (steps,)."""
 
     @abstractmethod
     def _step(self, place: int) -> Step: ...

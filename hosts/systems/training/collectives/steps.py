@@ -11,11 +11,17 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from hosts.agents.card_collectives import COPY, SEND
 from hosts.systems.training.collectives.schedule import Action, Step, Steps, part
 from hosts.systems.training.collectives.structure import Structure, shared_structure, structure_of
 
 _ACTIONS = tuple(Action)
+Integers = TypeVar("Integers", int, NDArray[np.int64])
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,15 @@ class Pattern:
         """With peers as distances."""
         return structure_of([(step.action.value, step.peer, step.after) for step in self.steps])
 
+    @cached_property
+    def parts(self) -> NDArray[np.int64]:
+        """Of each step; -1: of no part."""
+        return np.array([-1 if step.part is None else step.part for step in self.steps], np.int64)
+
+    @cached_property
+    def step_chunks(self) -> NDArray[np.int64]:
+        return np.array([step.chunk for step in self.steps], np.int64)
+
 
 class StoredSteps(Steps):
     """Any steps of one rank."""
@@ -68,6 +83,12 @@ class StoredSteps(Steps):
 
     def range(self, place: int) -> tuple[int, int]:
         return self._starts[place], self._stops[place]
+
+    def ranges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        return np.array(self._starts, np.int64), np.array(self._stops, np.int64)
+
+    def sources(self) -> NDArray[np.int64]:
+        return np.array([self._sources.get(place, 0) for place in range(len(self))], np.int64)
 
     def _step(self, place: int) -> Step:
         return Step(
@@ -99,16 +120,28 @@ class PatternSteps(Steps):
         return (self.rank + self.structure.peers[place]) % self.pattern.group_size
 
     def range(self, place: int) -> tuple[int, int]:
+        step = self.pattern.steps[place]
+        return (0, 0) if step.part is None else self._bounds(step.part, step.chunk)
+
+    def ranges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         pattern = self.pattern
-        step = pattern.steps[place]
-        if step.part is None:
-            return 0, 0
-        size, elements, chunks = pattern.group_size, self.elements, pattern.chunks
-        number = (self.rank + step.part) % size
+        starts, stops = self._bounds(pattern.parts, pattern.step_chunks)
+        of_none = pattern.parts < 0
+        starts[of_none] = stops[of_none] = 0
+        return starts, stops
+
+    def sources(self) -> NDArray[np.int64]:
+        own, _ = part(self.elements, self.pattern.group_size, self.rank)
+        return np.where(np.frombuffer(self.structure.kinds, np.uint8) == COPY, own, 0)
+
+    def _bounds(self, further: Integers, chunk: Integers) -> tuple[Integers, Integers]:
+        """Of one step or of many. further: of the pattern's part."""
+        size, elements, chunks = self.pattern.group_size, self.elements, self.pattern.chunks
+        number = (self.rank + further) % size
         start, stop = number * elements // size, (number + 1) * elements // size
         if chunks == 1:
             return start, stop
-        length, chunk = stop - start, step.chunk
+        length = stop - start
         return start + chunk * length // chunks, start + (chunk + 1) * length // chunks
 
 
@@ -122,3 +155,12 @@ class ExchangeSteps(PatternSteps):
         start, stop = part(self.elements, self.pattern.group_size, self.rank)
         begin = self.elements + (self.rank + step.part) % self.pattern.group_size * (stop - start)
         return begin, begin + stop - start
+
+    def ranges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        starts, stops = super().ranges()
+        first, last = part(self.elements, self.pattern.group_size, self.rank)
+        comes = (np.frombuffer(self.structure.kinds, np.uint8) != SEND) & (self.pattern.parts >= 0)
+        number = (self.rank + self.pattern.parts[comes]) % self.pattern.group_size
+        starts[comes] = self.elements + number * (last - first)
+        stops[comes] = starts[comes] + last - first
+        return starts, stops

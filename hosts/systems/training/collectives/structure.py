@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import chain
+
+import numpy as np
+
+from hosts.agents.card_collectives import ADD, COPY, RECEIVE, SEND, CardSchedule, Lists
 
 
 @dataclass(frozen=True)
@@ -14,8 +19,8 @@ class Structure:
 
     after: what each waits for. dependents: those that wait for it. waits: how many it waits for. first: those that
     wait for none. peers: of each step, by keys that ranks may share (Steps.key). receives: for each peer the receives
-    from it, in order. turn: for each send, which of those to its peer it is (others: 0). kinds: 0 send, 1 receive or
-    add, 2 copy.
+    from it, in order. turn: for each send, which of those to its peer it is (others: 0). kinds: those of
+    hosts.agents.card_collectives.
     """
 
     after: tuple[tuple[int, ...], ...]
@@ -32,20 +37,31 @@ class Structure:
         """A message of each, by place."""
         firsts: dict[int, int] = {}
         for place, (peer, kind) in enumerate(zip(self.peers, self.kinds, strict=True)):
-            if kind != 2:
+            if kind != COPY:
                 firsts.setdefault(peer, place)
         return tuple(firsts.values())
 
     @cached_property
-    def awaited(self) -> bytes:
-        """1 for a send for which something waits that is no receive: it goes on as soon as the send is complete."""
-        return bytes(
-            kind == 0 and any(self.kinds[place] != 1 for place in dependents)
-            for kind, dependents in zip(self.kinds, self.dependents, strict=True)
+    def on_card(self) -> CardSchedule:
+        """The same for a card; its peers are those of first_of_each_peer, in that order."""
+        keys = [self.peers[place] for place in self.first_of_each_peer]
+        places = {key: place for place, key in enumerate(keys)}
+        return CardSchedule(
+            kinds=np.frombuffer(self.kinds, np.uint8),
+            waits=np.array(self.waits, np.uint32),
+            dependents=_lists(self.dependents),
+            peer=np.array([places.get(key, 0) for key in self.peers], np.uint32),
+            turn=np.array(self.turn, np.uint32),
+            receives=_lists([self.receives.get(key, ()) for key in keys]),
         )
 
 
-_KINDS = {"send": 0, "receive": 1, "add": 1, "copy": 2}
+def _lists(lists: Sequence[Sequence[int]]) -> Lists:
+    ends = np.cumsum([0, *map(len, lists)], dtype=np.uint32)
+    return ends, np.fromiter(chain.from_iterable(lists), np.uint32, int(ends[-1]))
+
+
+_KINDS = {"send": SEND, "receive": RECEIVE, "add": ADD, "copy": COPY}
 
 
 def structure_of(steps: Iterable[tuple[str, int, tuple[int, ...]]]) -> Structure:
@@ -57,10 +73,10 @@ def structure_of(steps: Iterable[tuple[str, int, tuple[int, ...]]]) -> Structure
     sends: defaultdict[int, int] = defaultdict(int)
     receives: defaultdict[int, list[int]] = defaultdict(list)
     for place, (kind, peer) in enumerate(zip(kinds, peers, strict=True)):
-        turn.append(sends[peer] if kind == 0 else 0)
-        if kind == 0:
+        turn.append(sends[peer] if kind == SEND else 0)
+        if kind == SEND:
             sends[peer] += 1
-        elif kind == 1:
+        elif kind != COPY:
             receives[peer].append(place)
         for earlier in after[place]:
             dependents[earlier].append(place)

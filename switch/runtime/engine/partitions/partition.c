@@ -83,6 +83,22 @@ uint64_t partitions_arrived(const struct gb_engine *engine) {
     return arrived;
 }
 
+/* With the port that is due since the earliest; NULL: none is. */
+static struct partition *next_due(const struct gb_engine *engine) {
+    struct partition *first = NULL;
+    for (uint32_t i = 0; i < engine->partition_count; i++) {
+        struct partition *part = &engine->partitions[i];
+        if (part->due_first && (!first || part->due_first->due_order < first->due_first->due_order))
+            first = part;
+    }
+    return first;
+}
+
+uint64_t partitions_due_order(const struct gb_engine *engine) {
+    const struct partition *part = next_due(engine);
+    return part ? part->due_first->due_order : UINT64_MAX;
+}
+
 static struct memory_port *pop_due(struct partition *part) {
     struct memory_port *port = part->due_first;
     part->due_first = port->next_due;
@@ -90,19 +106,11 @@ static struct memory_port *pop_due(struct partition *part) {
     return port;
 }
 
-uint32_t partitions_take_due(struct gb_engine *engine, uint32_t *numbers, uint32_t capacity) {
+uint32_t partitions_take_due(struct gb_engine *engine, uint64_t order, uint32_t *numbers, uint32_t capacity) {
     uint32_t count = 0;
-    for (; count < capacity; count++) {
-        struct partition *first = NULL;
-        for (uint32_t i = 0; i < engine->partition_count; i++) {
-            struct partition *part = &engine->partitions[i];
-            if (part->due_first && (!first || part->due_first->due_order < first->due_first->due_order))
-                first = part;
-        }
-        if (!first)
-            break;
-        numbers[count] = pop_due(first)->number;
-    }
+    struct partition *part;
+    while (count < capacity && (part = next_due(engine)) && part->due_first->due_order < order)
+        numbers[count++] = pop_due(part)->number;
     return count;
 }
 

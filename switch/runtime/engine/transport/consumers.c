@@ -42,7 +42,7 @@ void consumer_complete(struct partition *part, struct consumer *consumer, enum g
                                .data = data,
                                .kind = kind,
                                .pair = number};
-    if (kind != GB_COMPLETION_SENT || !consumer->quiet_sent)
+    if (kind != GB_COMPLETION_COLLECTIVE_ENDED && (kind != GB_COMPLETION_SENT || !consumer->quiet_sent))
         memory_port_tell(part, consumer->card->port);
 }
 
@@ -114,6 +114,7 @@ static void consumer_free(struct consumer *consumer) {
         consumer->pairs = pair->sibling;
         close_pair(part, pair);
     }
+    collectives_close(part, consumer);
     for (uint32_t i = 0; i < consumer->count; i++)
         free(consumer->completions[(consumer->first + i) % consumer->capacity].data);
     free(consumer->completions);
@@ -145,7 +146,7 @@ static bool valid(const struct gb_queue_pair_options *options) {
     return options->number && options->number <= GB_MOST_PAIR_NUMBER && options->peer_number &&
            options->peer_number <= GB_MOST_PAIR_NUMBER && options->mtu_bytes &&
            options->mtu_bytes <= GB_MOST_MTU_BYTES && options->timeout_ns && options->give_up_after &&
-           options->acknowledge_every && options->priority < GB_PRIORITIES &&
+           options->acknowledge_every && options->priority < GB_PRIORITIES && options->for_collectives <= 1 &&
            options->congestion_control <= GB_DCQCN && options->recovery <= GB_SELECTIVE_REPEAT &&
            (options->congestion_control != GB_DCTCP || options->window_bytes);
 }
@@ -199,7 +200,8 @@ int gb_engine_send_message(struct gb_engine *engine, uint32_t number, uint32_t p
         outcome = -EMSGSIZE;
     } else if (pair) {
         engine_catch_up(engine);
-        outcome = sender_add(pair->card->port->part, pair, tag, size_bytes, data);
+        struct message message = {.tag = tag, .size_bytes = size_bytes, .data = data};
+        outcome = sender_add(pair->card->port->part, pair, &message);
         engine_wake(engine);
     }
     engine_unlock(&engine->lock);

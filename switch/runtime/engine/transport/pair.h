@@ -4,6 +4,7 @@
 
 #include "engine/internal.h"
 #include "engine/transport/card.h"
+#include "engine/transport/collective.h"
 #include "engine/transport/queue_pairs.h"
 
 #pragma GCC visibility push(hidden)
@@ -21,6 +22,8 @@ struct message {
     struct message *next;
     uint64_t tag, size_bytes, first_psn, packets, first_byte;
     const uint8_t *data;            /* NULL: a length alone */
+    struct collective *collective;  /* that sends it by itself; or NULL */
+    uint32_t step;                  /* of that */
 };
 
 struct sender {
@@ -94,6 +97,7 @@ struct consumer {
     uint32_t first, count, capacity;
     bool quiet_sent;
     struct gb_consumer_counts counts;
+    struct collectives collectives;
 };
 
 /* ---- Card (card.c) ---- */
@@ -123,7 +127,8 @@ struct acknowledgement;
 
 void sender_open(struct queue_pair *);
 void sender_close(struct partition *, struct queue_pair *);
-int sender_add(struct partition *, struct queue_pair *, uint64_t tag, uint64_t size_bytes, const void *data);
+/* Of the message: its tag, size, data and collective. */
+int sender_add(struct partition *, struct queue_pair *, const struct message *);
 /* Whether window and messages allow another packet. */
 bool sender_may(const struct queue_pair *);
 /* Send what may be sent, now or when it is due. */

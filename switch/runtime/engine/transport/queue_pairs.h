@@ -26,11 +26,22 @@ struct gb_queue_pair_options {
     uint32_t congestion_control, recovery;
     uint32_t first_psn;             /* of both directions */
     uint32_t src_ip, dst_ip;
+    uint32_t for_collectives;       /* 1: what comes is for the consumer's collectives (collectives.h) */
     uint8_t src_mac[6], dst_mac[6];
 };
 
-enum gb_completion_kind { GB_COMPLETION_SENT, GB_COMPLETION_RECEIVED, GB_COMPLETION_FAILED, GB_COMPLETION_STREAM,
-                          GB_COMPLETION_STREAM_FAILED };
+/* COLLECTIVE: it has its result; _FAILED: a message came that is none of it; _ENDED: its arrays may go, which ends
+ * nobody's wait. tag: its own, or that of the message. */
+enum gb_completion_kind {
+    GB_COMPLETION_SENT,
+    GB_COMPLETION_RECEIVED,
+    GB_COMPLETION_FAILED,
+    GB_COMPLETION_STREAM,
+    GB_COMPLETION_STREAM_FAILED,
+    GB_COMPLETION_COLLECTIVE,
+    GB_COMPLETION_COLLECTIVE_FAILED,
+    GB_COMPLETION_COLLECTIVE_ENDED,
+};
 
 /* data: of a message that has come with contents, the caller's for gb_engine_take_contents; else NULL. */
 struct gb_completion {

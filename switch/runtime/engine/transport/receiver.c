@@ -44,6 +44,15 @@ static bool continues(const struct receiver *receiver, const struct arrival *arr
     return arrival->ends ? received_bytes == size_bytes : received_bytes < size_bytes;
 }
 
+static void received(struct partition *part, struct queue_pair *pair) {
+    const struct receiver *receiver = &pair->receiver;
+    struct arrived arrived = {receiver->tag, receiver->size_bytes, receiver->data, pair->options.number};
+    if (pair->options.for_collectives)
+        collective_received(part, pair->consumer, &arrived);
+    else
+        complete(part, pair, GB_COMPLETION_RECEIVED, arrived.tag, arrived.size_bytes, arrived.data);
+}
+
 /* The packet that is expected; false if it is broken, or out of memory. */
 static bool accept(struct partition *part, struct queue_pair *pair, const struct arrival *arrival) {
     struct receiver *receiver = &pair->receiver;
@@ -59,7 +68,7 @@ static bool accept(struct partition *part, struct queue_pair *pair, const struct
         arrival->ends)
         receiver->acknowledge = true;
     if (arrival->ends) {
-        complete(part, pair, GB_COMPLETION_RECEIVED, receiver->tag, receiver->size_bytes, receiver->data);
+        received(part, pair);
         receiver->data = NULL;
         receiver->in_message = false;
         receiver->messages++;

@@ -39,22 +39,21 @@ static struct message *message_of(const struct sender *sender, uint64_t psn) {
     return message;
 }
 
-int sender_add(struct partition *part, struct queue_pair *pair, uint64_t tag, uint64_t size_bytes, const void *data) {
+int sender_add(struct partition *part, struct queue_pair *pair, const struct message *told) {
     struct sender *sender = &pair->sender;
+    uint64_t size_bytes = told->size_bytes, mtu_bytes = pair->options.mtu_bytes;
     if (pair->failed) {
-        complete(part, pair, GB_COMPLETION_FAILED, tag, size_bytes, NULL);
+        complete(part, pair, GB_COMPLETION_FAILED, told->tag, size_bytes, NULL);
         return 0;
     }
     struct message *message = malloc(sizeof *message);
     if (!message)
         return -ENOMEM;
-    uint64_t mtu_bytes = pair->options.mtu_bytes;
-    *message = (struct message){.tag = tag,
-                                .size_bytes = size_bytes,
-                                .first_psn = sender->end,
-                                .packets = size_bytes ? (size_bytes + mtu_bytes - 1) / mtu_bytes : 1,
-                                .first_byte = sender->end_byte,
-                                .data = data};
+    *message = *told;
+    message->next = NULL;
+    message->first_psn = sender->end;
+    message->packets = size_bytes ? (size_bytes + mtu_bytes - 1) / mtu_bytes : 1;
+    message->first_byte = sender->end_byte;
     if (sender->last)
         sender->last->next = message;
     else
@@ -271,7 +270,10 @@ static uint64_t advance(struct partition *part, struct queue_pair *pair, uint64_
         struct message *message = sender->first;
         if (sender->next_message == message)
             sender->next_message = message->next;
-        complete(part, pair, GB_COMPLETION_SENT, message->tag, message->size_bytes, NULL);
+        if (message->collective)
+            collective_sent(part, message->collective, message->step);
+        else
+            complete(part, pair, GB_COMPLETION_SENT, message->tag, message->size_bytes, NULL);
         pop_message(sender);
     }
     sender->una_byte = sender->first ? byte_of(pair, sender->first, una) : sender->end_byte;
