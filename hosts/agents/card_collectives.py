@@ -1,7 +1,7 @@
 """Collectives that a host's card carries out by itself, as cards do that have triggered operations (Portals 4).
 
-The card sends each message as soon as what it waits for has come, or was acknowledged. So an agent is told of the result
-alone, and not of each of a thousand messages.
+The card sends each message as soon as what it waits for has come, or was acknowledged. So an agent is told of the
+result alone, and not of each of a thousand messages.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 TURN_BITS = 18
 """Of a message's tag: which of those between two ranks in a collective it is."""
 SEND, RECEIVE, ADD, COPY = range(4)
-"""Kinds of steps: a message to a peer; one from it that takes the place of what was there, or is added to that; a move
-within the buffer."""
+"""Kinds of steps: a message to a peer; one from it that takes the place of what was there, or is added to that; a
+move within the buffer."""
 
 Lists = tuple[NDArray[np.uint32], NDArray[np.uint32]]
 """Lists one behind the other, and before that where each begins and the last one ends."""
@@ -26,9 +26,9 @@ Lists = tuple[NDArray[np.uint32], NDArray[np.uint32]]
 class CardSchedule:
     """What of a collective ranks share that do the same. Do not modify.
 
-    kinds (steps,). waits (steps,): for how many others each waits. dependents: which wait for each. peer (steps,): the
-    other rank, as a place among the peers. turn (steps,): of a send, which of those to its peer it is. receives: for
-    each peer the receives from it, in order.
+    kinds (steps,). waits (steps,): for how many others each waits. dependents: which wait for each. peer (steps,):
+    the other rank, as a place among the peers. turn (steps,): of a send, which of those to its peer it is. receives:
+    for each peer the receives from it, in order.
     """
 
     kinds: NDArray[np.uint8]

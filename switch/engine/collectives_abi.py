@@ -1,4 +1,4 @@
-"""The C interface of collectives (runtime/engine/transport/collectives.h) for ctypes."""
+"""The C interface of collectives (runtime/engine/transport/collectives/collectives.h) for ctypes."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import ctypes
 import errno
 from collections import defaultdict, deque
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,8 @@ from common.closing import Closing
 from common.errors import UserError
 from switch.engine import Engine, abi
 from switch.engine.classes import pattern_structs
-from switch.engine.collectives_abi import TURN_BITS, CollectiveCountsStruct, CollectiveStruct, ScheduleStruct
+from switch.engine.collectives import CardCollective, check_collective, collective_struct
+from switch.engine.collectives_abi import CollectiveCountsStruct
 from switch.engine.fragment_streams_abi import ROLES, StreamOptionsStruct, StreamStatisticsStruct
 from switch.engine.queue_pairs_abi import (
     CONGESTION_CONTROLS,
@@ -31,8 +32,6 @@ _AT_ONCE = 64
 _RECEIVED = 1
 _STREAMED, _STREAM_FAILED = 3, 4
 _COLLECTIVE_ENDED = 7
-_COPY = 3
-"""Of steps (struct gb_schedule)."""
 Pattern = Sequence[tuple[int, int, int]]
 """Words of 16 bits: offset in bytes, mask, value."""
 
@@ -46,40 +45,6 @@ class CardCompletion(NamedTuple):
     size_bytes: int
     time_ns: int
     data: NDArray[np.uint8] | None
-
-
-class CardSchedule(Protocol):
-    """hosts.agents.card_collectives.CardSchedule."""
-
-    @property
-    def kinds(self) -> NDArray[np.uint8]: ...
-    @property
-    def waits(self) -> NDArray[np.uint32]: ...
-    @property
-    def dependents(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]: ...
-    @property
-    def peer(self) -> NDArray[np.uint32]: ...
-    @property
-    def turn(self) -> NDArray[np.uint32]: ...
-    @property
-    def receives(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]: ...
-
-
-class CardCollective(Protocol):
-    """hosts.agents.card_collectives.CardCollective."""
-
-    @property
-    def schedule(self) -> CardSchedule: ...
-    @property
-    def pairs(self) -> NDArray[np.uint32]: ...
-    @property
-    def size_bytes(self) -> NDArray[np.uint64]: ...
-    @property
-    def buffer(self) -> NDArray[np.int32] | None: ...
-    @property
-    def offset_bytes(self) -> NDArray[np.uint64] | None: ...
-    @property
-    def source_bytes(self) -> NDArray[np.uint64] | None: ...
 
 
 class HostQueuePairs(Closing):
@@ -113,7 +78,8 @@ class HostQueuePairs(Closing):
         for_collectives: bool = False,
         **numbers: int,
     ) -> None:
-        """for_collectives: what comes is for collectives, and not told. numbers: the other fields of struct gb_queue_pair_options. UserError if the number is taken."""
+        """for_collectives: what comes is for collectives, and not told. numbers: the other fields of struct
+        gb_queue_pair_options. UserError if the number is taken."""
         options = QueuePairOptionsStruct(
             number=number,
             peer_number=peer_number,
@@ -157,22 +123,16 @@ class HostQueuePairs(Closing):
 
     def begin_collective(self, tag: int, collective: CardCollective) -> bool:
         """As hosts.agents.queue_pairs.QueuePairs.begin_collective."""
-        size_bytes, schedule = collective.size_bytes, collective.schedule
-        if size_bytes.max(initial=0, where=schedule.kinds != _COPY) > MOST_MESSAGE_BYTES:
-            raise UserError("a message has at most 2^31 bytes: a collective needs more ranks or chunks for its size")
-        if schedule.turn.max(initial=0) >= 1 << TURN_BITS:
-            raise UserError(f"a collective has at most {1 << TURN_BITS:,} messages between two ranks: take fewer chunks")
-        by_pair = np.argsort(collective.pairs, kind="stable").astype(np.uint32)
-        struct = _schedule_struct(schedule)
-        arrays = (collective.pairs, by_pair, size_bytes, collective.buffer)
-        arrays += (collective.offset_bytes, collective.source_bytes)
-        options = CollectiveStruct(tag, ctypes.pointer(struct), *map(_pointer, arrays))
+        check_collective(collective)
+        options, kept = collective_struct(tag, collective)
         code = self._call("begin_collective", ctypes.byref(options))
         if code == -errno.ENOMEM:
             raise MemoryError("out of memory for a collective")
         if code < 0:
-            raise UserError(f"collective {tag:#x}: it runs already, or a queue pair that it needs is not for collectives")
-        self._collectives[tag] = (arrays, schedule)
+            raise UserError(
+                f"collective {tag:#x}: it runs already, or a queue pair that it needs is not for collectives"
+            )
+        self._collectives[tag] = kept
         return bool(code)
 
     def hold_collectives(self, held: bool) -> None:
@@ -299,18 +259,3 @@ class HostQueuePairs(Closing):
 
     def _call(self, name: str, *arguments: object) -> int:
         return self._engine.call(name, self._consumer, *arguments)
-
-
-def _pointer(array: NDArray[Any] | None) -> int | None:
-    if array is not None and not array.flags.c_contiguous:
-        raise ValueError("an array of a collective is not C-contiguous")
-    return None if array is None else array.ctypes.data
-
-
-def _schedule_struct(schedule: CardSchedule) -> ScheduleStruct:
-    """Which the engine copies; its arrays stay the schedule's."""
-    dependents_from, dependents = schedule.dependents
-    receives_from, receives = schedule.receives
-    arrays = (schedule.kinds, schedule.waits, dependents_from, dependents)
-    arrays += (schedule.peer, schedule.turn, receives_from, receives)
-    return ScheduleStruct(len(schedule.kinds), len(receives_from) - 1, *map(_pointer, arrays))

@@ -17,9 +17,9 @@ OnEnd = Callable[[NDArray[np.int32] | None], None]
 def begin_collective(
     plan: Plan, subject: int, messages: Messages, values: NDArray[np.int32] | None, on_end: OnEnd
 ) -> None:
-    """subject: of its messages, the same at all ranks. values: the rank's input; None: only lengths travel. on_end: is
-    given the result, if there are values, once all that changes it is complete. Peers may not have all yet that this
-    rank sends."""
+    """subject: of its messages, the same at all ranks. values: the rank's input; None: only lengths travel. on_end:
+    is given the result, if there are values, once all that changes it is complete. Peers may not have all yet that
+    this rank sends."""
     schedule = plan.schedule
     steps = schedule.steps
     starts, stops = steps.ranges()

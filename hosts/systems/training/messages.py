@@ -99,8 +99,8 @@ class Messages:
         party: Party,
         step: int,
     ) -> None:
-        """Of a subject (SUBJECT_BITS), message `place` to this peer, a length alone; the party is told when it was acknowledged: at
-        once while somebody awaits that, else before anything else."""
+        """Of a subject (SUBJECT_BITS), message `place` to this peer, a length alone. The party is told when it was
+        acknowledged: at once while somebody awaits that, else before anything else."""
         number = self.number(peer, lane)
         self._sent[number].append((party, step))
         self._sent_messages += 1

@@ -15,7 +15,7 @@
 #include "engine/ports/pfc.h"
 #include "engine/ports/socket.h"
 #include "engine/transport/card.h"
-#include "engine/transport/collective.h"
+#include "engine/transport/collectives/collective.h"
 #include "trace.h"
 
 enum {

@@ -290,7 +290,7 @@ struct partition {
     struct side *side;              /* while it is worked on beside others; or NULL */
     struct gb_engine_statistics statistics;     /* of its timers */
     struct memory_port *due_first, *due_last;   /* whose owners are to be told of frames */
-    struct consumer *acting_first, *acting_last;    /* whose collectives may send (transport/collective.h) */
+    struct consumer *acting_first, *acting_last;    /* whose collectives may send */
     uint64_t *next_due_order;
     uint64_t arrived_packets;       /* in inboxes and drained */
 };

@@ -15,7 +15,6 @@ from hosts.agents.card_collectives import COPY, SEND
 from hosts.systems.training.collectives.schedule import Action, Schedule
 
 
-
 class Send(NamedTuple):
     """A message that may leave. step: its place in the schedule. peer: the receiver's place in the group. turn: which
     message it is of those to that peer in this collective, from 0; it must travel with the message. start:stop: the

@@ -4,7 +4,7 @@
 
 #include "engine/internal.h"
 #include "engine/transport/card.h"
-#include "engine/transport/collective.h"
+#include "engine/transport/collectives/collective.h"
 #include "engine/transport/queue_pairs.h"
 
 #pragma GCC visibility push(hidden)

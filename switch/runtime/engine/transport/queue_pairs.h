@@ -26,7 +26,7 @@ struct gb_queue_pair_options {
     uint32_t congestion_control, recovery;
     uint32_t first_psn;             /* of both directions */
     uint32_t src_ip, dst_ip;
-    uint32_t for_collectives;       /* 1: what comes is for the consumer's collectives (collectives.h) */
+    uint32_t for_collectives;       /* 1: what comes is for the consumer's collectives */
     uint8_t src_mac[6], dst_mac[6];
 };
 

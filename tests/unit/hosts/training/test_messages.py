@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
+import pytest
+
+from common.errors import UserError
 from hosts.agents.addresses import AgentAddress
+from hosts.agents.card_collectives import CardCollective, CollectiveCounts
 from hosts.agents.queue_pairs import Completion, CompletionKind, QueuePairOptions, QueuePairs
-from hosts.systems.training.collective_run import CollectiveRun
+from hosts.systems.training.collective_run import begin_collective
 from hosts.systems.training.collectives.algorithms import Algorithm, schedule
 from hosts.systems.training.execution import Kind, Node, Operation
-from hosts.systems.training.messages import Lane, Messages
+from hosts.systems.training.messages import PLACE_BITS, Lane, Messages
 from hosts.systems.training.plans import Plan
 from hosts.systems.training.point_to_point import PointToPoint
 
@@ -22,8 +26,20 @@ class Pairs:
         self.quiet = True
         self.sent: list[tuple[int, int]] = []
         self.done: list[Completion] = []
+        self.for_collectives: set[int] = set()
+        self.begun: dict[int, CardCollective] = {}
+        self.has_result = False
 
-    def connect(self, *arguments: Any) -> None: ...
+    def connect(self, number: int, *arguments: Any, for_collectives: bool) -> None:
+        if for_collectives:
+            self.for_collectives.add(number)
+
+    def begin_collective(self, tag: int, collective: CardCollective) -> bool:
+        self.begun[tag] = collective
+        return self.has_result
+
+    def collective_counts(self) -> CollectiveCounts:
+        return CollectiveCounts(20, 300, 4)
 
     def send(self, number: int, tag: int, size_bytes: int, data: Any = None) -> None:
         self.sent.append((number, tag))
@@ -67,19 +83,25 @@ def test_a_send_of_a_trace_ends_when_it_is_acknowledged() -> None:
     assert ended == [1, 2] and pairs.quiet
 
 
-def test_a_collective_waits_for_what_it_sent_only_where_something_came_before() -> None:
+def test_a_collective_ends_when_its_card_says_so_or_at_once() -> None:
+    """It waits for nothing that was sent, as its card does that."""
     pairs, messages = rank_0_of_2()
     ended: list[Any] = []
     plan = Plan(schedule(Algorithm.RING, Operation.ALL_REDUCE, 2, 0, 8), (0, 1), {0: 0, 1: 1}, frozenset({1}), 4)
-    CollectiveRun(plan, 5, messages, None, ended.append).begin()
-    assert pairs.quiet
-    (number, tag) = pairs.sent[0]
-    # The sum of the other half, and then all of this half, in whose place this rank's is still being sent.
-    pairs.completes(CompletionKind.RECEIVED, number, tag, messages)
-    assert pairs.quiet and len(pairs.sent) == 2
-    pairs.completes(CompletionKind.RECEIVED, number, tag + 1, messages)
-    assert not pairs.quiet and not ended
-    pairs.completes(CompletionKind.SENT, *pairs.sent[0], messages)
-    assert pairs.quiet and len(ended) == 1
-    pairs.completes(CompletionKind.SENT, *pairs.sent[1], messages)
-    assert pairs.quiet
+    begin_collective(plan, 5, messages, None, ended.append)
+    (tag,) = pairs.begun
+    assert tag >> PLACE_BITS == 5 and pairs.for_collectives == {12} and not ended
+    assert pairs.begun[tag].pairs.tolist() == [12]
+    assert pairs.begun[tag].size_bytes.tolist() == [16] * 4
+    pairs.completes(CompletionKind.COLLECTIVE, 0, tag, messages)
+    assert ended == [None] and pairs.quiet
+    pairs.has_result = True
+    begin_collective(plan, 6, messages, None, ended.append)
+    assert ended == [None, None]
+    assert messages.counts() == {"messages": 20, "message_bytes": 300, "unclaimed": 4}
+
+
+def test_ranks_that_do_not_agree_on_a_collective_are_told() -> None:
+    pairs, messages = rank_0_of_2()
+    with pytest.raises(UserError, match="rank 1 sent 0 bytes for a collective in which rank 0 does not expect them"):
+        pairs.completes(CompletionKind.COLLECTIVE_FAILED, 12, 5 << PLACE_BITS, messages)

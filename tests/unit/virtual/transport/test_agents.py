@@ -21,8 +21,10 @@ from hosts.agents.kernel.context import RealContext
 from hosts.agents.queue_pairs import CompletionKind, QueuePairOptions, QueuePairs
 from hosts.agents.virtual.clock import VirtualClock
 from hosts.agents.virtual.launcher import VirtualLauncher
+from hosts.systems.training.collectives.schedule import Action, Step
 from tests.unit.virtual.transport import roce_frames as rf
 from tests.unit.virtual.transport.network import Line, contents
+from tests.unit.virtual.transport.test_collectives import TAG, of_steps, on_card
 from topo.link import LinkModel
 
 LINK = LinkModel(rate_bps=10**10, delay_us=5, queue_packets=1000)
@@ -222,6 +224,39 @@ def test_the_card_of_a_paused_agent_works_on() -> None:
     hosts.launcher.send("resume", job=1, name="1")
     received = hosts.events(3)
     assert all(each["time_ns"] < now_ns <= each["now_ns"] for each in received)
+
+
+def test_collectives_of_a_paused_agent_wait_for_it() -> None:
+    """Its card acknowledges what comes meanwhile."""
+    opened: list[QueuePairs] = []
+
+    def answers(here: int, there: int) -> Script:
+        def script(context: AgentContext) -> None:
+            one = of_steps(
+                Step(Action.SEND, there - 1, 0, 4),
+                Step(Action.RECEIVE, there - 1, 0, 4),
+                Step(Action.SEND, there - 1, 0, 4, (1,)),
+                Step(Action.RECEIVE, there - 1, 0, 4, (2,)),
+            )
+            with context.open_queue_pairs(address(here)) as pairs:
+                opened.append(pairs)
+                pairs.connect(there, address(there), here, PATIENT, for_collectives=True)
+                assert not pairs.begin_collective(TAG, on_card(one))
+                while not (done := pairs.completions()):
+                    context.wait()
+                context.emit("done", kinds=[each.kind.name for each in done], now_ns=context.now_ns())
+                context.wait(until_ns=20_000 * US)
+
+        return script
+
+    hosts = Hosts([(1, answers(1, 2)), (2, answers(2, 1))])
+    hosts.run(1)
+    hosts.launcher.send("pause", job=1, name="1")
+    hosts.run(10_000 * US)
+    assert [pairs.collective_counts().messages for pairs in opened] == [2, 1]
+    hosts.launcher.send("resume", job=1, name="1")
+    assert [each["kinds"] for each in hosts.events(2)] == [["COLLECTIVE"]] * 2
+    assert hosts.clock.now_ns > 10_000 * US
 
 
 @pytest.mark.parametrize(("mended_us", "kind"), [(300, "SENT"), (900, "FAILED")])

@@ -3,7 +3,7 @@
 #define GRADBED_COLLECTIVE_H
 
 #include "engine/internal.h"
-#include "engine/transport/collectives.h"
+#include "engine/transport/collectives/collectives.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -3,7 +3,7 @@
  * What arrives is taken in at once. What may be sent because of it is sent once everything of that moment has happened,
  * in the order in which it became ready, as an agent would that is told of it.
  */
-#include "engine/transport/collective.h"
+#include "engine/transport/collectives/collective.h"
 
 #include <errno.h>
 #include <stdlib.h>
