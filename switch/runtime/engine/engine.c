@@ -314,7 +314,7 @@ static int run(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events,
         }
         struct partition *next = partitions_next(engine);
         uint64_t next_ns = next ? timer_first(&next->timers)->due_ns : UINT64_MAX;
-        if (next_ns > engine->now_ns) {
+        if (next_ns > engine->now_ns && (engine->upcall_waits || partitions_wait(engine))) {
             /* Everything of this moment has happened. */
             if (collectives_act(engine, for_outside ? partitions_due_order(engine) : UINT64_MAX))
                 continue;

@@ -392,6 +392,14 @@ static inline struct partition *partitions_next(struct gb_engine *engine) {
     return next;
 }
 
+/* Whether an owner is to be told, or a collective may send. */
+static inline bool partitions_wait(const struct gb_engine *engine) {
+    bool waits = false;
+    for (uint32_t i = 0; i < engine->partition_count; i++)
+        waits |= engine->partitions[i].due_first || engine->partitions[i].acting_first;
+    return waits;
+}
+
 uint64_t real_clock(void);          /* CLOCK_MONOTONIC */
 uint64_t engine_clock(struct gb_engine *);
 /* Let time pass before something new comes in from outside. */
