@@ -191,6 +191,20 @@ def test_who_begins_late_takes_what_has_come() -> None:
     assert [buffer.tolist() for buffer in buffers] == [[11] * 4] * 2
 
 
+def test_time_stops_for_results_alone() -> None:
+    """Neither for messages nor when the last one is acknowledged."""
+    with star(2, for_collectives=True) as line:
+        for rank in range(2):
+            line.open(rank + 1).begin_collective(TAG, on_card(exchange(rank, 100_000)))
+        told = []
+        idle = False
+        while not idle:
+            stop = line.fabric.run_until(None)
+            told += list(stop.interfaces)
+            idle = stop.idle
+        assert told == line.interfaces
+
+
 def test_what_is_held_sends_nothing() -> None:
     with star(2, for_collectives=True) as line:
         line.open(2).hold_collectives(True)
