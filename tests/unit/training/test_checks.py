@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 from experiments.systems.training.phase import TrainingPhase
+from hosts.agents.card_collectives import SEND, CardCollective
 from hosts.systems.training import rank as rank_module
 from hosts.systems.training.contents import contents
 from hosts.systems.training.messages import Messages
@@ -37,21 +38,18 @@ def a_wrong_input(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_wrong_message(patch: pytest.MonkeyPatch) -> None:
-    """Of rank 1 its first one has another value."""
-    sent, left = Messages.send, [True]
+    """The first one of rank 1 is of another part of its vector."""
+    began = Messages.begin_collective
 
-    def send(self: Messages, *rest: Any, **more: Any) -> None:
-        place = next((place for place, each in enumerate(rest) if isinstance(each, np.ndarray)), None)
-        if self._rank == 1 and place is not None and left and left.pop():
-            changed = rest[place].copy()
-            changed[0] += 1
-            rest = (*rest[:place], changed, *rest[place + 1 :])
-        elif self._rank == 1 and more.get("data") is not None and left and left.pop():
-            more["data"] = more["data"].copy()
-            more["data"][0] += 1
-        sent(self, *rest, **more)
+    def begin(self: Messages, subject: int, collective: CardCollective, on_result: Callable[[], None]) -> None:
+        if self._rank == 1:
+            assert collective.offset_bytes is not None
+            offsets, first = collective.offset_bytes.copy(), collective.schedule.kinds.tolist().index(SEND)
+            offsets[first] = 0 if offsets[first] else 4
+            collective = dataclasses.replace(collective, offset_bytes=offsets)
+        began(self, subject, collective, on_result)
 
-    patch.setattr(Messages, "send", send)
+    patch.setattr(Messages, "begin_collective", begin)
 
 
 def a_node_left_out(patch: pytest.MonkeyPatch) -> None:
