@@ -122,10 +122,6 @@ class Messages:
         for message in self._early.pop(key, ()):
             party.received(message)
 
-    def forget(self, lane: Lane, subject: int) -> None:
-        """Nobody waits for more of the subject."""
-        self._listening.pop((lane, subject), None)
-
     def begin_collective(self, subject: int, collective: CardCollective, on_result: Callable[[], None]) -> None:
         """on_result: called once it has its result, at once if it has it already."""
         tag = subject << PLACE_BITS
