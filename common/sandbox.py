@@ -23,7 +23,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
@@ -57,7 +57,9 @@ SAME_SIGNAL_S = 0.5
 """A relayed signal that init got itself within this time was sent to the whole process group, the function too."""
 
 
-def run_in_sandbox(function: Callable[[], int], what: str = "this command") -> int:
+def run_in_sandbox(
+    function: Callable[[], int], what: str = "this command", meanwhile: Callable[[], None] | None = None
+) -> int:
     """Call `function` in new network, pid, mount and IPC namespaces; return its exit status, or 128 + signal.
 
     Inside: loopback is up and the only interface, /proc and /sys show the new namespaces, the current
@@ -67,6 +69,7 @@ def run_in_sandbox(function: Callable[[], int], what: str = "this command") -> i
     whatever processes it leaves are killed before this returns. It ends by os._exit: no atexit handlers
     run; an uncaught exception prints its traceback and is status 1, KeyboardInterrupt 130, SystemExit its code. A
     UserError, a full disk, and output that nobody reads any more, end it as in `gradbed` (cli/main.py).
+    meanwhile: is called here, in a thread of its own, once the function runs; this returns when both have ended.
 
     Must be called in the main thread while no other Python thread runs, since it forks (RuntimeError).
     UserError if not root (`what` needs root), or where the kernel or a container forbids namespaces.
@@ -88,7 +91,8 @@ def run_in_sandbox(function: Callable[[], int], what: str = "this command") -> i
     os.close(report_write)
     with wakeups({*relayed, signal.SIGCHLD}, former_mask) as woken:
         init, problem = _read_report(report_read)
-        status = _relay_until_exit(monitor, init, woken)
+        with _beside(meanwhile):
+            status = _relay_until_exit(monitor, init, woken)
     if problem:
         advice = "" if problem == IN_CHROOT else " (in a container: run it privileged)"
         raise UserError(f"{what} needs namespaces of its own: {problem}{advice}")
@@ -103,6 +107,19 @@ def _read_report(report: int) -> tuple[int, str]:
     with open(report, encoding="utf-8") as lines:
         answer = dict(line.rstrip("\n").split(" ", 1) for line in lines)
     return int(answer.get("init", 0)), answer.get("problem", "")
+
+
+@contextlib.contextmanager
+def _beside(meanwhile: Callable[[], None] | None) -> Iterator[None]:
+    if meanwhile is None:
+        yield
+        return
+    thread = threading.Thread(target=meanwhile, name="meanwhile")
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
 
 
 def _relay_until_exit(monitor: int, init: int, woken: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from experiments.configuration.faults import Fault
@@ -17,6 +18,11 @@ class Onlooker:
 
     def network_is_up(self, testbed: Testbed, network: NetworkSetup, task: PointTask[Any], system: str) -> None:
         """A point begins."""
+
+    def measuring(self) -> AbstractContextManager[object]:
+        """Around what is measured in a phase: its agents are ready, and nothing has been sent; at the end the network
+        is at rest."""
+        return nullcontext()
 
     def phase_begins(self, phase: Phase, jobs: Sequence[int]) -> None:
         """Its agents are ready. jobs: the controller's numbers."""

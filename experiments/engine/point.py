@@ -171,7 +171,7 @@ def run_phase(
     before = Counts.read(testbed)
     specs = list(phase.agents(answers))
     testbed.start_agents(specs)
-    with testbed.meter() as meter:
+    with onlooker.measuring(), testbed.meter() as meter:
         if not phase.waits:
             testbed.begin()
         timeline = Timeline(testbed, task.scale)

@@ -15,8 +15,9 @@ from experiments.records.run_folder import RunFolder, environment
 from experiments.scale import Scale
 from experiments.study.definition.model import Point, Study
 from experiments.study.running.attempt import Broken
+from experiments.study.running.beside import Beside
 from experiments.study.running.digest import digest, identity
-from experiments.study.running.execution import Executor, WhileTakingDown, executor
+from experiments.study.running.execution import Executor, executor
 from experiments.study.running.measure import PointOrder
 from experiments.study.running.sources import source_digest
 from experiments.tables.tables import write_tables
@@ -126,8 +127,8 @@ def _run(
             said = _outcome(outcome)
         if broken and len(planned) == 1:
             raise UserError(broken[order.digest])
-        # Of two such points the other begins when the first ends, and takes no time to speak of.
-        together = isinstance(running, WhileTakingDown)
+        # When the first of two such points ends, the other is not far from its end.
+        together = isinstance(running, Beside)
         left_s = 0.0 if together else (time.monotonic() - started_s) / ended * (len(orders) - ended)
         say(f"[{ended}/{len(orders)}] {labels[order.digest]}: {said}{_left(left_s)}")
         # They are for those who look on: points are stored already. All rows are written again each time.

@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import termios
 import threading
 import time
@@ -83,6 +84,35 @@ def test_exit_statuses_and_messages() -> None:
     assert "one clear line\n" in outcome.stderr
     assert outcome.stderr.count("Traceback") == 1
     assert "ValueError: a bug" in outcome.stderr
+
+
+def works_beside() -> None:
+    """Twice: no thread is left of the first time."""
+    caller = os.getpid()
+    for status in (3, 4):
+        with tempfile.TemporaryDirectory() as folder:
+            done, seen = Path(folder) / "done", Path(folder) / "seen"
+
+            def function(done: Path = done, seen: Path = seen, status: int = status) -> int:
+                while not done.exists():
+                    time.sleep(0.01)
+                seen.touch()
+                return status
+
+            def meanwhile(done: Path = done, seen: Path = seen) -> None:
+                done.touch()
+                while not seen.exists():
+                    time.sleep(0.01)
+                time.sleep(0.2)
+                print("meanwhile", os.getpid() == caller, threading.current_thread() is not threading.main_thread())
+
+            print(run_in_sandbox(function, meanwhile=meanwhile))
+
+
+def test_what_is_done_meanwhile() -> None:
+    outcome = run_program(works_beside)
+    assert outcome.stdout.splitlines() == ["meanwhile True True", "3", "meanwhile True True", "4"]
+    assert outcome.stderr == ""
 
 
 # What the function sees.

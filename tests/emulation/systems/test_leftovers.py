@@ -11,10 +11,10 @@ import pytest
 from pyroute2 import IPRoute
 
 from experiments.records.run_files import StoredPoint
-from experiments.study.running import execution, leftovers
+from experiments.study.running import leftovers, sandboxed
 from experiments.study.running.attempt import Broken, Outcome
-from experiments.study.running.execution import run_sandboxed
 from experiments.study.running.measure import PointOrder
+from experiments.study.running.sandboxed import run_sandboxed
 from tests.emulation.sandboxed import in_sandbox
 
 pytestmark = pytest.mark.root
@@ -24,7 +24,7 @@ def outcome_of(run: Callable[[], Outcome]) -> Outcome:
     """What is kept of a run that does this."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(leftovers, "PATIENCE_S", 1.0)
-        patch.setattr(execution, "attempt", lambda *order: run())
+        patch.setattr(sandboxed, "attempt", lambda *order: run())
         return run_sandboxed(PointOrder("point", "aggregation", {}, 1, 1.0, Path("unused")))
 
 

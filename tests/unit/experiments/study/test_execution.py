@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +17,9 @@ from typing import Any
 import pytest
 
 from common.errors import UserError
-from experiments.study.running import execution, on_dask
-from experiments.study.running.attempt import Broken, Outcome, as_plain
+from experiments.engine.onlooker import Onlooker
+from experiments.study.running import beside, on_dask, sandboxed
+from experiments.study.running.attempt import Broken, Outcome
 from experiments.study.running.execution import SideBySide, executor
 from experiments.study.running.leftovers import belongings
 from experiments.study.running.measure import PointOrder
@@ -48,30 +51,63 @@ def of_both_clocks(folder: Path) -> list[PointOrder]:
     return [replace(real, configuration={**real.configuration, "clock": "real"}), virtual]
 
 
-@pytest.mark.parametrize("attempts", [1, 2])
-def test_a_point_on_the_virtual_clock_begins_once_the_network_of_the_other_goes_for_the_last_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attempts: int
+def counting(counted: Path) -> Callable[..., Outcome]:
+    """A point that tells of progress, and each time adds a byte to a file, until the file is removed; not for long, so
+    that a test ends in which it gives no way."""
+
+    def point(order: PointOrder, onlooker: Onlooker) -> Outcome:
+        end_s = time.monotonic() + 10
+        while counted.exists() and time.monotonic() < end_s:
+            with counted.open("ab") as file:
+                file.write(b".")
+            onlooker.progressed([])
+        return Broken(f"seed {order.seed}", "")
+
+    return point
+
+
+def test_a_point_on_the_virtual_clock_stands_still_while_the_other_measures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun = tmp_path / "begun"
+    counted = tmp_path / "counted"
+    counted.touch()
+    loaded: list[int] = []
 
-    def virtual(order: PointOrder) -> dict[str, Any]:
-        begun.touch()
-        return as_plain(Broken(f"seed {order.seed}", ""))
+    def goes_on() -> bool:
+        size = counted.stat().st_size
+        time.sleep(0.3)
+        return counted.stat().st_size > size
 
-    def real(order: PointOrder, bars: bool, onlooker: Any, aside: int) -> Outcome:
-        assert not begun.exists()
-        onlooker.network_goes()
-        if attempts == 1:
-            wait_for(lambda: [begun] * begun.exists(), 1)
-        time.sleep(0.2)
-        return Broken(f"seed {order.seed}, {begun.exists()}", "")
+    def real(order: PointOrder, bars: bool, onlooker: Onlooker, aside: int, meanwhile: Callable[[], None]) -> Outcome:
+        meanwhile()
+        found = [goes_on()]
+        for _ in range(2):
+            with onlooker.measuring():
+                found.append(goes_on())
+            found.append(goes_on())
+        niceness = os.getpriority(os.PRIO_PROCESS, aside)
+        counted.unlink()
+        return Broken(f"{found} {niceness}", "")
 
-    monkeypatch.setattr(execution, "attempt_plain", virtual)
-    monkeypatch.setattr(execution, "run_sandboxed", real)
-    orders = [replace(each, attempts=attempts) for each in of_both_clocks(tmp_path)]
-    with executor(orders, None, None) as running:
-        outcomes = [outcome for _, outcome in running.results(lambda _: None)]
-    assert outcomes == [Broken(f"seed 2, {attempts == 1}", ""), Broken("seed 1", "")]
+    monkeypatch.setattr(beside, "attempt", counting(counted))
+    monkeypatch.setattr(beside, "load_drawing", lambda: loaded.append(os.getpriority(os.PRIO_PROCESS, 0)))
+    outcomes = both(tmp_path, monkeypatch, real)
+    assert outcomes == [Broken("[True, False, True, False, True] 19", ""), Broken("seed 1", "")]
+    assert loaded == [19]
+
+
+def both(folder: Path, monkeypatch: pytest.MonkeyPatch, real: Callable[..., Outcome]) -> list[Outcome]:
+    """Outcomes of the real clock's point and the virtual one's."""
+
+    def aside(*arguments: Any, **options: Any) -> Outcome:
+        # In a thread of its own, as in run_in_sandbox.
+        with ThreadPoolExecutor(1) as pool:
+            meanwhile = options.pop("meanwhile")
+            return real(*arguments, **options, meanwhile=lambda: pool.submit(meanwhile).result())
+
+    monkeypatch.setattr(sandboxed, "run_sandboxed", aside)
+    with executor(of_both_clocks(folder), None, None) as running:
+        return [outcome for _, outcome in running.results(lambda _: None)]
 
 
 def test_what_the_other_of_two_points_starts_is_not_left_behind(
@@ -79,54 +115,53 @@ def test_what_the_other_of_two_points_starts_is_not_left_behind(
 ) -> None:
     started = tmp_path / "started"
 
-    def virtual(order: PointOrder) -> dict[str, Any]:
+    def virtual(order: PointOrder, onlooker: Onlooker) -> Outcome:
+        wait_for(lambda: [begun] * begun.exists(), 1)
         with subprocess.Popen(["sleep", "60"]) as compiler:
             started.touch()
             wait_for(lambda: [looked] * looked.exists(), 1)
             compiler.kill()
-        return as_plain(Broken("ended", ""))
+        return Broken("ended", "")
 
-    def real(order: PointOrder, bars: bool, onlooker: Any, aside: int) -> Outcome:
+    def real(order: PointOrder, bars: bool, onlooker: Any, aside: int, meanwhile: Any) -> Outcome:
         before = belongings(aside=aside)
-        onlooker.network_goes()
+        begun.touch()
         wait_for(lambda: [started] * started.exists(), 1)
         found = belongings(aside=aside) - before, bool(belongings() - before)
         looked.touch()
         return Broken(str(found), "")
 
-    looked = tmp_path / "looked"
-    monkeypatch.setattr(execution, "attempt_plain", virtual)
-    monkeypatch.setattr(execution, "run_sandboxed", real)
-    with executor(of_both_clocks(tmp_path), None, None) as running:
-        outcomes = [outcome for _, outcome in running.results(lambda _: None)]
-    assert outcomes == [Broken(str((frozenset(), True)), ""), Broken("ended", "")]
+    begun, looked = tmp_path / "begun", tmp_path / "looked"
+    monkeypatch.setattr(beside, "attempt", virtual)
+    assert both(tmp_path, monkeypatch, real) == [Broken(str((frozenset(), True)), ""), Broken("ended", "")]
 
 
-@pytest.mark.parametrize("has_begun", [False, True])
+@pytest.mark.parametrize("is_measuring", [False, True])
 def test_ctrl_c_ends_both(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], has_begun: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], is_measuring: bool
 ) -> None:
     begun, tidied = tmp_path / "begun", tmp_path / "tidied"
 
-    def virtual(order: PointOrder) -> dict[str, Any]:
+    def virtual(order: PointOrder, onlooker: Onlooker) -> Outcome:
         begun.touch()
         try:
-            time.sleep(60)
+            while True:
+                time.sleep(0.01)
+                onlooker.progressed([])
         finally:
             tidied.touch()
-        return as_plain(Broken("ended", ""))
 
-    def real(order: PointOrder, bars: bool, onlooker: Any, aside: int) -> Outcome:
-        if has_begun:
-            onlooker.network_goes()
-            wait_for(lambda: [begun] * begun.exists(), 1)
-        raise KeyboardInterrupt
+    def real(order: PointOrder, bars: bool, onlooker: Onlooker, aside: int, meanwhile: Any) -> Outcome:
+        wait_for(lambda: [begun] * begun.exists(), 1)
+        if not is_measuring:
+            raise KeyboardInterrupt
+        with onlooker.measuring():
+            raise KeyboardInterrupt
 
-    monkeypatch.setattr(execution, "attempt_plain", virtual)
-    monkeypatch.setattr(execution, "run_sandboxed", real)
-    with executor(of_both_clocks(tmp_path), None, None) as running, pytest.raises(KeyboardInterrupt):
-        list(running.results(lambda _: None))
-    assert begun.exists() == tidied.exists() == has_begun
+    monkeypatch.setattr(beside, "attempt", virtual)
+    with pytest.raises(KeyboardInterrupt):
+        both(tmp_path, monkeypatch, real)
+    assert tidied.exists()
     assert capfd.readouterr() == ("", "")
 
 

@@ -15,9 +15,9 @@ from experiments.records.run_files import DonePoint, StoredPoint
 from experiments.study.definition.model import StudyHead
 from experiments.study.evaluation.goals import judged
 from experiments.study.loading import load_study
-from experiments.study.running import execution
-from experiments.study.running.execution import OneByOne
+from experiments.study.running import sandboxed
 from experiments.study.running.measure import PointOrder
+from experiments.study.running.sandboxed import OneByOne
 from experiments.systems import studies_folder
 from tests.unit.experiments.study import coin  # noqa: F401  # registers the system
 
@@ -155,10 +155,10 @@ def test_what_bench_throughput_asks_for() -> None:
 def test_a_point_is_measured_again_while_the_machine_cannot_keep_up(monkeypatch: pytest.MonkeyPatch) -> None:
     found = iter(["doubtful", "valid", "doubtful", "doubtful", "valid"])
 
-    def run(order: PointOrder, *how_it_is_watched: object) -> StoredPoint:
+    def run(order: PointOrder, bars: bool, **how_it_is_watched: object) -> StoredPoint:
         return StoredPoint(order.digest, 1, {"verdict": next(found)}, {}, {}, [])
 
-    monkeypatch.setattr(execution, "run_sandboxed", run)
+    monkeypatch.setattr(sandboxed, "run_sandboxed", run)
     orders = [PointOrder(name, "coins", {}, 1, 1.0, Path(), attempts=2) for name in ("a", "b")]
     ended = [(order.digest, outcome.row["verdict"]) for order, outcome in OneByOne(orders).results(lambda _: None)]  # type: ignore[union-attr]
     assert ended == [("a", "valid"), ("b", "doubtful")]

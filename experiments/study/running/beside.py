@@ -1,0 +1,117 @@
+"""A point in real time, and one on the virtual clock in a process of its own, which gives way to what is measured."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from common.scratch import scratch_folder
+from common.signals import die_with_parent
+from experiments.engine.onlooker import Onlooker
+from experiments.phases import Phase, Progress
+from experiments.plotting.style import load_drawing
+from experiments.study.running.attempt import Outcome, as_plain, attempt
+from experiments.study.running.measure import PointOrder
+from experiments.study.running.sandboxed import INTERRUPTED, OneByOne, told_outcome
+from experiments.study.running.turns import Turns
+
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkProcess
+
+_FORKING = multiprocessing.get_context("fork")
+
+_LAST = 19
+"""The nice value of who gets what nobody else takes: networks come up in the same time."""
+
+
+class Beside:
+    """The other point, and what a figure needs, take what time the processors have left while the network comes up,
+    between what is measured, and while the network goes."""
+
+    def __init__(self, virtual: PointOrder, real: PointOrder) -> None:
+        self._virtual = virtual
+        self._real = real
+
+    def results(self, on_start: Callable[[PointOrder], None]) -> Iterator[tuple[PointOrder, Outcome]]:
+        with scratch_folder("point") as folder:
+            turns, told = Turns(folder), folder / "outcome.json"
+            with _forked(self._virtual, told, turns) as process:
+                onlooker = _Measures(turns)
+                real = OneByOne([self._real], onlooker, aside=process.pid, meanwhile=lambda: _load_drawing(turns))
+                yield from real.results(on_start)
+                if process.pid is not None:
+                    # It has been waited for by nobody: the pid is its own.
+                    os.setpriority(os.PRIO_PROCESS, process.pid, os.getpriority(os.PRIO_PROCESS, 0))
+                process.join()
+                yield self._virtual, told_outcome(told, process.exitcode)
+
+
+def _load_drawing(turns: Turns) -> None:
+    """In a thread of its own."""
+    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LAST)
+    with turns.working():
+        load_drawing()
+
+
+class _Measures(Onlooker):
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
+
+    def measuring(self) -> AbstractContextManager[None]:
+        return self._turns.measuring()
+
+
+class _GivesWay(Onlooker):
+    """Whenever an agent has told something, and when a phase is over."""
+
+    def __init__(self, give_way: Callable[[], None]) -> None:
+        self._give_way = give_way
+
+    def progressed(self, bars: Sequence[Progress]) -> None:
+        self._give_way()
+
+    def phase_ended(self, phase: Phase) -> None:
+        self._give_way()
+
+
+@contextlib.contextmanager
+def _forked(order: PointOrder, told: Path, turns: Turns) -> Iterator[ForkProcess]:
+    """A process that runs a point, and writes the outcome to a file. Forked: what it needs is loaded here."""
+    # Ctrl-C waits until both know how to deal with it.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    process = _FORKING.Process(target=_tell, args=(order, told, turns, mask, os.getpid()))
+    try:
+        try:
+            process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        yield process
+    finally:
+        if process.pid is not None and process.is_alive():
+            os.kill(process.pid, signal.SIGINT)
+            process.join()
+
+
+def _tell(order: PointOrder, told: Path, turns: Turns, mask: set[signal.Signals], parent_pid: int) -> None:
+    die_with_parent(parent_pid)
+    gc.freeze()
+    os.nice(_LAST)
+    try:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        with turns.working() as give_way:
+            outcome = attempt(order, onlooker=_GivesWay(give_way))
+        told.write_text(json.dumps(as_plain(outcome)), encoding="utf-8")
+    except KeyboardInterrupt:
+        # It may come twice: from the terminal, and from the parent.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        sys.exit(INTERRUPTED)

@@ -1,0 +1,96 @@
+"""Processes that stand still while another one measures."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import pytest
+
+from experiments.study.running.turns import Turns
+
+FORKING = multiprocessing.get_context("fork")
+
+
+def work(folder: Path, told: Connection) -> None:
+    with Turns(folder).working() as give_way:
+        while True:
+            told.send("works")
+            time.sleep(0.02)
+            give_way()
+
+
+def measure(folder: Path, told: Connection) -> None:
+    with Turns(folder).measuring():
+        told.send("measures")
+        told.recv()
+    told.send("done")
+    time.sleep(60)
+
+
+class Started:
+    """A process, and what it tells."""
+
+    def __init__(self, target, folder: Path) -> None:  # type: ignore[no-untyped-def]
+        self.own, other = FORKING.Pipe()
+        self.process = FORKING.Process(target=target, args=(folder, other), daemon=True)
+        self.process.start()
+
+    def tells(self, within_s: float = 5.0) -> str | None:
+        return self.own.recv() if self.own.poll(within_s) else None
+
+    def is_quiet(self) -> bool:
+        """It tells nothing any more; what it told before is dropped."""
+        while self.own.poll(0):
+            self.own.recv()
+        return self.tells(0.3) is None
+
+    def kill(self) -> None:
+        assert self.process.pid is not None
+        os.kill(self.process.pid, signal.SIGKILL)
+        self.process.join()
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_who_works_stands_still_until_what_is_measured_has_ended(tmp_path: Path, is_killed: bool) -> None:
+    workers = [Started(work, tmp_path) for _ in range(2)]
+    assert all(each.tells() == "works" for each in workers)
+    measurer = Started(measure, tmp_path)
+    assert measurer.tells() == "measures"
+    late = Started(work, tmp_path)
+    assert all(each.is_quiet() for each in (*workers, late))
+    if is_killed:
+        measurer.kill()
+    else:
+        measurer.own.send("enough")
+        assert measurer.tells() == "done"
+    assert all(each.tells() == "works" for each in (*workers, late))
+
+
+def test_who_measures_waits_for_all_that_work_and_for_none_that_was_killed(tmp_path: Path) -> None:
+    turns = Turns(tmp_path)
+    killed = Started(work, tmp_path)
+    assert killed.tells() == "works"
+    with turns.working() as give_way:
+        measurer = Started(measure, tmp_path)
+        killed.kill()
+        assert measurer.tells(0.3) is None
+    assert measurer.tells() == "measures"
+    measurer.own.send("enough")
+    assert measurer.tells() == "done"
+    with turns.working() as give_way:
+        give_way()
+
+
+def test_one_measures_at_a_time(tmp_path: Path) -> None:
+    first, second = Started(measure, tmp_path), Started(measure, tmp_path)
+    told = [each.tells(0.5) for each in (first, second)]
+    assert sorted(told, key=str) == [None, "measures"]
+    running, waiting = (first, second) if told[0] else (second, first)
+    running.own.send("enough")
+    assert running.tells() == "done"
+    assert waiting.tells() == "measures"
