@@ -40,8 +40,8 @@ class NetworkCard(Closing):
         """Becomes readable (eventfd) when a queue pair has something new."""
         return self._descriptor
 
-    def open_queue_pairs(self, quiet_sent: bool) -> HostQueuePairs:
-        return HostQueuePairs(self._engine, _DEVICE, _PORT, quiet_sent)
+    def open_queue_pairs(self) -> HostQueuePairs:
+        return HostQueuePairs(self._engine, _DEVICE, _PORT)
 
     def carried(self) -> dict[str, Any]:
         """What left by the interface: sent_frames, sent_bytes, sent_classes (by class, [0] those of none); drops:

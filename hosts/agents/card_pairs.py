@@ -56,8 +56,6 @@ class CardQueuePairs(Protocol):
 
     def send(self, number: int, tag: int, size_bytes: int, data: NDArray[np.generic] | None = None) -> None: ...
 
-    def set_quiet_sent(self, quiet_sent: bool) -> None: ...
-
     def begin_collective(self, tag: int, collective: CardCollective) -> bool: ...
 
     def hold_collectives(self, held: bool) -> None: ...
@@ -96,7 +94,7 @@ class CardQueuePairs(Protocol):
 
 @runtime_checkable
 class CardWithQueuePairs(Protocol):
-    def open_queue_pairs(self, quiet_sent: bool) -> CardQueuePairs: ...
+    def open_queue_pairs(self) -> CardQueuePairs: ...
 
 
 class PairCounts(NamedTuple):
@@ -173,9 +171,6 @@ class CardPairs(Closing):
 
     def send(self, number: int, tag: int, size_bytes: int, data: NDArray[np.generic] | None = None) -> None:
         self._card.send(number, tag, size_bytes, data)
-
-    def set_quiet_sent(self, quiet_sent: bool) -> None:
-        self._card.set_quiet_sent(quiet_sent)
 
     def begin_collective(self, tag: int, collective: CardCollective) -> bool:
         return self._card.begin_collective(tag, collective)

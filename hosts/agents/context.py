@@ -129,11 +129,11 @@ class AgentContext(Protocol):
         possible.
         """
 
-    def open_queue_pairs(self, address: AgentAddress, *, interface: int = 0, quiet_sent: bool = False) -> QueuePairs:
+    def open_queue_pairs(self, address: AgentAddress, *, interface: int = 0) -> QueuePairs:
         """Queue pairs of the network card behind the interface with this place among `interfaces`, none at first.
 
-        address: the agent's own, where its packets come from. quiet_sent: messages that have been sent do not end a
-        wait. On the machine's clock the card is a thread of the agent's process, and paused with it.
+        address: the agent's own, where its packets come from. On the machine's clock the card is a thread of the
+        agent's process, and paused with it.
         """
 
     def listen_tcp(self, port: int) -> TcpListener:

@@ -144,10 +144,6 @@ class QueuePairs(Protocol):
         """Send a message: data (C-contiguous, size_bytes long), or a length without contents. Data must not be
         changed before the message is complete. tag: 64 bits that arrive with the message."""
 
-    def set_quiet_sent(self, quiet_sent: bool) -> None:
-        """From now on: as quiet_sent of AgentContext.open_queue_pairs. What was sent before and waits to be looked at
-        ends the next wait, unless it is to be quiet."""
-
     def begin_collective(self, tag: int, collective: CardCollective) -> bool:
         """Let the card carry out this rank's part. tag: 64 bits that are the same at all ranks and of no other
         collective that any of them carries out meanwhile, the lowest TURN_BITS 0. True: it has its result already;
@@ -176,8 +172,7 @@ class QueuePairs(Protocol):
         """What a stream has counted so far."""
 
     def completions(self) -> Sequence[Completion]:
-        """What has been completed since the last call, in order. One that waits ends AgentContext.wait, but for SENT
-        where they were opened with quiet_sent: those are told when somebody looks."""
+        """What has been completed since the last call, in order. One that waits ends AgentContext.wait."""
 
     def statistics(self, number: int) -> QueuePairStatistics:
         """What a queue pair has counted so far."""

@@ -51,10 +51,9 @@ class HostQueuePairs(Closing):
     """Of one consumer at a port. Closed, its pairs vanish, with all that is on its way; peers hear nothing of
     that."""
 
-    def __init__(self, engine: Engine, device_id: int, port: int, quiet_sent: bool) -> None:
-        """quiet_sent: time does not stop for messages that were sent."""
+    def __init__(self, engine: Engine, device_id: int, port: int) -> None:
         self._engine = engine
-        self._consumer = engine.call("open_consumer", device_id, port, int(quiet_sent))
+        self._consumer = engine.call("open_consumer", device_id, port)
         if self._consumer < 0:
             raise UserError(f"port {port} of switch {device_id} does not lead to a host in memory")
         self._completions = (CompletionStruct * _AT_ONCE)()
@@ -116,10 +115,6 @@ class HostQueuePairs(Closing):
             if code == -errno.ENOMEM:
                 raise MemoryError("out of memory for a message")
             raise UserError(f"there is no queue pair {number} here")
-
-    def set_quiet_sent(self, quiet_sent: bool) -> None:
-        """From now on; whether time stops for messages that were sent, those included that nobody has looked at."""
-        self._call("set_quiet_sent", int(quiet_sent))
 
     def begin_collective(self, tag: int, collective: CardCollective) -> bool:
         """As hosts.agents.queue_pairs.QueuePairs.begin_collective."""

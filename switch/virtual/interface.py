@@ -98,9 +98,9 @@ class HostInterface:
         self.times_ns = self._times_ns[:count]
         return self._frames[:count], self._lengths[:count]
 
-    def open_queue_pairs(self, quiet_sent: bool) -> HostQueuePairs:
+    def open_queue_pairs(self) -> HostQueuePairs:
         """Of its network card, which is told of with the interface."""
-        return HostQueuePairs(self._engine, self.device_id, self.port, quiet_sent)
+        return HostQueuePairs(self._engine, self.device_id, self.port)
 
     def close(self) -> None:
         """Nobody listens any more: what waits and what comes is lost. May be repeated."""

@@ -126,7 +126,7 @@ def measure(network: Network, mtu_bytes: int, packets: int) -> Measured:
         install(fabric, network.topology, network.routes)
         pairs = {}
         for host, place in places.items():
-            pairs[host] = fabric.interface(*place).open_queue_pairs(quiet_sent=True)
+            pairs[host] = fabric.interface(*place).open_queue_pairs()
         for number, (source, destination) in enumerate(network.flows, _PAIR):
             _connect(pairs[source.name], number, source, destination, mtu_bytes)
             _connect(pairs[destination.name], number, destination, source, mtu_bytes)

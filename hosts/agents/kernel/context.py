@@ -91,12 +91,12 @@ class RealContext:
         raw_socket.on_close(lambda: self._open.remove(raw_socket))
         return raw_socket
 
-    def open_queue_pairs(self, address: AgentAddress, *, interface: int = 0, quiet_sent: bool = False) -> KernelPairs:
+    def open_queue_pairs(self, address: AgentAddress, *, interface: int = 0) -> KernelPairs:
         if self._open_card is None:
             raise UserError("this launcher was started without network cards (--cards)")
         name, rates_bps = self._interface(interface), self._rates_bps[interface : interface + 1]
         card = self._open_card(name, rates_bps[0] if rates_bps else None, self._classes)
-        pairs = KernelPairs(card, address, quiet_sent)
+        pairs = KernelPairs(card, address)
         descriptor = pairs.fileno()
         self._poll.register(descriptor, select.POLLIN)
         self._pairs[descriptor] = pairs

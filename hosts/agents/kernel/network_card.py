@@ -26,7 +26,7 @@ class NetworkCard(Protocol):
 
     def fileno(self) -> int: ...
 
-    def open_queue_pairs(self, quiet_sent: bool) -> CardQueuePairs: ...
+    def open_queue_pairs(self) -> CardQueuePairs: ...
 
     def come_to_rest(self) -> None: ...
 
@@ -40,9 +40,9 @@ OpenCard = Callable[[str, int | None, Patterns], NetworkCard]
 class KernelPairs(CardPairs):
     """The card works in a thread of the agent's process."""
 
-    def __init__(self, card: NetworkCard, address: AgentAddress, quiet_sent: bool) -> None:
+    def __init__(self, card: NetworkCard, address: AgentAddress) -> None:
         """card: ends with its queue pairs."""
-        super().__init__(card.open_queue_pairs(quiet_sent), address)
+        super().__init__(card.open_queue_pairs(), address)
         self._network_card = card
         self._last: Mapping[str, Any] | None = None
         self._held = ExitStack()

@@ -49,11 +49,11 @@ class VirtualPort:
         self._completed: list[CardPairs] = []
         clock.listen(card, self._told)
 
-    def open_pairs(self, address: AgentAddress, quiet_sent: bool, wake: Callable[[], None]) -> CardPairs:
+    def open_pairs(self, address: AgentAddress, wake: Callable[[], None]) -> CardPairs:
         """wake: of the agent."""
         if not isinstance(self.card, CardWithQueuePairs):
             raise UserError("this network's cards have no queue pairs")
-        pairs = CardPairs(self.card.open_queue_pairs(quiet_sent), address, wake)
+        pairs = CardPairs(self.card.open_queue_pairs(), address, wake)
         self._pairs.append(pairs)
         pairs.on_close(self._pairs.remove)
         return pairs
@@ -313,8 +313,8 @@ class VirtualContext:
         self._counts.append((self.interfaces[interface], opened.counts))
         return opened
 
-    def open_queue_pairs(self, address: AgentAddress, *, interface: int = 0, quiet_sent: bool = False) -> CardPairs:
-        pairs = self._port(interface).open_pairs(address, quiet_sent, self.wake)
+    def open_queue_pairs(self, address: AgentAddress, *, interface: int = 0) -> CardPairs:
+        pairs = self._port(interface).open_pairs(address, self.wake)
         self._pairs.append(pairs)
         pairs.on_close(self._pairs.remove)
         self._counts.append((self.interfaces[interface], pairs.counts(len(self.classes))))

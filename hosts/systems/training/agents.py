@@ -27,7 +27,7 @@ def _plans(file: Path) -> Plans:
 def rank(context: AgentContext, description: RankDescription) -> None:
     """Execute the rank's graph as often as the job says; answer the others until stop."""
     job, number = read_job(description.file), description.rank
-    with contextlib.closing(context.open_queue_pairs(job.ranks[number], quiet_sent=True)) as pairs:
+    with contextlib.closing(context.open_queue_pairs(job.ranks[number])) as pairs:
         graph = trace_of(job.source).nodes(number)
         executing = Rank(context, job, number, graph, pairs, _plans(description.file))
         context.emit("ready")

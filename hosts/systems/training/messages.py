@@ -55,8 +55,8 @@ class Messages:
         options: QueuePairOptions,
         first_number: int,
     ) -> None:
-        """pairs: opened with quiet_sent. first_number: of the queue pairs; the same for all ranks of a job, and at
-        least 2 * ranks from that of any other job of these hosts."""
+        """first_number: of the queue pairs; the same for all ranks of a job, and at least 2 * ranks from that of any
+        other job of these hosts."""
         self._pairs = pairs
         self._ranks = ranks
         self._rank = rank
@@ -67,7 +67,6 @@ class Messages:
         self._early: defaultdict[tuple[int, int], list[Message]] = defaultdict(list)
         self._streams: dict[int, Stream] = {}
         self._collectives: dict[int, Callable[[], None]] = {}
-        self._awaiting_sent = 0
         self._sent_messages = 0
         self._sent_bytes = 0
 
@@ -100,20 +99,12 @@ class Messages:
         step: int,
     ) -> None:
         """Of a subject (SUBJECT_BITS), message `place` to this peer, a length alone. The party is told when it was
-        acknowledged: at once while somebody awaits that, else before anything else."""
+        acknowledged."""
         number = self.number(peer, lane)
         self._sent[number].append((party, step))
         self._sent_messages += 1
         self._sent_bytes += size_bytes
         self._pairs.send(number, subject << PLACE_BITS | place, size_bytes)
-
-    def await_sent(self, more: int) -> None:
-        """So many more await what was sent. Else a rank is not woken for it, which is half of all that it is woken
-        for."""
-        awaited = self._awaiting_sent > 0
-        self._awaiting_sent += more
-        if (self._awaiting_sent > 0) is not awaited:
-            self._pairs.set_quiet_sent(awaited)
 
     def listen(self, lane: Lane, subject: int, party: Party) -> None:
         """The party is told of each message of the subject, at once of those that have come already."""

@@ -45,8 +45,7 @@ class Mailbox:
 class Sender:
     """The messages that this rank sends by nodes of its trace."""
 
-    def __init__(self, messages: Messages) -> None:
-        self._messages = messages
+    def __init__(self) -> None:
         self._under_way: dict[int, OnEnd] = {}
         self._count = 0
 
@@ -54,11 +53,9 @@ class Sender:
         """The number of a message; on_end: called once it was acknowledged."""
         self._count += 1
         self._under_way[self._count] = on_end
-        self._messages.await_sent(1)
         return self._count
 
     def sent(self, step: int) -> None:
-        self._messages.await_sent(-1)
         self._under_way.pop(step)()
 
     def received(self, message: Message) -> None:
@@ -71,7 +68,7 @@ class PointToPoint:
     def __init__(self, rank: int, messages: Messages) -> None:
         self._rank = rank
         self._messages = messages
-        self._sender = Sender(messages)
+        self._sender = Sender()
         self._counts: defaultdict[int, int] = defaultdict(int)
         self._mailboxes: dict[int, Mailbox] = {}
 

@@ -88,7 +88,7 @@ def completions(card: NetworkCard, pairs: HostQueuePairs) -> list[Any]:
 def test_both_understand_each_other(namespace: Namespace, selective: bool, loss: float) -> None:
     messages = [(2**60 + tag, contents(size, tag)) for tag, size in enumerate((0, 1, 1024, 50_001, 200_000))]
     line = KernelLine(namespace, loss, seed=3)
-    with namespace.call(lambda: NetworkCard("v1", 100_000_000)) as card, card.open_queue_pairs(False) as pairs:
+    with namespace.call(lambda: NetworkCard("v1", 100_000_000)) as card, card.open_queue_pairs() as pairs:
         recovery = "selective-repeat" if selective else "go-back-n"
         pairs.connect(NUMBER, NUMBER, **{**OPTIONS, "recovery": recovery})
         peer = PythonPeer(
@@ -118,7 +118,7 @@ def test_both_understand_each_other(namespace: Namespace, selective: bool, loss:
 
 def test_a_length_travels_without_contents(namespace: Namespace) -> None:
     line = KernelLine(namespace, 0, seed=1)
-    with namespace.call(lambda: NetworkCard("v1", None)) as card, card.open_queue_pairs(False) as pairs:
+    with namespace.call(lambda: NetworkCard("v1", None)) as card, card.open_queue_pairs() as pairs:
         pairs.connect(NUMBER, NUMBER, **OPTIONS)
         peer = PythonPeer(
             line, 2, 1, NUMBER, selective=False, mtu_bytes=1024, window=24, every=4, timeout_ns=10**9, first_psn=0
@@ -134,7 +134,7 @@ def test_a_length_travels_without_contents(namespace: Namespace) -> None:
 
 def test_a_card_sends_at_its_rate_and_counts_what_left(namespace: Namespace) -> None:
     line = KernelLine(namespace, 0, seed=1)
-    with namespace.call(lambda: NetworkCard("v1", 10_000_000)) as card, card.open_queue_pairs(False) as pairs:
+    with namespace.call(lambda: NetworkCard("v1", 10_000_000)) as card, card.open_queue_pairs() as pairs:
         pairs.connect(NUMBER, NUMBER, **{**OPTIONS, "window_bytes": 0, "timeout_ns": 10**10})
         began_s = time.monotonic()
         pairs.send(NUMBER, 5, 102_400)
@@ -150,7 +150,7 @@ def test_a_card_sends_at_its_rate_and_counts_what_left(namespace: Namespace) -> 
 
 
 def test_a_peer_that_is_gone(namespace: Namespace) -> None:
-    with namespace.call(lambda: NetworkCard("v1", None)) as card, card.open_queue_pairs(False) as pairs:
+    with namespace.call(lambda: NetworkCard("v1", None)) as card, card.open_queue_pairs() as pairs:
         pairs.connect(NUMBER, NUMBER, **{**OPTIONS, "timeout_ns": 2_000_000, "give_up_after": 3})
         pairs.send(NUMBER, 5, 100)
         deadline_s = time.monotonic() + PATIENCE_S

@@ -42,7 +42,7 @@ void consumer_complete(struct partition *part, struct consumer *consumer, enum g
                                .data = data,
                                .kind = kind,
                                .pair = number};
-    if (kind != GB_COMPLETION_COLLECTIVE_ENDED && (kind != GB_COMPLETION_SENT || !consumer->quiet_sent))
+    if (kind != GB_COMPLETION_COLLECTIVE_ENDED)
         memory_port_tell(part, consumer->card->port);
 }
 
@@ -61,7 +61,7 @@ static struct card *card_of(struct memory_port *port) {
     return port->card;
 }
 
-static int open_consumer(struct gb_engine *engine, struct memory_port *port, bool quiet_sent) {
+static int open_consumer(struct gb_engine *engine, struct memory_port *port) {
     struct consumer **consumers = realloc(engine->consumers, (engine->consumer_count + 1) * sizeof *consumers);
     if (consumers)
         engine->consumers = consumers;
@@ -72,30 +72,17 @@ static int open_consumer(struct gb_engine *engine, struct memory_port *port, boo
         return -ENOMEM;
     }
     consumer->card = card;
-    consumer->quiet_sent = quiet_sent;
     card->consumers++;
     consumers[engine->consumer_count] = consumer;
     return (int)engine->consumer_count++;
 }
 
-int gb_engine_open_consumer(struct gb_engine *engine, uint64_t device_id, uint32_t port, uint32_t quiet_sent) {
+int gb_engine_open_consumer(struct gb_engine *engine, uint64_t device_id, uint32_t port) {
     engine_lock_control(&engine->lock);
     struct memory_port *memory = memory_port_at(engine, device_id, port);
-    int outcome = !memory ? -ENXIO : open_consumer(engine, memory, quiet_sent);
+    int outcome = !memory ? -ENXIO : open_consumer(engine, memory);
     engine_unlock(&engine->lock);
     return outcome;
-}
-
-int gb_engine_set_quiet_sent(struct gb_engine *engine, uint32_t number, uint32_t quiet_sent) {
-    engine_lock_control(&engine->lock);
-    struct consumer *consumer = consumer_of(engine, number);
-    if (consumer) {
-        consumer->quiet_sent = quiet_sent;
-        if (consumer->count && !quiet_sent)
-            memory_port_tell(consumer->card->port->part, consumer->card->port);
-    }
-    engine_unlock(&engine->lock);
-    return consumer ? 0 : -EINVAL;
 }
 
 static void close_pair(struct partition *part, struct queue_pair *pair) {

@@ -95,7 +95,6 @@ struct consumer {
     struct queue_pair *pairs;
     struct gb_completion *completions;  /* a ring */
     uint32_t first, count, capacity;
-    bool quiet_sent;
     struct gb_consumer_counts counts;
     struct collectives collectives;
 };

@@ -66,11 +66,8 @@ struct gb_consumer_counts {
     uint64_t sent_classes[GB_CLASSES], received_classes[GB_CLASSES];
 };
 
-/* The consumer's number. -ENXIO if the port does not end in memory. quiet_sent: messages that have been sent are told
- * of when somebody asks, and not before. */
-int gb_engine_open_consumer(struct gb_engine *, uint64_t device_id, uint32_t port, uint32_t quiet_sent);
-/* From now on; what nobody was told of yet is told of, unless it is to be quiet. -EINVAL: no such consumer. */
-int gb_engine_set_quiet_sent(struct gb_engine *, uint32_t consumer, uint32_t quiet_sent);
+/* The consumer's number. -ENXIO if the port does not end in memory. */
+int gb_engine_open_consumer(struct gb_engine *, uint64_t device_id, uint32_t port);
 /* With all its pairs, wherever their messages are. May be repeated. */
 int gb_engine_close_consumer(struct gb_engine *, uint32_t consumer);
 /* -EEXIST: the number is taken. -ENODATA: dcqcn has neither a rate nor a link with one. */

@@ -1,4 +1,4 @@
-"""When a rank is to be told of what it sent: only while something would go on."""
+"""What ends when a rank is told of a completion."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ from hosts.systems.training.point_to_point import PointToPoint
 
 
 class Pairs:
-    """Queue pairs that carry nothing. quiet: as the agent opens them."""
+    """Queue pairs that carry nothing."""
 
     def __init__(self) -> None:
-        self.quiet = True
         self.sent: list[tuple[int, int]] = []
         self.done: list[Completion] = []
         self.for_collectives: set[int] = set()
@@ -43,10 +42,6 @@ class Pairs:
 
     def send(self, number: int, tag: int, size_bytes: int, data: Any = None) -> None:
         self.sent.append((number, tag))
-
-    def set_quiet_sent(self, quiet_sent: bool) -> None:
-        assert quiet_sent is not self.quiet
-        self.quiet = quiet_sent
 
     def completions(self) -> Sequence[Completion]:
         found, self.done = self.done, []
@@ -75,12 +70,11 @@ def test_a_send_of_a_trace_ends_when_it_is_acknowledged() -> None:
     for number in (1, 2):
         node = Node(number, "send", Kind.SEND, peer=1, size_bytes=8, tag=3)
         point_to_point.send(node, lambda number=number: ended.append(number))  # type: ignore[misc]
-        assert not pairs.quiet
     first, second = pairs.sent
     pairs.completes(CompletionKind.SENT, *first, messages)
-    assert ended == [1] and not pairs.quiet
+    assert ended == [1]
     pairs.completes(CompletionKind.SENT, *second, messages)
-    assert ended == [1, 2] and pairs.quiet
+    assert ended == [1, 2]
 
 
 def test_a_collective_ends_when_its_card_says_so_or_at_once() -> None:
@@ -94,7 +88,7 @@ def test_a_collective_ends_when_its_card_says_so_or_at_once() -> None:
     assert pairs.begun[tag].pairs.tolist() == [12]
     assert pairs.begun[tag].size_bytes.tolist() == [16] * 4
     pairs.completes(CompletionKind.COLLECTIVE, 0, tag, messages)
-    assert ended == [None] and pairs.quiet
+    assert ended == [None]
     pairs.has_result = True
     begin_collective(plan, 6, messages, None, ended.append)
     assert ended == [None, None]

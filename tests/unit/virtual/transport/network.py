@@ -87,9 +87,9 @@ class Line(Closing):
     def interface(self, host: int) -> HostInterface:
         return self.interfaces[host - 1]
 
-    def open(self, host: int, quiet_sent: bool = False) -> HostQueuePairs:
+    def open(self, host: int) -> HostQueuePairs:
         if host not in self.pairs:
-            self.pairs[host] = self.interface(host).open_queue_pairs(quiet_sent)
+            self.pairs[host] = self.interface(host).open_queue_pairs()
         return self.pairs[host]
 
     def connect(self, a: int, b: int, number_a: int = 1, number_b: int = 1, **options: Any) -> None:
