@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from enum import IntEnum
-from typing import NamedTuple, Protocol
 
 from common.errors import UserError
 from hosts.agents.addresses import AgentAddress
@@ -27,23 +26,6 @@ class Lane(IntEnum):
     POINT_TO_POINT = 1
 
 
-class Message(NamedTuple):
-    """What has come of a rank's sends."""
-
-    peer: int
-    place: int
-
-
-class Party(Protocol):
-    """Who sends messages, and waits for those of one subject."""
-
-    def sent(self, step: int) -> None:
-        """One of its messages was acknowledged. step: as it called it."""
-
-    def received(self, message: Message) -> None:
-        """One has come."""
-
-
 class Messages:
     """All queue pairs of a rank."""
 
@@ -62,9 +44,9 @@ class Messages:
         self._rank = rank
         self._options = options
         self._first = first_number
-        self._sent: dict[int, deque[tuple[Party, int]]] = {}
-        self._listening: dict[tuple[int, int], Party] = {}
-        self._early: defaultdict[tuple[int, int], list[Message]] = defaultdict(list)
+        self._sent: dict[int, deque[Callable[[], None]]] = {}
+        self._listening: dict[int, Callable[[], None]] = {}
+        self._early: Counter[int] = Counter()
         self._streams: dict[int, Stream] = {}
         self._collectives: dict[int, Callable[[], None]] = {}
         self._sent_messages = 0
@@ -88,30 +70,20 @@ class Messages:
         """Of all its queue pairs."""
         return tuple(self._sent)
 
-    def send(
-        self,
-        peer: int,
-        lane: Lane,
-        subject: int,
-        place: int,
-        size_bytes: int,
-        party: Party,
-        step: int,
-    ) -> None:
-        """Of a subject (SUBJECT_BITS), message `place` to this peer, a length alone. The party is told when it was
+    def send(self, peer: int, subject: int, place: int, size_bytes: int, on_sent: Callable[[], None]) -> None:
+        """Of a subject (SUBJECT_BITS), message `place` to this peer, a length alone. on_sent: called once it was
         acknowledged."""
-        number = self.number(peer, lane)
-        self._sent[number].append((party, step))
+        number = self.number(peer, Lane.POINT_TO_POINT)
+        self._sent[number].append(on_sent)
         self._sent_messages += 1
         self._sent_bytes += size_bytes
         self._pairs.send(number, subject << PLACE_BITS | place, size_bytes)
 
-    def listen(self, lane: Lane, subject: int, party: Party) -> None:
-        """The party is told of each message of the subject, at once of those that have come already."""
-        key = lane, subject
-        self._listening[key] = party
-        for message in self._early.pop(key, ()):
-            party.received(message)
+    def listen(self, subject: int, on_message: Callable[[], None]) -> None:
+        """on_message: called for each message of the subject, at once for those that have come already."""
+        self._listening[subject] = on_message
+        for _ in range(self._early.pop(subject, 0)):
+            on_message()
 
     def begin_collective(self, subject: int, collective: CardCollective, on_result: Callable[[], None]) -> None:
         """on_result: called once it has its result, at once if it has it already."""
@@ -133,24 +105,22 @@ class Messages:
         return {
             "messages": self._sent_messages + of_collectives.messages,
             "message_bytes": self._sent_bytes + of_collectives.bytes,
-            "unclaimed": sum(map(len, self._early.values())) + of_collectives.early,
+            "unclaimed": sum(self._early.values()) + of_collectives.early,
         }
 
     def take(self) -> None:
-        """Tell parties of all that has come about. UserError if a peer does not answer."""
+        """Call whoever waits for what has come about. UserError if a peer does not answer."""
         for completion in self._pairs.completions():
-            peer, lane = divmod(completion.pair - self._first, 2)
+            peer = (completion.pair - self._first) // 2
             if completion.kind is CompletionKind.RECEIVED:
-                message = Message(peer, completion.tag & (MOST_PLACES - 1))
-                subject = lane, completion.tag >> PLACE_BITS
-                listening = self._listening.get(subject)
-                if listening is None:
-                    self._early[subject].append(message)
+                subject = completion.tag >> PLACE_BITS
+                on_message = self._listening.get(subject)
+                if on_message is None:
+                    self._early[subject] += 1
                 else:
-                    listening.received(message)
+                    on_message()
             elif completion.kind is CompletionKind.SENT:
-                party, step = self._sent[completion.pair].popleft()
-                party.sent(step)
+                self._sent[completion.pair].popleft()()
             elif completion.kind is CompletionKind.COLLECTIVE:
                 self._collectives.pop(completion.tag)()
             elif completion.kind is CompletionKind.COLLECTIVE_FAILED:

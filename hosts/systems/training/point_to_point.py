@@ -6,7 +6,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable
 
 from hosts.systems.training.execution import Node
-from hosts.systems.training.messages import MOST_PLACES, Lane, Message, Messages
+from hosts.systems.training.messages import MOST_PLACES, Messages
 
 _TAG_BITS = 26
 
@@ -24,10 +24,7 @@ class Mailbox:
         self._come = 0
         self._waiting: deque[OnEnd] = deque()
 
-    def sent(self, step: int) -> None:
-        """It sends nothing."""
-
-    def received(self, message: Message) -> None:
+    def received(self) -> None:
         if self._waiting:
             self._waiting.popleft()()
         else:
@@ -42,33 +39,12 @@ class Mailbox:
             self._waiting.append(on_end)
 
 
-class Sender:
-    """The messages that this rank sends by nodes of its trace."""
-
-    def __init__(self) -> None:
-        self._under_way: dict[int, OnEnd] = {}
-        self._count = 0
-
-    def add(self, on_end: OnEnd) -> int:
-        """The number of a message; on_end: called once it was acknowledged."""
-        self._count += 1
-        self._under_way[self._count] = on_end
-        return self._count
-
-    def sent(self, step: int) -> None:
-        self._under_way.pop(step)()
-
-    def received(self, message: Message) -> None:
-        """It waits for nothing."""
-
-
 class PointToPoint:
     """Of one rank."""
 
     def __init__(self, rank: int, messages: Messages) -> None:
         self._rank = rank
         self._messages = messages
-        self._sender = Sender()
         self._counts: defaultdict[int, int] = defaultdict(int)
         self._mailboxes: dict[int, Mailbox] = {}
 
@@ -77,8 +53,7 @@ class PointToPoint:
         subject = _subject(self._rank, node.tag)
         place = self._counts[subject] % MOST_PLACES
         self._counts[subject] += 1
-        step = self._sender.add(on_end)
-        self._messages.send(node.peer, Lane.POINT_TO_POINT, subject, place, node.size_bytes, self._sender, step)
+        self._messages.send(node.peer, subject, place, node.size_bytes, on_end)
 
     def receive(self, node: Node, on_end: OnEnd) -> None:
         assert node.peer is not None
@@ -86,5 +61,5 @@ class PointToPoint:
         mailbox = self._mailboxes.get(subject)
         if mailbox is None:
             mailbox = self._mailboxes[subject] = Mailbox()
-            self._messages.listen(Lane.POINT_TO_POINT, subject, mailbox)
+            self._messages.listen(subject, mailbox.received)
         mailbox.expect(on_end)
