@@ -77,6 +77,22 @@ def test_a_send_of_a_trace_ends_when_it_is_acknowledged() -> None:
     assert ended == [1, 2]
 
 
+def test_a_receive_ends_with_a_message_that_came_before_or_comes_later() -> None:
+    pairs, messages = rank_0_of_2()
+    ended: list[int] = []
+    node = Node(1, "receive", Kind.RECEIVE, peer=1, size_bytes=8, tag=3)
+    PointToPoint(1, messages).send(node, lambda: None)  # as rank 1 tags it
+    point_to_point, (come,) = PointToPoint(0, messages), pairs.sent
+    for _ in range(2):
+        pairs.completes(CompletionKind.RECEIVED, *come, messages)
+    assert messages.counts()["unclaimed"] == 4 + 2
+    for number in (1, 2, 3):
+        point_to_point.receive(node, lambda number=number: ended.append(number))  # type: ignore[misc]
+    assert ended == [1, 2] and messages.counts()["unclaimed"] == 4
+    pairs.completes(CompletionKind.RECEIVED, *come, messages)
+    assert ended == [1, 2, 3]
+
+
 def test_a_collective_ends_when_its_card_says_so_or_at_once() -> None:
     """It waits for nothing that was sent, as its card does that."""
     pairs, messages = rank_0_of_2()
