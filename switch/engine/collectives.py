@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import UserError
-from switch.engine.collectives_abi import TURN_BITS, CollectiveStruct, ScheduleStruct
+from switch.engine.collectives_abi import COPY, TURN_BITS, CollectiveStruct, ScheduleStruct
 from switch.engine.queue_pairs_abi import MOST_MESSAGE_BYTES
-
-_COPY = 3
 
 
 class CardSchedule(Protocol):
@@ -52,7 +50,7 @@ class CardCollective(Protocol):
 def check_collective(collective: CardCollective) -> None:
     """UserError if messages are too long or too many."""
     schedule = collective.schedule
-    if collective.size_bytes.max(initial=0, where=schedule.kinds != _COPY) > MOST_MESSAGE_BYTES:
+    if collective.size_bytes.max(initial=0, where=schedule.kinds != COPY) > MOST_MESSAGE_BYTES:
         raise UserError("a message has at most 2^31 bytes: a collective needs more ranks or chunks for its size")
     if schedule.turn.max(initial=0) >= 1 << TURN_BITS:
         raise UserError(f"a collective has at most {1 << TURN_BITS:,} messages between two ranks: take fewer chunks")

@@ -7,6 +7,8 @@ from ctypes import POINTER, c_uint32, c_uint64, c_void_p
 
 TURN_BITS = 18
 """The lowest of a message's tag."""
+SEND, RECEIVE, ADD, COPY = range(4)
+"""Kinds of steps."""
 
 
 class ScheduleStruct(ctypes.Structure):

@@ -19,9 +19,14 @@ from switch.engine.collectives import CardCollective, check_collective, collecti
 from switch.engine.collectives_abi import CollectiveCountsStruct
 from switch.engine.fragment_streams_abi import ROLES, StreamOptionsStruct, StreamStatisticsStruct
 from switch.engine.queue_pairs_abi import (
+    COLLECTIVE_ENDED,
     CONGESTION_CONTROLS,
+    FAILED,
     MOST_MESSAGE_BYTES,
     RECOVERIES,
+    SENT,
+    STREAM_FAILED,
+    STREAMED,
     CompletionStruct,
     ConsumerCountsStruct,
     QueuePairOptionsStruct,
@@ -29,9 +34,6 @@ from switch.engine.queue_pairs_abi import (
 )
 
 _AT_ONCE = 64
-_RECEIVED = 1
-_STREAMED, _STREAM_FAILED = 3, 4
-_COLLECTIVE_ENDED = 7
 Pattern = Sequence[tuple[int, int, int]]
 """Words of 16 bits: offset in bytes, mask, value."""
 
@@ -210,15 +212,15 @@ class HostQueuePairs(Closing):
 
     def _has_ended(self, row: CompletionStruct) -> bool:
         """Of a collective whose agent knows its result already."""
-        if row.kind == _COLLECTIVE_ENDED:
+        if row.kind == COLLECTIVE_ENDED:
             del self._collectives[row.tag]
-        return bool(row.kind == _COLLECTIVE_ENDED)
+        return bool(row.kind == COLLECTIVE_ENDED)
 
     def _completion(self, row: CompletionStruct) -> CardCompletion:
         data = None
-        if row.kind in (_STREAMED, _STREAM_FAILED):
+        if row.kind in (STREAMED, STREAM_FAILED):
             del self._streaming[row.pair, row.tag]
-        elif row.kind < _STREAMED and row.kind != _RECEIVED:
+        elif row.kind in (SENT, FAILED):
             if row.pair in self._sending:  # otherwise a collective's
                 self._sending[row.pair].popleft()
         elif row.data:

@@ -11,6 +11,8 @@ MOST_MESSAGE_BYTES = 2**31
 CONGESTION_CONTROLS = ("none", "dctcp", "dcqcn")
 """By their numbers."""
 RECOVERIES = ("go-back-n", "selective-repeat")
+SENT, RECEIVED, FAILED, STREAMED, STREAM_FAILED, COLLECTIVE, COLLECTIVE_FAILED, COLLECTIVE_ENDED = range(8)
+"""Kinds of completions."""
 
 
 class QueuePairOptionsStruct(ctypes.Structure):

@@ -208,7 +208,7 @@ static uint64_t widened(uint64_t near, uint32_t number) {
 }
 
 static void finish(struct partition *part, struct stream *stream, struct vector *vector) {
-    consumer_complete(part, stream->consumer, GB_COMPLETION_STREAM, stream->options.number, vector->tag,
+    consumer_complete(part, stream->consumer, GB_COMPLETION_STREAMED, stream->options.number, vector->tag,
                       vector->size_bytes, NULL);
     struct vector **at = &stream->first, *before = NULL;
     while (*at != vector) {

@@ -49,7 +49,7 @@ struct gb_stream_statistics {
 /* -EEXIST: the number is taken. */
 int gb_engine_open_stream(struct gb_engine *, uint32_t consumer, const struct gb_stream_options *);
 /* A source sends a vector, a sink takes the next one. from, to: so many bytes, integers of this machine; NULL: zeros, or
- * nowhere. They stay the caller's until the completion (GB_COMPLETION_STREAM, or GB_COMPLETION_FAILED). */
+ * nowhere. They stay the caller's until the completion (GB_COMPLETION_STREAMED or _STREAM_FAILED). */
 int gb_engine_stream(struct gb_engine *, uint32_t consumer, uint32_t stream, uint64_t tag, uint64_t size_bytes,
                      const void *from, void *to);
 int gb_engine_stream_statistics(struct gb_engine *, uint32_t consumer, uint32_t stream, struct gb_stream_statistics *);
