@@ -47,6 +47,12 @@ Jobs = Annotated[
 Scheduler = Annotated[
     str | None, typer.Option(help="Run points on the workers of a Dask scheduler (its address, or local).")
 ]
+Threads = Annotated[
+    int,
+    typer.Option(
+        callback=within(1), help="Of the virtual clock: simulate a large network on so many; results are the same."
+    ),
+]
 Live = Annotated[
     bool, typer.Option("--live", help="Show the network in a page of this machine while it runs (docs/live.md).")
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, Literal, Protocol
 
@@ -23,15 +23,18 @@ from topo.graph import Topology
 
 
 class Served(Protocol):
-    """What test beds need of a system. service: "module:Class" of its part of the controller."""
+    """What test beds need of a system. service: "module:Class" of its part of the controller. quiet_switches: as of
+    experiments.system.System."""
 
     name: str
     service: str
+    quiet_switches: bool
 
 
 @dataclass(frozen=True)
 class PointTask(Generic[Configuration_co]):
-    """What a system is asked to run. folder: the point's own, for logs and captures."""
+    """What a system is asked to run. folder: the point's own, for logs and captures. threads: on which a network on
+    the virtual clock is simulated at most; what happens does not depend on it."""
 
     configuration: Configuration_co
     seed: int
@@ -39,10 +42,11 @@ class PointTask(Generic[Configuration_co]):
     folder: Path
     capture: CaptureOrder = False
     """What to leave captures of in the folder."""
+    threads: int = 1
 
     def of(self, configuration: Configuration) -> PointTask[Configuration]:
         """The same with another configuration."""
-        return PointTask(configuration, self.seed, self.scale, self.folder, self.capture)
+        return replace(self, configuration=configuration)  # type: ignore[arg-type, return-value]
 
     @property
     def compute_times(self) -> ComputeTimes:

@@ -44,7 +44,8 @@ class System(ABC, Generic[Configuration]):
     make(folder: Path) that returns what it made, in words; plain texts, which are read and not loaded. recorder:
     "module:function" of a folder that hosts.torch_hook.recorder has filled, how many ranks it has, and the folder for
     a trace of it, for `gradbed run torch --trace`; it returns what was made, in words. collective: the operation
-    that its switches carry out for other systems' ranks (collectives()); empty: none.
+    that its switches carry out for other systems' ranks (collectives()); empty: none. quiet_switches: they tell their
+    controller nothing while agents work, so that a large network can be simulated on several threads.
     """
 
     name: str
@@ -67,6 +68,7 @@ class System(ABC, Generic[Configuration]):
     prompt: str = "experiments.prompt.prompt:Prompt"
     makers: Mapping[str, str] = {}
     recorder: str | None = None
+    quiet_switches: bool = False
 
     def check(self, configuration: Configuration) -> None:
         """ValueError or UserError if a point cannot run, such as for want of hosts; called before anything runs."""

@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
-from cli import layers
+from cli import layers, options
 from cli.commands.run import LAYERS
 from common.modules import attribute
 
@@ -109,11 +109,12 @@ def scale(
         list[str] | None, typer.Argument(help="Names of points (default: all).", show_default=False)
     ] = None,
     small: Annotated[bool, typer.Option("--small", help="Fewer values or samples, and no goals.")] = False,
+    threads: options.Threads = 1,
 ) -> int:
     """Rounds of 64 to 1,024 hosts on the virtual clock: time and processor time of each."""
     from experiments.bench.scale import run_bench_scale
 
-    return run_bench_scale(points or [], small)
+    return run_bench_scale(points or [], small, threads)
 
 
 @app.command()

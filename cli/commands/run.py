@@ -181,6 +181,7 @@ def single_run(name: str, defaults: Mapping[str, Any]) -> Callable[..., int]:
         pcap: options.Pcap = None,
         live: options.Live = False,
         live_paused: options.LivePaused = False,
+        threads: options.Threads = 1,
         **given: Any,
     ) -> int:
         from experiments.study.command import RunOptions, run_single
@@ -198,7 +199,9 @@ def single_run(name: str, defaults: Mapping[str, Any]) -> Callable[..., int]:
                 by_hand = {key for key, value in given.items() if value is not None}
                 values = suited_to_bmv2(system, values, by_hand)
             with options.looked_on(live, live_paused) as onlooker:
-                of_run = RunOptions(output, factor=scale, pcap=options.captured(pcap), onlooker=onlooker)
+                of_run = RunOptions(
+                    output, factor=scale, pcap=options.captured(pcap), onlooker=onlooker, threads=threads
+                )
                 return run_single(name, values, seed, of_run, script, axes)
         except ValidationError as error:
             raise complaint(error, [*made, *short]) from None

@@ -95,15 +95,16 @@ def known_points() -> dict[str, tuple[str, ScalePoint]]:
     return {name: (system, point) for system in systems() for name, point in scale_points(system).items()}
 
 
-def measured(system: str, point: ScalePoint, small: bool = False) -> Measured:
-    """UserError if it breaks, or its checks fail."""
+def measured(system: str, point: ScalePoint, small: bool = False, threads: int = 1) -> Measured:
+    """UserError if it breaks, or its checks fail. threads: where the system can do with several."""
     began = _now()
     values = {"clock": "virtual", **point.configuration}
     if small:
         values |= {section: {**values[section], **fields} for section, fields in point.shrunk.items()}
     configuration = find_system(system).configuration.model_validate(values)
     watch = _Watch()
-    stored = run_now(system, configuration, Scale(), onlooker=watch)
+    threads = threads if find_system(system).quiet_switches else 1
+    stored = run_now(system, configuration, Scale(), onlooker=watch, threads=threads)
     ended = _now()
     if stored.failures:
         raise UserError(f"{point.name}: {stored.failures[0]}")
@@ -139,15 +140,16 @@ def scale_table(rows: Sequence[Measured], small: bool = False) -> Any:
     return rows_table(title, columns, rows, words=("point",))
 
 
-def run_bench_scale(names: Sequence[str], small: bool) -> int:
-    """names: of points; none: all. Prints what each took as soon as it is done. Exit status 1 if a goal is missed."""
+def run_bench_scale(names: Sequence[str], small: bool, threads: int = 1) -> int:
+    """names: of points; none: all. threads: as of measured. Prints what each took as soon as it is done. Exit status
+    1 if a goal is missed."""
     known = known_points()
     if unknown := [name for name in names if name not in known]:
         raise UserError(f"there is no point {unknown[0]!r}: {', '.join(known)}")
     console, rows = make_console(), []
     for name in names or known:
         with console.status(name):
-            row = measured(*known[name], small)
+            row = measured(*known[name], small, threads)
         rows.append(row)
         console.print(
             f"{name}: {row.whole.wall_s:.1f} s ({row.whole.cpu_s:.1f} s of the processor), of these the round "

@@ -47,7 +47,7 @@ INTERRUPTED = 130
 class RunOptions:
     """How a study runs, whatever it is of. factor: the scale to use instead of this machine's; jobs, scheduler: as
     for experiments.study.runner.run_study. pcap: links and hosts to be captured, in place of what the study says.
-    onlooker: as for run_study."""
+    onlooker, threads: as for run_study."""
 
     output: Path = Path("results")
     resume: bool = False
@@ -56,6 +56,7 @@ class RunOptions:
     scheduler: str | None = None
     pcap: tuple[str, ...] = ()
     onlooker: Onlooker | None = None
+    threads: int = 1
 
 
 def run_study_file(
@@ -230,7 +231,7 @@ def run_points(study: Study, options: RunOptions, on_begin: Callable[[], None] =
 
     try:
         of_run = options.resume, options.jobs, options.scheduler
-        return run_study(study, scale, options.output, *of_run, keep, options.onlooker)
+        return run_study(study, scale, options.output, *of_run, keep, options.onlooker, options.threads)
     except BaseException:
         for folder in begun:
             report_of_run(folder, options.output)

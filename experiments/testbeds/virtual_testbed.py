@@ -61,7 +61,9 @@ class VirtualTestbed(Testbed):
         self._watching = ExitStack()
         self._watch: PacketWatch | None = None
         build = build_program if self._level is None else build_instrumented
-        self._switches = VirtualFabric(fabric_config(self.topology, "memory", task.seed, ()), build)
+        self._switches = VirtualFabric(fabric_config(self.topology, "memory", task.seed, ()), build, task.threads)
+        if task.threads > 1:
+            self._switches.expect_no_messages()
         self.clock = VirtualClock(self._switches)
         self.clock.on_message = self._take_message
         self.fabric = VirtualSwitches(self.topology, self._switches, self.clock)

@@ -305,7 +305,8 @@ class Engine(EngineHandle, Closing):
 
         `due` receives the numbers of the inboxes that have frames, each once. Calls back with upcalls, which are of
         the time at which it stopped. Raises ValueError for a time that is over, and EndlessCircle after max_events of
-        one time, and LinksDeadlocked when links with PFC wait for each other for good.
+        one time, LinksDeadlocked when links with PFC wait for each other for good, and UserError when a switch tells
+        something after expect_no_upcalls, while several threads work.
         """
         stop = abi.StopStruct()
         until_ns = _FOREVER if time_ns is None else time_ns
@@ -316,6 +317,10 @@ class Engine(EngineHandle, Closing):
             raise EndlessCircle(
                 f"packets go round in circles, more than {max_events:,} events at {self.now_ns() / 1e9:.6f} s: does "
                 "a program recirculate, resubmit or clone without end?"
+            )
+        if code == -errno.EXDEV:
+            raise UserError(
+                "a switch told its controller something, for which one thread has to do: leave --threads out"
             )
         if code == -errno.EDEADLK:
             raise LinksDeadlocked(self.deadlock(), self._link_name)

@@ -98,6 +98,11 @@ class VirtualFabric(EngineFabric):
     def _restart(self, device_id: int) -> None:
         self._target(device_id).restart()
 
+    def expect_no_messages(self) -> None:
+        """From now on switches tell their controllers nothing, as the caller knows: only then do several threads work
+        where somebody listens to them. UserError of run_until if one does after all meanwhile."""
+        self.engine.call("expect_no_upcalls")
+
     # ---- Hosts ----
 
     def interface(self, device_id: int, port: int, *, receive_coalescing_us: int = 0) -> HostInterface:

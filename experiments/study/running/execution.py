@@ -28,12 +28,17 @@ from experiments.study.running.sandboxed import OneByOne, run_sandboxed
 
 
 def run_now(
-    system: str, configuration: PointConfiguration, scale: Scale, seed: int = 1, onlooker: Onlooker = NOBODY
+    system: str,
+    configuration: PointConfiguration,
+    scale: Scale,
+    seed: int = 1,
+    onlooker: Onlooker = NOBODY,
+    threads: int = 1,
 ) -> StoredPoint:
-    """One point, outside any study; UserError if it breaks."""
+    """One point, outside any study; UserError if it breaks. threads: as of PointTask."""
     with scratch_folder("point") as folder:
         plain = configuration.model_dump(mode="json")
-        order = PointOrder("point", system, plain, seed, scale.factor, folder)
+        order = PointOrder("point", system, plain, seed, scale.factor, folder, threads=threads)
         run = run_sandboxed if configuration.clock == "real" else attempt
         outcome = run(order, onlooker=onlooker)
     if isinstance(outcome, Broken):

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from common.capabilities import VIRTUAL_CLOCK
+from common.errors import UserError
 from experiments.captures import CaptureOrder
 from experiments.engine.onlooker import NOBODY, Onlooker
 from experiments.engine.point import run_point
@@ -23,7 +25,8 @@ from experiments.systems import find_system
 @dataclass(frozen=True)
 class PointOrder:
     """A point as plain values that can be sent to another process. configuration: as JSON. attempts: in real time, as
-    long as the machine cannot keep up. limit_s: of this machine's time, after which it is ended; None: none."""
+    long as the machine cannot keep up. limit_s: of this machine's time, after which it is ended; None: none. threads:
+    as of PointTask."""
 
     digest: str
     system: str
@@ -34,6 +37,7 @@ class PointOrder:
     capture: CaptureOrder = False
     attempts: int = 1
     limit_s: float | None = None
+    threads: int = 1
 
 
 def measure(
@@ -44,9 +48,13 @@ def measure(
     """Run it; what is to be kept of it. UserError for what the user can put right."""
     system = find_system(order.system)
     configuration = system.configuration.model_validate(order.configuration).canonical()
+    if order.threads > 1:
+        VIRTUAL_CLOCK.require(configuration.clock == "virtual", "--threads")
+        if not system.quiet_switches:
+            raise UserError(f"--threads: a switch of {system.name} may tell its controller something at any time")
     scale = Scale(order.scale_factor)
     order.folder.mkdir(parents=True, exist_ok=True)
-    task = PointTask(configuration, order.seed, scale, order.folder, order.capture)
+    task = PointTask(configuration, order.seed, scale, order.folder, order.capture, order.threads)
     started_s = time.time()
     result = run_point(system, task, on_progress, onlooker)
     return StoredPoint(

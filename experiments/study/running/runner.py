@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from common.errors import UserError
@@ -70,6 +70,7 @@ def run_study(
     scheduler: str | None = None,
     on_tables: Callable[[Path], None] = lambda folder: None,
     onlooker: Onlooker | None = None,
+    threads: int = 1,
 ) -> StudyRun:
     """Run what is not done yet. With `resume`, in the folder of the newest run that was to make these points, those
     that failed or were invalid once more and last.
@@ -77,7 +78,7 @@ def run_study(
     A point that breaks is told, with the reason in the run's logs, and the study goes on. jobs: points side by side
     on the virtual clock (None: as many as there are processors); scheduler: the address of a Dask scheduler.
     on_tables: called with the run's folder once that is there, and whenever its tables were written meanwhile.
-    onlooker: as of experiments.study.running.execution.executor.
+    onlooker: as of experiments.study.running.execution.executor. threads: of each point, as of PointTask.
     UserError where nothing can run at all.
     """
     planned = plan(study, scale)
@@ -85,7 +86,7 @@ def run_study(
     folder = _folder(study, planned, scale, output, resume)
     files = RunFiles(folder.path)
     on_tables(folder.path)
-    orders = [_order(study, item, scale, files) for item in _todo(planned, files)]
+    orders = [replace(_order(study, item, scale, files), threads=threads) for item in _todo(planned, files)]
     labels = {item.digest: item.point.label for item in planned}
     broken: dict[str, str] = {}
     interrupted = False

@@ -38,6 +38,7 @@ class TrainingSystem(System[TrainingConfiguration]):
     }
     scale_points = ("experiments.systems.training.bench.scale:scale_points",)
     makers = {"trace": "experiments.systems.training.new_trace:NewTrace"}  # noqa: RUF012
+    quiet_switches = True
     recorder = "hosts.systems.training.traces.recording.recorded:convert_recording"
     run_figures: Mapping[str, Mapping[str, Any]] = {
         "timeline": {"kind": "training-timeline", "x": "seed", "y": "seed"},

@@ -48,6 +48,7 @@ class VirtualPort:
         self._pairs: list[CardPairs] = []
         self._completed: list[CardPairs] = []
         clock.listen(card, self._told)
+        self._listen()
 
     def open_pairs(self, address: AgentAddress, wake: Callable[[], None]) -> CardPairs:
         """wake: of the agent."""
@@ -69,7 +70,7 @@ class VirtualPort:
 
     def _listen(self) -> None:
         """Time needs not stop for frames that nobody waits for."""
-        self.card.set_quiet(bool(self._open) and all(interface.quiet for interface in self._open))
+        self.card.set_quiet(all(interface.quiet for interface in self._open))
 
     @property
     def is_shared(self) -> bool:

@@ -303,7 +303,7 @@ static int run(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events,
             if (outcome < 0)
                 return outcome;
             bool watched = watch && engine->now_ns >= engine->watch_ns;
-            before_windows = watched ? 0 : engine->events_before_windows << engine->windows_put_off;
+            before_windows = watched || outcome == 2 ? 0 : engine->events_before_windows << engine->windows_put_off;
             alone = pace_begin(engine);
         }
         engine->clock_ns = for_outside ? engine->now_ns : until_ns;
@@ -374,6 +374,12 @@ void gb_engine_set_windows(struct gb_engine *engine, uint64_t after_events, uint
     engine_lock_control(&engine->lock);
     engine->events_before_windows = after_events;
     engine->fewest_events_in_windows = fewest_events;
+    engine_unlock(&engine->lock);
+}
+
+void gb_engine_expect_no_upcalls(struct gb_engine *engine) {
+    engine_lock_control(&engine->lock);
+    engine->expects_no_upcalls = true;
     engine_unlock(&engine->lock);
 }
 

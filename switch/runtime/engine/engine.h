@@ -219,6 +219,9 @@ int gb_engine_run_until(struct gb_engine *, uint64_t until_ns, uint64_t max_even
  * events, and as long as they have so many in a window on average and are faster than one after the other (by the clock on
  * the wall). fewest_events 0: however little there is to do, and however long it takes. */
 void gb_engine_set_windows(struct gb_engine *, uint64_t after_events, uint64_t fewest_events);
+/* From now on partitions are worked on side by side even where somebody listens to switches (gb_engine_listen), as the caller
+ * knows that they tell nothing. If one does after all meanwhile, gb_engine_run_until is -EXDEV. */
+void gb_engine_expect_no_upcalls(struct gb_engine *);
 /* Links with PFC that wait for each other in a circle, each for the next; how many, 0 if none waits for good. */
 uint32_t gb_engine_deadlock(struct gb_engine *, struct gb_pause *circle, uint32_t capacity);
 uint64_t gb_engine_now(struct gb_engine *);

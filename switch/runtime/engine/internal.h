@@ -291,7 +291,6 @@ struct partition {
     struct gb_engine_statistics statistics;     /* of its timers */
     struct memory_port *due_first, *due_last;   /* whose owners are to be told of frames */
     struct consumer *acting_first, *acting_last;    /* whose collectives may send */
-    uint64_t *next_due_order;
     uint64_t arrived_packets;       /* in inboxes and drained */
 };
 
@@ -318,8 +317,8 @@ bool partition_alone_now(struct partition *);
 struct windows;
 
 /* Manual clock: work through events up to until_ns side by side, while there are many and that is faster. 0 if nothing was
- * done, 1 if all that was due was, or some of it; -ELOOP after max_events of one time. alone_ns: what an event takes on one
- * thread, 0 if that is unknown. */
+ * done, 1 if all that was due was, or some of it, 2 if it may go on at once; -ELOOP after max_events of one time, -EXDEV if a
+ * switch told its controller something. alone_ns: what an event takes on one thread, 0 if that is unknown. */
 int windows_run(struct gb_engine *, uint64_t until_ns, uint64_t max_events, double alone_ns);
 void windows_free(struct gb_engine *);
 /* From within: let the packet arrive in another partition. */
@@ -358,10 +357,11 @@ struct gb_engine {
     uint32_t io_count, held_count, batches_since_flush;
 
     struct packet_list drained;     /* left through open ports */
-    uint64_t next_due_order;
     bool has_pfc;                   /* some link has, or had */
     uint64_t watch_ns;              /* when to look for deadlocks next */
     bool upcall_waits;              /* since the data plane last stopped for one */
+    bool expects_no_upcalls;        /* as the caller says: partitions may be worked on side by side */
+    _Atomic bool unexpected_upcall;  /* there was one meanwhile */
 
     struct generator **generators;
     uint32_t generator_count;

@@ -410,6 +410,10 @@ static uint64_t take_sequence(struct timer_queue *queue, struct timer *timer, st
     return (*queue->next_sequence)++;
 }
 
+uint64_t timer_number(struct timer_queue *queue) {
+    return take_sequence(queue, NULL, NULL);
+}
+
 void timer_arm(struct timer_queue *queue, struct timer *timer, uint64_t due_ns) {
     arm(queue, timer, due_ns, take_sequence(queue, timer, NULL));
 }

@@ -104,6 +104,8 @@ void timer_arm(struct timer_queue *, struct timer *, uint64_t due_ns);
 void timer_stop(struct timer_queue *, struct timer *);
 /* Take the next timer; there is one. */
 struct timer *timer_pop(struct timer_queue *);
+/* The number of something else that is caused now. */
+uint64_t timer_number(struct timer_queue *);
 /* Give an armed timer another number that leaves it in its place. */
 void timer_renumber(struct timer_queue *, struct timer *, uint64_t sequence);
 

@@ -4,6 +4,7 @@
  * waits for messages stands in the way of packets. When it is full, new messages are dropped and counted.
  */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -57,7 +58,10 @@ void upcall_send(struct device *device, enum gb_upcall_kind kind, uint32_t list_
         pthread_cond_signal(&queue->arrived);
     }
     pthread_mutex_unlock(&queue->mutex);
-    device->engine->upcall_waits = true;
+    if (device->part->side)
+        atomic_store_explicit(&device->engine->unexpected_upcall, true, memory_order_relaxed);
+    else
+        device->engine->upcall_waits = true;
 }
 
 void upcall_digest(struct gb_switch *state, uint32_t list_id, const uint64_t *words, uint32_t word_count) {

@@ -17,7 +17,6 @@ bool partitions_create(struct gb_engine *engine, uint32_t count) {
         struct partition *part = &engine->partitions[i];
         part->engine = engine;
         part->ready = &engine->ready;
-        part->next_due_order = &engine->next_due_order;
         part->timers.next_sequence = &engine->next_sequence;
         part->timers.one_by_one = count > 1;
         part->pool.bytes = &engine->pool_bytes;

@@ -20,12 +20,15 @@
 
 #include "engine/internal.h"
 #include "engine/partitions/windows.h"
+#include "engine/transport/card.h"
+#include "engine/transport/collectives/collective.h"
 #include "trace.h"
 
 enum {
     LOOK_WINDOWS = 64,              /* after so many, and so on: are they enough? */
     SPINS = 4000,                   /* before another thread may have the processor */
     MOST_PUT_OFF = 10,              /* times the events before windows are doubled, as windows were slower */
+    FEWEST_WINDOWS = 8,             /* for so many nobody has to act, or they are not begun */
 };
 
 /* ---- Waiting for each other ---- */
@@ -92,27 +95,40 @@ void window_cross(struct partition *part, struct direction *direction, struct pa
 
 /* ---- A window ---- */
 
-static void log_event(struct side *side, const struct timer_place *place) {
+static struct event *log_event(struct side *side, uint64_t due_ns, uint64_t sequence) {
     struct events *events = &side->events[side->parity];
     if (events->count == events->capacity && !grow((void **)&events->events, &events->capacity, sizeof *events->events))
         abort();
-    events->events[events->count++] = (struct event){place->due_ns, place->sequence, 0};
+    events->events[events->count] = (struct event){due_ns, sequence, 0, false};
+    return &events->events[events->count++];
+}
+
+/* Everything of this moment has happened: one of the cards sends what became ready because of it. */
+static void let_card_act(struct partition *part, struct side *side) {
+    log_event(side, part->now_ns, collectives_own_order(part))->is_last = true;
+    part->clock_ns = part->now_ns;
+    collectives_act_next(part);
 }
 
 /* Whether the limit of events at one time was kept. */
 static bool work(struct partition *part, struct side *side, uint64_t end_ns, uint64_t max_events) {
     struct timer_queue *timers = &part->timers;
     struct packet *packet;
-    uint64_t at_once = 0;
-    const struct timer_place *next;
-    while ((next = timer_next(timers))->due_ns < end_ns) {
-        log_event(side, next);
-        struct timer *timer = timer_pop(timers);
-        if (timer->due_ns > part->now_ns)
-            at_once = 0;
-        part->now_ns = part->clock_ns = timer->due_ns;
-        partition_count_lateness(part, 0);
-        timer->kind->fire(part, timer->owner);
+    for (uint64_t at_once = 0;;) {
+        const struct timer_place *next = timer_next(timers);
+        if (part->acting_first && next->due_ns > part->now_ns) {
+            let_card_act(part, side);
+        } else if (next->due_ns >= end_ns) {
+            return true;
+        } else {
+            log_event(side, next->due_ns, next->sequence);
+            struct timer *timer = timer_pop(timers);
+            if (timer->due_ns > part->now_ns)
+                at_once = 0;
+            part->now_ns = part->clock_ns = timer->due_ns;
+            partition_count_lateness(part, 0);
+            timer->kind->fire(part, timer->owner);
+        }
         while ((packet = list_pop(&side->ready))) {
             if (++at_once >= max_events)
                 return false;
@@ -123,7 +139,6 @@ static bool work(struct partition *part, struct side *side, uint64_t end_ns, uin
         struct events *events = &side->events[side->parity];
         events->events[events->count - 1].caused = side->causes.count;
     }
-    return true;
 }
 
 static void run_window(struct windows *windows, struct side *side, uint64_t end_ns, bool slow) {
@@ -134,6 +149,7 @@ static void run_window(struct windows *windows, struct side *side, uint64_t end_
     side->events[side->parity].count = 0;
     side->crossing_ns[side->parity] = UINT64_MAX;
     side->kept_limit[side->parity] = work(part, side, end_ns, windows->max_events);
+    side->tells[side->parity] = part->due_first;
     side->next_ns[side->parity] = timer_next(&part->timers)->due_ns;
     side->caused[side->parity] = side->causes.count;
 }
@@ -171,7 +187,8 @@ static void merge(struct windows *windows, struct side *side, uint64_t base) {
             if (first && event->due_ns > first->due_ns)
                 continue;
             uint64_t number = number_of(&side->numbers[i], base, event->sequence);
-            if (!first || event->due_ns < first->due_ns || number < first_number) {
+            bool together = first && event->due_ns == first->due_ns;
+            if (!together || (event->is_last != first->is_last ? first->is_last : number < first_number)) {
                 first = event;
                 first_number = number;
                 of = i;
@@ -269,6 +286,13 @@ static bool kept_limits(const struct windows *windows, uint32_t parity) {
     return kept;
 }
 
+static bool tell(const struct windows *windows, uint32_t parity) {
+    bool tells = false;
+    for (uint32_t i = 0; i < windows->count; i++)
+        tells |= windows->sides[i].tells[parity];
+    return tells;
+}
+
 /* The same decisions on every thread, as all look at the same. The first looks at the clock: where others want the
  * processors one thread is sooner done, as several wait for whichever of them has none. */
 static void run_side(struct windows *windows, struct side *side) {
@@ -299,6 +323,7 @@ static void run_side(struct windows *windows, struct side *side) {
             events = 0;
         }
         side->parity = !side->parity;
+        few |= tell(windows, side->parity);
         if (!kept || few || told_slow || begin_ns > windows->until_ns || begin_ns == UINT64_MAX) {
             side->end = (struct windows_end){base, begin_ns, kept, done > LOOK_WINDOWS, told_slow};
             return;
@@ -397,7 +422,7 @@ static uint64_t lookahead(const struct gb_engine *engine) {
     uint64_t least_ns = UINT64_MAX;
     if (engine->partition_count == 1 || engine->ready.first || engine->capture_count || gb_recorder_used())
         return 0;
-    for (uint32_t i = 0; i < engine->device_count; i++)
+    for (uint32_t i = 0; i < engine->device_count && !engine->expects_no_upcalls; i++)
         if (engine->devices[i]->listens)
             return 0;
     for (uint32_t i = 0; i < engine->io_count; i++)
@@ -444,10 +469,19 @@ static void leave(struct gb_engine *engine, struct windows *windows) {
     engine->next_sequence = windows->sides[0].end.sequence;
 }
 
+/* The last time at which agents are known to have nothing to do; until_ns, if that is earlier. 0: not for long. */
+static uint64_t last_silent_ns(const struct gb_engine *engine, uint64_t lookahead_ns, uint64_t until_ns) {
+    uint64_t silence_ns = engine->consumer_count ? consumers_silence_ns(engine) : UINT64_MAX;
+    if (silence_ns < FEWEST_WINDOWS * lookahead_ns)
+        return 0;
+    return until_ns - engine->now_ns < silence_ns ? until_ns : engine->now_ns + silence_ns - 1;
+}
+
 int windows_run(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events, double alone_ns) {
     const struct partition *next = partitions_next(engine);
-    uint64_t lookahead_ns = lookahead(engine);
-    if (!next || !lookahead_ns || timer_first(&next->timers)->due_ns > until_ns)
+    uint64_t lookahead_ns = lookahead(engine), wanted_ns = until_ns;
+    if (!next || !lookahead_ns || !(until_ns = last_silent_ns(engine, lookahead_ns, until_ns)) ||
+        timer_first(&next->timers)->due_ns > until_ns)
         return 0;
     struct windows *windows = engine->windows ? engine->windows : windows_create(engine);
     if (!windows)
@@ -470,5 +504,8 @@ int windows_run(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events
         engine->windows_put_off += engine->windows_put_off < MOST_PUT_OFF;
     else if (end->looked)
         engine->windows_put_off = 0;
-    return end->kept_limit ? 1 : -ELOOP;
+    if (atomic_exchange_explicit(&engine->unexpected_upcall, false, memory_order_relaxed))
+        return -EXDEV;
+    bool ends_with_silence = end->begin_ns > windows->until_ns && end->begin_ns <= wanted_ns;
+    return !end->kept_limit ? -ELOOP : ends_with_silence ? 2 : 1;
 }

@@ -9,7 +9,8 @@
 
 #pragma GCC visibility push(hidden)
 
-struct event { uint64_t due_ns, sequence; uint32_t caused; };   /* caused: in the window until after it */
+/* caused: in the window until after it. is_last: after all others of its time, as cards' collectives act. */
+struct event { uint64_t due_ns, sequence; uint32_t caused; bool is_last; };
 struct events { struct event *events; uint32_t count, capacity; };
 
 /* A packet for another partition. number: which of what was caused in the window. */
@@ -36,6 +37,7 @@ struct side {
     uint64_t crossing_ns[2];        /* the first arrival of what crosses */
     uint32_t caused[2];
     bool kept_limit[2], slow[2];
+    bool tells[2];                  /* an agent is to be told of something, which nobody expected */
 };
 
 struct windows {

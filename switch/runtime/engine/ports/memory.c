@@ -22,7 +22,7 @@ void memory_port_tell(struct partition *part, struct memory_port *port) {
     if (port->due)
         return;
     port->due = true;
-    port->due_order = (*part->next_due_order)++;
+    port->due_order = timer_number(&part->timers);
     port->next_due = NULL;
     if (part->due_first)
         part->due_last->next_due = port;
@@ -134,7 +134,7 @@ static struct memory_port *memory_port_of(struct port_io *io) {
 
 bool memory_port_tells(struct port_io *io) {
     const struct memory_port *port = memory_port_of(io);
-    return !port || port->listener == DRAIN || (port->card && port->card->consumers) || timer_armed(&port->interrupt) ||
+    return !port || port->listener == DRAIN || timer_armed(&port->interrupt) ||
            (port->listener == INBOX && port->receive_coalescing_ns != GB_NEVER_TOLD);
 }
 

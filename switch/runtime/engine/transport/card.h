@@ -35,6 +35,8 @@ struct packet *card_next(struct partition *, struct card *);
 bool card_take(struct partition *, struct card *, struct packet *);
 void card_free(struct card *);
 void consumers_free(struct gb_engine *);
+/* For how long no agent can be told of what its queue pairs do; 0: it may be at any time. */
+uint64_t consumers_silence_ns(const struct gb_engine *);
 
 #pragma GCC visibility pop
 #endif

@@ -72,6 +72,7 @@ static int open_consumer(struct gb_engine *engine, struct memory_port *port) {
         return -ENOMEM;
     }
     consumer->card = card;
+    consumer->least_timeout_ns = UINT64_MAX;
     card->consumers++;
     consumers[engine->consumer_count] = consumer;
     return (int)engine->consumer_count++;
@@ -127,6 +128,50 @@ void consumers_free(struct gb_engine *engine) {
     free(engine->consumers);
 }
 
+/* ---- Silence ---- */
+
+static uint64_t bytes_in_flight(const struct direction *channel) {
+    uint64_t bytes = 0;
+    for (const struct packet *packet = channel->flight.first; packet; packet = packet->next)
+        bytes += packet->view.length;
+    return bytes;
+}
+
+/* The least time in which so many bytes come by that direction. */
+static uint64_t shortest_ns(const struct direction *to, uint64_t bytes) {
+    uint64_t channels = 1 + (uint64_t)to->more_channels, near = bytes_in_flight(to);
+    for (uint32_t i = 0; i < to->more_channels; i++)
+        near += bytes_in_flight(to->channels[i]);
+    if (!to->model->rate_bps || bytes <= near)
+        return 0;
+    unsigned __int128 bit_ns = (unsigned __int128)8 * 1000000000 * (bytes - near) / channels;
+    return (uint64_t)(bit_ns / to->model->rate_bps);
+}
+
+static uint64_t silence_ns(const struct consumer *consumer) {
+    const struct memory_port *port = consumer->card->port;
+    const struct direction *to = engine_device(port->part->engine, port->device_id)->ports[port->port].out;
+    if (consumer->talking || consumer->nearly_failed || consumer->card->streams || !consumer->card->link->model->rate_bps)
+        return 0;
+    uint64_t awaited = collectives_awaited_bytes(consumer), least_ns = consumer->least_timeout_ns;
+    if (awaited == UINT64_MAX)
+        return least_ns;
+    /* What is held may all be taken in with the next packet. */
+    uint64_t near = consumer->partial_bytes + consumer->held_bytes;
+    uint64_t shortest = awaited > near ? shortest_ns(to, awaited - near) : 0;
+    return shortest < least_ns ? shortest : least_ns;
+}
+
+uint64_t consumers_silence_ns(const struct gb_engine *engine) {
+    uint64_t least_ns = UINT64_MAX;
+    for (uint32_t i = 0; i < engine->consumer_count && least_ns; i++) {
+        uint64_t own_ns = engine->consumers[i] ? silence_ns(engine->consumers[i]) : UINT64_MAX;
+        if (own_ns < least_ns)
+            least_ns = own_ns;
+    }
+    return least_ns;
+}
+
 /* ---- Pairs ---- */
 
 static bool valid(const struct gb_queue_pair_options *options) {
@@ -154,6 +199,10 @@ static int connect_pair(struct consumer *consumer, const struct gb_queue_pair_op
     }
     pair->sibling = consumer->pairs;
     consumer->pairs = pair;
+    consumer->talking += !options->for_collectives;
+    consumer->nearly_failed += options->give_up_after == 1;
+    if (options->timeout_ns < consumer->least_timeout_ns)
+        consumer->least_timeout_ns = options->timeout_ns;
     roce_header(pair);
     sender_open(pair);
     receiver_open(pair);

@@ -95,6 +95,11 @@ struct consumer {
     struct queue_pair *pairs;
     struct gb_completion *completions;  /* a ring */
     uint32_t first, count, capacity;
+    uint32_t talking;               /* pairs that are not for collectives: any message may be told of */
+    uint32_t nearly_failed;         /* pairs that the next timeout ends */
+    uint64_t held_bytes;            /* packets that came before others of their pairs */
+    uint64_t partial_bytes;         /* contents of messages that have not come as a whole */
+    uint64_t least_timeout_ns;      /* of its pairs */
     struct gb_consumer_counts counts;
     struct collectives collectives;
 };
@@ -125,6 +130,8 @@ struct consumer *consumer_of(struct gb_engine *, uint32_t number);
 struct acknowledgement;
 
 void sender_open(struct queue_pair *);
+/* Whether the next timeout ends it. */
+bool sender_nearly_failed(const struct queue_pair *);
 void sender_close(struct partition *, struct queue_pair *);
 /* Of the message: its tag, size, data and collective. */
 int sender_add(struct partition *, struct queue_pair *, const struct message *);

@@ -61,6 +61,7 @@ static bool accept(struct partition *part, struct queue_pair *pair, const struct
     if (receiver->data)
         memcpy(receiver->data + receiver->received_bytes, arrival->payload, arrival->payload_bytes);
     receiver->received_bytes += arrival->payload_bytes;
+    pair->consumer->partial_bytes += arrival->payload_bytes;
     pair->statistics.received_bytes += arrival->payload_bytes;
     receiver->expected++;
     receiver->negative_told = false;
@@ -68,6 +69,7 @@ static bool accept(struct partition *part, struct queue_pair *pair, const struct
         arrival->ends)
         receiver->acknowledge = true;
     if (arrival->ends) {
+        pair->consumer->partial_bytes -= receiver->received_bytes;
         received(part, pair);
         receiver->data = NULL;
         receiver->in_message = false;
@@ -122,15 +124,18 @@ static bool hold(struct partition *part, struct queue_pair *pair, struct packet 
     pair->statistics.out_of_order++;
     *place = packet;
     receiver->held_count++;
+    pair->consumer->held_bytes += packet->view.length;
     part->arrived_packets++;
     return true;
 }
 
-static struct packet *release(struct partition *part, struct receiver *receiver, uint64_t psn) {
+static struct packet *release(struct partition *part, struct queue_pair *pair, uint64_t psn) {
+    struct receiver *receiver = &pair->receiver;
     struct packet **place = place_of(receiver, psn), *packet = *place;
     if (packet) {
         *place = NULL;
         receiver->held_count--;
+        pair->consumer->held_bytes -= packet->view.length;
         part->arrived_packets--;
     }
     return packet;
@@ -140,7 +145,7 @@ static void accept_held(struct partition *part, struct queue_pair *pair) {
     struct receiver *receiver = &pair->receiver;
     struct packet *packet;
     bool accepted = true;
-    while (accepted && receiver->held_count && (packet = release(part, receiver, receiver->expected))) {
+    while (accepted && receiver->held_count && (packet = release(part, pair, receiver->expected))) {
         struct arrival arrival;
         accepted = roce_read_data(packet, &arrival) && accept(part, pair, &arrival);
         packet_free(&part->pool, packet);
@@ -265,6 +270,7 @@ void receiver_close(struct partition *part, struct queue_pair *pair) {
     struct receiver *receiver = &pair->receiver;
     for (uint32_t i = 0; i < receiver->held_capacity; i++)
         if (receiver->held[i]) {
+            pair->consumer->held_bytes -= receiver->held[i]->view.length;
             packet_free(&part->pool, receiver->held[i]);
             part->arrived_packets--;
         }
@@ -272,6 +278,7 @@ void receiver_close(struct partition *part, struct queue_pair *pair) {
     free(receiver->data);
     receiver->held = NULL;
     receiver->data = NULL;
+    pair->consumer->partial_bytes -= receiver->in_message ? receiver->received_bytes : 0;
     receiver->held_capacity = receiver->held_count = 0;
     receiver->in_message = receiver->cnp = receiver->acknowledge = receiver->negative = false;
 }

@@ -259,6 +259,16 @@ static void forget_come(struct sender *sender, uint64_t from, uint64_t to) {
     }
 }
 
+bool sender_nearly_failed(const struct queue_pair *pair) {
+    return pair->sender.timeouts + 1 >= pair->options.give_up_after;
+}
+
+static void set_timeouts(struct queue_pair *pair, uint32_t timeouts) {
+    pair->consumer->nearly_failed -= sender_nearly_failed(pair);
+    pair->sender.timeouts = timeouts;
+    pair->consumer->nearly_failed += sender_nearly_failed(pair);
+}
+
 /* All before una have come; how many bytes are new. */
 static uint64_t advance(struct partition *part, struct queue_pair *pair, uint64_t una) {
     struct sender *sender = &pair->sender;
@@ -279,7 +289,8 @@ static uint64_t advance(struct partition *part, struct queue_pair *pair, uint64_
     sender->una_byte = sender->first ? byte_of(pair, sender->first, una) : sender->end_byte;
     if (sender->next < una)
         go_back(sender);
-    sender->timeouts = 0;
+    if (sender->timeouts)
+        set_timeouts(pair, 0);
     expect_news(part, pair);
     return sender->una_byte - before;
 }
@@ -368,7 +379,8 @@ static void timeout_due(struct partition *part, void *owner) {
         return;
     }
     pair->statistics.timeouts++;
-    if (++sender->timeouts >= pair->options.give_up_after) {
+    set_timeouts(pair, sender->timeouts + 1);
+    if (sender->timeouts >= pair->options.give_up_after) {
         fail(part, pair);
         return;
     }

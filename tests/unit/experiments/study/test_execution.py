@@ -52,8 +52,8 @@ def of_both_clocks(folder: Path) -> list[PointOrder]:
 
 
 def counting(counted: Path) -> Callable[..., Outcome]:
-    """A point that tells of progress, and each time adds a byte to a file, until the file is removed; not for long, so
-    that a test ends in which it gives no way."""
+    """A point that tells of progress, and each time adds a byte to a file, until the file is removed. Not for long:
+    a test ends in which it gives no way."""
 
     def point(order: PointOrder, onlooker: Onlooker) -> Outcome:
         end_s = time.monotonic() + 10

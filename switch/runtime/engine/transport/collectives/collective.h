@@ -46,6 +46,13 @@ void collective_sent(struct partition *, struct collective *, uint32_t step);
 bool collectives_act(struct gb_engine *, uint64_t order);
 /* When the first of them became ready; UINT64_MAX: nothing is. */
 uint64_t collectives_order(const struct gb_engine *);
+/* The same of the partition's own alone, some of which may send. */
+uint64_t collectives_own_order(const struct partition *);
+/* Let the first of them send. */
+void collectives_act_next(struct partition *);
+/* How many bytes have to come at least, as they are on the wire, before an agent can be told of a result; UINT64_MAX: it
+ * awaits none. */
+uint64_t collectives_awaited_bytes(const struct consumer *);
 /* Of a consumer whose pairs are closed. */
 void collectives_close(struct partition *, struct consumer *);
 

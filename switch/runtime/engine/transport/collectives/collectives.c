@@ -20,6 +20,7 @@ struct collective {
     struct gb_schedule schedule;
     struct early_message *early;    /* of steps that still wait for others */
     uint32_t left, changes_left;    /* steps; those that are no sends */
+    uint64_t awaited_bytes;         /* of messages that have not come, with a packet's header for each */
     bool told;                      /* that it has its result, or its owner sees that by itself */
     struct queue_pair **pairs;      /* to each peer; NULL: there is none */
     uint32_t waits[];               /* of each step */
@@ -32,7 +33,7 @@ static void wants_to_act(struct partition *part, struct consumer *consumer) {
     if (own->acting || own->held)
         return;
     own->acting = true;
-    own->acting_order = (*part->next_due_order)++;
+    own->acting_order = timer_number(&part->timers);
     own->next_acting = NULL;
     if (part->acting_first)
         part->acting_last->collectives.next_acting = consumer;
@@ -210,13 +211,21 @@ static uint32_t step_of(const struct collective *collective, const struct arrive
     return fits ? step : schedule->steps;
 }
 
+/* At least. */
+static uint64_t wire_bytes(uint64_t size_bytes) {
+    return size_bytes + sizeof ((struct queue_pair *)0)->header;
+}
+
 static void take(struct partition *part, struct collective *collective, const struct arrived *arrived) {
     uint32_t step = step_of(collective, arrived);
     if (step == collective->schedule.steps) {
         consumer_complete(part, collective->consumer, GB_COMPLETION_COLLECTIVE_FAILED, arrived->pair, arrived->tag,
                           arrived->size_bytes, NULL);
         free(arrived->data);
-    } else if (collective->waits[step]) {
+        return;
+    }
+    collective->awaited_bytes -= wire_bytes(arrived->size_bytes);
+    if (collective->waits[step]) {
         struct early_message *message = keep(arrived, step);
         message->next = collective->early;
         collective->early = message;
@@ -303,6 +312,10 @@ uint64_t collectives_order(const struct gb_engine *engine) {
     return part ? part->acting_first->collectives.acting_order : UINT64_MAX;
 }
 
+uint64_t collectives_own_order(const struct partition *part) {
+    return part->acting_first->collectives.acting_order;
+}
+
 static struct consumer *pop_acting(struct partition *part) {
     struct consumer *consumer = part->acting_first;
     part->acting_first = consumer->collectives.next_acting;
@@ -322,6 +335,10 @@ bool collectives_act(struct gb_engine *engine, uint64_t order) {
     return acted;
 }
 
+void collectives_act_next(struct partition *part) {
+    act(part, pop_acting(part));
+}
+
 static void stop_acting(struct partition *part, struct consumer *consumer) {
     struct consumer *each, *others = NULL, *last = NULL;
     for (each = part->acting_first; each; each = each->collectives.next_acting)
@@ -334,6 +351,14 @@ static void stop_acting(struct partition *part, struct consumer *consumer) {
     part->acting_first = others;
     part->acting_last = last;
     consumer->collectives.acting = false;
+}
+
+uint64_t collectives_awaited_bytes(const struct consumer *consumer) {
+    uint64_t least = UINT64_MAX;
+    for (const struct collective *each = consumer->collectives.first; each; each = each->next)
+        if (!each->told && each->awaited_bytes < least)
+            least = each->awaited_bytes;
+    return least;
 }
 
 /* ---- Life ---- */
@@ -378,8 +403,11 @@ static int create(struct consumer *consumer, const struct gb_collective *options
     }
     memcpy(collective->waits, schedule->waits, schedule->steps * sizeof *collective->waits);
     collective->left = schedule->steps;
-    for (uint32_t step = 0; step < schedule->steps; step++)
+    for (uint32_t step = 0; step < schedule->steps; step++) {
         collective->changes_left += schedule->kinds[step] != GB_STEP_SEND;
+        if (schedule->kinds[step] == GB_STEP_RECEIVE || schedule->kinds[step] == GB_STEP_ADD)
+            collective->awaited_bytes += wire_bytes(options->size_bytes[step]);
+    }
     *created = collective;
     return 0;
 }
