@@ -339,6 +339,7 @@ _FUNCTIONS: tuple[tuple[str, object, tuple[object, ...]], ...] = (
     ("listen", c_int, (c_uint64, c_uint32)),
     ("set_windows", None, (c_uint64, c_uint64)),
     ("expect_no_upcalls", None, ()),
+    ("silence", c_uint64, ()),
     ("upcall_wait", c_void_p, (c_uint64,)),
     ("upcall_close", None, ()),
 )

@@ -377,6 +377,13 @@ void gb_engine_set_windows(struct gb_engine *engine, uint64_t after_events, uint
     engine_unlock(&engine->lock);
 }
 
+uint64_t gb_engine_silence(struct gb_engine *engine) {
+    engine_lock_control(&engine->lock);
+    uint64_t silence_ns = consumers_silence_ns(engine);
+    engine_unlock(&engine->lock);
+    return silence_ns;
+}
+
 void gb_engine_expect_no_upcalls(struct gb_engine *engine) {
     engine_lock_control(&engine->lock);
     engine->expects_no_upcalls = true;

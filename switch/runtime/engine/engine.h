@@ -219,6 +219,9 @@ int gb_engine_run_until(struct gb_engine *, uint64_t until_ns, uint64_t max_even
  * events, and as long as they have so many in a window on average and are faster than one after the other (by the clock on
  * the wall). fewest_events 0: however little there is to do, and however long it takes. */
 void gb_engine_set_windows(struct gb_engine *, uint64_t after_events, uint64_t fewest_events);
+/* For how long hosts can be told of nothing that queue pairs do, as far as that can be seen without looking ahead; 0: of
+ * something at any time. */
+uint64_t gb_engine_silence(struct gb_engine *);
 /* From now on partitions are worked on side by side even where somebody listens to switches (gb_engine_listen), as the caller
  * knows that they tell nothing. If one does after all meanwhile, gb_engine_run_until is -EXDEV. */
 void gb_engine_expect_no_upcalls(struct gb_engine *);

@@ -122,3 +122,13 @@ def test_some_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 def test_many_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     check_the_same(range(12, 212), monkeypatch)
+
+
+def test_who_can_do_with_one_thread_alone() -> None:
+    with pytest.raises(UserError, match=r"--threads needs the virtual clock: use --clock virtual"):
+        on_threads(2, {"clock": "real"})
+    ndn = find_system("ndn").configuration.model_validate({"clock": "virtual"}).canonical()
+    with pytest.raises(UserError, match=r"--threads: a switch of ndn may tell its controller something"):
+        run_now("ndn", ndn, Scale(), threads=2)
+    with pytest.raises(UserError, match=r"1 to \d+ threads, not 1000"):
+        on_threads(1000, {})

@@ -49,10 +49,10 @@ def link_model(byte_us: int, delay_us: int) -> LinkModel:
     return LinkModel(rate_bps=8_000_000 // byte_us if byte_us else None, delay_us=delay_us, queue_packets=1000)
 
 
-def fabric_of(links: Links, threads: int = 1) -> VirtualFabric:
+def fabric_of(links: Links, threads: int = 1, **of_switches: int) -> VirtualFabric:
     fabric = VirtualFabric(
         FabricConfig(
-            switches=tuple(SwitchConfig(device_id=number) for number in (1, 2, 3)),
+            switches=tuple(SwitchConfig(device_id=number, **of_switches) for number in (1, 2, 3)),
             interfaces=tuple(
                 InterfaceConfig(device_id=switch, port=port, interface=f"s{switch}-eth{port}", link=link_model(*each))
                 for (switch, port), each in zip(HOSTS, links.hosts, strict=True)

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from common.errors import UserError
 from emulation.switches.fabric_layout import fabric_config
 from experiments.bench.virtual.measure import add_traffic, install, place_of
 from experiments.bench.virtual.workload import Permutation
@@ -29,6 +30,7 @@ from topo.link import LinkModel
 
 ROUTER = Path(__file__).parents[3] / "p4src" / "router.p4"
 HOST_PORT = 1
+CPU_PORT = 200
 AFTER_EVENTS, FEWEST_EVENTS = 3, 0
 """Side by side almost from the beginning, however little there is to do."""
 
@@ -86,6 +88,32 @@ def test_frames_behind_one_another_keep_their_place_among_others() -> None:
         alone = arrivals(links, sendings, 1)
         assert arrivals(links, sendings, 2) == alone
         assert arrivals(links, sendings, 3) == alone
+
+
+# ---- What nobody expected ----
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_switch_that_tells_its_controller_something(threads: int) -> None:
+    """Where one thread works the controller is told; where several do, that would be too late."""
+    links = Links(between=((1, 8), (1, 8), (1, 8)), hosts=6 * ((1, 8),))
+    told: list[bytes] = []
+    with side_by_side(fabric_of(links, threads, cpu_port=CPU_PORT)) as fabric:
+        for device in fabric.devices.values():
+            device.on_packet_in(told.append)
+        fabric.expect_no_messages()
+        interfaces = [fabric.interface(*place) for place in HOSTS]
+        for interface in interfaces:
+            interface.set_quiet(True)
+        for number, ports in enumerate(((1, 1, 3), (2, 2, 4), (1, 1, CPU_PORT))):
+            frame = b"".join(map(pass_through, ports)) + bytes(8)
+            send(interfaces[number], frame, 10 * US)
+        if threads == 1:
+            fabric.run_until(None)
+            assert len(told) == 1
+        else:
+            with pytest.raises(UserError, match="told its controller something"):
+                fabric.run_until(None)
 
 
 # ---- Where the threads have one processor ----
