@@ -9,7 +9,7 @@ from typing import Any
 
 from hosts.systems.training.collectives.schedule import Action, Schedule, Step
 from tests.unit.virtual.transport.network import Line
-from tests.unit.virtual.transport.test_collectives import TAG, of_steps, on_card
+from tests.unit.virtual.transport.test_collectives import COLLECTIVE_FAILED, TAG, of_steps, on_card
 from topo.link import LinkModel
 
 LINK = LinkModel(rate_bps=8 * 10**9, delay_us=1, queue_packets=2)
@@ -77,3 +77,28 @@ def test_what_cards_send_at_one_time_keeps_its_order() -> None:
         assert outcome(3, schedules, starts_ns) == alone, seed
         lost += sum(row["retransmissions"] for row in alone[1])
     assert lost > 0
+
+
+def test_what_nobody_expected_is_told_soon() -> None:
+    """A message of another size than its step expects, while others have much to do."""
+    stops_ns = []
+    for threads in (1, 2):
+        with Line(HOST_SWITCHES, LINK, threads=threads) as line:
+            line.fabric.engine.call("set_windows", 3, 0)
+            for interface in line.interfaces:
+                interface.set_quiet(True)
+            for a, b in ((1, 5), (3, 6)):
+                line.connect(a, b, number_a=b, number_b=a, for_collectives=True, timeout_ns=100_000)
+            for a, b, sent in ((1, 5, SHORT - 1), (3, 6, LAST)):
+                for here, there, size in ((a, b, sent), (b, a, LAST)):
+                    steps = (
+                        Step(Action.SEND, there - 1, 0, size),
+                        Step(Action.RECEIVE, there - 1, 0, SHORT),
+                        Step(Action.RECEIVE, there - 1, 0, LAST),
+                    )
+                    line.open(here).begin_collective(TAG, on_card(of_steps(*steps, elements=LAST)))
+            stop = line.fabric.run_until(None)
+            told = line.open(5).completions()
+            assert [each.kind for each in told] == [COLLECTIVE_FAILED]
+            stops_ns.append(stop.time_ns - told[0].time_ns)
+    assert stops_ns[0] == 0 and stops_ns[1] <= LINK.delay_us * 1000

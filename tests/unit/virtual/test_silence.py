@@ -65,6 +65,10 @@ def test_nobody_is_told_before(link: LinkModel, least: float, recovery: str) -> 
             line.open(rank + 1).begin_collective(TAG, on_card(one_message(rank)))
         assert max(check(line, samples(line, 1_000))) > least
         assert silence_ns(line) == SECOND_NS // 100
+        # What came out of order is forgotten.
+        line.run()
+        line.open(1).begin_collective(2 * TAG, on_card(one_message(0)))
+        assert silence_ns(line) >= 4 * ELEMENTS * 8 * SECOND_NS // FAST
 
 
 def test_both_ways_are_awaited() -> None:
@@ -72,7 +76,7 @@ def test_both_ways_are_awaited() -> None:
         for rank in range(2):
             line.open(rank + 1).begin_collective(TAG, on_card(exchange(rank, ELEMENTS)))
         parts = check(line, samples(line, 7_000))
-        assert sorted(parts)[len(parts) // 2] > 0.9
+        assert sorted(parts)[len(parts) // 4] > 0.9
 
 
 def small_messages(rank: int, count: int) -> Schedule:
@@ -105,7 +109,7 @@ def pair_that_fails(**options: Any) -> tuple[list[int], list[int]]:
     with Line([1, 1], CLEAN) as line:
         line.connect_end(1, 2, 1, 1, for_collectives=True, timeout_ns=100_000, **options)
         line.connect_end(2, 1, 7, 7, for_collectives=True, timeout_ns=SECOND_NS)
-        send = of_steps(Step(Action.SEND, 1, 0, 4), Step(Action.RECEIVE, 1, 0, 4))
+        send = of_steps(Step(Action.SEND, 1, 0, 4), Step(Action.RECEIVE, 1, 0, ELEMENTS), elements=ELEMENTS)
         collective = replace(on_card(send), pairs=np.ones(1, np.uint32))
         line.open(1).begin_collective(TAG, collective)
         found = []
@@ -118,6 +122,8 @@ def pair_that_fails(**options: Any) -> tuple[list[int], list[int]]:
 
 
 def test_a_pair_that_is_about_to_fail() -> None:
-    until_ns, said_ns = pair_that_fails(give_up_after=3)
-    assert all(said <= until for until, said in zip(until_ns, said_ns, strict=True))
-    assert max(said_ns) > 0 and said_ns[-1] == 0
+    """Long before its peer can have sent all that is awaited of it."""
+    for give_up_after in (2, 3):
+        until_ns, said_ns = pair_that_fails(give_up_after=give_up_after)
+        assert all(said <= until for until, said in zip(until_ns, said_ns, strict=True))
+        assert max(said_ns) > 0 and said_ns[-1] == 0

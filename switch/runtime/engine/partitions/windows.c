@@ -286,7 +286,7 @@ static bool kept_limits(const struct windows *windows, uint32_t parity) {
     return kept;
 }
 
-static bool tell(const struct windows *windows, uint32_t parity) {
+static bool an_agent_is_due(const struct windows *windows, uint32_t parity) {
     bool tells = false;
     for (uint32_t i = 0; i < windows->count; i++)
         tells |= windows->sides[i].tells[parity];
@@ -312,9 +312,10 @@ static void run_side(struct windows *windows, struct side *side) {
             events += windows->sides[i].events[side->parity].count;
         }
         begin_ns = next_begin(windows, side->parity);
-        bool kept = kept_limits(windows, side->parity), few = false, told_slow = windows->sides[0].slow[side->parity];
+        bool kept = kept_limits(windows, side->parity), told_slow = windows->sides[0].slow[side->parity];
+        bool stops = !kept || told_slow || an_agent_is_due(windows, side->parity);
         if (done % LOOK_WINDOWS == 0) {
-            few = events < LOOK_WINDOWS * windows->fewest_events;
+            stops |= events < LOOK_WINDOWS * windows->fewest_events;
             if (side == windows->sides && windows->alone_ns > 0) {
                 uint64_t now_ns = real_clock();
                 slow = (double)(now_ns - since_ns) > windows->alone_ns * (double)events;
@@ -323,8 +324,7 @@ static void run_side(struct windows *windows, struct side *side) {
             events = 0;
         }
         side->parity = !side->parity;
-        few |= tell(windows, side->parity);
-        if (!kept || few || told_slow || begin_ns > windows->until_ns || begin_ns == UINT64_MAX) {
+        if (stops || begin_ns > windows->until_ns || begin_ns == UINT64_MAX) {
             side->end = (struct windows_end){base, begin_ns, kept, done > LOOK_WINDOWS, told_slow};
             return;
         }
