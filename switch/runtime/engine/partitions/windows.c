@@ -56,48 +56,11 @@ static void barrier_wait(struct windows *windows) {
     }
 }
 
-/* ---- What is caused in a window ---- */
-
-static bool grow(void **array, uint32_t *capacity, size_t element_bytes) {
-    uint32_t larger = *capacity ? *capacity * 2 : 1024;
-    void *grown = realloc(*array, larger * element_bytes);
-    if (!grown)
-        return false;
-    *array = grown;
-    *capacity = larger;
-    return true;
-}
-
-void causes_note(struct causes *causes, struct timer *timer, struct packet *packet) {
-    if (causes->count == causes->capacity && !grow((void **)&causes->causes, &causes->capacity, sizeof *causes->causes))
-        abort();                    /* a few megabytes: nothing else works without them, either */
-    causes->causes[causes->count++] = (struct cause){timer, packet};
-}
-
-void causes_forget(struct causes *causes, const struct packet *packet) {
-    uint64_t number = packet->sequence - causes->base;
-    if (number < causes->count && causes->causes[number].packet == packet)
-        causes->causes[number].packet = NULL;
-}
-
-void window_cross(struct partition *part, struct direction *direction, struct packet *packet, uint64_t arrival_ns) {
-    struct side *side = part->side;
-    struct crossings *box = &side->boxes[side->parity][direction->far - part->engine->partitions];
-    if (box->count == box->capacity && !grow((void **)&box->crossings, &box->capacity, sizeof *box->crossings))
-        abort();
-    causes_forget(&side->causes, packet);
-    uint64_t number = (*part->timers.next_sequence)++ - side->causes.base;
-    causes_note(&side->causes, NULL, NULL);
-    box->crossings[box->count++] = (struct crossing){packet, packet->view.data, direction, arrival_ns, number};
-    if (arrival_ns < side->crossing_ns[side->parity])
-        side->crossing_ns[side->parity] = arrival_ns;
-}
-
 /* ---- A window ---- */
 
 static struct event *log_event(struct side *side, uint64_t due_ns, uint64_t sequence) {
     struct events *events = &side->events[side->parity];
-    if (events->count == events->capacity && !grow((void **)&events->events, &events->capacity, sizeof *events->events))
+    if (events->count == events->capacity && !windows_grow((void **)&events->events, &events->capacity, sizeof *events->events))
         abort();
     events->events[events->count] = (struct event){due_ns, sequence, 0, false};
     return &events->events[events->count++];
@@ -155,67 +118,6 @@ static void run_window(struct windows *windows, struct side *side, uint64_t end_
 }
 
 /* ---- Afterwards ---- */
-
-/* The numbers that one thread gives: of an event, and of what it caused. */
-static uint64_t number_of(const struct numbers *numbers, uint64_t base, uint64_t sequence) {
-    return sequence < base ? sequence : numbers->of[sequence - base];
-}
-
-static bool reserve_numbers(struct numbers *numbers, uint32_t count) {
-    while (numbers->capacity < count)
-        if (!grow((void **)&numbers->of, &numbers->capacity, sizeof *numbers->of))
-            return false;
-    return true;
-}
-
-/* Every thread does this for itself, so that they wait once for each window. `side` keeps the numbers. */
-static void merge(struct windows *windows, struct side *side, uint64_t base) {
-    uint32_t parity = side->parity, heads[GB_MAX_PARTITIONS] = {0}, caused[GB_MAX_PARTITIONS] = {0};
-    uint64_t next = base;
-    for (uint32_t i = 0; i < windows->count; i++)
-        if (!reserve_numbers(&side->numbers[i], windows->sides[i].caused[parity]))
-            abort();
-    for (;;) {
-        const struct event *first = NULL;
-        uint64_t first_number = 0;
-        uint32_t of = 0;
-        for (uint32_t i = 0; i < windows->count; i++) {
-            const struct events *events = &windows->sides[i].events[parity];
-            if (heads[i] == events->count)
-                continue;
-            const struct event *event = &events->events[heads[i]];
-            if (first && event->due_ns > first->due_ns)
-                continue;
-            uint64_t number = number_of(&side->numbers[i], base, event->sequence);
-            bool together = first && event->due_ns == first->due_ns;
-            if (!together || (event->is_last != first->is_last ? first->is_last : number < first_number)) {
-                first = event;
-                first_number = number;
-                of = i;
-            }
-        }
-        if (!first)
-            return;
-        heads[of]++;
-        while (caused[of] < first->caused)
-            side->numbers[of].of[caused[of]++] = next++;
-    }
-}
-
-/* What the partition caused and still waits gets the numbers of one thread. From the last one on, so that no number that
- * was given is taken for one of the window's own. */
-static void renumber(struct side *side, uint64_t base) {
-    struct timer_queue *timers = &side->part->timers;
-    const uint64_t *numbers = side->numbers[side->part - side->part->engine->partitions].of;
-    for (uint32_t i = side->causes.count; i-- > 0;) {
-        const struct cause *cause = &side->causes.causes[i];
-        if (cause->packet && cause->packet->sequence == base + i)
-            cause->packet->sequence = numbers[i];
-        if (cause->timer && timer_armed(cause->timer) && cause->timer->sequence == base + i)
-            timer_renumber(timers, cause->timer, numbers[i]);
-    }
-    side->causes.count = 0;
-}
 
 /* Who hands a packet over gets an empty one of its size, if there is one. */
 static void give_back(struct side *from, struct side *to, const struct packet *packet) {
@@ -303,8 +205,8 @@ static void run_side(struct windows *windows, struct side *side) {
         side->next_sequence = base;
         run_window(windows, side, end_of_window(windows, begin_ns), slow);
         barrier_wait(windows);
-        merge(windows, side, base);
-        renumber(side, base);
+        windows_merge(windows, side, base);
+        windows_renumber(side, base);
         take_empties(windows, side);
         take_crossings(windows, side);
         for (uint32_t i = 0; i < windows->count; i++) {

@@ -56,5 +56,15 @@ struct windows {
     struct side sides[GB_MAX_PARTITIONS];
 };
 
+/* ---- The order of one thread (order.c) ---- */
+
+/* Twice as much room; false when out of memory. */
+bool windows_grow(void **array, uint32_t *capacity, size_t element_bytes);
+/* After a window: which number one thread gives to what each partition caused. Every thread does this for itself, so that they
+ * wait once for each window; `side` keeps the numbers. */
+void windows_merge(struct windows *, struct side *, uint64_t base);
+/* What the partition caused and still waits gets the numbers of one thread. */
+void windows_renumber(struct side *, uint64_t base);
+
 #pragma GCC visibility pop
 #endif
