@@ -361,7 +361,7 @@ struct gb_engine {
     uint64_t watch_ns;              /* when to look for deadlocks next */
     bool upcall_waits;              /* since the data plane last stopped for one */
     bool expects_no_upcalls;        /* as the caller says: partitions may be worked on side by side */
-    _Atomic bool unexpected_upcall;  /* there was one meanwhile */
+    _Atomic bool unexpected_upcall; /* there was one meanwhile */
 
     struct generator **generators;
     uint32_t generator_count;

@@ -130,8 +130,6 @@ struct consumer *consumer_of(struct gb_engine *, uint32_t number);
 struct acknowledgement;
 
 void sender_open(struct queue_pair *);
-/* Whether the next timeout ends it. */
-bool sender_nearly_failed(const struct queue_pair *);
 void sender_close(struct partition *, struct queue_pair *);
 /* Of the message: its tag, size, data and collective. */
 int sender_add(struct partition *, struct queue_pair *, const struct message *);

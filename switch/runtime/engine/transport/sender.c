@@ -259,14 +259,15 @@ static void forget_come(struct sender *sender, uint64_t from, uint64_t to) {
     }
 }
 
-bool sender_nearly_failed(const struct queue_pair *pair) {
+/* Whether the next timeout ends it. */
+static bool nearly_failed(const struct queue_pair *pair) {
     return pair->sender.timeouts + 1 >= pair->options.give_up_after;
 }
 
 static void set_timeouts(struct queue_pair *pair, uint32_t timeouts) {
-    pair->consumer->nearly_failed -= sender_nearly_failed(pair);
+    pair->consumer->nearly_failed -= nearly_failed(pair);
     pair->sender.timeouts = timeouts;
-    pair->consumer->nearly_failed += sender_nearly_failed(pair);
+    pair->consumer->nearly_failed += nearly_failed(pair);
 }
 
 /* All before una have come; how many bytes are new. */
