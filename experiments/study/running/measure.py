@@ -51,7 +51,8 @@ def measure(
     if order.threads > 1:
         VIRTUAL_CLOCK.require(configuration.clock == "virtual", "--threads")
         if not system.quiet_switches:
-            raise UserError(f"--threads: a switch of {system.name} may tell its controller something at any time")
+            why = f"a switch of {system.name} may tell its controller something at any time"
+            raise UserError(f"--threads: {why}: leave it out")
     scale = Scale(order.scale_factor)
     order.folder.mkdir(parents=True, exist_ok=True)
     task = PointTask(configuration, order.seed, scale, order.folder, order.capture, order.threads)

@@ -5,10 +5,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+import pytest
+
 from hosts.systems.training.collectives.schedule import Action, Schedule, Step
-from tests.unit.virtual.transport.network import Line
+from tests.sanitized_python import no_data_race
+from tests.unit.virtual.transport.network import FORWARD, Line
 from tests.unit.virtual.transport.test_collectives import COLLECTIVE_FAILED, TAG, of_steps, on_card
 from topo.link import LinkModel
 
@@ -102,3 +106,8 @@ def test_what_nobody_expected_is_told_soon() -> None:
             assert [each.kind for each in told] == [COLLECTIVE_FAILED]
             stops_ns.append(stop.time_ns - told[0].time_ns)
     assert stops_ns[0] == 0 and stops_ns[1] <= LINK.delay_us * 1000
+
+
+@pytest.mark.slow
+def test_no_data_race(tmp_path: Path) -> None:
+    no_data_race(tmp_path, [Path(__file__)], [FORWARD], ("-m", "not slow"))
