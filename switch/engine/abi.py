@@ -231,7 +231,13 @@ def values(row: ctypes.Structure) -> dict[str, int]:
 class StopStruct(ctypes.Structure):
     """struct gb_stop."""
 
-    _fields_ = (("time_ns", c_uint64), ("due_count", c_uint32), ("upcalls", c_uint32), ("idle", c_uint32))
+    _fields_ = (
+        ("time_ns", c_uint64),
+        ("due_count", c_uint32),
+        ("upcalls", c_uint32),
+        ("idle", c_uint32),
+        ("paused", c_uint32),
+    )
 
 
 class GeneratorOptionsStruct(ctypes.Structure):

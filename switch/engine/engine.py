@@ -301,7 +301,8 @@ class Engine(EngineHandle, Closing):
             pass
 
     def run_until(self, time_ns: int | None, due: ctypes.Array[ctypes.c_uint32], max_events: int) -> abi.StopStruct:
-        """Manual clock: work through events until something outside has to act, or until time_ns (None: for ever).
+        """Manual clock: work through events until something outside has to act, or until time_ns (None: for ever), or
+        for 0.2 s of the machine's time, so that Ctrl-C is looked at.
 
         `due` receives the numbers of the inboxes that have frames, each once. Calls back with upcalls, which are of
         the time at which it stopped. Raises ValueError for a time that is over, and EndlessCircle after max_events of

@@ -26,6 +26,8 @@ enum {
     QUIESCE_POLL_NS = 200000,
     EVENTS_BEFORE_WINDOWS = 2048,
     FEWEST_EVENTS_IN_WINDOWS = 24,  /* to wait for each other costs as much as some events */
+    MOMENTS_OF_A_LOOK = 1024,       /* at the clock on the wall */
+    PAUSED = 1,
 };
 
 uint64_t real_clock(void) {
@@ -284,9 +286,10 @@ static double pace_ns(const struct gb_engine *engine, const struct pace *pace) {
 }
 
 /* Work on events up to until_ns as a data plane does that slept until then; or, with for_outside, as one that is never
- * late, until somebody outside has to act and everything at that time is done. -ELOOP after max_events; with
- * for_outside, of one time. */
+ * late, until somebody outside has to act and everything at that time is done; PAUSED before that, when a moment is over
+ * and nobody has to act. -ELOOP after max_events; with for_outside, of one time. */
 static int run(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events, bool for_outside) {
+    uint64_t pause_ns = for_outside ? real_clock() + GB_MOST_RUN_NS : UINT64_MAX, moments = 0;
     bool may_have_windows = for_outside && engine->partition_count > 1;
     uint64_t before_windows = engine->events_before_windows << engine->windows_put_off;
     struct pace alone = may_have_windows ? pace_begin(engine) : (struct pace){0};
@@ -305,6 +308,8 @@ static int run(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events,
             bool watched = watch && engine->now_ns >= engine->watch_ns;
             before_windows = watched || outcome == 2 ? 0 : engine->events_before_windows << engine->windows_put_off;
             alone = pace_begin(engine);
+            if (outcome && !outside_waits(engine) && real_clock() > pause_ns)
+                return PAUSED;
         }
         engine->clock_ns = for_outside ? engine->now_ns : until_ns;
         struct packet *packet = list_pop(&engine->ready);
@@ -329,8 +334,11 @@ static int run(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events,
             break;
         }
         if (for_outside) {
-            if (next_ns > engine->now_ns)
+            if (next_ns > engine->now_ns) {
                 events = 0;
+                if (++moments % MOMENTS_OF_A_LOOK == 0 && real_clock() > pause_ns)
+                    return PAUSED;
+            }
             engine->clock_ns = next_ns;
         }
         fire_next(engine, next);
@@ -362,12 +370,13 @@ int gb_engine_run_until(struct gb_engine *engine, uint64_t until_ns, uint64_t ma
     engine_lock_control(&engine->lock);
     engine->upcall_waits = false;
     int outcome = advance(engine, until_ns, max_events, true);
+    stop->paused = outcome == PAUSED;
     stop->time_ns = engine->now_ns;
     stop->upcalls = engine->upcall_waits;
     stop->idle = !engine->ready.first && !partitions_next(engine);
     stop->due_count = partitions_take_due(engine, collectives_order(engine), due, capacity);
     engine_unlock(&engine->lock);
-    return outcome;
+    return outcome == PAUSED ? 0 : outcome;
 }
 
 void gb_engine_set_windows(struct gb_engine *engine, uint64_t after_events, uint64_t fewest_events) {

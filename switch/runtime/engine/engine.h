@@ -145,11 +145,14 @@ struct gb_engine_statistics {
 };
 
 /* Where and why gb_engine_run_until stopped. */
+#define GB_MOST_RUN_NS 200000000
+
 struct gb_stop {
     uint64_t time_ns;
     uint32_t due_count;             /* inboxes with frames to be told of */
     uint32_t upcalls;               /* 1: there are new ones */
     uint32_t idle;                  /* 1: nothing is queued, in flight or to be generated */
+    uint32_t paused;                /* 1: it is not that far yet: call again, after having looked at signals */
 };
 
 /* Datagrams of one size, at a constant rate or with exponentially distributed pauses of the same mean (Poisson). The
@@ -212,7 +215,8 @@ int gb_engine_advance(struct gb_engine *, uint64_t nanoseconds, uint64_t max_eve
 /* Manual clock: work through events up to until_ns (UINT64_MAX: until none is left), but stop at the first time at which
  * an inbox has frames to be told of or an upcall is made, once all else at that time is done too. `due` takes the
  * numbers of those inboxes, in order; each is told of once for each batch. -ELOOP after max_events of one time; -EDEADLK
- * when links with PFC wait for each other for good (gb_engine_deadlock). */
+ * when links with PFC wait for each other for good (gb_engine_deadlock). It returns after GB_MOST_RUN_NS of the clock on the wall
+ * at the latest, but for what happens at one time; what happens does not depend on that. */
 int gb_engine_run_until(struct gb_engine *, uint64_t until_ns, uint64_t max_events, struct gb_stop *, uint32_t *due,
                         uint32_t capacity);
 /* With more than one partition, and nothing for those outside to see: partitions are worked on side by side after so many

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import signal
 from collections.abc import Iterator
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -90,6 +91,36 @@ def test_frames_behind_one_another_keep_their_place_among_others() -> None:
         assert arrivals(links, sendings, 3) == alone
 
 
+# ---- Signals ----
+
+
+class Interrupted(Exception):
+    """As KeyboardInterrupt after Ctrl-C."""
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_signal_is_looked_at_and_nothing_is_lost(threads: int) -> None:
+    def interrupt(number: int, frame: object) -> None:
+        raise Interrupted
+
+    permutation, end_ns = Permutation(8, delay_us=1), 4_000_000_000  # some tens of seconds
+    made = VirtualFabric(fabric_config(permutation.topology, "memory", 1, ()), threads=threads)
+    with side_by_side(made) as fabric:
+        install(fabric, permutation.topology, permutation.routes())
+        add_traffic(fabric, permutation)
+        former = signal.signal(signal.SIGVTALRM, interrupt)
+        try:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0.05)
+            with pytest.raises(Interrupted):
+                fabric.run_until(end_ns)
+        finally:
+            signal.signal(signal.SIGVTALRM, former)
+        assert fabric.engine.now_ns() < end_ns
+        until_ns = fabric.engine.now_ns() + 1_000_000
+        fabric.run_until(until_ns)
+        assert counts(permutation, fabric) == counted(1, until_ns)
+
+
 # ---- What nobody expected ----
 
 
@@ -119,15 +150,19 @@ def test_a_switch_that_tells_its_controller_something(threads: int) -> None:
 # ---- Where the threads have one processor ----
 
 
-def counted(threads: int) -> list[Any]:
+def counts(permutation: Permutation, fabric: VirtualFabric) -> list[Any]:
+    sinks = [fabric.sink_statistics(*place_of(permutation, host)) for host in permutation.topology.hosts]
+    return [fabric.engine.link_statistics(), sinks]
+
+
+def counted(threads: int, until_ns: int = 3_000_000) -> list[Any]:
     """What a fat-tree counts that comes to windows by itself, as it has events enough."""
     permutation = Permutation(8, delay_us=1)
     with VirtualFabric(fabric_config(permutation.topology, "memory", 1, ()), threads=threads) as fabric:
         install(fabric, permutation.topology, permutation.routes())
         add_traffic(fabric, permutation)
-        fabric.run_until(3_000_000)
-        sinks = [fabric.sink_statistics(*place_of(permutation, host)) for host in permutation.topology.hosts]
-        return [fabric.engine.link_statistics(), sinks]
+        fabric.run_until(until_ns)
+        return counts(permutation, fabric)
 
 
 def test_threads_that_wait_for_a_processor_leave_the_work_to_one() -> None:

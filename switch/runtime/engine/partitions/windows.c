@@ -199,8 +199,10 @@ static bool an_agent_is_due(const struct windows *windows, uint32_t parity) {
  * processors one thread is sooner done, as several wait for whichever of them has none. */
 static void run_side(struct windows *windows, struct side *side) {
     uint64_t base = windows->base, begin_ns = windows->begin_ns, events = 0, since_ns = real_clock();
+    uint64_t pause_ns = since_ns + GB_MOST_RUN_NS;
     bool slow = false;
     for (uint32_t done = 1;; done++) {
+        side->paused[side->parity] = side == windows->sides && done % LOOK_WINDOWS == 0 && real_clock() > pause_ns;
         side->causes.base = base;
         side->next_sequence = base;
         run_window(windows, side, end_of_window(windows, begin_ns), slow);
@@ -215,7 +217,8 @@ static void run_side(struct windows *windows, struct side *side) {
         }
         begin_ns = next_begin(windows, side->parity);
         bool kept = kept_limits(windows, side->parity), told_slow = windows->sides[0].slow[side->parity];
-        bool stops = !kept || told_slow || an_agent_is_due(windows, side->parity);
+        bool paused = windows->sides[0].paused[side->parity];
+        bool stops = !kept || told_slow || paused || an_agent_is_due(windows, side->parity);
         if (done % LOOK_WINDOWS == 0) {
             stops |= events < LOOK_WINDOWS * windows->fewest_events;
             if (side == windows->sides && windows->alone_ns > 0) {
@@ -227,7 +230,7 @@ static void run_side(struct windows *windows, struct side *side) {
         }
         side->parity = !side->parity;
         if (stops || begin_ns > windows->until_ns || begin_ns == UINT64_MAX) {
-            side->end = (struct windows_end){base, begin_ns, kept, done > LOOK_WINDOWS, told_slow};
+            side->end = (struct windows_end){base, begin_ns, kept, done > LOOK_WINDOWS, told_slow, paused};
             return;
         }
     }
@@ -409,5 +412,5 @@ int windows_run(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events
     if (atomic_exchange_explicit(&engine->unexpected_upcall, false, memory_order_relaxed))
         return -EXDEV;
     bool ends_with_silence = end->begin_ns > windows->until_ns && end->begin_ns <= wanted_ns;
-    return !end->kept_limit ? -ELOOP : ends_with_silence ? 2 : 1;
+    return !end->kept_limit ? -ELOOP : ends_with_silence || end->paused ? 2 : 1;
 }

@@ -19,7 +19,7 @@ struct crossings { struct crossing *crossings; uint32_t count, capacity; };
 
 struct numbers { uint64_t *of; uint32_t capacity; };
 
-struct windows_end { uint64_t sequence, begin_ns; bool kept_limit, looked, slow; };
+struct windows_end { uint64_t sequence, begin_ns; bool kept_limit, looked, slow, paused; };
 
 struct side {
     _Alignas(APART) struct partition *part;
@@ -36,7 +36,7 @@ struct side {
     uint64_t next_ns[2];            /* its next event */
     uint64_t crossing_ns[2];        /* the first arrival of what crosses */
     uint32_t caused[2];
-    bool kept_limit[2], slow[2];
+    bool kept_limit[2], slow[2], paused[2];
     bool tells[2];                  /* an agent is to be told of something, which nobody expected */
 };
 

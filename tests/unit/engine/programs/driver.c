@@ -125,7 +125,9 @@ static void run_for(unsigned *seed) {
     struct gb_stop stop;
     uint32_t due[SWITCHES];
     uint64_t until_ns = gb_engine_now(engine) + pick(seed, 200) * 1000;
-    check(gb_engine_run_until(engine, until_ns, 1000000, &stop, due, SWITCHES), "run until");
+    do
+        check(gb_engine_run_until(engine, until_ns, 1000000, &stop, due, SWITCHES), "run until");
+    while (stop.paused);
 }
 
 static void open_or_close(unsigned *seed) {

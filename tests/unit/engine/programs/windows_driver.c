@@ -118,7 +118,10 @@ int main(int count, char **arguments) {
         generate(&seed, i % SWITCHES);
     struct gb_stop stop;
     for (uint64_t i = 1; i <= STRETCHES; i++) {
-        check(gb_engine_run_until(engine, i < STRETCHES ? i * 700000 : UINT64_MAX, 1000000, &stop, NULL, 0), "run");
+        uint64_t until_ns = i < STRETCHES ? i * 700000 : UINT64_MAX;
+        do
+            check(gb_engine_run_until(engine, until_ns, 1000000, &stop, NULL, 0), "run");
+        while (stop.paused);
         struct gb_link_model model = link_at_random(&seed);
         check(gb_engine_set_link(engine, pick(&seed, SWITCHES), RIGHT_PORT, 1, &model), "link");
         check(gb_engine_set_link_up(engine, pick(&seed, SWITCHES), RIGHT_PORT, pick(&seed, 2)), "cut");
