@@ -69,8 +69,11 @@ class VirtualPort:
         self._listen()
 
     def _listen(self) -> None:
-        """Time needs not stop for frames that nobody waits for."""
-        self.card.set_quiet(all(interface.quiet for interface in self._open))
+        """Time needs not stop for frames that nobody waits for; where nobody listens they are lost."""
+        if self._open:
+            self.card.set_quiet(all(interface.quiet for interface in self._open))
+        else:
+            self.card.close()
 
     @property
     def is_shared(self) -> bool:
