@@ -20,10 +20,7 @@ class Card(Protocol):
         """As hosts.agents.context.Interface.send, or send_at; times_ns None: at the present time."""
 
     def set_quiet(self, quiet: bool) -> None:
-        """Whether time does not stop for what comes, from now on."""
-
-    def close(self) -> None:
-        """Nobody listens, until set_quiet: what comes is lost, and time does not stop for it."""
+        """Whether time does not stop for what comes."""
 
     @property
     def times_ns(self) -> NDArray[np.int64]:

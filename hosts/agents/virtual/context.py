@@ -48,7 +48,6 @@ class VirtualPort:
         self._pairs: list[CardPairs] = []
         self._completed: list[CardPairs] = []
         clock.listen(card, self._told)
-        self._listen()
 
     def open_pairs(self, address: AgentAddress, wake: Callable[[], None]) -> CardPairs:
         """wake: of the agent."""
@@ -56,8 +55,13 @@ class VirtualPort:
             raise UserError("this network's cards have no queue pairs")
         pairs = CardPairs(self.card.open_queue_pairs(), address, wake)
         self._pairs.append(pairs)
-        pairs.on_close(self._pairs.remove)
+        pairs.on_close(self._close_pairs)
+        self._listen()
         return pairs
+
+    def _close_pairs(self, pairs: CardPairs) -> None:
+        self._pairs.remove(pairs)
+        self._listen()
 
     def open(self, interface: VirtualInterface) -> None:
         self.distribute()  # what came before is not for the new one
@@ -69,11 +73,9 @@ class VirtualPort:
         self._listen()
 
     def _listen(self) -> None:
-        """Time needs not stop for frames that nobody waits for; where nobody listens they are lost."""
-        if self._open:
-            self.card.set_quiet(all(interface.quiet for interface in self._open))
-        else:
-            self.card.close()
+        """Time needs not stop for frames that nobody waits for."""
+        somebody = bool(self._open or self._pairs)
+        self.card.set_quiet(somebody and all(interface.quiet for interface in self._open))
 
     @property
     def is_shared(self) -> bool:
