@@ -12,6 +12,7 @@ from common.errors import UserError
 from experiments.records.run_files import StoredPoint
 from experiments.scale import Scale
 from experiments.study.running.execution import run_now
+from experiments.study.running.measure import PointOrder, measure
 from experiments.systems import find_system
 from hosts.systems.training.collectives.algorithms import algorithms
 from hosts.systems.training.execution import Operation
@@ -124,9 +125,9 @@ def test_many_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     check_the_same(range(12, 212), monkeypatch)
 
 
-def test_who_can_do_with_one_thread_alone() -> None:
+def test_who_can_do_with_one_thread_alone(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"--threads needs the virtual clock: use --clock virtual"):
-        on_threads(2, {"clock": "real"})
+        measure(PointOrder("real", "training", {"clock": "real"}, 1, 1.0, tmp_path, threads=2))
     ndn = find_system("ndn").configuration.model_validate({"clock": "virtual"}).canonical()
     with pytest.raises(UserError, match=r"--threads: a switch of ndn may tell its controller something"):
         run_now("ndn", ndn, Scale(), threads=2)
