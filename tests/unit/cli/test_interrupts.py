@@ -52,3 +52,36 @@ def test_an_interrupt_that_python_ignores_comes_again(where: str, printed: str, 
     )
     assert outcome.stdout.strip() == printed
     assert (said in outcome.stderr) if said else outcome.stderr == ""
+
+
+LOADS = """
+import sys, time
+from cli.interrupts import raise_interrupts
+
+sys.path.insert(0, sys.argv[1])
+raise_interrupts()
+try:
+    import module
+    time.sleep(5)
+    print("nobody interrupted")
+except KeyboardInterrupt:
+    print("interrupted")
+print("module" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "printed"),
+    [
+        ("try:\n    signal.raise_signal(2)\nexcept KeyboardInterrupt:\n    pass", "interrupted\nTrue"),
+        ("signal.raise_signal(2)\nwhile True:\n    pass", "interrupted\nFalse"),
+    ],
+    ids=["that throws exceptions away", "that never ends"],
+)
+def test_an_interrupt_waits_for_an_import(module: str, printed: str, tmp_path: Path) -> None:
+    (tmp_path / "module.py").write_text(f"import signal\n{module}\n", encoding="utf-8")
+    outcome = subprocess.run(
+        [sys.executable, "-c", LOADS, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert outcome.stdout.strip() == printed
+    assert outcome.stderr == ""
