@@ -6,11 +6,10 @@ import signal
 import sys
 import time
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
-AGAIN_S = 0.01
-LONGEST_IMPORT_S = 2.0
-"""A module that takes longer is interrupted where it is: it may be somebody's own, and never end."""
+SAME_INTERRUPT_S = 1.0
+"""From the terminal and from a parent it may come twice."""
 
 IMPORTS = "<frozen importlib._bootstrap>"
 
@@ -18,43 +17,59 @@ IMPORTS = "<frozen importlib._bootstrap>"
 def raise_interrupts() -> None:
     """From now on Ctrl-C raises KeyboardInterrupt, unless this process was started with Ctrl-C ignored.
 
-    Python throws away an exception that a finaliser or the callback of a weak reference raises, and libraries do so
-    while their modules are loaded (pydantic where it compares schemas), or leave locks in disorder (logging). So
-    an interrupt waits for imports to end, and one that falls into a finaliser is raised again a moment later.
+    Python throws away an exception that a finaliser or the callback of a weak reference raises: it is raised again
+    right after. Libraries throw it away while their modules are loaded (pydantic where it compares schemas), or leave
+    locks in disorder (logging): an interrupt waits for imports to end, unless another follows.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         return
-    signal.signal(signal.SIGALRM, lambda number, frame: signal.raise_signal(signal.SIGINT))
-    sys.unraisablehook = _raise_again
-    signal.signal(signal.SIGINT, _Interrupts())
+    interrupts = _Interrupts()
+    sys.unraisablehook = interrupts.ignored
+    signal.signal(signal.SIGINT, interrupts.arrived)
 
 
 class _Interrupts:
-    """The handler of SIGINT."""
-
     def __init__(self) -> None:
         self._waiting_since_s: float | None = None
 
-    def __call__(self, number: int, frame: FrameType | None) -> None:
+    def arrived(self, number: int, frame: FrameType | None) -> None:
+        """The handler of SIGINT."""
         now_s = time.monotonic()
-        if self._waiting_since_s is None:
-            self._waiting_since_s = now_s
-        if _imports(frame) and now_s - self._waiting_since_s < LONGEST_IMPORT_S:
-            signal.setitimer(signal.ITIMER_REAL, AGAIN_S)
+        since_s = now_s if self._waiting_since_s is None else self._waiting_since_s
+        if not _imports(frame) or now_s - since_s > SAME_INTERRUPT_S:
+            self._raise()
+        self._wait(since_s)
+
+    def ignored(self, exception: Any) -> None:
+        """sys.unraisablehook."""
+        if issubclass(exception.exc_type, KeyboardInterrupt):
+            self._wait(time.monotonic())
+        else:
+            sys.__unraisablehook__(exception)
+
+    def _wait(self, since_s: float) -> None:
+        self._waiting_since_s = since_s
+        # No timer: a point's time limit has the only one.
+        sys.setprofile(self._goes_on)
+
+    def _goes_on(self, frame: FrameType, event: str, argument: Any) -> None:
+        """Called at every call and return."""
+        if frame.f_code in _OWN:
             return
+        # What an import raises at its return is not thrown away.
+        if not _imports(frame.f_back if event == "return" and frame.f_code.co_filename == IMPORTS else frame):
+            self._raise()
+
+    def _raise(self) -> NoReturn:
         self._waiting_since_s = None
+        sys.setprofile(None)
         raise KeyboardInterrupt
+
+
+_OWN = {_Interrupts.ignored.__code__, _Interrupts._wait.__code__}
 
 
 def _imports(frame: FrameType | None) -> bool:
     while frame is not None and frame.f_code.co_filename != IMPORTS:
         frame = frame.f_back
     return frame is not None
-
-
-def _raise_again(ignored: Any) -> None:
-    """sys.unraisablehook."""
-    if issubclass(ignored.exc_type, KeyboardInterrupt):
-        signal.setitimer(signal.ITIMER_REAL, AGAIN_S)
-    else:
-        sys.__unraisablehook__(ignored)

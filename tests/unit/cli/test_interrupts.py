@@ -70,16 +70,33 @@ print("module" in sys.modules)
 """
 
 
+AGAIN = """
+import os
+signal.raise_signal(2)
+if not os.fork():
+    time.sleep(1.5)
+    os.kill(os.getppid(), 2)
+    os._exit(0)
+while True:
+    pass
+"""
+
+
 @pytest.mark.parametrize(
     ("module", "printed"),
     [
         ("try:\n    signal.raise_signal(2)\nexcept KeyboardInterrupt:\n    pass", "interrupted\nTrue"),
-        ("signal.raise_signal(2)\nwhile True:\n    pass", "interrupted\nFalse"),
+        (
+            "signal.raise_signal(2)\nend_s = time.monotonic() + 0.5\nwhile time.monotonic() < end_s:\n    pass",
+            "interrupted\nTrue",
+        ),
+        (AGAIN, "interrupted\nFalse"),
+        ("signal.raise_signal(2)\nraise ImportError", "interrupted\nFalse"),
     ],
-    ids=["that throws exceptions away", "that never ends"],
+    ids=["that throws exceptions away", "that takes long", "interrupted again", "that fails"],
 )
 def test_an_interrupt_waits_for_an_import(module: str, printed: str, tmp_path: Path) -> None:
-    (tmp_path / "module.py").write_text(f"import signal\n{module}\n", encoding="utf-8")
+    (tmp_path / "module.py").write_text(f"import signal, time\n{module}\n", encoding="utf-8")
     outcome = subprocess.run(
         [sys.executable, "-c", LOADS, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
     )
