@@ -31,11 +31,11 @@ from switch.engine_fabric import EngineFabric
 from switch.fabric_commands import COMMANDS
 from switch.fabric_config import FabricConfig, ForeignEnd, InterfaceConfig, first_mistake, read_fabric_config
 from switch.insight.instrumented import build_instrumented
+from switch.interpreter import prepare_interpreter
 
 if TYPE_CHECKING:
     from switch.server import P4RuntimeServer
 
-_SWITCH_INTERVAL_S = 0.0005
 _USER_ERROR_STATUS = 2
 
 
@@ -120,8 +120,7 @@ def event_stream() -> Iterator[Any]:
 
 def main(arguments: Sequence[str]) -> int:
     die_with_parent()
-    # A thread that changes a switch's state keeps packets waiting while it waits for the interpreter.
-    sys.setswitchinterval(_SWITCH_INTERVAL_S)
+    prepare_interpreter()
     if len(arguments) != 1:
         print("usage: python -m switch.fabric CONFIG.json (or -)", file=sys.stderr)
         return _USER_ERROR_STATUS

@@ -15,7 +15,6 @@ from switch.simple_switch.options import Answered, SwitchOptions, read_options
 
 _FAILED = 1
 _PR_SET_NAME = 15
-_SWITCH_INTERVAL_S = 0.0005
 
 
 def simple_switch(arguments: Sequence[str]) -> int:
@@ -48,10 +47,10 @@ def _main(command: str, arguments: Sequence[str]) -> int:
 def _run(options: SwitchOptions, woken: int) -> int:
     start_logging(options)
     # gRPC takes a while to import: not for those who only ask for help.
+    from switch.interpreter import prepare_interpreter
     from switch.simple_switch.running import RunningSwitch
 
-    # A thread that changes the switch's state keeps packets waiting while it waits for the interpreter.
-    sys.setswitchinterval(_SWITCH_INTERVAL_S)
+    prepare_interpreter()
     with RunningSwitch(options) as running:
         for address in running.addresses:
             print(f"Server listening on {address}", flush=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 from collections.abc import Iterable
 from typing import Any
 
@@ -87,6 +88,7 @@ def packed(values: Iterable[tuple[int, int]]) -> bytes:
     return b"".join([value.to_bytes(bytes_of(width), "little") for value, width in values])
 
 
+@functools.cache
 def bytes_of(width: int) -> int:
     """Bytes of the words of a value of `width` bits."""
     return WORD_BYTES * words_of(width)
