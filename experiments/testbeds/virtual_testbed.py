@@ -120,7 +120,7 @@ class VirtualTestbed(Testbed):
             self._watch = PacketWatch(self._setup, programs)
             self._recorder = self._watching.enter_context(recording(self._level))
             self._see_entries()
-            self._switches.after_running = self._see
+            self.look_often(self._see)
         return self
 
     def _see(self) -> None:
@@ -146,7 +146,7 @@ class VirtualTestbed(Testbed):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._agents.__exit__(kind, error, trace)
-        self._switches.after_running = None
+        self._switches.after_running.clear()
         self._watching.close()
         self._switches.close()
 
@@ -184,6 +184,10 @@ class VirtualTestbed(Testbed):
         while len(self._running()) < len(self._switches.devices) and self.clock.step():
             pass
         return found
+
+    def look_often(self, look: Callable[[], None]) -> None:
+        """Call `look` whenever time has gone on a little, and several times a second of real time meanwhile."""
+        self._switches.after_running.append(look)
 
     def restart_agent(self, job: int, name: str) -> None:
         self._agents.launch([self._agents.started(job, name)])

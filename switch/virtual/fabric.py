@@ -68,8 +68,8 @@ class VirtualFabric(EngineFabric):
         engine = Engine(manual_clock=True, partitions=threads)
         super().__init__(config, engine, partitions(config, threads))
         pipelines = Pipelines(build)
-        self.after_running: Callable[[], None] | None = None
-        """Called whenever time has gone on a little."""
+        self.after_running: list[Callable[[], None]] = []
+        """Called whenever time has gone on a little, and several times a second of real time meanwhile."""
         self._messages: list[Message] = []
         # Switches that may have something to send later.
         self._timed: set[int] = set()
@@ -132,8 +132,8 @@ class VirtualFabric(EngineFabric):
             except EndlessCircle:
                 self._stands_still, self.now_ns = True, self.engine.now_ns()
                 raise
-            if self.after_running is not None:
-                self.after_running()
+            for look in self.after_running:
+                look()
             self.now_ns = int(stop.time_ns)
             self._send_due(stop.time_ns)
             interfaces = tuple(self._interfaces[number] for number in self._due[: stop.due_count])

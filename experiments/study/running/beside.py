@@ -10,15 +10,15 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from common.scratch import scratch_folder
 from common.signals import die_with_parent
 from experiments.engine.onlooker import Onlooker
-from experiments.phases import Phase, Progress
 from experiments.plotting.style import load_drawing
 from experiments.study.running.attempt import Outcome, as_plain, attempt
 from experiments.study.running.measure import PointOrder
@@ -28,7 +28,13 @@ from experiments.study.running.turns import Turns
 if TYPE_CHECKING:
     from multiprocessing.context import ForkProcess
 
+    from experiments.setup import NetworkSetup, PointTask
+    from experiments.testbeds.interface import Testbed
+
 _FORKING = multiprocessing.get_context("fork")
+
+_EVERY_S = 0.01
+"""To give way takes some system calls, and in small networks time goes on a hundred thousand times a second."""
 
 _LAST = 19
 """The nice value of who gets what nobody else takes: networks come up in the same time."""
@@ -72,16 +78,22 @@ class _Measures(Onlooker):
 
 
 class _GivesWay(Onlooker):
-    """Whenever an agent has told something, and when a phase is over."""
+    """While time goes on in the network. Elsewhere it may hold what the other waits for, such as a program's lock."""
 
     def __init__(self, give_way: Callable[[], None]) -> None:
         self._give_way = give_way
+        self._last_s = 0.0
 
-    def progressed(self, bars: Sequence[Progress]) -> None:
-        self._give_way()
+    def network_is_up(self, testbed: Testbed, network: NetworkSetup, task: PointTask[Any], system: str) -> None:
+        from experiments.testbeds.virtual_testbed import VirtualTestbed
 
-    def phase_ended(self, phase: Phase) -> None:
-        self._give_way()
+        assert isinstance(testbed, VirtualTestbed)
+        testbed.look_often(self._look)
+
+    def _look(self) -> None:
+        if (now_s := time.monotonic()) >= self._last_s + _EVERY_S:
+            self._give_way()
+            self._last_s = now_s
 
 
 @contextlib.contextmanager

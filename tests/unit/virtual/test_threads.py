@@ -121,6 +121,24 @@ def test_a_signal_is_looked_at_and_nothing_is_lost(threads: int) -> None:
         assert counts(permutation, fabric) == counted(1, until_ns)
 
 
+def test_it_is_looked_at_while_time_goes_on() -> None:
+    looks = []
+
+    def look() -> None:
+        looks.append(fabric.engine.now_ns())
+        if len(looks) == 3:
+            raise Interrupted
+
+    permutation, end_ns = Permutation(8, delay_us=1), 4_000_000_000  # some tens of seconds
+    with VirtualFabric(fabric_config(permutation.topology, "memory", 1, ())) as fabric:
+        install(fabric, permutation.topology, permutation.routes())
+        add_traffic(fabric, permutation)
+        fabric.after_running.append(look)
+        with pytest.raises(Interrupted):
+            fabric.run_until(end_ns)
+    assert 0 < looks[0] < looks[1] < looks[2] < end_ns
+
+
 # ---- What nobody expected ----
 
 

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock, create_autospec
 
 import pytest
 
@@ -24,6 +25,7 @@ from experiments.study.running.execution import SideBySide, executor
 from experiments.study.running.leftovers import belongings
 from experiments.study.running.measure import PointOrder
 from experiments.study.running.on_dask import OnDask, dask_client
+from experiments.testbeds.virtual_testbed import VirtualTestbed
 from tests.unit.experiments.virtual_points import configuration
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -51,16 +53,26 @@ def of_both_clocks(folder: Path) -> list[PointOrder]:
     return [replace(real, configuration={**real.configuration, "clock": "real"}), virtual]
 
 
+def looked_at(onlooker: Onlooker) -> Callable[[], None]:
+    """What is called while the time of a network goes on."""
+    looks: list[Callable[[], None]] = []
+    testbed = create_autospec(VirtualTestbed, instance=True)
+    testbed.look_often = looks.append
+    onlooker.network_is_up(testbed, Mock(), Mock(), "")
+    return looks[0]
+
+
 def counting(counted: Path) -> Callable[..., Outcome]:
-    """A point that tells of progress, and each time adds a byte to a file, until the file is removed. Not for long:
+    """A point whose time goes on, and each time it adds a byte to a file, until the file is removed. Not for long:
     a test ends in which it gives no way."""
 
     def point(order: PointOrder, onlooker: Onlooker) -> Outcome:
+        look = looked_at(onlooker)
         end_s = time.monotonic() + 10
         while counted.exists() and time.monotonic() < end_s:
             with counted.open("ab") as file:
                 file.write(b".")
-            onlooker.progressed([])
+            look()
         return Broken(f"seed {order.seed}", "")
 
     return point
@@ -143,11 +155,12 @@ def test_ctrl_c_ends_both(
     begun, tidied = tmp_path / "begun", tmp_path / "tidied"
 
     def virtual(order: PointOrder, onlooker: Onlooker) -> Outcome:
+        look = looked_at(onlooker)
         begun.touch()
         try:
             while True:
                 time.sleep(0.01)
-                onlooker.progressed([])
+                look()
         finally:
             tidied.touch()
 
