@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import multiprocessing
 import os
 import signal
@@ -84,6 +85,27 @@ def test_who_measures_waits_for_all_that_work_and_for_none_that_was_killed(tmp_p
     assert measurer.tells() == "done"
     with turns.working() as give_way:
         give_way()
+
+
+def test_who_comes_after_one_that_waits_to_measure_waits_for_it(tmp_path: Path) -> None:
+    def is_taken(name: str) -> bool:
+        with (tmp_path / name).open("a+") as file:
+            try:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                return True
+            return False
+
+    with Turns(tmp_path).working():
+        measurer = Started(measure, tmp_path)
+        while not is_taken("entrance"):
+            time.sleep(0.01)
+        late = Started(work, tmp_path)
+        assert late.is_quiet()
+    assert measurer.tells() == "measures"
+    assert late.is_quiet()
+    measurer.own.send("enough")
+    assert late.tells() == "works"
 
 
 def test_one_measures_at_a_time(tmp_path: Path) -> None:
