@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from controller.systems.aggregation.placement.rates.problem import AggregationProblem
-from controller.systems.aggregation.placement.rates.rates import solve_rates
 from controller.systems.aggregation.placement.rates.realised import realised_rates
+from controller.systems.aggregation.placement.stored import stored_rates
 from experiments.accounts.accounting import Tally
 from experiments.phases import Measured
 from experiments.systems.aggregation.counts import EVENTS, account, acks_from, events_of, gradients_to
@@ -185,9 +185,9 @@ def _solved_bounds_bps(phase: AggregationPhase, job: JobSetup, description: JobD
     labels = dict(zip(job.workers, description.designations or [()] * len(job.workers), strict=True))
     packets_bps = realised_rates(problem, labels, returned_sums=True).gamma_bps
     if phase.name == PARAMETER_SERVER:
-        return solve_rates(problem, (), server_tor=False).gamma_bps, packets_bps
+        return stored_rates(problem, (), server_tor=False).gamma_bps, packets_bps
     chosen = [name for name in phase.shared.summing if name != problem.server_tor]
-    return solve_rates(problem, chosen).gamma_bps, packets_bps
+    return stored_rates(problem, chosen).gamma_bps, packets_bps
 
 
 def round_rows(phase: AggregationPhase) -> Iterable[Row]:

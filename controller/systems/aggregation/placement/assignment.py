@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from common.errors import UserError
 from controller.systems.aggregation.placement.rates.problem import AggregationProblem
-from controller.systems.aggregation.placement.rates.rates import Rates
+from controller.systems.aggregation.placement.rates.solution import Rates
 from formats.aggregation import DIRECT, Designation
 
 MAX_PASSES = 4

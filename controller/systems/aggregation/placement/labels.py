@@ -10,8 +10,9 @@ from controller.systems.aggregation.placement.assignment import designations, de
 from controller.systems.aggregation.placement.planner import AggregationChoice
 from controller.systems.aggregation.placement.rates.problem import AggregationProblem
 from controller.systems.aggregation.placement.rates.rate_program import ReturnedSums
-from controller.systems.aggregation.placement.rates.rates import SPLITS, TOLERANCE, Rates, RateSolver
+from controller.systems.aggregation.placement.rates.rates import SPLITS, TOLERANCE, RateSolver
 from controller.systems.aggregation.placement.rates.realised import realised_rates
+from controller.systems.aggregation.placement.rates.solution import Rates
 
 MAX_PERIOD = 128
 """Fragments after which the labels repeat, at most. Shares are met to less than 1 %."""

@@ -17,7 +17,8 @@ from controller.systems.aggregation.placement.greedy import greedy
 from controller.systems.aggregation.placement.milp import milp
 from controller.systems.aggregation.placement.packet_greedy import packet_greedy
 from controller.systems.aggregation.placement.rates.problem import AggregationProblem
-from controller.systems.aggregation.placement.rates.rates import Rates, RateSolver
+from controller.systems.aggregation.placement.rates.rates import RateSolver
+from controller.systems.aggregation.placement.rates.solution import Rates
 
 NONE = "none"
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from common.errors import UserError
 from controller.planning.routing import Routes
+from controller.systems.aggregation.placement.rates.solution import Rates
 from formats.aggregation import Designation
 from topo.graph import Topology
-
-if TYPE_CHECKING:
-    from controller.systems.aggregation.placement.rates.rates import Rates
 
 
 @dataclass(frozen=True)

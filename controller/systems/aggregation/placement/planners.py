@@ -14,6 +14,7 @@ from controller.systems.aggregation.placement.planner import (
     OwnTorPlacement,
     SharedPathPlacement,
 )
+from controller.systems.aggregation.placement.stored import StoredPlanner
 
 LimitedMethod = Literal["greedy", "greedy-gradients", "exhaustive", "milp", "random", "highest-degree"]
 """These choose at most so many programmable switches."""
@@ -79,15 +80,14 @@ class PlannerOptions(BaseModel):
         return self._linear_program(name)
 
     def _linear_program(self, name: str) -> AggregationPlanner:
-        # SciPy takes a while to import.
-        from controller.systems.aggregation.placement.lp_planner import LpPlanner
-
         capacity, demand = self.switch_capacity_mbps, self.demand_mbps
-        return LpPlanner(
-            maximum=self.programmable or 0,
-            method="greedy" if name == "lp" else name,
-            switch_capacity_bps=None if capacity is None else capacity * 1e6,
-            seed=self.seed,
-            demand_bps=None if demand is None else demand * 1e6,
-            switches=self.switches,
+        return StoredPlanner(
+            {
+                "maximum": self.programmable or 0,
+                "method": "greedy" if name == "lp" else name,
+                "switch_capacity_bps": None if capacity is None else capacity * 1e6,
+                "seed": self.seed,
+                "demand_bps": None if demand is None else demand * 1e6,
+                "switches": self.switches,
+            }
         )

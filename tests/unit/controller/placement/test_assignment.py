@@ -17,8 +17,9 @@ from controller.systems.aggregation.placement.labels import best_period
 from controller.systems.aggregation.placement.lp_planner import LpPlanner
 from controller.systems.aggregation.placement.place import METHODS
 from controller.systems.aggregation.placement.rates.problem import AggregationProblem
-from controller.systems.aggregation.placement.rates.rates import SPLITS, Rates, solve_rates
+from controller.systems.aggregation.placement.rates.rates import SPLITS, solve_rates
 from controller.systems.aggregation.placement.rates.realised import realised_rates
+from controller.systems.aggregation.placement.rates.solution import Rates
 from formats.aggregation import DIRECT, Designation
 from tests.unit.controller.networks import network
 from tests.unit.controller.placement.examples import problems_with_switches, two_racks

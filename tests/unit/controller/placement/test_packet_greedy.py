@@ -16,7 +16,8 @@ from controller.systems.aggregation.placement.greedy import exchanged, greedy
 from controller.systems.aggregation.placement.packet_greedy import packet_greedy, packet_rate_bps
 from controller.systems.aggregation.placement.place import place
 from controller.systems.aggregation.placement.rates.problem import AggregationProblem
-from controller.systems.aggregation.placement.rates.rates import Rates, RateSolver
+from controller.systems.aggregation.placement.rates.rates import RateSolver
+from controller.systems.aggregation.placement.rates.solution import Rates
 from experiments.systems.aggregation.bench.random_fabrics import random_fabric
 from formats.aggregation import Designation
 from topo.link import LinkModel

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -13,28 +13,10 @@ from common.errors import UserError
 from controller.systems.aggregation.placement.rates.equitable import Floats, Signature, SparseProgram, quotient
 from controller.systems.aggregation.placement.rates.problem import AggregationProblem
 from controller.systems.aggregation.placement.rates.rate_program import GAMMA, A, B, F, RateProgram, ReturnedSums
+from controller.systems.aggregation.placement.rates.solution import Rates
 
 TOLERANCE = 1e-9
 """Rates that differ by less than this share of the fastest link's rate are the same."""
-
-
-@dataclass(frozen=True)
-class Rates:
-    """An optimal solution of the linear program, all in bit/s.
-
-    gamma_bps: the rate of every worker. y_bps[worker][switch]: what the worker sends to a programmable switch or to
-    the server's ToR for summing; x_bps[worker]: what it sends to the server unaggregated; together they are
-    gamma_bps. a_bps[switch], b_bps[switch]: sums that a programmable switch sends to the server, and to the server's
-    ToR. f_bps: sums from the server's ToR to the server.
-    """
-
-    programmable: tuple[str, ...]
-    gamma_bps: float
-    y_bps: Mapping[str, Mapping[str, float]]
-    x_bps: Mapping[str, float]
-    a_bps: Mapping[str, float]
-    b_bps: Mapping[str, float]
-    f_bps: float
 
 
 Splits = Literal["free", "alike", "same"]

@@ -1,0 +1,69 @@
+"""What was solved before, kept in the cache: a network waits a second while the solver is loaded and solves."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import TypeAdapter
+
+from common.compiled.store import cache_dir, digest_of, stored
+from controller.planning.routing import Routes
+from controller.systems.aggregation.placement.planner import AggregationChoice
+from controller.systems.aggregation.placement.rates.solution import Rates
+from topo.graph import Topology
+
+if TYPE_CHECKING:
+    from controller.systems.aggregation.placement.rates.problem import AggregationProblem
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class StoredPlanner:
+    """An AggregationPlanner that solves the same only once. options: of LpPlanner."""
+
+    options: Mapping[str, Any]
+
+    def choose(self, topology: Topology, routes: Routes, workers: Sequence[str], server: str) -> AggregationChoice:
+        def solve() -> AggregationChoice:
+            from controller.systems.aggregation.placement.lp_planner import LpPlanner
+
+            return LpPlanner(**self.options).choose(topology, routes, workers, server)
+
+        return _stored(AggregationChoice, topology, routes, ["choose", workers, server, self.options], solve)
+
+
+def stored_rates(problem: AggregationProblem, programmable: Sequence[str], server_tor: bool = True) -> Rates:
+    """As solve_rates."""
+
+    def solve() -> Rates:
+        from controller.systems.aggregation.placement.rates.rates import solve_rates
+
+        return solve_rates(problem, programmable, server_tor)
+
+    question = ["rates", problem.workers, problem.server, problem.switch_capacity_bps, programmable, server_tor]
+    return _stored(Rates, problem.topology, problem.routes, question, solve)
+
+
+def _stored(
+    kind: type[Answer], topology: Topology, routes: Routes, question: Sequence[Any], solve: Callable[[], Answer]
+) -> Answer:
+    """solve's answer, of now or of before. A UserError of it is not kept."""
+    asked = json.dumps([question, routes.next_hops, routes.distances], default=dict)
+    place = cache_dir() / "placements" / f"{digest_of([_solver(), topology.model_dump_json(), asked])}.json"
+    adapter = TypeAdapter(kind)
+    stored(lambda new: new.write_bytes(adapter.dump_json(solve())), place)
+    return adapter.validate_json(place.read_bytes())
+
+
+@functools.cache
+def _solver() -> str:
+    """What else an answer depends on: the code of planners, and of the solver."""
+    files = sorted(Path(__file__).parent.rglob("*.py"))
+    return digest_of([version("numpy"), version("scipy")], files)
