@@ -7,7 +7,7 @@ import gc
 import sys
 
 _SWITCH_INTERVAL_S = 0.0005
-_YOUNG_OBJECTS = 50_000
+_YOUNG_OBJECTS = 10_000
 
 
 def prepare_interpreter() -> None:
