@@ -10,9 +10,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from common.compiled.store import cache_dir, digest_of, stored
+from common.errors import UserError
 from controller.planning.routing import Routes
 from controller.systems.aggregation.placement.planner import AggregationChoice
 from controller.systems.aggregation.placement.rates.solution import Rates
@@ -58,8 +59,13 @@ def _stored(
     asked = json.dumps([question, routes.next_hops, routes.distances], default=dict)
     place = cache_dir() / "placements" / f"{digest_of([_solver(), topology.model_dump_json(), asked])}.json"
     adapter = TypeAdapter(kind)
-    stored(lambda new: new.write_bytes(adapter.dump_json(solve())), place)
-    return adapter.validate_json(place.read_bytes())
+    for _ in range(2):
+        stored(lambda new: new.write_bytes(adapter.dump_json(solve())), place)
+        try:
+            return adapter.validate_json(place.read_bytes())
+        except ValidationError:
+            place.unlink(missing_ok=True)  # a power cut may leave half a file
+    raise UserError(f"the cache {place.parent} does not keep what is written: set GRADBED_CACHE")
 
 
 @functools.cache

@@ -152,6 +152,15 @@ def test_what_is_refused_is_refused_again(solved: list[Any], cache: Path) -> Non
     assert list((cache / "placements").iterdir()) == []
 
 
+@pytest.mark.parametrize("left", ["", "{", "null"])
+def test_half_a_file_is_solved_again(left: str, solved: list[Any], cache: Path) -> None:
+    expected = StoredPlanner(OPTIONS).choose(*job())
+    (file,) = (cache / "placements").iterdir()
+    file.write_text(left)
+    assert [StoredPlanner(OPTIONS).choose(*job()) for _ in range(2)] == [expected] * 2
+    assert len(solved) == 2
+
+
 def test_a_cache_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRADBED_CACHE", "/proc/nowhere")
     with pytest.raises(UserError, match="set GRADBED_CACHE"):
