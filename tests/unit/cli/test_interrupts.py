@@ -55,7 +55,7 @@ def test_an_interrupt_that_python_ignores_comes_again(where: str, printed: str, 
 
 
 LOADS = """
-import sys, time
+import sys
 from cli.interrupts import raise_interrupts
 
 sys.path.insert(0, sys.argv[1])
