@@ -31,37 +31,37 @@ def raise_interrupts() -> None:
 class _Interrupts:
     def __init__(self) -> None:
         self._waiting_since_s: float | None = None
+        self._import: FrameType | None = None
+        """Waited for."""
 
     def arrived(self, number: int, frame: FrameType | None) -> None:
         """The handler of SIGINT."""
         now_s = time.monotonic()
         since_s = now_s if self._waiting_since_s is None else self._waiting_since_s
-        if not _imports(frame) or now_s - since_s > SAME_INTERRUPT_S:
+        if _import_of(frame) is None or now_s - since_s > SAME_INTERRUPT_S:
             self._raise()
-        self._wait(since_s)
+        self._wait(since_s, frame)
 
     def ignored(self, exception: Any) -> None:
         """sys.unraisablehook."""
         if issubclass(exception.exc_type, KeyboardInterrupt):
-            self._wait(time.monotonic())
+            self._wait(time.monotonic(), sys._getframe())
         else:
             sys.__unraisablehook__(exception)
 
-    def _wait(self, since_s: float) -> None:
-        self._waiting_since_s = since_s
+    def _wait(self, since_s: float, frame: FrameType | None) -> None:
+        self._waiting_since_s, self._import = since_s, _import_of(frame)
         # No timer: a point's time limit has the only one.
         sys.setprofile(self._goes_on)
 
     def _goes_on(self, frame: FrameType, event: str, argument: Any) -> None:
-        """Called at every call and return."""
-        if frame.f_code in _OWN:
-            return
+        """Called at every call and return: a few hundred thousand times in a second of imports."""
         # What an import raises at its return is not thrown away.
-        if not _imports(frame.f_back if event == "return" and frame.f_code.co_filename == IMPORTS else frame):
+        if (frame is self._import and event == "return") or (self._import is None and frame.f_code not in _OWN):
             self._raise()
 
     def _raise(self) -> NoReturn:
-        self._waiting_since_s = None
+        self._waiting_since_s = self._import = None
         sys.setprofile(None)
         raise KeyboardInterrupt
 
@@ -69,7 +69,11 @@ class _Interrupts:
 _OWN = {_Interrupts.ignored.__code__, _Interrupts._wait.__code__}
 
 
-def _imports(frame: FrameType | None) -> bool:
-    while frame is not None and frame.f_code.co_filename != IMPORTS:
+def _import_of(frame: FrameType | None) -> FrameType | None:
+    """The outermost import that goes on there."""
+    found = None
+    while frame is not None:
+        if frame.f_code.co_filename == IMPORTS:
+            found = frame
         frame = frame.f_back
-    return frame is not None
+    return found
