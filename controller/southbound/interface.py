@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from controller.planning.plan import Plan
 from controller.southbound.messages import Message
@@ -29,8 +29,7 @@ class SwitchStatus:
     error: str = ""
 
 
-@dataclass(frozen=True)
-class CounterCell:
+class CounterCell(NamedTuple):
     """One cell of a counter array."""
 
     index: int

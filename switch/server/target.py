@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
+from itertools import chain, islice
 from typing import Any, NamedTuple, TypeVar
 
 from finsy.proto import p4r
@@ -344,13 +345,7 @@ class Target(RunningDevice):
 
 
 def _responses(found: list[Iterable[Any]], outcomes: list[RequestError | None]) -> Iterator[Any]:
-    response = p4r.ReadResponse()
-    for entities in found:
-        for entity in entities:
-            response.entities.append(entity)
-            if len(response.entities) >= ENTITIES_PER_RESPONSE:
-                yield response
-                response = p4r.ReadResponse()
-    if response.entities:
-        yield response
+    entities = chain.from_iterable(found)
+    while some := list(islice(entities, ENTITIES_PER_RESPONSE)):
+        yield p4r.ReadResponse(entities=some)
     raise_failures(outcomes, "requests")

@@ -127,9 +127,12 @@ class CellEntries(EntityKind, Generic[Array]):
     def _entities(self, found: Iterable[tuple[Array, range, Sequence[Any]]]) -> Iterator[Any]:
         for array, indices, cells in found:
             for index, cell in zip(indices, cells, strict=True):
-                entity = p4r.Entity()
-                self._fill(getattr(entity, self.oneof), array, index, cell)
-                yield entity
+                yield self._entity(array, index, cell)
+
+    def _entity(self, array: Array, index: int, cell: Any) -> Any:
+        entity = p4r.Entity()
+        self._fill(getattr(entity, self.oneof), array, index, cell)
+        return entity
 
     def _update(self, array: Array, index: int, cell: Any) -> Any:
         update = p4r.Update(type=p4r.Update.MODIFY)

@@ -129,14 +129,14 @@ class SwitchContents:
         """All counter arrays of the plan's program by short name, every cell."""
         arrays = self.pipeline(plan).schema.counters
         cells: dict[str, list[CounterCell]] = {array.short: [] for array in arrays}
+        by_id = {array.id: cells[array.short] for array in arrays}
         wanted = [p4r.Entity(counter_entry=p4r.CounterEntry(counter_id=array.id)) for array in arrays]
         for entity in await self._read("read counters", wanted):
             entry = entity.counter_entry
-            array = arrays.by_id(entry.counter_id)
-            if array is not None:
-                cells[array.short].append(
-                    CounterCell(entry.index.index, entry.data.packet_count, entry.data.byte_count)
-                )
+            found = by_id.get(entry.counter_id)
+            if found is not None:
+                data = entry.data
+                found.append(CounterCell(entry.index.index, data.packet_count, data.byte_count))
         return cells
 
     async def register(self, plan: SwitchPlan, name: str) -> list[int]:

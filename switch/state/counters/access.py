@@ -49,4 +49,5 @@ class Counters(Access):
                 self._library.gb_counter_get(ctypes.byref(cells), checked_index(first), count, counts),
                 IndexError(f"counter {name} has {cells.size} cells, no index {first}"),
             )
-        return [(c.packets, c.bytes) for c in counts[:count]]
+        numbers = memoryview(counts).cast("B").cast("Q").tolist()[: 2 * count]
+        return list(zip(numbers[::2], numbers[1::2], strict=True))

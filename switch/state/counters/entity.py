@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
+
+from finsy.proto import p4r
 
 from switch.device import Counts
 from switch.p4runtime.values.status import invalid
@@ -11,6 +14,9 @@ from switch.state.base import CellArray, CellEntries
 from switch.state.counters.access import Counters
 
 INT64_GREATEST = (1 << 63) - 1
+_ZERO = (0, 0)
+_CELLS_PER_PAGE = 1024
+_PAGES = 64
 
 
 class CounterEntries(CellEntries[CellArray]):
@@ -32,7 +38,7 @@ class CounterEntries(CellEntries[CellArray]):
     def export(self) -> Iterator[Any]:
         for counter in self._arrays.values():
             for index, counts in enumerate(self._counters.read_all(counter.name)):
-                if counts != (0, 0):
+                if counts != _ZERO:
                     yield self._update(counter, index, counts)
 
     def _cells(self, array: CellArray, indices: range, message: Any) -> Sequence[Counts]:
@@ -40,10 +46,29 @@ class CounterEntries(CellEntries[CellArray]):
             return [self._counters.read(array.name, indices.start)]
         return self._counters.read_all(array.name)
 
+    def _entity(self, array: CellArray, index: int, cell: Counts) -> Any:
+        if cell == _ZERO:
+            return _zero_entities(array.p4_id, index // _CELLS_PER_PAGE)[index % _CELLS_PER_PAGE]
+        return super()._entity(array, index, cell)
+
     def _fill(self, entry: Any, array: CellArray, index: int, cell: Counts) -> None:
-        entry.counter_id = array.p4_id
-        entry.index.index = index
-        fill_counter_data(entry.data, cell)
+        _fill_counter(entry, array.p4_id, index, cell)
+
+
+@lru_cache(_PAGES)
+def _zero_entities(counter_id: int, page: int) -> Sequence[Any]:
+    """Those of cells that have counted nothing, as most have: made once, and copied into each answer. Nobody may
+    change them."""
+    kept = p4r.ReadResponse()  # one message has them all: one by one they would take several times as much memory
+    for index in range(page * _CELLS_PER_PAGE, (page + 1) * _CELLS_PER_PAGE):
+        _fill_counter(kept.entities.add().counter_entry, counter_id, index, _ZERO)
+    return list(kept.entities)
+
+
+def _fill_counter(entry: Any, counter_id: int, index: int, counts: Counts) -> None:
+    entry.counter_id = counter_id
+    entry.index.index = index
+    fill_counter_data(entry.data, counts)
 
 
 def read_counter_data(data: Any) -> Counts:
