@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from controller.planning.plan import Plan
 from controller.southbound.messages import Message
@@ -29,8 +29,10 @@ class SwitchStatus:
     error: str = ""
 
 
-class CounterCell(NamedTuple):
-    """One cell of a counter array."""
+@dataclass(slots=True)
+class CounterCell:
+    """One cell of a counter array. Not frozen: a large network has some hundred thousand, and to freeze one takes
+    longer than to read it."""
 
     index: int
     packets: int

@@ -18,7 +18,7 @@ from switch.compiler.lower import lower_program
 from switch.compiler.p4info import emit_p4info
 from switch.compiler.parser import parse_program
 from switch.compiler.preprocessor import Preprocessor
-from switch.compiler.source import SourceFile, SourceManager
+from switch.compiler.source import SourceManager
 
 # Expressions and statements nest up to parser.cursor.MAX_NESTING deep, each level a few Python calls.
 RECURSION_LIMIT = 8000
@@ -74,23 +74,6 @@ def compile_p4(
         raise UserError(f"cannot read {path}: {error.strerror or error}") from None
     finally:
         sys.setrecursionlimit(limit)
-
-
-def files_of(
-    path: Path, *, include_dirs: Sequence[Path] = (), defines: Mapping[str, str] | None = None
-) -> Sequence[SourceFile]:
-    """The macros, the program's file and every file that it includes with them.
-
-    What the preprocessor finds wrong with them is left to a compilation. UserError if `path` cannot be read.
-    """
-    sources = SourceManager()
-    try:
-        Preprocessor(sources, Reporter(sources), include_dirs, defines).run(path)
-    except Abandoned:
-        pass
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror or error}") from None
-    return sources.files
 
 
 def _compile(
