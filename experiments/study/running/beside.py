@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from common.scratch import scratch_folder
 from common.signals import die_with_parent
 from experiments.engine.onlooker import Onlooker
+from experiments.fidelity.priority import LAST, catch_up, go_last
 from experiments.plotting.style import load_drawing
 from experiments.study.running.attempt import Outcome, as_plain, attempt
 from experiments.study.running.measure import PointOrder
@@ -35,9 +36,6 @@ _FORKING = multiprocessing.get_context("fork")
 
 _EVERY_S = 0.01
 """To give way takes some system calls, and in small networks time goes on a hundred thousand times a second."""
-
-_LAST = 19
-"""The nice value of who gets what nobody else takes: networks come up in the same time."""
 
 
 class Beside:
@@ -57,14 +55,14 @@ class Beside:
                 yield from real.results(on_start)
                 if process.pid is not None:
                     # It has been waited for by nobody: the pid is its own.
-                    os.setpriority(os.PRIO_PROCESS, process.pid, os.getpriority(os.PRIO_PROCESS, 0))
+                    catch_up(process.pid)
                 process.join()
                 yield self._virtual, told_outcome(told, process.exitcode)
 
 
 def _load_drawing(turns: Turns) -> None:
     """In a thread of its own."""
-    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LAST)
+    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LAST)
     with turns.working():
         load_drawing()
 
@@ -117,7 +115,7 @@ def _forked(order: PointOrder, told: Path, turns: Turns) -> Iterator[ForkProcess
 def _tell(order: PointOrder, told: Path, turns: Turns, mask: set[signal.Signals], parent_pid: int) -> None:
     die_with_parent(parent_pid)
     gc.freeze()
-    os.nice(_LAST)
+    go_last()
     try:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         with turns.working() as give_way:

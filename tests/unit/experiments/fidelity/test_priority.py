@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.fidelity.priority import NICENESS, raise_priorities
+from experiments.fidelity.priority import LAST, NICENESS, catch_up, raise_priorities
 from experiments.fidelity.processes import DATA_PLANE, run_processes
 
 pytestmark = pytest.mark.root
@@ -75,3 +75,29 @@ def test_switches_before_hosts_before_everybody_else(proc: Path) -> None:
     assert [role for _, role in run_processes(proc)].count("fabric") == 1
     (stranger,) = {path.name for path in proc.iterdir()} - {Path(folder).name for folder, _ in run_processes(proc)}
     assert os.getpriority(os.PRIO_PROCESS, int(stranger)) == os.getpriority(os.PRIO_PROCESS, 0)
+
+
+def test_what_goes_last_can_catch_up() -> None:
+    """Both within its session and as a session, where the kernel has autogroups."""
+    program = "from experiments.fidelity.priority import go_last; go_last(); print(flush=True); input()"
+    starts = f"import os, sys, time; os.fork() or exec({program!r}); os.wait()"
+    with subprocess.Popen(
+        [sys.executable, "-c", starts], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    ) as parent:
+        assert parent.stdin is not None and parent.stdout is not None
+        assert parent.stdout.readline() == b"\n"
+        last = int(Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text())
+        found = [_niceness(last)]
+        catch_up(last)
+        found.append(_niceness(last))
+        parent.stdin.write(b"\n")
+    here = os.getpriority(os.PRIO_PROCESS, 0)
+    assert found == [{LAST}, {here}]
+    assert parent.returncode == 0
+
+
+def _niceness(pid: int) -> set[int]:
+    """Of a process, and of its session where that has one."""
+    session = Path(f"/proc/{pid}/autogroup")
+    of_session = {int(session.read_text().split()[-1])} if session.exists() else set()
+    return {os.getpriority(os.PRIO_PROCESS, pid)} | of_session

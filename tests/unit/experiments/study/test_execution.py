@@ -98,6 +98,10 @@ def test_a_point_on_the_virtual_clock_stands_still_while_the_other_measures(
                 found.append(goes_on())
             found.append(goes_on())
         niceness = os.getpriority(os.PRIO_PROCESS, aside)
+        session = Path(f"/proc/{aside}/autogroup")
+        if session.exists():
+            assert session.read_text().endswith(f"nice {niceness}\n")
+        assert os.getsid(aside) == aside
         counted.unlink()
         return Broken(f"{found} {niceness}", "")
 
