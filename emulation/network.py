@@ -26,6 +26,7 @@ from emulation.switches.ovs_switches import OvsSwitches
 from switch.server.outside_address import OutsideAddress
 from topo.addressing import host_port_mac, port_mac
 from topo.graph import Endpoint, Host, Link, Topology
+from topo.link import USUAL_MTU_BYTES
 
 if TYPE_CHECKING:
     from mininet.net import Mininet
@@ -87,7 +88,7 @@ class EmulatedNetwork:
         kinds: Mapping[str, ControlProtocol] | None = None,
         p4runtime: OutsideAddress | None = None,
         record: Literal["points", "values"] | None = None,
-        mtu_bytes: int = veth.USUAL_MTU_BYTES,
+        mtu_bytes: int = USUAL_MTU_BYTES,
         loading: FabricProcess | None = None,
     ) -> None:
         self.topology = topology

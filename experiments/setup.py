@@ -10,7 +10,6 @@ from typing import Any, Generic, Literal, Protocol
 from pydantic import BaseModel
 
 from controller.core.services import ServiceConfig
-from emulation.links.veth import USUAL_MTU_BYTES
 from experiments.captures import CaptureOrder
 from experiments.configuration.point import Configuration, Configuration_co
 from experiments.configuration.samples import SampleOrder
@@ -20,6 +19,7 @@ from formats.packet_class import BY_PROTOCOL, PacketClass
 from hosts.agents.computing import ComputeTimes
 from hosts.agents.fragment_streams import StreamOptions
 from topo.graph import Topology
+from topo.link import USUAL_MTU_BYTES
 
 
 class Served(Protocol):

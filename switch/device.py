@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from switch.bmv2_json.model import ProgramModel
+if TYPE_CHECKING:
+    from switch.bmv2_json.model import ProgramModel
 
 
 class KeyMatch(NamedTuple):

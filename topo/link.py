@@ -8,6 +8,9 @@ from typing import Any
 
 from common.errors import UserError
 
+USUAL_MTU_BYTES = 1500
+"""Of Ethernet interfaces: a frame without its Ethernet header."""
+
 MOST_CHANNELS = 8
 """As many as v1model has priorities."""
 

@@ -17,9 +17,7 @@ from pyroute2 import IPRoute, NetlinkError
 from common.errors import UserError
 from common.namespaces import in_network_namespace
 from topo.graph import Host
-
-USUAL_MTU_BYTES = 1500
-"""Of the kernel's Ethernet interfaces: a frame without its Ethernet header."""
+from topo.link import USUAL_MTU_BYTES
 
 _LOOPBACK_INDEX = 1
 _IFA_F_NOPREFIXROUTE = 0x200  # <linux/if_addr.h>

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from controller.systems.training.service import PROGRAM, TrainingSettings
-from emulation.links.veth import USUAL_MTU_BYTES
 from experiments.accounts.accounting import disagreements, first_lines, rows
 from experiments.accounts.host_accounts import host_accounts, uncounted_hosts
 from experiments.phases import Measured, Point, PointResult
@@ -26,6 +25,7 @@ from formats.packet_class import PacketClass, in_any_form
 from formats.roce import most_ip_bytes
 from hosts.systems.training.source import trace_of
 from topo.graph import Topology
+from topo.link import USUAL_MTU_BYTES
 
 
 def _routers(topology: Topology) -> dict[str, SwitchProgram]:
