@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import random
+
 import grpc
 import pytest
 from finsy.proto import p4d, p4r
 
 from switch.device import EntryExists, Replica, StateFull, StillReferenced
+from switch.p4runtime.roles import Role
 from switch.p4runtime.values.status import Code
+from switch.server.target import ENTITIES_PER_RESPONSE, _responses
+from switch.state.base import CellArray
+from switch.state.counters.entity import CounterEntries
 from tests.unit.p4runtime.client import INSERT, MODIFY, Client, batch_errors
-from tests.unit.p4runtime.fake_device import FakeDevice
+from tests.unit.p4runtime.fake_device import FakeCounters, FakeDevice
 from tests.unit.p4runtime.sample_program import FLAGS, OFFSETS, PORT_COUNTER, TOTALS
 
 
@@ -47,6 +53,24 @@ class TestCounters:
         everything = [counter(i, *((2, 128) if i == 3 else (0, 0))) for i in range(8)]
         assert client.read(counter()) == everything
         assert client.read(p4r.CounterEntry()) == everything
+
+    @pytest.mark.parametrize("counting", [0, 7, 2000])
+    def test_cells_that_counted_and_others(self, counting: int) -> None:
+        """Of arrays that are longer than what is kept of zeros, and than one answer."""
+        sizes, chance = {7: 1024, 8: 2500}, random.Random(counting)
+        cells = {str(p4_id): [(0, 0)] * size for p4_id, size in sizes.items()}
+        for _ in range(counting):
+            row = chance.choice(list(cells.values()))
+            row[chance.randrange(len(row))] = (chance.randrange(2), chance.randrange(100))
+        kind = CounterEntries(FakeCounters(cells), {i: CellArray(i, str(i), size) for i, size in sizes.items()})
+        expected = [counter(i, *cell, p4_id) for p4_id in sizes for i, cell in enumerate(cells[str(p4_id)])]
+        for _ in range(2):
+            answers = list(_responses([kind.read(p4r.CounterEntry(), Role(""))], []))
+            entries = [entity.counter_entry for answer in answers for entity in answer.entities]
+            assert entries == expected
+            assert max(len(answer.entities) for answer in answers) == ENTITIES_PER_RESPONSE
+            for entry in entries:
+                entry.data.packet_count = 5  # what came is the client's
 
     def test_counts_beyond_63_bits(self, client: Client, device: FakeDevice) -> None:
         device.state.counters["Ingress.port_counter"][0] = (2**63 + 5, 0)
