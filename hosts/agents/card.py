@@ -1,4 +1,4 @@
-"""A host's card in a simulated network."""
+"""What is beneath an interface: a socket of the kernel, or a host's card in a simulated network."""
 
 from __future__ import annotations
 
@@ -8,8 +8,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Card(Protocol):
-    """A host's end of a link in a simulated network, such as switch.virtual.HostInterface."""
+class Uncounted(Protocol):
+    """Frames past the interface, which then counts none of them."""
+
+    def send(self, frames: NDArray[Any]) -> int:
+        """As hosts.agents.context.Interface.send."""
+
+    @property
+    def times_ns(self) -> NDArray[np.int64]:
+        """When the frames of the last batch arrived."""
+
+    def receive(self) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
+        """As hosts.agents.context.Interface.receive."""
+
+
+class Card(Uncounted, Protocol):
+    """A host's end of a link in a simulated network, such as switch.virtual.HostInterface. It receives all that has
+    come."""
 
     def send(
         self,
@@ -21,10 +36,3 @@ class Card(Protocol):
 
     def set_quiet(self, quiet: bool) -> None:
         """Whether time does not stop for what comes."""
-
-    @property
-    def times_ns(self) -> NDArray[np.int64]:
-        """When the frames of the last batch arrived."""
-
-    def receive(self) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
-        """As hosts.agents.context.Interface.receive: all that has come."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from hosts.agents.addresses import AgentAddress
-    from hosts.agents.card import Card
+    from hosts.agents.card import Uncounted
     from hosts.agents.frames.interface_counts import InterfaceCounts
     from hosts.agents.queue_pairs import QueuePairs
     from hosts.agents.tcp import TcpListener, TcpStream
@@ -59,9 +59,9 @@ class Interface(Protocol):
     def counts(self) -> InterfaceCounts:
         """What it carried so far."""
 
-    def card(self) -> Card | None:
+    def card(self) -> Uncounted | None:
         """What is beneath it, for an agent that receives all that there is, sends and counts by itself. None: now it
-        cannot be had, since it is the kernel's, other agents have opened it, or frames wait in the interface."""
+        cannot be had, since other agents have opened it, or frames wait in the interface."""
 
     def keep(self, buffer: NDArray[np.uint8], lengths: NDArray[np.uint32], times_ns: NDArray[np.int64]) -> None:
         """What came from the card is to be received by `receive`, as ever."""

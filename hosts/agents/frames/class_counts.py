@@ -50,6 +50,13 @@ class ClassCounts:
         )
         return size_bytes
 
+    def take_back(self, frames: NDArray[Any]) -> int:
+        """Frames that were added, one per row, do not count after all. How many bytes they have."""
+        before = self._counts.copy()
+        size_bytes = self.add(frames, len(frames), None)
+        self._counts[:] = 2 * before - self._counts
+        return size_bytes
+
     def by_class(self) -> list[int]:
         """[0]: of no class. Empty without patterns."""
         found: list[int] = self._counts[: self._classes].tolist()

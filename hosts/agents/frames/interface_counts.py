@@ -36,6 +36,11 @@ class InterfaceCounts:
             self.sent_frames += taken
             self.sent_bytes += self.sent_classes.add(frames, taken, lengths)
 
+    def take_back_sent(self, frames: NDArray[Any]) -> None:
+        """Frames, one per row, that were counted and then had no room."""
+        self.sent_frames -= len(frames)
+        self.sent_bytes -= self.sent_classes.take_back(frames)
+
     def add_received(self, buffer: NDArray[np.uint8], lengths: NDArray[np.uint32]) -> None:
         """The rows of the buffer that have a length."""
         self.received_frames += len(lengths)

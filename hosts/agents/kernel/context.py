@@ -122,6 +122,13 @@ class RealContext:
     def wait(self, until_us: int | None = None, *, until_ns: int | None = None, turn: Turn | None = None) -> None:
         if until_ns is not None:
             until_us = -(-until_ns // 1000)
+        while True:
+            told = self.begins, self.stopped
+            self._wait_once(until_us)
+            if turn is None or (self.begins, self.stopped) != told or (until_us := turn()) is None:
+                return
+
+    def _wait_once(self, until_us: int | None) -> None:
         while (next_ns := self._send_due()) is not None:
             end_ns = next_ns if until_us is None else min(next_ns, 1000 * until_us)
             if self._wait_until(end_ns) or end_ns < next_ns:

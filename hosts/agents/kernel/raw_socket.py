@@ -10,7 +10,7 @@ import struct
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from common.closing import Closing
 from common.errors import UserError
 from formats.datagram import ETHER_TYPE_IPV4
+from hosts.agents.card import Uncounted
 from hosts.agents.frames.class_counts import Patterns
 from hosts.agents.frames.interface_counts import InterfaceCounts
 from hosts.agents.kernel.message_batch import ReceiveBatch, SendBatch
@@ -37,6 +38,9 @@ _SO_TIMESTAMPNS = 35
 
 BUFFER_BYTES = 8 << 20
 BATCH_FRAMES = 128
+MOST_BATCHES = 32
+"""That an agent takes in before it acts, however fast more come."""
+
 FRAME_CAPACITY_BYTES = 2048
 SEND_ATTEMPTS = 50
 SEND_RETRY_MS = 1
@@ -82,8 +86,8 @@ class RawSocket(Closing):
                 raise UserError(f"cannot open a raw socket on interface {interface}: {error.strerror}") from None
             self._resources = stack.pop_all()
         self._interface_index = socket.if_nametoindex(interface)
-        self._receive_batch = ReceiveBatch(BATCH_FRAMES, FRAME_CAPACITY_BYTES)
-        self._send_batch = SendBatch(BATCH_FRAMES)
+        self._uncounted = _Batches(self._socket)
+        self._kept: tuple[NDArray[np.uint8], NDArray[np.uint32]] | None = None
         self._timed = TimedFrames()
         self.counts = InterfaceCounts.by(classes)
         self.on_close(self.drops)
@@ -108,17 +112,15 @@ class RawSocket(Closing):
 
         The buffer is valid until the next call. No lengths: nothing waits.
         """
-        try:
-            lengths = self._receive_batch.receive(self.fileno())
-        except OSError as error:
-            raise UserError(f"cannot receive: {error.strerror}") from None
-        self.counts.add_received(self._receive_batch.buffer, lengths)
-        return self._receive_batch.buffer, lengths
+        buffer, lengths = self._kept or self._uncounted.receive_batch()
+        self._kept = None
+        self.counts.add_received(buffer, lengths)
+        return buffer, lengths
 
     @property
     def times_ns(self) -> NDArray[np.int64]:
         """When the frames of the last batch arrived, by the kernel's stamps, of time.monotonic_ns (frames,)."""
-        return self._receive_batch.wall_times_ns + (time.monotonic_ns() - time.time_ns())
+        return self._uncounted.times_ns
 
     def send_at(
         self,
@@ -147,11 +149,66 @@ class RawSocket(Closing):
         lengths (frames,): bytes of each row that are the frame; None: all. Waits for room in a full queue, but not
         for ever: what stays behind is lost like any packet.
         """
+        sent = self._uncounted.send(frames, lengths)
+        self.counts.add_sent(frames, sent, lengths)
+        return sent
+
+    def card(self) -> Uncounted | None:
+        return None if self._kept else self._uncounted
+
+    def keep(self, buffer: NDArray[np.uint8], lengths: NDArray[np.uint32], times_ns: NDArray[np.int64]) -> None:
+        """The batch that came last, so that its times are there."""
+        self._kept = buffer, lengths
+
+    def drops(self) -> int:
+        """Frames lost so far because the receive buffer was full (packet(7), PACKET_STATISTICS)."""
+        if self.fileno() >= 0:
+            _, dropped = struct.unpack("II", self._socket.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8))
+            self.counts.drops += dropped  # reading resets the kernel's count
+        return self.counts.drops
+
+
+class _Batches:
+    """hosts.agents.card.Uncounted of a socket."""
+
+    def __init__(self, raw: socket.socket) -> None:
+        self._socket = raw
+        self._received = ReceiveBatch(BATCH_FRAMES, FRAME_CAPACITY_BYTES)
+        self._sent = SendBatch(BATCH_FRAMES)
+        self._all_wall_times_ns: NDArray[np.int64] | None = None
+        """Of several batches."""
+
+    def receive(self) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
+        buffer, lengths = self.receive_batch()
+        if len(lengths) < BATCH_FRAMES:
+            return buffer, lengths
+        batches = [(buffer.copy(), lengths, self._received.wall_times_ns)]
+        while len(lengths) == BATCH_FRAMES and len(batches) < MOST_BATCHES:
+            buffer, lengths = self.receive_batch()
+            batches.append((buffer[: len(lengths)].copy(), lengths, self._received.wall_times_ns))
+        buffers, all_lengths, self._all_wall_times_ns = (np.concatenate(each) for each in zip(*batches, strict=True))
+        return buffers, all_lengths
+
+    def receive_batch(self) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
+        try:
+            lengths = self._received.receive(self._socket.fileno())
+        except OSError as error:
+            raise UserError(f"cannot receive: {error.strerror}") from None
+        self._all_wall_times_ns = None
+        return self._received.buffer, lengths
+
+    @property
+    def times_ns(self) -> NDArray[np.int64]:
+        several = self._all_wall_times_ns
+        wall_times_ns = self._received.wall_times_ns if several is None else several
+        return wall_times_ns + (time.monotonic_ns() - time.time_ns())
+
+    def send(self, frames: NDArray[Any], lengths: NDArray[np.uint32] | None = None) -> int:
         sent, attempts = 0, 0
         while sent < len(frames):
             try:
                 rest = None if lengths is None else lengths[sent:]
-                sent += self._send_batch.send(self.fileno(), frames[sent:], rest)
+                sent += self._sent.send(self._socket.fileno(), frames[sent:], rest)
                 attempts = 0
             except OSError as error:
                 if error.errno not in _TRANSIENT:
@@ -161,21 +218,7 @@ class RawSocket(Closing):
                     break
                 # ENOBUFS comes from the queueing discipline, which nothing announces room in: just wait.
                 select.select([], [], [], SEND_RETRY_MS / 1000)
-        self.counts.add_sent(frames, sent, lengths)
         return sent
-
-    def card(self) -> None:
-        """It is the kernel's."""
-
-    def keep(self, buffer: NDArray[np.uint8], lengths: NDArray[np.uint32], times_ns: NDArray[np.int64]) -> NoReturn:
-        raise AssertionError("there is no card")
-
-    def drops(self) -> int:
-        """Frames lost so far because the receive buffer was full (packet(7), PACKET_STATISTICS)."""
-        if self.fileno() >= 0:
-            _, dropped = struct.unpack("II", self._socket.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8))
-            self.counts.drops += dropped  # reading resets the kernel's count
-        return self.counts.drops
 
 
 def _silent_kernel(interface: str) -> AbstractContextManager[None]:

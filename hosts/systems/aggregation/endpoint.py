@@ -137,10 +137,11 @@ class Endpoint:
         self._sent_kind.add(sent, frames.itemsize)
         self.statistics.send_failures += len(frames) - sent
 
-    def count(self, received: int, sent: int) -> None:
-        """So many wanted frames with lanes have come, and so many have left, past this."""
+    def count(self, received: int, sent: int, failed: int = 0) -> None:
+        """So many wanted frames with lanes have come, so many have left, and so many had no room, past this."""
         self._received_kind.add(received, self._frame_type.itemsize)
         self._sent_kind.add(sent, self._frame_type.itemsize)
+        self.statistics.send_failures += failed
 
     def receive(self) -> Received | None:
         """The wanted ones (perhaps none) among one batch of frames; None: nothing waits. Does not block."""

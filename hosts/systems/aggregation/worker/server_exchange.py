@@ -86,9 +86,10 @@ class ServerExchange(PacketExchange):
         if outcome == UNUSUAL:
             self._interface.keep(buffer, lengths, card.times_ns)
             return None
-        if len(out):
-            card.send(out)
-        self._endpoint.count(len(lengths), len(out))
+        taken = card.send(out) if len(out) else 0
+        if taken < len(out):
+            self._interface.counts.take_back_sent(out[taken:])
+        self._endpoint.count(len(lengths), taken, len(out) - taken)
         if len(lengths):
             self._progress_us = now_us
         give_up_us = self._progress_us + self._give_up_us

@@ -14,6 +14,7 @@ from common.errors import UserError
 from hosts.agents.channel import BEGIN, STOP
 from hosts.agents.computing import ComputeTimes
 from hosts.agents.kernel.context import RealContext
+from hosts.agents.kernel.raw_socket import BATCH_FRAMES
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="raw sockets need root")
 
@@ -98,6 +99,87 @@ def test_waiting_ends_with_a_frame_on_either_of_two_interfaces(ends: Ends) -> No
     until_us = context.now_us() + 1000
     context.wait(until_us)
     assert context.now_us() >= until_us
+    os.close(ends.control)
+
+
+def test_a_turn_says_how_long_to_go_on(ends: Ends) -> None:
+    context = ends.context
+    begin_us, called_us = context.now_us(), []
+
+    def turn() -> int | None:
+        called_us.append(context.now_us())
+        return None if len(called_us) == 3 else called_us[-1] + 2000
+
+    context.wait(begin_us + 1000, turn=turn)
+    assert len(called_us) == 3
+    assert called_us[0] >= begin_us + 1000
+    assert called_us[1] >= called_us[0] + 2000 and called_us[2] >= called_us[1] + 2000
+    os.close(ends.control)
+
+
+@pytest.mark.parametrize("command", [BEGIN, STOP])
+def test_a_command_is_for_the_agent_and_not_for_a_turn(ends: Ends, command: bytes) -> None:
+    os.write(ends.control, command)
+    ends.context.wait(turn=lambda: pytest.fail("called"))
+    assert ends.context.stopped == (command == STOP) != ends.context.begun
+    os.close(ends.control)
+
+
+@needs_root
+def test_what_an_agent_takes_past_the_interface_is_not_counted_unless_it_is_kept(ends: Ends) -> None:
+    context = ends.context
+    with context.open(ether_type=ETHER_TYPE) as interface:
+        beneath = interface.card()
+        assert beneath is not None
+        kept_ns = []
+
+        def turn() -> None:
+            buffer, lengths = beneath.receive()
+            kept_ns.append(beneath.times_ns.tolist())
+            interface.keep(buffer, lengths, beneath.times_ns)
+
+        assert beneath.send(frame(ETHER_TYPE, 70)) == 1
+        context.wait(turn=turn)
+        assert (interface.counts.sent_frames, interface.counts.received_frames) == (0, 0)
+        assert interface.card() is None
+        buffer, lengths = interface.receive()
+        assert lengths.tolist() == [70] and buffer[0, :70].tobytes() == frame(ETHER_TYPE, 70).tobytes()
+        assert abs(interface.times_ns[0] - kept_ns[0][0]) < 1e9 and len(interface.times_ns) == 1
+        assert (interface.counts.received_frames, interface.counts.received_bytes) == (1, 70)
+        assert interface.receive()[1].tolist() == []
+        assert interface.card() is not None
+    os.close(ends.control)
+
+
+@needs_root
+@pytest.mark.parametrize("count", [1, BATCH_FRAMES, BATCH_FRAMES + 1, 3 * BATCH_FRAMES + 5])
+def test_past_the_interface_all_comes_that_waits(ends: Ends, count: int) -> None:
+    frames = np.repeat(frame(ETHER_TYPE), count, 0)
+    frames[:, 20:24] = np.arange(count, dtype=">u4")[:, None].view(np.uint8)
+    context = ends.context
+    with (
+        context.open(ether_type=ETHER_TYPE) as interface,
+        context.open(ether_type=ETHER_TYPE, interface=1) as witness,
+    ):
+        # The kernel may take a while to bring them. When a later one has come to the witness, all have come to both.
+        for sent in (frames, frame(ETHER_TYPE, 61)):
+            assert interface.send(sent) == len(sent)
+            came = 0
+            while came < len(sent):
+                context.wait()
+                came += len(witness.receive()[1])
+        beneath = interface.card()
+        assert beneath is not None
+        buffer, lengths = beneath.receive()
+        assert lengths.tolist() in ([60] * count, [60] * count + [61])
+        assert buffer[:count, :60].tobytes() == frames.tobytes()
+        # The kernel begins to stamp a while after it was asked to: until then it does when the agent receives.
+        assert len(beneath.times_ns) == len(lengths)
+        beneath.receive()
+        assert interface.send(frame(ETHER_TYPE, 62)) == 1
+        while not len(lengths := beneath.receive()[1]):
+            context.wait()
+        assert lengths.tolist() == [62] and len(beneath.times_ns) == 1
     os.close(ends.control)
 
 

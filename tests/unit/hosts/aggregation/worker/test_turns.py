@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections import Counter
 from typing import Any
 
@@ -16,6 +17,7 @@ from hosts.agents.virtual.context import VirtualContext, VirtualInterface
 from hosts.systems.aggregation.worker.library import UNUSUAL
 from hosts.systems.aggregation.worker.round_frames import RoundFrames, Turn
 from hosts.systems.aggregation.worker.server_exchange import ServerExchange
+from switch.virtual.interface import HostInterface
 
 LINK = {"rate_mbps": 100, "delay_us": 50, "queue_packets": 100}
 WORKLOAD = {"kind": "synthetic", "workers": 4, "values": 7001, "rounds": 3, "window_fragments": 16}
@@ -88,6 +90,39 @@ def test_turns_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
     assert found_carried == carried != []
     assert found.row == expected.row
     assert found.tables == expected.tables
+
+
+def test_frames_without_room_are_counted_as_such_in_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cards that refuse a frame now and then, once each, and with it those behind it."""
+    refused: set[bytes] = set()
+    send = HostInterface.send
+
+    def refusing(self: HostInterface, frames: Any, *options: Any) -> int:
+        for place, row in enumerate(frames):
+            content = row.tobytes()
+            if zlib.crc32(content) % 16 == 0 and content not in refused:
+                refused.add(content)
+                return send(self, frames[:place], *options) if place else 0
+        return send(self, frames, *options)
+
+    told: list[dict[str, Any]] = []
+    emit = VirtualContext.emit
+
+    def noted(self: VirtualContext, event: str, **fields: Any) -> None:
+        told.append({"event": event, "name": self.name, **fields})
+        emit(self, event, **fields)
+
+    monkeypatch.setattr(HostInterface, "send", refusing)
+    monkeypatch.setattr(VirtualContext, "emit", noted)
+    found, found_told = run(CASES["no losses"]), list(told)
+    assert not found.failures
+    refused.clear()
+    told.clear()
+    monkeypatch.setattr(VirtualInterface, "card", lambda self: None)
+    assert run(CASES["no losses"]).tables == found.tables
+    assert told == found_told
+    finals = {each["name"]: each["statistics"] for each in told if each["event"] == "final"}
+    assert all(finals[f"worker {i}"]["send_failures"] > 0 for i in range(4))
 
 
 def test_sums_that_come_in_turns_are_a_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
