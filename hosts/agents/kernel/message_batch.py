@@ -55,16 +55,13 @@ class _Headers:
         self.messages: NDArray[np.void] = np.zeros(count, np.dtype(_Mmsghdr))
         self.messages["header"]["iov"] = self.iovecs.ctypes.data + np.arange(count) * self.iovecs.itemsize
         self.messages["header"]["iov_count"] = 1
+        self.pointer = ctypes.c_void_p(self.messages.ctypes.data)
 
     def point_at(self, memory: NDArray[Any], count: int, stride: int, length: int | NDArray[np.uint32]) -> None:
         """Let the first `count` messages be `length` bytes, of each or of all, `stride` apart, from the start of
         `memory`."""
         self.iovecs["base"][:count] = memory.ctypes.data + np.arange(count) * stride
         self.iovecs["length"][:count] = length
-
-    @property
-    def pointer(self) -> ctypes.c_void_p:
-        return ctypes.c_void_p(self.messages.ctypes.data)
 
 
 def _raise_errno() -> None:
