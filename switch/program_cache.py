@@ -43,7 +43,7 @@ def compiled_files(source: Path, defines: Mapping[str, str], p4c: str | None = N
 def input_digest(source: Path, defines: Mapping[str, str]) -> bytes:
     """Of all that a compiler reads: the source, every file that it includes with these macros, and the macros.
     UserError if the source cannot be read."""
-    from switch.compiler.inputs import files_of
+    from switch.compiler import files_of
 
     key = (source, tuple(sorted(defines.items())))
     known = _input_digests.get(key)

@@ -10,8 +10,7 @@ from typing import Any
 
 from common.errors import UserError
 from switch.codegen import BuiltProgram, build_program
-from switch.compiler import compile_p4
-from switch.compiler.inputs import files_of
+from switch.compiler import compile_p4, files_of
 from switch.insight.instrumented import InstrumentedProgram, build_instrumented
 from switch.insight.source import SourceMap
 

@@ -87,7 +87,7 @@ class ProgramWatch:
 
     def _state(self, setup: NetworkSetup) -> dict[Path, int]:
         """All files that matter, and when they were changed."""
-        from switch.compiler.inputs import files_of
+        from switch.compiler import files_of
 
         files = self._system.entries_files(setup)
         for program in setup.switches.values():

@@ -1,15 +1,16 @@
-"""P4_16 for v1model to BMv2 JSON and P4Info: compile_p4(path). What a program reads: inputs.py."""
+"""P4_16 for v1model to BMv2 JSON and P4Info: compile_p4(path)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from switch.compiler.diagnostics import CompileError, Diagnostic
+from switch.compiler.inputs import files_of
 
 if TYPE_CHECKING:
     from switch.compiler.driver import Compiled, compile_p4
 
-__all__ = ["CompileError", "Compiled", "Diagnostic", "compile_p4"]
+__all__ = ["CompileError", "Compiled", "Diagnostic", "compile_p4", "files_of"]
 
 
 def __getattr__(name: str) -> Any:

@@ -67,7 +67,7 @@ class ProgramSection(SwitchProgramsSection):
 
     def draws(self, path: Path | None) -> bool:
         """Whether a program, if this is one, calls the extern random."""
-        from switch.compiler.inputs import files_of
+        from switch.compiler import files_of
 
         if path is None or path.suffix not in (".p4", ".json"):
             return False
@@ -90,7 +90,7 @@ class ProgramSection(SwitchProgramsSection):
 
     def files(self, more: Sequence[Path | None]) -> list[Path]:
         """The same, and all that programs include."""
-        from switch.compiler.inputs import files_of
+        from switch.compiler import files_of
 
         found = self._named(more)
         for path in tuple(found):
