@@ -19,12 +19,12 @@ class Uncounted(Protocol):
         """When the frames of the last batch arrived."""
 
     def receive(self) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
-        """As hosts.agents.context.Interface.receive."""
+        """As hosts.agents.context.Interface.receive, but all that waits: whoever has not looked for a while must not
+        take what has come for lost. Of a socket not more than some thousand frames."""
 
 
 class Card(Uncounted, Protocol):
-    """A host's end of a link in a simulated network, such as switch.virtual.HostInterface. It receives all that has
-    come."""
+    """A host's end of a link in a simulated network, such as switch.virtual.HostInterface."""
 
     def send(
         self,

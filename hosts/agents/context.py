@@ -59,12 +59,12 @@ class Interface(Protocol):
     def counts(self) -> InterfaceCounts:
         """What it carried so far."""
 
-    def card(self) -> Uncounted | None:
+    def uncounted(self) -> Uncounted | None:
         """What is beneath it, for an agent that receives all that there is, sends and counts by itself. None: now it
         cannot be had, since other agents have opened it, or frames wait in the interface."""
 
     def keep(self, buffer: NDArray[np.uint8], lengths: NDArray[np.uint32], times_ns: NDArray[np.int64]) -> None:
-        """What came from the card is to be received by `receive`, as ever."""
+        """What came last from `uncounted` is to be received by `receive`, as ever."""
 
     def join(self, mac: bytes) -> None:
         """Take in frames to this multicast MAC address, too."""

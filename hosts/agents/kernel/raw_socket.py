@@ -86,7 +86,7 @@ class RawSocket(Closing):
                 raise UserError(f"cannot open a raw socket on interface {interface}: {error.strerror}") from None
             self._resources = stack.pop_all()
         self._interface_index = socket.if_nametoindex(interface)
-        self._uncounted = _Batches(self._socket)
+        self._batches = _Batches(self._socket)
         self._kept: tuple[NDArray[np.uint8], NDArray[np.uint32]] | None = None
         self._timed = TimedFrames()
         self.counts = InterfaceCounts.by(classes)
@@ -112,7 +112,7 @@ class RawSocket(Closing):
 
         The buffer is valid until the next call. No lengths: nothing waits.
         """
-        buffer, lengths = self._kept or self._uncounted.receive_batch()
+        buffer, lengths = self._kept or self._batches.receive_batch()
         self._kept = None
         self.counts.add_received(buffer, lengths)
         return buffer, lengths
@@ -120,7 +120,7 @@ class RawSocket(Closing):
     @property
     def times_ns(self) -> NDArray[np.int64]:
         """When the frames of the last batch arrived, by the kernel's stamps, of time.monotonic_ns (frames,)."""
-        return self._uncounted.times_ns
+        return self._batches.times_ns
 
     def send_at(
         self,
@@ -149,15 +149,15 @@ class RawSocket(Closing):
         lengths (frames,): bytes of each row that are the frame; None: all. Waits for room in a full queue, but not
         for ever: what stays behind is lost like any packet.
         """
-        sent = self._uncounted.send(frames, lengths)
+        sent = self._batches.send(frames, lengths)
         self.counts.add_sent(frames, sent, lengths)
         return sent
 
-    def card(self) -> Uncounted | None:
-        return None if self._kept else self._uncounted
+    def uncounted(self) -> Uncounted | None:
+        return None if self._kept else self._batches
 
     def keep(self, buffer: NDArray[np.uint8], lengths: NDArray[np.uint32], times_ns: NDArray[np.int64]) -> None:
-        """The batch that came last, so that its times are there."""
+        # It came last: its times are there still.
         self._kept = buffer, lengths
 
     def drops(self) -> int:

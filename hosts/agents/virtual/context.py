@@ -198,7 +198,7 @@ class VirtualInterface(Closing):
         if chosen.any():
             self._batches.append(_rows((buffer, lengths, times_ns), chosen))
 
-    def card(self) -> Card | None:
+    def uncounted(self) -> Card | None:
         if self._batches or self.quiet or self._port.is_shared or not self._is_open:
             return None
         self._port.told = False

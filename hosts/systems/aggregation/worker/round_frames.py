@@ -104,7 +104,7 @@ class RoundFrames:
         counts: InterfaceCounts,
         now_us: int,
     ) -> Turn:
-        """Both, in one call, as hosts.agents.card.Card gives frames.
+        """Both, in one call, as hosts.agents.card.Uncounted gives frames.
 
         buffer: shape (frames, capacity in bytes). lengths: of each. known: first bytes of frames that are taken in,
         shape (headers, bytes). counts: the interface's, for what comes and leaves. MemoryError.

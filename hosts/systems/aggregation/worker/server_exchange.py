@@ -75,18 +75,18 @@ class ServerExchange(PacketExchange):
 
     def _act(self) -> int | None:
         """The same as one time around the loop, in C, as long as nothing unusual is among it."""
-        card = self._interface.card()
-        if card is None:
+        beneath = self._interface.uncounted()
+        if beneath is None:
             return None
         now_us = self._context.now_us()
-        buffer, lengths = card.receive()
+        buffer, lengths = beneath.receive()
         outcome, out = self._frames.turn(
             buffer, lengths, self._endpoint.known_headers, self._interface.counts, now_us
         )
         if outcome == UNUSUAL:
-            self._interface.keep(buffer, lengths, card.times_ns)
+            self._interface.keep(buffer, lengths, beneath.times_ns)
             return None
-        taken = card.send(out) if len(out) else 0
+        taken = beneath.send(out) if len(out) else 0
         if taken < len(out):
             self._interface.counts.take_back_sent(out[taken:])
         self._endpoint.count(len(lengths), taken, len(out) - taken)

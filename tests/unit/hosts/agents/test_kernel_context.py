@@ -129,7 +129,7 @@ def test_a_command_is_for_the_agent_and_not_for_a_turn(ends: Ends, command: byte
 def test_what_an_agent_takes_past_the_interface_is_not_counted_unless_it_is_kept(ends: Ends) -> None:
     context = ends.context
     with context.open(ether_type=ETHER_TYPE) as interface:
-        beneath = interface.card()
+        beneath = interface.uncounted()
         assert beneath is not None
         kept_ns = []
 
@@ -141,13 +141,13 @@ def test_what_an_agent_takes_past_the_interface_is_not_counted_unless_it_is_kept
         assert beneath.send(frame(ETHER_TYPE, 70)) == 1
         context.wait(turn=turn)
         assert (interface.counts.sent_frames, interface.counts.received_frames) == (0, 0)
-        assert interface.card() is None
+        assert interface.uncounted() is None
         buffer, lengths = interface.receive()
         assert lengths.tolist() == [70] and buffer[0, :70].tobytes() == frame(ETHER_TYPE, 70).tobytes()
         assert abs(interface.times_ns[0] - kept_ns[0][0]) < 1e9 and len(interface.times_ns) == 1
         assert (interface.counts.received_frames, interface.counts.received_bytes) == (1, 70)
         assert interface.receive()[1].tolist() == []
-        assert interface.card() is not None
+        assert interface.uncounted() is not None
     os.close(ends.control)
 
 
@@ -168,7 +168,7 @@ def test_past_the_interface_all_comes_that_waits(ends: Ends, count: int) -> None
             while came < len(sent):
                 context.wait()
                 came += len(witness.receive()[1])
-        beneath = interface.card()
+        beneath = interface.uncounted()
         assert beneath is not None
         buffer, lengths = beneath.receive()
         assert lengths.tolist() in ([60] * count, [60] * count + [61])

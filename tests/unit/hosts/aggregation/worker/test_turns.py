@@ -82,7 +82,7 @@ def test_turns_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(VirtualContext, "emit", noted)
     found, found_carried = run(CASES[name]), list(carried)
     assert turns["turn"] > 10 and turns["agent"] > 0
-    monkeypatch.setattr(VirtualInterface, "card", lambda self: None)
+    monkeypatch.setattr(VirtualInterface, "uncounted", lambda self: None)
     turns.clear()
     carried.clear()
     expected = run(CASES[name])
@@ -118,7 +118,7 @@ def test_frames_without_room_are_counted_as_such_in_both(monkeypatch: pytest.Mon
     assert not found.failures
     refused.clear()
     told.clear()
-    monkeypatch.setattr(VirtualInterface, "card", lambda self: None)
+    monkeypatch.setattr(VirtualInterface, "uncounted", lambda self: None)
     assert run(CASES["no losses"]).tables == found.tables
     assert told == found_told
     finals = {each["name"]: each["statistics"] for each in told if each["event"] == "final"}
