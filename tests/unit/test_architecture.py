@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -229,40 +229,6 @@ def test_an_import_for_the_type_checker_counts() -> None:
     text = "if TYPE_CHECKING:\n    from a.b import C\n"
     assert list(names_imported(text, "here")) == ["a.b.C"]
     assert list(names_imported(text, "here", for_types=False)) == []
-
-
-# ---- Nothing too large ----
-
-MOST_FILES, MOST_LINES, MOST_LINES_OF_FUNCTION = 15, 500, 60
-
-
-@cache
-def code() -> tuple[Path, ...]:
-    """Every file of code, in whatever language."""
-    suffixes = {".py", ".c", ".h", ".cc", ".p4"}
-    tops = (ROOT / top for top in (*MAY_IMPORT, "p4src", "tests"))
-    return tuple(path for top in tops for path in sorted(top.rglob("*")) if path.suffix in suffixes)
-
-
-def test_no_folder_holds_more_files_than_one_remembers() -> None:
-    count = Counter(path.parent for path in code() if path.name != "__init__.py")
-    assert {shown(folder) for folder, files_there in count.items() if files_there > MOST_FILES} == set()
-
-
-def test_no_file_is_too_long() -> None:
-    assert [shown(path) for path in code() if len(path.read_text().splitlines()) > MOST_LINES] == []
-
-
-def test_no_function_is_too_long() -> None:
-    found = {
-        f"{shown(path)}:{node.name}"
-        for path in code()
-        if path.suffix == ".py"
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and (node.end_lineno or 0) - node.lineno + 1 > MOST_LINES_OF_FUNCTION
-    }
-    assert found == set()
 
 
 # ---- Systems ----
