@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, Future
@@ -12,7 +13,7 @@ from typing import Any
 
 from common.compiled.store import digest_of
 from common.errors import UserError
-from switch.bmv2_json.model import ProgramModel
+from switch.bmv2_json.model import ProgramModel, Table
 from switch.device import Program
 from switch.p4runtime.pipeline.calls import action_codecs
 from switch.p4runtime.pipeline.device_config import bmv2_json
@@ -61,8 +62,8 @@ def build_pipeline(info: Any, device_config: bytes, build: Build) -> Pipeline:
         _check_ids(info)
         program = build(bmv2_json(device_config))
         model = program.model
-        if _can_be_described(model) and not any(_objects(info)):
-            raise ValueError("the P4Info describes nothing of the program")
+        if not any(_objects(info)) and (missing := _first_to_describe(model)):
+            raise ValueError(f"the P4Info is empty, and the program has the {missing}")
         widths_bits = widths_bits_of(model)
         names = Translations()
         actions = action_codecs(info, model, names)
@@ -174,7 +175,24 @@ def _check_ids(info: Any) -> None:
         seen[thing_id] = name
 
 
-def _can_be_described(program: ProgramModel) -> bool:
-    """Whether it has something that controllers write or read: compilers put that into P4Info."""
-    declared = [program.digests, *(getattr(program, kind) for kind in KINDS)]
-    return any(declared) or any(table.key for table in program.tables.values())
+HIDDEN_TABLE = re.compile(r"switch_\d+_table(_\d+)?")
+"""What p4c calls the table that it makes of a `switch` on a value; it has an entry for each label and is @hidden."""
+
+
+def _first_to_describe(program: ProgramModel) -> str | None:
+    """Return the kind and name of something that P4Info must describe, None if there is nothing of that sort."""
+    for digest in program.digests.values():
+        return f"digest {digest.name}"
+    for kind in KINDS:
+        for name in getattr(program, kind):
+            return f"{kind.removesuffix('s').replace('_', ' ')} {name}"
+    for table in program.tables.values():
+        if table.key and not _is_fixed(table) and not HIDDEN_TABLE.fullmatch(table.name):
+            return f"table {table.name}"
+    return None
+
+
+def _is_fixed(table: Table) -> bool:
+    """Whether controllers can neither write nor count anything in it. The JSON does not tell what is @hidden."""
+    observed = table.with_counters or table.with_timeouts or table.direct_meter or table.profile
+    return bool(table.entries) and table.default_is_const and not observed

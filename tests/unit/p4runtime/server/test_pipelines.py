@@ -92,6 +92,74 @@ def test_a_program_without_objects_may_go_without_a_description(client: Client) 
     client.push("VERIFY", broken(clear))
 
 
+HIDDEN_TABLE = {
+    "name": "switch_0_table",
+    "id": 0,
+    "key": [{"match_type": "exact", "name": "switch_0_key", "target": ["ipv4", "protocol"], "mask": None}],
+    "match_type": "exact",
+    "type": "simple",
+    "max_size": 1024,
+    "with_counters": False,
+    "support_timeout": False,
+    "direct_meters": None,
+    "action_ids": [0, 1],
+    "actions": ["switch_0_case", "switch_0_case_0"],
+    "base_default_next": None,
+    "next_tables": {"switch_0_case": None, "switch_0_case_0": None},
+    "default_entry": {"action_id": 1, "action_const": True, "action_data": [], "action_entry_const": True},
+    "entries": [
+        {
+            "match_key": [{"match_type": "exact", "key": "0x40"}],
+            "action_entry": {"action_id": 0, "action_data": []},
+            "priority": 1,
+        }
+    ],
+}
+"""What p4c 1.2.4.2 makes of `switch (hdr.ipv4.protocol) { 64: {} default: {} }`: P4Info does not describe it."""
+
+
+def with_hidden_table(table: dict) -> p4r.ForwardingPipelineConfig:
+    """A config with an empty P4Info, of a program that has this table alone."""
+
+    def change(pipeline: p4r.ForwardingPipelineConfig, document: dict) -> None:
+        pipeline.p4info.Clear()
+        for name in ("counter_arrays", "register_arrays", "meter_arrays", "parse_vsets", "learn_lists"):
+            document[name] = []
+        document["actions"] = [
+            {"name": name, "id": number, "runtime_data": [], "primitives": []}
+            for number, name in enumerate(table["actions"])
+        ]
+        document["pipelines"][0].update(tables=[table], action_profiles=[], init_table=table["name"])
+        document["pipelines"][0]["conditionals"] = []
+
+    return broken(change)
+
+
+def test_a_switch_on_a_value_needs_no_description(client: Client) -> None:
+    client.push("VERIFY", with_hidden_table(HIDDEN_TABLE))
+
+
+def test_a_switch_with_a_default_case_alone_needs_no_description(client: Client) -> None:
+    client.push("VERIFY", with_hidden_table({**HIDDEN_TABLE, "entries": []}))
+
+
+@pytest.mark.parametrize(
+    "difference",
+    [
+        {"name": "Ingress.routes", "entries": []},
+        {"name": "Ingress.routes", "default_entry": {"action_id": 1, "action_const": False, "action_data": []}},
+        {"name": "Ingress.routes", "with_counters": True},
+    ],
+    ids=["entries may be added", "the default action may change", "direct counter"],
+)
+def test_a_table_that_controllers_use_needs_a_description(client: Client, difference: dict) -> None:
+    code, text = refusal(lambda: client.push("VERIFY", with_hidden_table({**HIDDEN_TABLE, **difference})))
+    assert code == grpc.StatusCode.INVALID_ARGUMENT
+    assert (
+        text == "the pipeline cannot be realized: the P4Info is empty, and the program has the table Ingress.routes"
+    )
+
+
 def test_unknown_device(bare_client: Client) -> None:
     bare_client.device_id = 9
     assert refusal(bare_client.get_pipeline)[0] == grpc.StatusCode.NOT_FOUND
