@@ -8,7 +8,6 @@ import importlib
 import importlib.metadata
 import os
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from typing import Any
 
 from common.errors import UserError
 from common.modules import INSTALLED
+from common.programs import find_program
 
 ROOT = Path(__file__).resolve().parent.parent
 LOG = ROOT / ".venv-install.log"
@@ -70,12 +70,15 @@ def require_checkout(command: str) -> None:
 
 
 def needing(command: Callable[..., Any], layers: Sequence[str], network: bool) -> Callable[..., Any]:
-    """The command, with what it needs installed first. network: it makes networks of the kernel, unless its option
-    `clock` says virtual."""
+    """Return the command, with what it needs installed first.
+
+    network: it makes networks of the kernel whatever its options say. Where options and their defaults decide, the
+    command asks for Debian packages itself, once it knows (experiments.study.command.RunOptions.prepare_network).
+    """
 
     @functools.wraps(command)
     def provided(*arguments: Any, **options: Any) -> Any:
-        if network and options.get("clock") != "virtual":
+        if network:
             need_debian("test" in layers)
         need(layers)
         return command(*arguments, **options)
@@ -127,7 +130,7 @@ def layer_of(module: str) -> str | None:
 
 def need_debian(tests: bool = False) -> None:
     """Install the Debian packages that networks need. UserError without root, in one line that says what to do."""
-    missing = [package for program, package in NETWORK_PROGRAMS.items() if shutil.which(program) is None]
+    missing = [package for program, package in NETWORK_PROGRAMS.items() if find_program(program) is None]
     if "gcc" in missing:
         missing.append("libc6-dev")
     if tests:

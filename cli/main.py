@@ -85,7 +85,7 @@ class GradbedCommands(Commands):
             "Measure this machine.",
             ("run", "study"),
             of={"virtual": ("p4",)},
-            network=("start", "switch"),
+            network=("start", "switch", "models", "leftovers"),
         ),
         "test": Entry(
             "cli.commands.test:test",

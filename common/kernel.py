@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import shutil
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from pyroute2 import IPRoute, NetlinkError
 
 from common.namespaces import in_new_network_namespace
+from common.programs import find_program
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def features() -> tuple[Feature, ...]:
         Feature(
             "Mininet",
             "hosts and the command line",
-            shutil.which("mnexec") is not None,
+            find_program("mnexec") is not None,
             "apt-get install --no-install-recommends mininet",
         ),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import resource
 import secrets
 import sys
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from common.errors import UserError
 from common.namespaces import require_root
+from common.programs import search_path
 from common.scratch import scratch_folder
 from emulation.fabric import Fabric
 from emulation.links import veth
@@ -178,6 +180,7 @@ class EmulatedNetwork:
         self._require_short_names()
         require_room(self.topology)
         _require_mininet()
+        os.environ["PATH"] = search_path()  # Mininet calls ip and ethtool by their names
         for runner in self._runners:
             runner.check()
         if self._given_run_dir is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated, Any
 
 import typer
@@ -100,6 +101,8 @@ def large(
     """Fat-trees of 128 and 1,024 hosts: time to come up, memory, and does everybody reach everybody?"""
     from experiments.bench.load.large import run_bench_large
 
+    if k:
+        layers.need_debian()
     return run_bench_large(k, virtual_k)
 
 
@@ -124,6 +127,8 @@ def live(
     """What --live costs a run, on the virtual clock, and as root on the real one."""
     from experiments.bench.live import run_bench_live
 
+    if os.geteuid() == 0:
+        layers.need_debian()
     return run_bench_live(repetitions)
 
 

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cli import options
-from cli.commands.run import need_for_study
+from cli import layers, options
 
 
 def figures(
@@ -27,9 +26,11 @@ def figures(
 ) -> int:
     """Make the figures of a system, each from its study."""
     from experiments.study.command import RunOptions
+    from experiments.study.loading import load_study
     from experiments.study.make_figures import chosen, make_figures
 
-    for file in chosen(system, only).values():
-        need_for_study(file, quick, clock)
+    # What any of the studies takes is installed before the first one begins.
+    if any(load_study(file, quick, clock).needs_network for file in chosen(system, only).values()):
+        layers.need_debian()
     options_of_run = RunOptions(output, resume, scale, jobs, scheduler)
     return make_figures(system, options_of_run, only, quick=quick, clock=clock, times=times)

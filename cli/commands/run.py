@@ -81,18 +81,18 @@ def study(
     """Run an experiment from its file: gradbed run STUDY.yaml."""
     from experiments.study.command import RunOptions, run_study_file
 
-    need_for_study(file, quick, clock)
     with options.looked_on(live, live_paused, scheduler) as onlooker:
-        of_run = RunOptions(output, resume, scale, jobs, scheduler, options.captured(pcap), onlooker)
+        of_run = RunOptions(
+            output,
+            resume,
+            scale,
+            jobs,
+            scheduler,
+            options.captured(pcap),
+            onlooker,
+            prepare_network=layers.need_debian,
+        )
         return run_study_file(file, of_run, quick=quick, clock=clock)
-
-
-def need_for_study(file: Path, quick: bool, clock: str | None) -> None:
-    """Install what networks of the kernel take, if the study makes some."""
-    from experiments.study.loading import load_study
-
-    if load_study(file, quick, clock).needs_network:
-        layers.need_debian()
 
 
 def system_command(name: str) -> Any:
@@ -166,7 +166,7 @@ def record_torch(
 
 
 def _command(name: str, callback: Callable[..., int]) -> Any:
-    info = CommandInfo(name=name, callback=layers.needing(callback, LAYERS, network=True))
+    info = CommandInfo(name=name, callback=layers.needing(callback, LAYERS, network=False))
     return get_command_from_info(info, pretty_exceptions_short=True, rich_markup_mode="rich")
 
 
@@ -200,7 +200,12 @@ def single_run(name: str, defaults: Mapping[str, Any]) -> Callable[..., int]:
                 values = suited_to_bmv2(system, values, by_hand)
             with options.looked_on(live, live_paused) as onlooker:
                 of_run = RunOptions(
-                    output, factor=scale, pcap=options.captured(pcap), onlooker=onlooker, threads=threads
+                    output,
+                    factor=scale,
+                    pcap=options.captured(pcap),
+                    onlooker=onlooker,
+                    threads=threads,
+                    prepare_network=layers.need_debian,
                 )
                 return run_single(name, values, seed, of_run, script, axes)
         except ValidationError as error:

@@ -32,9 +32,7 @@ def chaos(
     from experiments.study.chaos_outcome import write_outcome
     from experiments.study.command import INTERRUPTED, RunOptions
 
-    if clock == "real" or switch == "bmv2":
-        need_debian()
-    of_run = RunOptions(output, resume, scale, jobs)
+    of_run = RunOptions(output, resume, scale, jobs, prepare_network=need_debian)
     wanted = Matrix(quick, fault or (), clock, switch)
     status = 0
     found: dict[str, Sequence[Cell]] = {}

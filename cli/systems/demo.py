@@ -37,12 +37,11 @@ def demo(
 
     name = DEFAULT_SYSTEM if system is None else system
     study, _ = load_demo(name, clock)
-    if study.needs_network:
-        need_debian()
-    elif clock is None and system is None and os.geteuid() != 0:
+    if not study.needs_network and clock is None and system is None and os.geteuid() != 0:
         print(
             f"gradbed: on the virtual clock, without root; sudo {COMMAND} demo is in Mininet",
             file=sys.stderr,
         )
     with options.looked_on(live, live_paused) as onlooker:
-        return run_demo(name, RunOptions(output, pcap=options.captured(pcap), onlooker=onlooker), clock)
+        of_run = RunOptions(output, pcap=options.captured(pcap), onlooker=onlooker, prepare_network=need_debian)
+        return run_demo(name, of_run, clock)

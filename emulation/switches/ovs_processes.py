@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from common.errors import UserError
+from common.programs import find_program
 
 PROGRAMS = ("ovsdb-tool", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl", "ovs-ofctl")
 OPENFLOW_VERSION = "OpenFlow13"
@@ -20,7 +20,6 @@ TUN_DEVICE = Path("/dev/net/tun")
 DATABASE = "unix:db.sock"
 READY_TIMEOUT_S = 60.0
 _POLL_S = 0.005
-_SYSTEM_PATHS = "/usr/local/sbin:/usr/sbin:/sbin"
 
 P4_INSTEAD = "take P4 switches in their place: `--optical p4` where they are optical ones, else `--legacy p4`"
 ADVICE = f"apt-get install --no-install-recommends openvswitch-switch, or {P4_INSTEAD}"
@@ -28,8 +27,7 @@ ADVICE = f"apt-get install --no-install-recommends openvswitch-switch, or {P4_IN
 
 def find_programs() -> dict[str, str]:
     """Where the programs are; UserError, one line, without Open vSwitch."""
-    path = f"{os.environ.get('PATH', os.defpath)}:{_SYSTEM_PATHS}"
-    found = {name: shutil.which(name, path=path) for name in PROGRAMS}
+    found = {name: find_program(name) for name in PROGRAMS}
     missing = [name for name, place in found.items() if place is None]
     if missing:
         raise UserError(f"Open vSwitch is not installed (no {', '.join(missing)}): {ADVICE}")

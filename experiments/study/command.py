@@ -47,7 +47,8 @@ INTERRUPTED = 130
 class RunOptions:
     """How a study runs, whatever it is of. factor: the scale to use instead of this machine's; jobs, scheduler: as
     for experiments.study.runner.run_study. pcap: links and hosts to be captured, in place of what the study says.
-    onlooker, threads: as for run_study."""
+    onlooker, threads: as for run_study. prepare_network: called before anything is begun where a point runs on the
+    real clock, so that the command line installs what that takes."""
 
     output: Path = Path("results")
     resume: bool = False
@@ -57,6 +58,7 @@ class RunOptions:
     pcap: tuple[str, ...] = ()
     onlooker: Onlooker | None = None
     threads: int = 1
+    prepare_network: Callable[[], None] = lambda: None
 
 
 def run_study_file(
@@ -209,6 +211,8 @@ def run_points(study: Study, options: RunOptions, on_begin: Callable[[], None] =
     if options.pcap:
         study = replace(study, head=study.head.model_copy(update={"pcap": options.pcap}))
     _check_captures(study)
+    if study.needs_network:
+        options.prepare_network()
     check_machine(study)
     if options.scheduler is not None:
         check_scheduler(options.scheduler)

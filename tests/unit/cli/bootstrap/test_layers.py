@@ -13,6 +13,7 @@ import pytest
 
 from cli import layers
 from cli.main import GradbedCommands
+from common import programs
 from common.errors import MissingPackages, UserError
 from common.json_lines import own_program
 from experiments.systems import SYSTEMS, find_system, system_help
@@ -108,16 +109,54 @@ def test_in_an_environment_of_ones_own_nothing_is_installed(
 
 
 def test_networks_take_debian_packages(installed: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layers.shutil, "which", lambda program: None if program in ("mnexec", "cc") else program)
+    monkeypatch.setattr(layers, "find_program", lambda program: None if program in ("mnexec", "cc") else program)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     layers.needing(lambda: None, [], network=False)()
-    layers.needing(lambda clock: None, [], network=True)(clock="virtual")
     assert asked(tmp_path) == []
     layers.needing(lambda: None, [], network=True)()
     assert asked(tmp_path) == ["--install-debian gcc mininet libc6-dev"]
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(UserError, match=r"need root, and Debian packages that are missing \(gcc mininet libc6-dev\)"):
         layers.need_debian()
+
+
+@pytest.mark.parametrize(
+    ("clock", "asks"), [((), False), (("--clock", "real"), True), (("--clock", "virtual"), False)]
+)
+def test_a_system_takes_them_where_its_clock_with_all_defaults_is_the_real_one(
+    clock: tuple[str, ...],
+    asks: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    gradbed_here: GradbedHere,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(layers, "find_program", lambda program: None)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr("experiments.study.command.run_study", _begun)
+    for system in ("ndn", "shuffle", "compression", "interconnect", "training"):
+        ended = gradbed_here("run", system, *clock)
+        assert ended.status == 2
+        assert ("Debian packages that are missing" in ended.err) == asks, ended.err
+        assert ("the run begins" in ended.err) != asks, ended.err
+
+
+def _begun(*arguments: object) -> None:
+    raise UserError("the run begins")
+
+
+def test_programs_of_the_administrator_are_found_by_every_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An ordinary user's PATH on Debian is without /usr/sbin, where ethtool and ip are."""
+    write_program(tmp_path / "ethtool", "#!/bin/sh\n")
+    monkeypatch.setattr(programs, "SYSTEM_FOLDERS", (str(tmp_path),))
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert programs.find_program("ethtool") == str(tmp_path / "ethtool")
+    monkeypatch.setattr(programs, "SYSTEM_FOLDERS", ())
+    assert programs.find_program("ethtool") is None
+    monkeypatch.undo()
+    assert {"/usr/sbin", "/sbin"} <= set(programs.search_path().split(os.pathsep))
 
 
 def test_every_layer_that_a_command_names_exists() -> None:
