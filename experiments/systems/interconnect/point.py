@@ -16,6 +16,7 @@ from experiments.scale import Scale
 from experiments.setup import NetworkSetup, PointTask
 from experiments.systems.interconnect import links
 from experiments.systems.interconnect.bounds import most_accepted_bytes, saturation_load
+from experiments.systems.interconnect.checks import unexplained_drops, unexplained_ends
 from experiments.systems.interconnect.classes import CLASSES
 from experiments.systems.interconnect.configuration import InterconnectConfiguration
 from experiments.systems.interconnect.metrics import host_capacity_bytes, link_rows, loss_rows, metrics
@@ -137,6 +138,8 @@ class InterconnectPoint(Point[InterconnectConfiguration]):
         lines = []
         if not restarted_switches(self.configuration.faults):  # their counters are gone
             lines += links.disagreements(self.topology, found.counts)
+            lines += unexplained_ends(self.topology, found.counts)
+        lines += unexplained_drops(self.topology, found.counts, self.configuration.faults)
         if results.misdelivered:
             lines.append(f"{results.misdelivered} packets came to hosts that they were not for")
         if results.foreign:
