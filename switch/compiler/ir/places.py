@@ -167,7 +167,9 @@ def header_names(value: Value) -> set[str]:
             return set().union(*map(header_names, value.elements))
         case SliceOf():
             return header_names(value.base)
-        case ElementOf() | StackCursor():
+        case ElementOf():
+            return header_names(value.stack) | _names_read(value.index)
+        case StackCursor():
             return header_names(value.stack)
         case _:
             return set()

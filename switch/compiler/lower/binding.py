@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from switch.compiler import ir
 from switch.compiler import syntax as s
@@ -23,34 +24,59 @@ from switch.compiler.ir.places import (
     header_names,
 )
 from switch.compiler.lower.context import Code, CopyOut, Frame, value_of
-from switch.compiler.lower.copying import assign, read, reset, snapshot
-from switch.compiler.lower.expressions import has_effects, place_of
+from switch.compiler.lower.copying import assign, kept, read, reset
+from switch.compiler.lower.expressions import place_of
 from switch.compiler.symbols import ParameterType, Symbol
 
 _WHOLE = (ir.FieldRef, HeaderPlace, UnionPlace, StackPlace, StructValue)
 
 
+@dataclass(frozen=True)
+class Arguments:
+    """The arguments of one call.
+
+    values: values for what is read, places for what is written, Nothing for `_`. copied_in: by position, the value of
+    an `inout` argument's place before a later argument changed it.
+    """
+
+    values: list[Value]
+    copied_in: dict[int, Value]
+
+
 def arguments_of(
     parameters: Sequence[ParameterType], bound: Sequence[s.Expression | None], frame: Frame, code: Code
-) -> list[Value]:
-    """Left to right: values for what is read, places for what is written, Nothing for `_`."""
-    results: list[Value] = []
-    for index, (parameter, node) in enumerate(zip(parameters, bound, strict=True)):
+) -> Arguments:
+    """Evaluate arguments left to right (P4_16, section 6.8).
+
+    Each one counts as it is at its turn, so what a later one changes is copied first: also for `inout`.
+    """
+    values: list[Value] = []
+    ends: list[int] = []
+    for parameter, node in zip(parameters, bound, strict=True):
         if node is None:
-            results.append(Nothing())
+            values.append(Nothing())
         elif parameter.direction in ("out", "inout"):
-            results.append(place_of(node, frame, code))
+            values.append(place_of(node, frame, code))
         else:
-            value = read(value_of(node, frame, code), node, code)
-            if any(other is not None and has_effects(other) for other in bound[index + 1 :]):
-                value = snapshot(value, node, code)
-            results.append(value)
-    return results
+            values.append(read(value_of(node, frame, code), node, code))
+        ends.append(len(code.statements))
+    copied_in: dict[int, Value] = {}
+    # From the last one, so that copies which are put in leave the positions of earlier ones as they are.
+    for index in reversed(range(len(values))):
+        node = bound[index]
+        if node is None or parameters[index].direction == "out":
+            continue
+        value = kept(values[index], ends[index], node, code)
+        if parameters[index].direction != "inout":
+            values[index] = value
+        elif value is not values[index]:
+            copied_in[index] = value
+    return Arguments(values, copied_in)
 
 
 def bind(
     parameters: Sequence[ParameterType],
-    arguments: Sequence[Value],
+    arguments: Arguments,
     frame: Frame,
     node: s.Node,
     code: Code,
@@ -60,19 +86,20 @@ def bind(
 ) -> CopyOut:
     """Give the parameters their values in the callee's frame.
 
-    `closed`: the callee sees nothing but its parameters, so that an argument that overlaps with no other may
-    stand for its parameter itself. `owned`: variables that the parameters always have (filled in here).
+    `closed`: the callee sees nothing but its parameters, so that an argument that overlaps with no other, and that no
+    later one changed, may stand for its parameter itself. `owned`: variables that the parameters always have (filled
+    in here).
     """
     copy_out = CopyOut()
-    names = [header_names(argument) for argument in arguments]
-    for index, (parameter, argument) in enumerate(zip(parameters, arguments, strict=True)):
+    names = [header_names(argument) for argument in arguments.values]
+    for index, (parameter, argument) in enumerate(zip(parameters, arguments.values, strict=True)):
         writes = parameter.direction in ("out", "inout")
         others = [
             other
             for position, other in enumerate(names)
             if position != index and (writes or parameters[position].direction in ("out", "inout"))
         ]
-        alone = not any(names[index] & other for other in others)
+        alone = index not in arguments.copied_in and not any(names[index] & other for other in others)
         if _is_object(argument) or (owned is None and not writes and _is_fixed(argument)):
             frame.values[parameter.symbol] = argument
         elif owned is None and closed and alone and isinstance(argument, _WHOLE):
@@ -85,7 +112,7 @@ def bind(
             if parameter.direction == "out" or isinstance(argument, Nothing):
                 reset(variable, node, code)
             else:
-                assign(variable, argument, node, code)
+                assign(variable, arguments.copied_in.get(index, argument), node, code)
             if writes and not isinstance(argument, Nothing):
                 assert isinstance(argument, PLACES)
                 copy_out.pairs.append((argument, variable))

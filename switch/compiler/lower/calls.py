@@ -6,9 +6,9 @@ from switch.compiler import ir
 from switch.compiler import syntax as s
 from switch.compiler import types as t
 from switch.compiler.ir.places import Instance, Nothing, Place, StackPlace, Value
-from switch.compiler.lower.binding import arguments_of, bind, copy_back
+from switch.compiler.lower.binding import Arguments, arguments_of, bind, copy_back
 from switch.compiler.lower.context import Code, Frame, lower, lower_block, value_by_type, value_of
-from switch.compiler.lower.copying import read, set_valid, snapshot
+from switch.compiler.lower.copying import kept, read, set_valid
 from switch.compiler.lower.expressions import place_of
 from switch.compiler.lower.externs import call_extern
 from switch.compiler.lower.instances import anonymous_instance, construct, lower_variables, state_of
@@ -104,10 +104,9 @@ def _inline(node: s.Call, target: s.CallTarget, frame: Frame, code: Code) -> Val
         if is_action and not outer:
             record_call(declaration, closure.prefix if closure else "", code.statements[begin:], code.program)
         code.copy_outs.pop()
-        if copy_out.pairs and not isinstance(result, Nothing):
-            result = snapshot(result, node, code)
+        end = len(code.statements)
         copy_back(copy_out, node, code)
-    return result
+        return kept(result, end, node, code)
 
 
 def _declaring_frame(signature: Signature, frame: Frame) -> Frame | None:
@@ -155,7 +154,7 @@ def _apply(node: s.Call, target: s.CallTarget, frame: Frame, code: Code) -> None
         _apply_instance(instance, arguments, node, code)
 
 
-def _apply_instance(instance: Instance, arguments: list[Value], node: s.Node, code: Code) -> None:
+def _apply_instance(instance: Instance, arguments: Arguments, node: s.Node, code: Code) -> None:
     """Inline the body of an instance here."""
     state = state_of(instance, code.program)
     owned = state.owned if state.applied_often else None

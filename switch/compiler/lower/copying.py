@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from switch.compiler import ir
 from switch.compiler import syntax as s
@@ -26,6 +26,9 @@ from switch.compiler.ir.places import (
 )
 from switch.compiler.lower.context import Code
 from switch.compiler.lower.parts import ZERO, candidates, choose, copied, elements, last_element, once, part
+
+# Kinds of what a primitive names that holds fields.
+_STORED = frozenset(("header", "header_stack", "header_union_stack"))
 
 # --- values ---
 
@@ -52,6 +55,7 @@ def as_scalar(value: Value, node: s.Node, code: Code) -> ir.Expr:
 
 def snapshot(value: Value, node: s.Node, code: Code) -> Value:
     """The value as it is now, whatever happens to the variables it was read from."""
+    value = read(value, node, code)
     if isinstance(value, ir.Expr):
         return copied(value, node, code)
     type_ = value_type(value)
@@ -60,6 +64,46 @@ def snapshot(value: Value, node: s.Node, code: Code) -> Value:
     variable = code.storage.variable(type_, "tmp")
     assign(variable, value, node, code)
     return variable
+
+
+def kept(value: Value, end: int, node: s.Node, code: Code) -> Value:
+    """The value as it was when `end` statements were written: copied there if one written since may change it."""
+    if not may_change(code.statements[end:], value):
+        return value
+    with code.branch() as copies:
+        copy = snapshot(value, node, code)
+    code.statements[end:end] = copies
+    return copy
+
+
+def may_change(statements: Sequence[ir.Stmt], value: Value) -> bool:
+    """Whether statements may write something that the value is read from."""
+    if not statements:
+        return False
+    names = header_names(value)
+    return bool(names) and any(_may_write(statement, names) for statement in statements)
+
+
+def _may_write(statement: ir.Stmt, names: set[str]) -> bool:
+    match statement:
+        case ir.Assign(target=target) | ir.Lookahead(target=target):
+            return bool(header_names(target) & names)
+        case ir.If(then=then, otherwise=otherwise):
+            return any(_may_write(inner, names) for inner in (*then, *otherwise))
+        case ir.Block(body=body):
+            return any(_may_write(inner, names) for inner in body)
+        case ir.Primitive(parameters=parameters):
+            # Which of the fields is the result depends on the primitive; a header may be one of a union or a stack.
+            return any(
+                bool(header_names(parameter) & names)
+                if isinstance(parameter, ir.Expr)
+                else isinstance(parameter, ir.Ref) and parameter.kind in _STORED
+                for parameter in parameters
+            )
+        case ir.Leave() | ir.Repeat() | ir.End() | ir.Verify() | ir.Advance():
+            return False
+    # Extractions, parsers inside, tables.
+    return True
 
 
 def _read_element(value: ElementOf, node: s.Node, code: Code) -> Value:

@@ -20,7 +20,7 @@ from switch.compiler.ir.places import (
 )
 from switch.compiler.lower.comparisons import same
 from switch.compiler.lower.context import Code, Frame, value_by_type, value_of
-from switch.compiler.lower.copying import as_scalar, assign, read, snapshot
+from switch.compiler.lower.copying import as_scalar, assign, kept, read, snapshot
 from switch.compiler.lower.parts import ZERO, as_place, copied, once, part
 
 
@@ -40,15 +40,16 @@ def constant_of(node: s.Expression, frame: Frame, what: str, code: Code) -> int:
 
 
 def values_of(nodes: list[s.Expression], frame: Frame, code: Code) -> list[Value]:
-    """Left to right; a value is copied if what follows might change it."""
-    results: list[Value] = []
-    effects = [has_effects(node) for node in nodes]
-    for index, node in enumerate(nodes):
-        value = value_of(node, frame, code)
-        if any(effects[index + 1 :]):
-            value = snapshot(value, node, code)
-        results.append(value)
-    return results
+    """Left to right; a value is copied if what follows may change it."""
+    values: list[Value] = []
+    ends: list[int] = []
+    for node in nodes:
+        values.append(value_of(node, frame, code))
+        ends.append(len(code.statements))
+    # From the last one, so that copies which are put in leave the positions of earlier ones as they are.
+    for index in reversed(range(len(nodes))):
+        values[index] = kept(values[index], ends[index], nodes[index], code)
+    return values
 
 
 @value_by_type.register(s.Name)
@@ -110,9 +111,9 @@ def _binary(node: s.Binary, frame: Frame, code: Code) -> Value:
 def applied(node: s.Binary, left: Value, frame: Frame, code: Code) -> Value:
     """`node` with its left operand evaluated already."""
     left = read(left, node, code)
-    if has_effects(node.right):
-        left = snapshot(left, node, code)
-    return _arithmetic(node, as_scalar(left, node, code), scalar_of(node.right, frame, code), code)
+    end = len(code.statements)
+    right = scalar_of(node.right, frame, code)
+    return _arithmetic(node, as_scalar(kept(left, end, node, code), node, code), right, code)
 
 
 def _arithmetic(node: s.Binary, left: ir.Expr, right: ir.Expr, code: Code) -> ir.Expr:
@@ -235,25 +236,3 @@ def _element_place(node: s.Index, base: Place, frame: Frame, code: Code) -> Plac
     if isinstance(index, ir.Const):
         return base.elements[min(index.value, base.type.size - 1)]
     return ElementOf(base, copied(index, node, code), ())
-
-
-def has_effects(node: s.Expression) -> bool:
-    """Whether evaluating it can change something (or must happen at its own time)."""
-    if node.effects is None:
-        match node:
-            case s.Name() | s.IntLiteral() | s.BoolLiteral():
-                node.effects = False
-            case s.Member():
-                node.effects = has_effects(node.base)
-            case s.Binary():
-                node.effects = has_effects(node.left) or has_effects(node.right)
-            case _:
-                node.effects = any(isinstance(inner, s.Call) and _changes(inner) for inner in s.walk(node))
-    return node.effects
-
-
-def _changes(call: s.Call) -> bool:
-    target = call.target
-    if target is None or target.kind == "size_method":
-        return False
-    return not (target.kind == "header_method" and target.name == "isValid")

@@ -119,7 +119,8 @@ def call_extern(node: s.Call, target: s.CallTarget, frame: Frame, code: Code) ->
     if handler is None:
         code.error(node, f"{what} is not part of v1model")
         return default_value(target.return_type)
-    handler(_Call(node, target, arguments_of(target.parameters, target.bound, frame, code), code, name))
+    arguments = arguments_of(target.parameters, target.bound, frame, code).values
+    handler(_Call(node, target, arguments, code, name))
     return Nothing()
 
 
@@ -358,7 +359,7 @@ def _packet(node: s.Call, target: s.CallTarget, frame: Frame, code: Code) -> Val
         return Nothing() if name == "emit" else default_value(target.return_type)
     match name:
         case "emit":
-            (value,) = arguments_of(target.parameters, target.bound, frame, code)
+            (value,) = arguments_of(target.parameters, target.bound, frame, code).values
             for header in _header_order(read(value, node, code), node, code):
                 code.primitive(node, "emit", ir.Ref("header", header))
         case "extract":
@@ -366,7 +367,7 @@ def _packet(node: s.Call, target: s.CallTarget, frame: Frame, code: Code) -> Val
         case "lookahead":
             return _lookahead(node, target, code)
         case "advance":
-            (bits,) = arguments_of(target.parameters, target.bound, frame, code)
+            (bits,) = arguments_of(target.parameters, target.bound, frame, code).values
             code.emit(ir.Advance(node.loc, node.end, as_scalar(bits, node, code)))
         case _:
             # length(): the parser sees the packet before anything is removed from it or put in.
@@ -379,7 +380,7 @@ def _extract(node: s.Call, target: s.CallTarget, frame: Frame, code: Code) -> No
     if not isinstance(type_, t.Struct) or not type_.is_header:
         code.error(node, f"only headers can be extracted, not {type_}")
         return
-    place, *rest = arguments_of(target.parameters, target.bound, frame, code)
+    place, *rest = arguments_of(target.parameters, target.bound, frame, code).values
     length = as_scalar(rest[0], node, code) if rest else None
     has_varbit = any(isinstance(inner, t.Varbit) for inner in type_.fields.values())
     if has_varbit != (length is not None):

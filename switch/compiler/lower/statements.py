@@ -9,8 +9,8 @@ from switch.compiler.ir import operations as op
 from switch.compiler.ir.places import StackPlace, Value
 from switch.compiler.lower.binding import exit_pipeline
 from switch.compiler.lower.context import Code, Frame, Loop, lower, lower_block, value_by_type, value_of
-from switch.compiler.lower.copying import assign, reset
-from switch.compiler.lower.expressions import applied, place_of, scalar_of
+from switch.compiler.lower.copying import as_scalar, assign, reset
+from switch.compiler.lower.expressions import applied, place_of, scalar_of, values_of
 from switch.compiler.lower.instances import instantiate
 from switch.compiler.lower.parts import once
 from switch.compiler.lower.tables import apply_table
@@ -222,7 +222,8 @@ def _for_in(node: s.ForIn, frame: Frame, code: Code) -> None:
     collection = node.collection
     match collection:
         case s.Binary(operator=".."):
-            first, last = scalar_of(collection.left, frame, code), scalar_of(collection.right, frame, code)
+            bounds = values_of([collection.left, collection.right], frame, code)
+            first, last = (as_scalar(bound, collection, code) for bound in bounds)
             numbers = _few(first, last)
             if numbers is None:
                 _for_in_range(node, variable, first, last, frame, code)

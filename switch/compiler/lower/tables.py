@@ -7,9 +7,9 @@ from switch.compiler import syntax as s
 from switch.compiler import types as t
 from switch.compiler.ir import operations as op
 from switch.compiler.ir.places import ExternObject, Value
-from switch.compiler.lower.binding import arguments_of, bind, copy_back, exit_pipeline
+from switch.compiler.lower.binding import Arguments, arguments_of, bind, copy_back, exit_pipeline
 from switch.compiler.lower.context import Code, Frame, ProgramState, lower_block, value_of
-from switch.compiler.lower.copying import assign, read
+from switch.compiler.lower.copying import assign, may_change, read
 from switch.compiler.lower.expressions import constant_of
 from switch.compiler.lower.instances import construct
 from switch.entry_priority import GREATEST_RANK
@@ -59,8 +59,7 @@ def _lower_table(node: s.TableDeclaration, owner: Frame, code: Code) -> ir.Lower
         ref.action is not None and _exits(ref.action) for ref in node.actions
     ):
         table.exit_flag = code.storage.scalar(t.BOOL, "exited")
-    for key in node.key:
-        _key(table, key, owner, code)
+    _keys(table, owner, code)
     for ref in node.actions:
         if ref.action is None:
             continue
@@ -75,19 +74,24 @@ def _lower_table(node: s.TableDeclaration, owner: Frame, code: Code) -> ir.Lower
     return table
 
 
-def _key(table: ir.LoweredTable, key: s.KeyElement, owner: Frame, code: Code) -> None:
-    type_ = key.expression.type
-    assert type_ is not None
-    name = _key_name(key, code)
-    with code.branch() as effects:
-        value = read(value_of(key.expression, owner, code), key, code)
-    if isinstance(value, ir.FieldRef) and not effects:
-        target = value
-    else:
-        target = code.storage.scalar(type_, "key")
-        table.key_inputs.append((target, key.expression))
-    lowered = ir.LoweredKey(name, key.match_kind, target, type_, key.annotations, key)
-    (table.selectors if key.match_kind == "selector" else table.keys).append(lowered)
+def _keys(table: ir.LoweredTable, owner: Frame, code: Code) -> None:
+    """Left to right: a field is matched itself only if no later key's expression changes it."""
+    evaluated: list[tuple[s.KeyElement, Value, list[ir.Stmt]]] = []
+    for key in table.node.key:
+        with code.branch() as effects:
+            value = read(value_of(key.expression, owner, code), key, code)
+        evaluated.append((key, value, effects))
+    for position, (key, value, effects) in enumerate(evaluated):
+        type_ = key.expression.type
+        assert type_ is not None
+        later = [statement for _, _, statements in evaluated[position + 1 :] for statement in statements]
+        if isinstance(value, ir.FieldRef) and not effects and not may_change(later, value):
+            target = value
+        else:
+            target = code.storage.scalar(type_, "key")
+            table.key_inputs.append((target, key.expression))
+        lowered = ir.LoweredKey(_key_name(key, code), key.match_kind, target, type_, key.annotations, key)
+        (table.selectors if key.match_kind == "selector" else table.keys).append(lowered)
 
 
 def _key_name(key: s.KeyElement, code: Code) -> str:
@@ -312,8 +316,8 @@ def _lower_action(
     label, finished = ir.Label("return"), ir.Label("finished")
     code.finished = finished
     with code.branch() as body:
-        arguments = arguments_of(directed, ref.bound, owner, code) if ref.bound else []
-        copy_out = bind(directed[: len(arguments)], arguments, frame, ref, code, closed=False)
+        arguments = arguments_of(directed, ref.bound, owner, code) if ref.bound else Arguments([], {})
+        copy_out = bind(directed[: len(arguments.values)], arguments, frame, ref, code, closed=False)
         parameters = _action_data(node, frame)
         code.returns.append((label, None))
         code.copy_outs.append(copy_out)

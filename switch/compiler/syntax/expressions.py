@@ -15,11 +15,8 @@ from switch.compiler.values import Constant
 
 @dataclass(slots=True, eq=False)
 class Expression(Node):
-    """`effects`: whether evaluating it can change something; filled in by lowering."""
-
     type: Type | None = field(default=None, init=False)
     value: Constant | None = field(default=None, init=False)
-    effects: bool | None = field(default=None, init=False)
 
 
 # --- types as written ---
