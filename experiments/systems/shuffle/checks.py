@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,22 +13,45 @@ from experiments.accounts.host_accounts import host_accounts, uncounted_hosts
 from experiments.configuration.faults import Fault, LinkChange, touched_agents
 from experiments.phases import Measured
 from experiments.systems.shuffle.jobs import ShuffleJob
-from experiments.systems.shuffle.loads import counted_loads, disagreements, lossless, planned_loads
+from experiments.systems.shuffle.loads import counted_loads, disagreements, lossless, planned_loads, planned_ways
 from experiments.systems.shuffle.phase import ShufflePhase
+from experiments.systems.shuffle.waits import Network, network_wait_failures, planned_wait_failures
+from formats.shuffle import frame_overhead_bytes
 from hosts.systems.shuffle.samples import SampleSource, digest, original
 from topo.graph import Topology
 
 
 def failures(
-    phase: ShufflePhase, found: Measured, topology: Topology, source: SampleSource, faults: Sequence[Fault]
+    phase: ShufflePhase,
+    found: Measured,
+    topology: Topology,
+    source: SampleSource,
+    faults: Sequence[Fault],
+    threshold_us: int,
+    late_us: float | None,
 ) -> list[str]:
-    """A line for each thing that is wrong, the first ones."""
+    """A line for each thing that is wrong, the first ones.
+
+    threshold_us: emulated, of waits for loans. late_us: by which hosts may see a packet late; None: waits on the
+    network are not held to anything, since hosts compute between packets, or the machine's time counts.
+    """
     job, touched = phase.job, touched_agents(faults)
     uncounted = uncounted_hosts(topology, faults, found.hosts)
     lines = host_disagreements(
         account for account in host_accounts(topology, found.counts, found.final) if account.host not in uncounted
     )
     lines += _count_failures(job, found.counts, topology, faults)
+    lines += planned_wait_failures(job.schedule, packet_us(job), hop_delay_us(topology), threshold_us)
+    if late_us is not None and not faults and lossless(found.counts):
+        network = Network(
+            topology,
+            [job.interval_us(sender) for sender in range(len(job.instance.hosts))],
+            [job.fragments(each) for each in job.schedule.transmissions],
+            planned_ways(job),
+            8 * (frame_overhead_bytes(job.answer.bits) + job.fragment_bytes),
+            late_us,
+        )
+        lines += network_wait_failures(job.schedule, network, phase.waits_us)
     originals = _Originals(source, job.instance.sizes_bytes)
     for index in range(len(job.instance.hosts)):
         name = job.agent_name(index)
@@ -57,6 +81,17 @@ def _count_failures(job: ShuffleJob, counts: Counts, topology: Topology, faults:
         for cause, tally in counts.counters.get(switch.name, {}).get("drops", {}).items():
             if tally.packets:
                 yield f"{switch.name} dropped {tally.packets} packets (cause {cause})"
+
+
+def packet_us(job: ShuffleJob) -> int:
+    """How long the first worker takes to send the longest sample."""
+    frames = max(-(-size // job.fragment_bytes) for size in job.instance.sizes_bytes)
+    return math.ceil(frames * job.interval_us(0))
+
+
+def hop_delay_us(topology: Topology) -> int:
+    """The longest that a packet is on its way on a link."""
+    return max(link.model.delay_us + link.model.jitter_us for link in topology.links)
 
 
 class _Originals(dict[int, str]):

@@ -189,8 +189,9 @@ def frame_interval_us(topology: Topology, host: str, bits: int, fragment_bytes: 
 
 
 def timing(topology: Topology, instance: Instance, bits: int, most_fragment_bytes: int, threshold_us: int) -> Timing:
-    """How long hosts and switches take to send a packet as long as the longest sample."""
+    """How long hosts and switches take to send a packet as long as the longest sample, and links to bring it on."""
     fragment_bytes = even_fragment_bytes(instance.sizes_bytes, most_fragment_bytes)
     frames = fragments_of(max(instance.sizes_bytes), fragment_bytes)
     packet_us = math.ceil(frames * frame_interval_us(topology, instance.hosts[0], bits, fragment_bytes))
-    return Timing(host_us=packet_us, router_us=packet_us, threshold_us=threshold_us)
+    hop_delay_us = max(link.model.delay_us + link.model.jitter_us for link in topology.links)
+    return Timing(host_us=packet_us, router_us=packet_us, threshold_us=threshold_us, hop_delay_us=hop_delay_us)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import networkx as nx
@@ -33,14 +33,18 @@ def directions(topology: Topology) -> list[Direction]:
     return [pair for link in hops for a, b in [(link.a.node, link.b.node)] for pair in ((a, b), (b, a))]
 
 
+def planned_ways(job: ShuffleJob) -> Sequence[Collection[Direction]]:
+    """The directions of links that each transmission crosses, by the schedule."""
+    routes = shortest_routes(job.topology)
+    return transmission_links(job.topology, routes, job.instance, job.schedule, job.answer.deliveries)
+
+
 def planned_loads(job: ShuffleJob) -> dict[Direction, Load]:
     """By the schedule."""
     topology = job.topology
     transmissions: Counter[Direction] = Counter()
     packets: Counter[Direction] = Counter()
-    routes = shortest_routes(topology)
-    found = transmission_links(topology, routes, job.instance, job.schedule, job.answer.deliveries)
-    for transmission, links in zip(job.schedule.transmissions, found, strict=True):
+    for transmission, links in zip(job.schedule.transmissions, planned_ways(job), strict=True):
         fragments = job.fragments(transmission)
         for direction in links:
             transmissions[direction] += 1

@@ -116,9 +116,22 @@ class ShufflePoint(Point[ShuffleConfiguration]):
                 for (phase, each), row in zip(pairs, found, strict=True)
                 for line in (
                     *below_bound(phase.name, row),
-                    *failures(phase, each, self.topology, self.source, self.configuration.faults),
+                    *self._failures(phase, each),
                 )
             ],
+        )
+
+    def _failures(self, phase: ShufflePhase, found: Measured) -> list[str]:
+        scale, timing = self.task.scale, self.configuration.timing
+        held = self.configuration.clock == "virtual" and not timing.compute_us
+        return failures(
+            phase,
+            found,
+            self.topology,
+            self.source,
+            self.configuration.faults,
+            scale.time_us(self.configuration.shuffle.threshold_us),
+            scale.time_us(timing.receive_coalescing_us) if held else None,
         )
 
     def _courses(self, measured: Sequence[Measured]) -> dict[str, list[float]]:

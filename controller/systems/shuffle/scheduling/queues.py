@@ -6,6 +6,7 @@ So a B packet never waits, and the more there is to send before it, the less an 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -17,15 +18,17 @@ from controller.systems.shuffle.scheduling.trees.trees import Trees
 @dataclass(frozen=True)
 class Timing:
     """host_us, router_us: how long a host and a switch take to send a packet. threshold_us: how long an A packet may
-    wait for its loan once it is its turn; a cluster whose packet would wait longer is none."""
+    wait for its loan once it is its turn; a cluster whose packet would wait longer is none. hop_delay_us: the longest
+    propagation delay of a hop, which the source leaves out."""
 
     host_us: int = 120
     router_us: int = 120
     threshold_us: int = 1200
+    hop_delay_us: int = 0
 
     def transfer_us(self, hops: int) -> int:
         """How long a packet is on its way between neighbours."""
-        return (hops - 1) * self.router_us + self.host_us
+        return (hops - 1) * self.router_us + self.host_us + hops * self.hop_delay_us
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +82,20 @@ class Queues:
     def fits(self, sender: int, loans: Sequence[Loan]) -> bool:
         """Whether a packet that the sender makes with these loans can be put in so that it waits no longer than the
         threshold (S4 asks before a cluster becomes a candidate)."""
-        to_sender = [loan for loan in loans if loan.borrower == sender]
-        if not to_sender:
+        if not any(loan.borrower == sender for loan in loans):
             return True
-        arrival_us = max(self._arrival_if_lent_us(loan) for loan in to_sender)
-        queue = self._queues[sender]
-        lent = sum(loan.lender == sender for loan in loans)
-        before = len(queue.a) + len(queue.b) + len(queue.c) + lent
-        ready_us = before * self.timing.host_us + sum(self._waits(sender))
-        return arrival_us - ready_us <= self.timing.threshold_us
+        places: defaultdict[int, list[int]] = defaultdict(list)
+        arrivals_us = []
+        for loan in loans:
+            # Loans of one packet by one lender follow each other, so that a later one never delays an earlier one.
+            own = places[loan.lender]
+            place = self._place_of_b(self._queues[loan.lender], own[-1] if own else 0, len(own))
+            if loan.borrower == sender:
+                hops = int(self.trees.distances[loan.lender, loan.borrower])
+                arrivals_us.append((place + len(own)) * self.timing.host_us + self.timing.transfer_us(hops))
+            own.append(place)
+        ready_us = self._last_ready_us(sender, lent=sum(loan.lender == sender for loan in loans))
+        return max(arrivals_us) - ready_us <= self.timing.threshold_us
 
     def add(self, packet: Packet) -> None:
         """Put a packet and its loans into the queues; `fits` holds for it."""
@@ -120,19 +128,26 @@ class Queues:
             )
         )
         # What an A packet depends on is in its queue before it is.
+        after: defaultdict[int, int] = defaultdict(int)
         for loan_number in loans:
-            lender = self._queues[self._sent[loan_number].sender]
-            lender.b.insert(self._place_of_b(lender), loan_number)
+            sender = self._sent[loan_number].sender
+            place = self._place_of_b(self._queues[sender], after[sender])
+            self._queues[sender].b.insert(place, loan_number)
+            after[sender] = place + 1
         if waits_for:
             self._insert_a(number)
         else:
             self._queues[packet.sender].c.append(number)
 
-    def _place_of_b(self, queue: _Queue) -> int:
+    def _place_of_b(self, queue: _Queue, first: int = 0, before: int = 0) -> int:
         """Where a new B packet ends up: from the end of its region it moves forward as long as those that it
-        overtakes do not keep their A packets waiting longer than the threshold."""
+        overtakes do not keep their A packets waiting longer than the threshold.
+
+        first: the foremost place that it may take, behind the loans for the same packet. before: how many of those
+        are still to be put there.
+        """
         place = len(queue.b)
-        while place > 0 and self._may_be_later(queue.b[place - 1], place):
+        while place > first and self._may_be_later(queue.b[place - 1], place + before):
             place -= 1
         return place
 
@@ -158,11 +173,6 @@ class Queues:
             place += 1
         queue.a.insert(place, number)
 
-    def _arrival_if_lent_us(self, loan: Loan) -> int:
-        hops = int(self.trees.distances[loan.lender, loan.borrower])
-        place = self._place_of_b(self._queues[loan.lender])
-        return place * self.timing.host_us + self.timing.transfer_us(hops)
-
     def _arrival_us(self, loan: int, place: int | None = None) -> int:
         """When a loan is there. place: in its queue, if not where it is now."""
         transmission = self._sent[loan]
@@ -180,6 +190,15 @@ class Queues:
             waits.append(max(0, arrival_us - ready_us))
             ready_us += self.timing.host_us + waits[-1]
         return waits
+
+    def _last_ready_us(self, sender: int, lent: int) -> int:
+        """When a new A packet behind all others could be sent at the earliest. lent: B packets that come with it."""
+        queue = self._queues[sender]
+        ready_us = (len(queue.b) + len(queue.c) + lent) * self.timing.host_us
+        for number in queue.a:
+            arrival_us = max(self._arrival_us(loan) for loan in self._sent[number].waits_for)
+            ready_us = max(ready_us, arrival_us) + self.timing.host_us
+        return ready_us
 
     def _ready_us(self, sender: int, place: int) -> int:
         """When the A packet at a place could be sent if its loan were there."""

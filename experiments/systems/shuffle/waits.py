@@ -1,0 +1,168 @@
+"""Waits for loans, held to a replay of the queues: those of the schedule exactly, those of the network to a bound.
+
+The replay knows queues, hops and links alone, and nothing of how a scheduler put the queues together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
+from topo.graph import Direction, Topology
+
+ROUNDING_US = 8.0
+"""Agents' clocks have whole microseconds, and so do the times at which they may send the next packets."""
+
+FRAMES_ROUNDED = 4
+"""That are sent without a look at the clock."""
+
+
+@dataclass(frozen=True)
+class Replay:
+    """By transmission, in microseconds since all senders began: when it was its turn, was begun, and is there."""
+
+    turn_us: dict[int, float] = field(default_factory=dict)
+    begin_us: dict[int, float] = field(default_factory=dict)
+    arrival_us: dict[int, float] = field(default_factory=dict)
+
+    def wait_us(self, number: int) -> float:
+        return self.begin_us[number] - self.turn_us[number]
+
+
+def replay(
+    schedule: Schedule, span_us: Callable[[Transmission], float], way_us: Callable[[Transmission], float]
+) -> Replay:
+    """Let every sender send its queue in order. span_us: how long a transmission takes its sender; way_us: how long
+    after that it is with its receivers."""
+    found = Replay()
+    clock_us = [0.0] * len(schedule.queues)
+    place = [0] * len(schedule.queues)
+    waiting: defaultdict[int, list[int]] = defaultdict(list)
+    going = list(range(len(schedule.queues)))
+    while going:
+        sender = going.pop()
+        queue = schedule.queues[sender]
+        while place[sender] < len(queue):
+            each = schedule.transmissions[queue[place[sender]]]
+            missing = next((loan for loan in each.waits_for if loan not in found.arrival_us), None)
+            if missing is not None:
+                waiting[missing].append(sender)
+                break
+            begin_us = max([clock_us[sender], *(found.arrival_us[loan] for loan in each.waits_for)])
+            found.turn_us[each.number], found.begin_us[each.number] = clock_us[sender], begin_us
+            clock_us[sender] = begin_us + span_us(each)
+            found.arrival_us[each.number] = clock_us[sender] + way_us(each)
+            place[sender] += 1
+            going += waiting.pop(each.number, [])
+    return found
+
+
+def planned_wait_failures(schedule: Schedule, packet_us: int, hop_delay_us: int, threshold_us: int) -> Iterator[str]:
+    """A line if a packet is planned to wait longer than the threshold, or not as long as the model of time says (S5).
+
+    By that hosts and switches take packet_us for any packet, and a link that is a hop takes hop_delay_us.
+    """
+    waiting = [each for each in schedule.transmissions if each.waits_for]
+    if not waiting:
+        return
+    model = replay(
+        schedule,
+        lambda each: packet_us,
+        lambda each: (each.hops - 1) * packet_us + each.hops * hop_delay_us,
+    )
+    for each in waiting:
+        wait_us = model.wait_us(each.number)
+        if each.wait_us != wait_us:
+            yield f"packet {each.number} is planned to wait {each.wait_us} us, by the queues it is {wait_us:g} us"
+        if wait_us > threshold_us:
+            yield (
+                f"packet {each.number} is planned to wait {wait_us:g} us, longer than the threshold, "
+                f"{threshold_us} us"
+            )
+
+
+@dataclass(frozen=True)
+class Network:
+    """What loans meet on an undisturbed network. interval_us: of a sender, between two of its packets; fragments: of
+    a transmission; ways: the directions of links that each transmission crosses; frame_bits: of every packet;
+    late_us: by which receivers may see a packet later than it came."""
+
+    topology: Topology
+    interval_us: Sequence[float]
+    fragments: Sequence[int]
+    ways: Sequence[Collection[Direction]]
+    frame_bits: int
+    late_us: float = 0.0
+
+    def frame_us(self, direction: Direction) -> float:
+        rate_bps = self.topology.link(*direction).model.rate_bps
+        return 1e6 * self.frame_bits / rate_bps if rate_bps else 0.0
+
+    def span_us(self, each: Transmission) -> float:
+        return self.fragments[each.number] * self.interval_us[each.sender]
+
+    def way_us(self, each: Transmission) -> float:
+        """Each switch passes a packet on once it has all of it, and packets follow each other."""
+        models = [self.topology.link(*direction).model for direction in self.ways[each.number]]
+        frames_us = sorted(self.frame_us(direction) for direction in self.ways[each.number])
+        slower_us = max(0.0, max(frames_us, default=0.0) - self.interval_us[each.sender])
+        return (
+            sum(model.delay_us + model.jitter_us for model in models)
+            + sum(frames_us)
+            - min(self.interval_us[each.sender], max(frames_us, default=0.0))
+            + (self.fragments[each.number] - 1) * slower_us
+            + self.late_us
+        )
+
+
+def network_wait_failures(schedule: Schedule, network: Network, waits_us: Mapping[int, int]) -> Iterator[str]:
+    """A line for each packet that waited longer than its loans took.
+
+    At most: as long as on a network without any other packets, and as long as those of others can keep its loans in
+    the queues of the links that both cross. waits_us: measured, by transmission.
+    """
+    if not waits_us:
+        return
+    alone = replay(schedule, network.span_us, network.way_us)
+    crossing: defaultdict[Direction, list[Transmission]] = defaultdict(list)
+    for each in schedule.transmissions:
+        for direction in network.ways[each.number]:
+            crossing[direction].append(each)
+    for number, wait_us in waits_us.items():
+        loans = [schedule.transmissions[loan] for loan in schedule.transmissions[number].waits_for]
+        queued_us = max(_queued_us(loan, alone, network, crossing) for loan in loans)
+        rounded_us = max(_frames_until(loan, schedule, network) for loan in loans) / FRAMES_ROUNDED + ROUNDING_US
+        most_us = alone.wait_us(number) + queued_us + rounded_us
+        if wait_us > most_us:
+            yield (
+                f"packet {number} waited {wait_us} us for its loans, which can take {math.ceil(most_us)} us longer "
+                "than its turn at most"
+            )
+
+
+def _frames_until(loan: Transmission, schedule: Schedule, network: Network) -> int:
+    """That its sender sends until it is sent."""
+    queue = schedule.queues[loan.sender]
+    return sum(network.fragments[number] for number in queue[: queue.index(loan.number) + 1])
+
+
+def _queued_us(
+    loan: Transmission, alone: Replay, network: Network, crossing: Mapping[Direction, Sequence[Transmission]]
+) -> float:
+    """How long packets of other senders keep a loan in queues at most: all that can be sent before it comes."""
+    queued_us = 0.0
+    while True:
+        latest_us = alone.arrival_us[loan.number] + queued_us
+        more_us = sum(
+            network.fragments[other.number] * network.frame_us(direction)
+            for direction in network.ways[loan.number]
+            for other in crossing[direction]
+            if other.sender != loan.sender
+            and alone.begin_us[other.number] - FRAMES_ROUNDED * network.interval_us[other.sender] <= latest_us
+        )
+        if more_us <= queued_us:
+            return queued_us
+        queued_us = more_us
