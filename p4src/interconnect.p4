@@ -27,7 +27,7 @@ control InterconnectIngress(inout headers_t hdr, inout metadata_t meta, inout st
     counter(PORTS * CHANNELS_OF_A_PORT, CounterType.packets_and_bytes) sent;
     ChoosePath() choose_path;
     CountArrival() arrival;
-    MixFlowHash() mix_flow_hash;
+    MixHash() mix_hash;
 
     here_t here = { 0, 0, 0, Rule.LEAST_LOADED, Rule.LEAST_LOADED, 0, 0, 0 };
     place_t place = { 0, 0, 0 };
@@ -114,7 +114,7 @@ control InterconnectIngress(inout headers_t hdr, inout metadata_t meta, inout st
                 }
                 hash(meta.flow_hash, HashAlgorithm.crc32, 32w0,
                     { hdr.ipv4.src_addr, hdr.ipv4.dst_addr, hdr.ipv4.protocol, udp_ports }, 32w0xFFFFFFFF);
-                mix_flow_hash.apply(here.hash_seed, meta.flow_hash);
+                mix_hash.apply(here.hash_seed, meta.flow_hash);
                 choose_path.apply(here, place, std, meta, way, wavelength);
             }
             if (way.port == 0) {

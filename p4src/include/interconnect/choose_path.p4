@@ -2,7 +2,7 @@
 #ifndef GRADBED_CHOOSE_WAY_P4
 #define GRADBED_CHOOSE_WAY_P4
 
-#include "../flow_hash.p4"
+#include "../mix_hash.p4"
 #include "../flowlets.p4"
 #include "ways.p4"
 

@@ -3,7 +3,7 @@
 #ifndef GRADBED_BALANCE_P4
 #define GRADBED_BALANCE_P4
 
-#include "../flow_hash.p4"
+#include "../mix_hash.p4"
 #include "../flowlets.p4"
 #include "../load.p4"
 #include "least_loaded.p4"
@@ -20,7 +20,7 @@ enum bit<3> Policy {
 }
 
 control Balance(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std, out bool routed) {
-    MixFlowHash() mix_flow_hash;
+    MixHash() mix_hash;
     RoundRobin() round_robin;
     LeastLoaded() least_loaded_of;
     RecallFlowlet() recall_flowlet;
@@ -101,7 +101,7 @@ control Balance(inout headers_t hdr, inout metadata_t meta, inout standard_metad
                 bit<32> flow_hash;
                 hash(flow_hash, HashAlgorithm.crc32, 32w0,
                     { hdr.ipv4.src_addr, hdr.ipv4.dst_addr, hdr.ipv4.protocol, udp_ports }, 32w0xFFFFFFFF);
-                mix_flow_hash.apply(hash_seed, flow_hash);
+                mix_hash.apply(hash_seed, flow_hash);
                 if (policy == Policy.ECMP) {
                     meta.next_hop = (bit<16>)(((bit<48>)flow_hash * (bit<48>)choices) >> 32);
                 } else {

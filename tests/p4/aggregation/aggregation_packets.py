@@ -164,8 +164,11 @@ def congestion_of(packet: Packet) -> tuple[bool, bool]:
 
 
 def slot_of(number: int, job: int = JOB) -> int:
-    """The slot of a job with hashed slots: CRC-32 (IEEE 802.3) of job and packet number."""
-    return zlib.crc32(job.to_bytes(2, "big") + number.to_bytes(4, "big")) % DYNAMIC_SLOTS
+    """The slot of a job with hashed slots: CRC-32 (IEEE 802.3) of job and number, then MurmurHash3's fmix32."""
+    mixed = zlib.crc32(job.to_bytes(2, "big") + number.to_bytes(4, "big"))
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):
+        mixed = (mixed ^ mixed >> shift) * factor & 0xFFFFFFFF
+    return mixed % DYNAMIC_SLOTS
 
 
 def colliding_numbers() -> tuple[int, int]:

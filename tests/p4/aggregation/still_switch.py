@@ -45,9 +45,16 @@ class StillSwitch:
 
     def give(self, job: int, first_slot: int, slots: int) -> None:
         """The job's packet numbers take these slots in turn; what it had before is another's now."""
+        self._set_role(job, "aggregate_indexed", first_slot, slots)
+
+    def share(self, job: int, first_slot: int, slots: int) -> None:
+        """A hash of job and packet number selects one of these slots."""
+        self._set_role(job, "aggregate_hashed", first_slot, slots)
+
+    def _set_role(self, job: int, action: str, first_slot: int, slots: int) -> None:
         if job in self._roles:
             self._device.state.tables.delete(f"{CONTROL}.policy.roles", self._roles[job])
-        call = ActionCall(f"{CONTROL}.policy.aggregate_indexed", (OWN_NUMBER, first_slot, slots, 1 << 30))
+        call = ActionCall(f"{CONTROL}.policy.{action}", (OWN_NUMBER, first_slot, slots, 1 << 30))
         self._roles[job] = self._device.state.tables.insert(f"{CONTROL}.policy.roles", [KeyMatch(job)], call, 0)
 
     def send(self, job: int, numbers: Iterable[int], flags: int = 0, worker: int = 0) -> None:

@@ -132,7 +132,7 @@ class OpticalElectrical:
 
 
 def _mixed(flow: Integers, switch: Integers) -> Integers:
-    """Each switch hashes flows with a seed of its own (MixFlowHash in choose_path.p4)."""
+    """Each switch hashes flows with a seed of its own (MixHash in mix_hash.p4)."""
     mixed = (flow ^ (switch + 1) * 0x9E37_79B1) & 0xFFFF_FFFF
     for shift, factor in ((16, 0x85EB_CA6B), (13, 0xC2B2_AE35)):
         mixed = ((mixed ^ mixed >> shift) * factor) & 0xFFFF_FFFF

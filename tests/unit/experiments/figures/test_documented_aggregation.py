@@ -108,12 +108,19 @@ def test_slots() -> None:
     data, live = figure_data("aggregation_4_slots"), 64
     share = {row["switches.slots"]: row["slot_success"] for row in data.rows(slot_policy="dynamic")}
     thrown = {slots: slots / live * (1 - (1 - 1 / slots) ** live) for slots in share}
-    more = [100 * (share[slots] / thrown[slots] - 1) for slots in share if slots <= live / 2]
-    assert live / (live + live) < share[live] < thrown[live]
+    in_turn = {slots: slots / (slots + live) for slots in share}
+    few = [slots for slots in share if share[slots] > thrown[slots]]
+    between = [slots for slots in share if in_turn[slots] < share[slots] < thrown[slots]]
+    assert sorted(share) == few + between
+    above = [100 * (share[slots] / thrown[slots] - 1) for slots in few]
+    below = [100 * (1 - share[slots] / thrown[slots]) for slots in between]
+    assert min(between) == live // 4
     said(
         DOCUMENT,
-        f"Measured: with up to one slot for two live fragments {min(more):.0f} to {max(more):.0f} % more than the "
-        f"first formula, with one for each {share[live]:.2f}, between both, with two {share[2 * live]:.2f}.",
+        "Measured: from one slot for four live fragments on all points lie between the two, "
+        f"{min(below):.0f} to {max(below):.0f} % below the first formula. With fewer slots they are {min(above):.0f} "
+        f"to {max(above):.0f} % above it. With one slot for each fragment {share[live]:.2f} find one, with two "
+        f"{share[2 * live]:.2f}, with eight {share[8 * live]:.2f}.",
     )
     rates = {(row["switches.slot_policy"], row["switches.slots"]): row["throughput_bps"] for row in data.rows()}
     better = [slots for slots in share if rates["dynamic", slots] > rates["static", slots]]
