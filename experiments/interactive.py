@@ -19,9 +19,10 @@ from common.namespaces import require_root
 from common.sandbox import run_in_sandbox
 from common.scratch import scratch_folder
 from controller.rest.address import unix_path
-from emulation.size import announce
+from emulation.size import announce, require_room
 from experiments.captures import capturing
 from experiments.live.observer import LiveObserver, looked_on
+from experiments.program_lines import programs_line, unused_programs_line
 from experiments.records.run_files import CAPTURES
 from experiments.records.run_folder import RunFolder
 from experiments.scale import Scale
@@ -30,6 +31,7 @@ from experiments.system import System
 from switch.server.addresses import check_address
 from switch.server.outside_address import OutsideAddress
 from switch.server.server_tls import ServerTls
+from topo.files import topology_file
 from topo.places import Place, places
 
 
@@ -66,7 +68,7 @@ def run_interactive(
     wanted = () if keeps is None else places(topology, keeps.captures)
     is_gradbed = configuration.program.model == "gradbed"
     GRADBED_SWITCHES.require(is_gradbed or p4runtime_address is None, "--p4runtime-address")
-    announce(topology)
+    require_room(topology)
     require_root("gradbed up")
     try:
         # Made out here, it can be reached from the caller's network namespace.
@@ -81,6 +83,10 @@ def run_interactive(
     ):
         task = PointTask(configuration, seed, Scale(), folder)
         setup = system.network(task)
+        print(f"gradbed: {programs_line(setup)}", file=sys.stderr)
+        if line := unused_programs_line(system, topology_file(configuration.topology.kind)):
+            print(f"gradbed: {line}", file=sys.stderr)
+        announce(topology)
         outside = None
         if p4runtime_address is not None:
             outside = OutsideAddress(p4runtime_address, namespace.fileno(), tls)

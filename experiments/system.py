@@ -46,6 +46,7 @@ class System(ABC, Generic[Configuration]):
     a trace of it, for `gradbed run torch --trace`; it returns what was made, in words. collective: the operation
     that its switches carry out for other systems' ranks (collectives()); empty: none. quiet_switches: they tell their
     controller nothing while agents work, so that a large network can be simulated on several threads.
+    runs_programs_of_files: its switches run the programs that a topology's file names (topo/files).
     """
 
     name: str
@@ -69,6 +70,7 @@ class System(ABC, Generic[Configuration]):
     makers: Mapping[str, str] = {}
     recorder: str | None = None
     quiet_switches: bool = False
+    runs_programs_of_files: bool = False
 
     def check(self, configuration: Configuration) -> None:
         """ValueError or UserError if a point cannot run, such as for want of hosts; called before anything runs."""

@@ -39,6 +39,8 @@ def show(kind: Kind, rate_mbps: Rate = None, delay_us: Delay = 0) -> int:
     if len(found.hosts) > 1:
         apart, a, b = _farthest(found)
         print(f"farthest hosts: {a} and {b}, {apart} links apart")
+    for switch, program in _programs(kind).items():
+        print(f"{switch} runs {program}, says the file")
     return 0
 
 
@@ -57,6 +59,8 @@ def export(
     if form not in FORMS:
         raise UserError(f"--format: one of {', '.join(FORMS)}, not {form!r}{suggestion(form, FORMS)}")
     text = FORMS[form](_topology(kind, rate_mbps, delay_us))
+    if programs := dict.fromkeys(_programs(kind).values()):
+        print(f"gradbed: the {form} does not say what switches run: {', '.join(programs)}", file=sys.stderr)
     if output is None:
         sys.stdout.write(text)
         return 0
@@ -75,6 +79,14 @@ def _topology(kind: str, rate_mbps: float | None, delay_us: int) -> Any:
     if rate_mbps is not None and not math.isfinite(rate_mbps):
         raise UserError(f"--rate-mbps: {rate_mbps} is no rate: give a number, or leave it away for unlimited links")
     return parse_topology(kind, LinkModel(None if rate_mbps is None else round(rate_mbps * 1e6), delay_us))
+
+
+def _programs(kind: str) -> dict[str, str]:
+    """By switch, those that a topology's file names."""
+    from topo.files import topology_file
+
+    file = topology_file(kind)
+    return {} if file is None else file.own_programs()
 
 
 def _farthest(topology: Any) -> tuple[int, str, str]:

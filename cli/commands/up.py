@@ -13,10 +13,11 @@ from cli import options
 from cli.model_options import parameters, with_parameters
 from common.errors import UserError
 from experiments.configuration.options import complaint, model_options, nested, within
-from experiments.own_program.system import OwnProgram, OwnProgramConfiguration, OwnProgramSystem
+from experiments.own_program.system import WHICH_PROGRAM, OwnProgram, OwnProgramConfiguration, OwnProgramSystem
 from experiments.system import System
 from experiments.systems import DEFAULT_SYSTEM, find_system
 from switch.server.server_tls import ServerTls
+from topo.files import TopologyFile, topology_file
 
 _SYSTEM = find_system(DEFAULT_SYSTEM)
 _OF_SYSTEMS = within(model_options(_SYSTEM.configuration, {}), _SYSTEM.network_options)
@@ -32,8 +33,12 @@ _OPTIONS = [*_OF_SYSTEMS, *_OF_PROGRAMS]
 def _up(
     *,
     system: Annotated[
-        str, typer.Option(help="Whose programs the switches run, and whose commands the prompt has, besides.")
-    ] = DEFAULT_SYSTEM,
+        str | None,
+        typer.Option(
+            help="Whose programs the switches run, and whose commands the prompt has, besides.",
+            show_default=f"{DEFAULT_SYSTEM}, or the programs that the topology's file names",
+        ),
+    ] = None,
     program: Annotated[
         Path | None, typer.Option(help="A P4 program of your own for every switch, in place of gradbed's.")
     ] = None,
@@ -71,13 +76,17 @@ def _up(
     """Bring up a network whose switches route and aggregate, or run a program of yours, and give Mininet's prompt."""
     from experiments.interactive import Keeps, run_interactive
 
-    shown = find_system(system)
-    if program is not None or entries or watch or controller is not None:
-        if system != DEFAULT_SYSTEM:
+    shown = find_system(system or DEFAULT_SYSTEM)
+    file = _file(given)
+    is_own = program is not None or bool(entries) or watch or controller is not None
+    if is_own or (system is None and file is not None and file.form):
+        if system not in (None, DEFAULT_SYSTEM):
             raise UserError(f"--system {system} does not go with a program of your own")
-        shown = _own_program(program, entries or [], watch, controller, given)
+        _require_program(program, file)
+        whose = "a program of your own" if is_own or file is None else f"the programs that {file.path} names"
+        shown = _own_program(program, entries or [], watch, controller, given, whose)
     else:
-        _check_options_of_system(system, given)
+        _check_options_of_system(system or DEFAULT_SYSTEM, given)
     tls = _tls(p4runtime_cert, p4runtime_key, p4runtime_client_ca)
     if p4runtime_address is None and tls is not None:
         raise UserError("--p4runtime-cert goes with --p4runtime-address")
@@ -89,11 +98,38 @@ def _up(
         raise complaint(error, _OPTIONS) from None
 
 
+def _file(given: dict[str, Any]) -> TopologyFile | None:
+    """What the file says that --topology names."""
+    kind = given.get("topology__kind")
+    try:
+        return None if kind is None else topology_file(kind)
+    except UserError as error:
+        raise UserError(f"--topology: {error}") from None
+
+
+def _require_program(program: Path | None, file: TopologyFile | None) -> None:
+    """UserError where nothing says what a switch runs."""
+    if program is not None:
+        return
+    if file is None:
+        raise UserError(f"{WHICH_PROGRAM} with --program")
+    try:
+        file.sources(None)
+    except UserError as error:
+        gradbeds = f", or run gradbed's with --system {DEFAULT_SYSTEM}" if file.form else ""
+        raise UserError(f"{error} with --program{gradbeds}") from None
+
+
 def _own_program(
-    program: Path | None, entries: list[Path], watch: bool, controller: str | None, given: dict[str, Any]
+    program: Path | None,
+    entries: list[Path],
+    watch: bool,
+    controller: str | None,
+    given: dict[str, Any],
+    whose: str,
 ) -> System[Any]:
-    """UserError for what does not go together."""
-    _only_of_every_network(given, "a program of your own", besides=("switches__model", "switches__links"))
+    """UserError for what does not go together. whose: the programs, in words."""
+    _only_of_every_network(given, whose, besides=("switches__model", "switches__links"))
     if watch and controller is not None:
         raise UserError("--watch does not go with --controller: who fills the tables reloads them")
     return OwnProgramSystem(OwnProgram(program, tuple(entries), watch, controller))

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 SERVICE = "controller.entries.service:EntriesService"
 """Of systems whose switches run people's own programs."""
 
+WHICH_PROGRAM = "which program? name a P4 file"
 _BESIDE = "entries.yaml"
 SUFFIXES = (".yaml", ".yml", ".json", ".py", ".txt")
 
@@ -61,6 +62,7 @@ class OwnProgramSystem(System[OwnProgramConfiguration]):
 
     name = "program"
     configuration = OwnProgramConfiguration
+    runs_programs_of_files = True
     metrics: Mapping[str, Metric] = {}
     service = SERVICE
     assurance = ""
@@ -89,8 +91,9 @@ class OwnProgramSystem(System[OwnProgramConfiguration]):
         """Where entries are from, or may come from once the file is there."""
         assert isinstance(setup.settings, EntriesSettings)
         found = {*setup.settings.files, *setup.settings.switch_files.values()}
-        if self.given.program is not None and not self.given.entries:
-            found.add(self.given.program.with_name(_BESIDE).resolve())
+        sources = {each.source for each in setup.switches.values() if isinstance(each, Program)}
+        if not self.given.entries and not setup.settings.switch_files and len(sources) == 1:
+            found.add(sources.pop().with_name(_BESIDE))
         return found
 
     def calibration(self, rate_mbps: float, seconds: float) -> OwnProgramConfiguration:
@@ -135,8 +138,9 @@ def own_network(
     UserError, as a rule with FILE:LINE:COLUMN.
     """
     programs = _programs(topology, program, file, macros or {})
-    if not entries and not (file is not None and file.entries):
-        entries = entries_of(program)
+    sources = {each.source for each in programs.values()}
+    if not entries and not (file is not None and file.entries) and (program is not None or len(sources) == 1):
+        entries = entries_of(program or next(iter(sources)))
     settings = entries_settings(programs, entries, file, by, skip_invalid)
     EntriesPlanner(settings).plan(topology, shortest_routes(topology))
     return NetworkSetup(topology, programs, settings, links=links)
@@ -166,12 +170,14 @@ def _programs(
     topology: Topology, program: Path | None, file: TopologyFile | None, macros: Mapping[str, str]
 ) -> dict[str, Program]:
     """Of every switch. Two sources of one name get names of their own."""
-    program = program or (None if file is None else file.program)
-    if program is None:
-        raise UserError("which program? name a P4 file")
-    if not program.is_file():
+    if program is not None and not program.is_file():
         raise UserError(f"cannot read {program}: there is no such file")
-    sources = file.sources(program) if file is not None else {each.name: program for each in topology.switches}
+    if file is not None:
+        sources = file.sources(program)
+    elif program is not None:
+        sources = {each.name: program for each in topology.switches}
+    else:
+        raise UserError(WHICH_PROGRAM)
     made: dict[Path, Program] = {}
     for source in sources.values():
         path = source.resolve()

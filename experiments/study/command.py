@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from emulation.size import announce
 from experiments.calibration import study_scale
 from experiments.configuration.point import PointConfiguration
 from experiments.engine.onlooker import Onlooker
+from experiments.program_lines import unused_programs_line
 from experiments.records.results import StudyResults, load_results
 from experiments.records.run_files import CAPTURES
 from experiments.scale import Scale
@@ -38,6 +40,7 @@ from experiments.study.switch_programs import check_switch_programs
 from experiments.system import System
 from experiments.systems import find_system
 from experiments.tables.console import make_console
+from topo.files import topology_file
 from topo.places import places
 
 INTERRUPTED = 130
@@ -217,6 +220,9 @@ def run_points(study: Study, options: RunOptions, on_begin: Callable[[], None] =
     if options.scheduler is not None:
         check_scheduler(options.scheduler)
     scale = Scale()
+    for kind in dict.fromkeys(point.configuration.topology.kind for point in study.points):
+        if line := unused_programs_line(study.system, topology_file(kind)):
+            print(f"gradbed: {line}", file=sys.stderr)
     if study.needs_network:
         # Said before anything is begun.
         for topology in {point.configuration.topology.kind: point for point in study.points}.values():

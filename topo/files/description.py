@@ -86,7 +86,8 @@ class LinkDescription:
 
 @dataclass(frozen=True)
 class Described:
-    """entries, programs, tiers, numbers: by switch, as the file spells them. program: for all switches."""
+    """entries, programs, tiers, numbers: by switch, as the file spells them. program: for all other switches. form:
+    as of topo.files.TopologyFile."""
 
     hosts: tuple[HostDescription, ...]
     switches: tuple[str, ...]
@@ -96,6 +97,7 @@ class Described:
     program: str | None = None
     tiers: Mapping[str, str] = field(default_factory=dict)
     numbers: Mapping[str, int] = field(default_factory=dict)
+    form: str = ""
 
     def build(self, name: str, usual: LinkModel, scale_factor: float) -> Topology:
         """The network. UserError or ValueError (pydantic's ValidationError) for what cannot be."""

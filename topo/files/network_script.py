@@ -50,7 +50,7 @@ class NetworkAPI:
     (logs, captures, the prompt) do nothing."""
 
     def __init__(self) -> None:
-        self.network = Network()
+        self.network = Network(form="network.py of p4-utils")
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         if not name.startswith(("set", "enable", "disable", "add", "exec", "print", "describe", "save")):

@@ -26,6 +26,7 @@ class Network:
     links: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
     strategy: str | None = None
     program: str | None = None
+    form: str = "p4app.json of p4-utils"
 
     def described(self) -> Described:
         """Links in natural order, as p4-utils numbers ports. UserError for what p4-utils would refuse, too."""
@@ -39,7 +40,8 @@ class Network:
                 name: options["cli_input"] for name, options in self.switches.items() if options.get("cli_input")
             },
             programs=programs,
-            program=self.program or next(iter(programs.values()), None),
+            program=self.program,
+            form=self.form,
         )
 
     def switch_of(self, host: str) -> str:

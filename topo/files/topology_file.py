@@ -38,38 +38,79 @@ _LEVELS = 2
 
 @dataclass(frozen=True)
 class TopologyFile:
-    """topology: the network. entries: files that say what a switch holds. program: the source for all switches, if
-    the file names one. named_programs: the name of a switch's program, such as "basic" or "basic.p4", where the file
-    says which."""
+    """A network, and what else its file says.
+
+    topology: the network. entries: files that say what a switch holds. program: the source for switches of which the
+    file does not say another. named_programs: the name of a switch's program, such as "basic" or "p4src/basic.p4",
+    where the file says which. form: in words, of files that say what switches run; else empty.
+    """
 
     path: Path
     topology: Topology
     entries: Mapping[str, Path] = field(default_factory=dict)
     program: Path | None = None
     named_programs: Mapping[str, str] = field(default_factory=dict)
+    form: str = ""
 
     def files(self, program: Path | None) -> list[Path]:
-        """All that the network depends on, besides what programs include."""
-        program = program or self.program
-        sources = [] if program is None else self.sources(program).values()
+        """All that the network depends on, besides what programs include. program: as for `sources`."""
+        try:
+            sources = list(self.sources(program).values())
+        except UserError:  # said where programs are compiled
+            sources = []
         return [self.path, *dict.fromkeys(sources), *self.entries.values()]
 
-    def sources(self, program: Path) -> dict[str, Path]:
-        """The source of every switch's program, when a person gives `program`: that, but for switches of which the
-        file says that they run another, and whose source is there; on all if the file names others alone."""
+    def sources(self, program: Path | None) -> dict[str, Path]:
+        """The source of every switch's program.
+
+        program: what a person gives for all switches; switches of which the file says that they run another keep
+        theirs if its source is there, but for files that name others alone. None: the file's own programs; UserError
+        where it does not say what a switch runs, or the source is missing.
+        """
+        if program is None:
+            return {switch.name: self._own_source(switch.name) for switch in self.topology.switches}
         found = {switch.name: program for switch in self.topology.switches}
-        stems = {
-            s: Path(name).name.removesuffix(".json").removesuffix(".p4") for s, name in self.named_programs.items()
-        }
+        if program == self.program:
+            return {switch: self._source(self.named_programs.get(switch)) or program for switch in found}
+        stems = {switch: _stem(name) for switch, name in self.named_programs.items()}
         if len(stems) == len(found) and program.stem not in stems.values():
             return found  # the file knows nothing of it
         for switch, stem in stems.items():
             if stem != program.stem:
-                folders = [program.parent, program.parent.parent, *_folders(self.path)]
-                places = [place for folder in folders for place in (folder, folder / "solution")]
-                other = next((p for p in (place / f"{stem}.p4" for place in places) if p.is_file()), None)
-                found[switch] = other or program
+                found[switch] = self._source(stem, program.parent, program.parent.parent) or program
         return found
+
+    def own_programs(self) -> dict[str, str]:
+        """What the file says that switches run, as it spells it; those of which it says nothing are left out."""
+        default = {} if self.program is None else {each.name: self.program.name for each in self.topology.switches}
+        return {**default, **self.named_programs}
+
+    def _own_source(self, switch: str) -> Path:
+        name = self.named_programs.get(switch)
+        if name is None and self.program is None:
+            raise UserError(f"{self.path} names no program for {switch}: which program? name a P4 file")
+        source = self.program if name is None else self._source(name)
+        if source is None:
+            raise UserError(
+                f"{self.path}: {switch} runs {name}, and {_stem(str(name))}.p4 is not there: "
+                "which program? name a P4 file"
+            )
+        return source
+
+    def _source(self, name: str | None, *before: Path) -> Path | None:
+        """The P4 file of a program's name, first in the folders `before`. Its path counts where it is one of P4."""
+        if name is None:
+            return None
+        folders = [*before, *_folders(self.path)]
+        names = [name] if name.endswith(".p4") else []
+        places = [place for folder in folders for place in (folder, folder / "solution")]
+        tried = [*(folder / each for each in names for folder in folders), *(p / f"{_stem(name)}.p4" for p in places)]
+        return next((path for path in tried if path.is_file()), None)
+
+
+def _stem(name: str) -> str:
+    """Of a program's name, as files spell it: "basic", "build/basic.json", "basic.p4"."""
+    return Path(name).name.removesuffix(".json").removesuffix(".p4")
 
 
 def is_topology_file(kind: str) -> bool:
@@ -138,7 +179,7 @@ def _with_files(path: Path, topology: Topology, described: Described) -> Topolog
         if switch not in named and (name := tutorials.program_of(file)):
             named[switch] = name
     program = None if described.program is None else _found(path, described.program)
-    return TopologyFile(path, topology, entries, program, named)
+    return TopologyFile(path, topology, entries, program, named, described.form)
 
 
 def _found(path: Path, name: str) -> Path:

@@ -45,6 +45,7 @@ def describe(data: Mapping[str, Any]) -> Described:
             if "runtime_json" in switch or "cli_input" in switch
         },
         programs={name: switch["program"] for name, switch in switches.items() if "program" in switch},
+        form="topology.json of p4lang/tutorials",
     )
 
 

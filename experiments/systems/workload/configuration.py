@@ -148,7 +148,10 @@ class WorkloadConfiguration(PointConfiguration):
     def _beside(self) -> Sequence[Path | None]:
         """Further files that the topology's file names: programs of single switches, and entries."""
         file = topology_file(self.topology.kind)
-        return [] if file is None else file.files(self.program.path)
+        if file is None:
+            return []
+        found = file.files(self.program.path)
+        return [*found, *(entries for path in found if path.suffix == ".p4" for entries in entries_of(path))]
 
     def _further(self) -> Sequence[Path | None]:
         """All files but the program and its entries."""

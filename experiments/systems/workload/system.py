@@ -33,6 +33,7 @@ class WorkloadSystem(System[WorkloadConfiguration]):
 
     name = "workload"
     configuration = WorkloadConfiguration
+    runs_programs_of_files = True
     metrics: Mapping[str, Metric] = METRICS
     main_metrics = ("sent_packets", "loss", "throughput_bps", "mean_us", "p99_us", "queue_drops")
     scale_points = ("experiments.systems.workload.bench.scale:scale_points",)

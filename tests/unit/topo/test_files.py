@@ -93,6 +93,45 @@ def test_switches_may_run_other_programs_than_the_one_that_is_given(tutorial: st
     assert found.sources(tmp_path / "solution" / "wall.p4")["s1"].parent == tmp_path / "solution"
 
 
+def test_a_file_of_the_tutorials_names_the_programs_of_its_switches(tutorial: str, tmp_path: Path) -> None:
+    found = topology_file(tutorial)
+    assert found is not None and found.own_programs() == {"s1": "build/wall.json"}
+    with pytest.raises(UserError, match=r"topology.json: s1 runs build/wall.json, and wall.p4 is not there"):
+        found.sources(None)
+    wall = tmp_path / "solution" / "wall.p4"
+    wall.parent.mkdir()
+    wall.touch()
+    with pytest.raises(UserError, match=r"topology.json names no program for s2: which program\?"):
+        found.sources(None)
+    written(tmp_path, {**TUTORIAL, "switches": {**TUTORIAL["switches"], "s2": {"program": "build/wall.json"}}})
+    named = topology_file(tutorial)
+    assert named is not None and named.sources(None) == {"s1": wall, "s2": wall}
+    skeleton = tmp_path / "wall.p4"
+    skeleton.touch()
+    assert named.sources(None) == {"s1": skeleton, "s2": skeleton}, "what a student writes, not the solution"
+
+
+def test_programs_of_one_name_in_two_folders_are_two(tmp_path: Path) -> None:
+    more = 'net.l3()\nnet.setP4Source("s1", "p4src/main.p4")\nnet.setP4Source("s2", "other/main.p4")'
+    kind = scripted(tmp_path, more)
+    one, other = tmp_path / "p4src/main.p4", tmp_path / "other/main.p4"
+    for source in (one, other):
+        source.parent.mkdir(exist_ok=True)
+        source.touch()
+    found = topology_file(kind)
+    assert found is not None and found.sources(None) == {"s1": one, "s2": other}
+
+
+def test_a_script_without_a_program_for_a_switch_does_not_get_that_of_another(tmp_path: Path) -> None:
+    kind = scripted(tmp_path, 'net.l3()\nnet.setP4Source("s1", "p4src/mine.p4")')
+    path = Path(kind)
+    path.write_text(path.read_text().replace('net.setP4SourceAll("p4src/mine.p4")\n', ""))
+    found = topology_file(kind)
+    assert found is not None
+    with pytest.raises(UserError, match=r"network.py names no program for s2: which program\?"):
+        found.sources(None)
+
+
 def test_a_topology_of_p4_utils(tmp_path: Path) -> None:
     kind = written(tmp_path, P4_UTILS, "p4app.json")
     for name in ("p4src/mine.p4", "p4src/other.p4", "s1-commands.txt"):
