@@ -20,14 +20,15 @@ _OPERATORS = """
 ( ) [ ] { } < > ; : , . = + - * / % & | ^ ~ ! ? @ #
 """
 
+# A line that ends in a backslash goes on, in the middle of a word, too; as in GCC's cpp, blanks may stand behind it.
+_SPLICE = r"\\[ \t\r\f\v]*\n"
 _TOKEN = re.compile(
-    r"(?P<space>(?:[ \t\r\f\v]|\\\n)+)"
+    rf"(?P<space>(?:[ \t\r\f\v]|{_SPLICE})+)"
     r"|(?P<newline>\n)"
-    r"|(?P<comment>//(?:[^\n\\]|\\.|\\\n)*|/\*(?:[^*]|\*(?!/))*\*/)"
-    # A line that ends in a backslash goes on, in the middle of a word, too.
-    r"|(?P<name>[A-Za-z_](?:[A-Za-z0-9_]|(?:\\\n)+(?=[A-Za-z0-9_]))*)"
-    r"|(?P<number>[0-9](?:[A-Za-z0-9_]|(?:\\\n)+(?=[A-Za-z0-9_]))*)"
-    r'|(?P<string>"(?:[^"\\\n]|\\.|\\\n)*")'
+    rf"|(?P<comment>//(?:[^\n\\]|{_SPLICE}|\\)*|/\*(?:[^*]|\*(?!/))*\*/)"
+    rf"|(?P<name>[A-Za-z_](?:[A-Za-z0-9_]|(?:{_SPLICE})+(?=[A-Za-z0-9_]))*)"
+    rf"|(?P<number>[0-9](?:[A-Za-z0-9_]|(?:{_SPLICE})+(?=[A-Za-z0-9_]))*)"
+    rf'|(?P<string>"(?:[^"\\\n]|{_SPLICE}|\\.)*")'
     r"|(?P<unclosed>/\*)"
     r'|(?P<open>"[^\n]*)'
     r"|(?P<punctuation>" + "|".join(map(re.escape, _OPERATORS.split())) + r")"
@@ -35,6 +36,7 @@ _TOKEN = re.compile(
     re.ASCII,
 )
 
+_SPLICES = re.compile(_SPLICE, re.ASCII)
 _KINDS = {
     "name": NAME,
     "number": NUMBER,
@@ -81,7 +83,10 @@ def tokenize(source: SourceFile, reporter: Reporter, start: int = 0, stop: int |
         kind = kinds.get(group)
         if kind is not None:
             text = match.group()
-            append(Token(kind, text.replace("\\\n", "") if "\n" in text else text, base + match.start(), flags))
+            if "\n" in text:
+                _warn_of_blanks(match, base, reporter)
+                text = _SPLICES.sub("", text)
+            append(Token(kind, text, base + match.start(), flags))
             flags = 0
         elif group == "newline":
             flags = LINE_START
@@ -89,8 +94,19 @@ def tokenize(source: SourceFile, reporter: Reporter, start: int = 0, stop: int |
             reporter.error(base + match.start(), "unterminated comment")
             break
         else:
+            if group == "space" and "\n" in match.group():
+                _warn_of_blanks(match, base, reporter)
             flags |= SPACE_BEFORE
     return tokens
+
+
+def _warn_of_blanks(match: re.Match[str], base: int, reporter: Reporter) -> None:
+    """Behind a backslash blanks cannot be seen, and most compilers do not join such lines."""
+    for splice in _SPLICES.finditer(match.group()):
+        if len(splice.group()) > len("\\\n"):
+            loc = base + match.start() + splice.start()
+            message = "blanks stand behind this backslash: the next line is joined all the same"
+            reporter.warning(loc, message, category="backslash")
 
 
 def tokenize_fragment(text: str, loc: int) -> list[Token]:

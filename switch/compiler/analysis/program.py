@@ -17,6 +17,7 @@ from switch.compiler.diagnostics import Reporter
 
 # The names are p4c's where it has the same warning, so that a @noWarn("...") works with both.
 CATEGORIES = {
+    "backslash": "blanks between a backslash and the end of a line that goes on",
     "deprecated": "something is used that is only there for old programs",
     "directive": "a line that begins with # and is no directive: it is left out",
     "duplicate": "two actions that the controller knows by one name",

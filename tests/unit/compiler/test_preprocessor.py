@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -198,6 +199,30 @@ def test_two_long_strings_behind_one_another(tmp_path: Path) -> None:
 
 def test_what_is_left_out_may_have_open_strings(tmp_path: Path) -> None:
     assert Run(tmp_path, main='#if 0\nsay "what\n#endif\nx').text == "x"
+
+
+SPLICED = [
+    "#define TWICE(x) \\ \n x = \\\t \n x + x;\nTWICE(y) z",
+    "#define A lane_\\  \n7 + 0x\\ \nff\nA b",
+    "a // joined \\ \n to the comment\nb",
+    "a // two \\\\ \n backslashes\nb",
+    'a "x\\ \ny" b',
+    'a "x\\\\" b',
+    "#if 1 \\\t\n && 0\na\n#else \\ \n\nb\n#endif",
+    "a /* \\ \n */ b",
+    "a\\ \n\\\v\f\nb",
+]
+
+
+@pytest.mark.parametrize("text", SPLICED)
+def test_blanks_behind_a_backslash_as_in_gcc(tmp_path: Path, text: str) -> None:
+    run = Run(tmp_path, main=text)
+    command = ["gcc", "-E", "-P", "-x", "c", "-"]
+    gcc = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+    assert run.text.replace(" ", "") == "".join(gcc.stdout.split())
+    warned = gcc.stderr.count("backslash and newline separated by space")
+    assert len(run.reporter.diagnostics) == warned
+    assert all(item.severity == "warning" and item.category == "backslash" for item in run.reporter.diagnostics)
 
 
 def test_lines_that_are_no_directives_are_left_out(tmp_path: Path) -> None:
