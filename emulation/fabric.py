@@ -121,6 +121,11 @@ class Fabric(ABC):
         switches that can tell."""
         return {}
 
+    def program_drops(self) -> dict[str, dict[str, int]]:
+        """Return packets that programs dropped since they were loaded, by switch and by where in the program
+        (switch.bmv2_json.drop_sites.DropSite in words); of switches that can tell."""
+        return {}
+
     def count_classes(self, patterns: Patterns) -> None:  # noqa: B027
         """Let links and switches count packets by these classes from now on, those of them that can."""
 

@@ -65,6 +65,20 @@ class GetStatistics(Command):
         }
 
 
+class GetProgramDrops(Command):
+    """Packets by the drop site's description, for each device that runs a program."""
+
+    command: Literal["program_drops"] = "program_drops"
+
+    def run(self, fabric: EngineFabric) -> Answer:
+        return {
+            "devices": [
+                {"device_id": each, "packets": {str(site): count for site, count in device.program_drops().items()}}
+                for each, device in fabric.devices.items()
+            ]
+        }
+
+
 class CountClasses(Command):
     """Count packets by class from now on. patterns: of each class its words (engine/classes.py)."""
 

@@ -20,6 +20,7 @@ from switch.fabric_commands import (
     GetCaptures,
     GetClasses,
     GetLinkStatistics,
+    GetProgramDrops,
     GetStatistics,
     Quiesce,
     RestartSwitch,
@@ -50,6 +51,10 @@ class GradbedFabric(Fabric):
     def device_statistics(self) -> dict[str, dict[str, int]]:
         rows = self._ask(GetStatistics())["devices"]
         return {self.topology.switch_by_number(row.pop("device_id")).name: row for row in rows}
+
+    def program_drops(self) -> dict[str, dict[str, int]]:
+        rows = self._ask(GetProgramDrops())["devices"]
+        return {self.topology.switch_by_number(row["device_id"]).name: row["packets"] for row in rows}
 
     def count_classes(self, patterns: Patterns) -> None:
         self._ask(CountClasses(patterns=tuple(tuple(words) for words in patterns)))

@@ -19,13 +19,15 @@ Cells = Mapping[int, Tally]
 class Counts:
     """counters: by switch and by the last part of the counter's name. delivered: what links brought to the far end,
     whatever it was; effects: what they did to the rest. Links that cannot tell losses count as having none.
-    devices: by switch, what became of packets that did not leave it (Fabric.device_statistics). classes: what links
-    and switches counted by class, where all counters were asked for."""
+    devices: by switch, what became of packets that did not leave it (Fabric.device_statistics). program_drops: by
+    switch and by where in the program (Fabric.program_drops). classes: what links and switches counted by class,
+    where all counters were asked for."""
 
     counters: Mapping[str, Mapping[str, Cells]] = field(default_factory=dict)
     delivered: Mapping[Direction, Tally] = field(default_factory=dict)
     effects: Mapping[Direction, LinkEffect] = field(default_factory=dict)
     devices: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    program_drops: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     classes: ClassCounts = field(default_factory=ClassCounts)
 
     @classmethod
@@ -53,6 +55,7 @@ class Counts:
                 for row in links
             },
             devices=testbed.fabric.device_statistics(),
+            program_drops=testbed.fabric.program_drops(),
         )
 
     def since(self, before: Counts) -> Counts:
@@ -67,12 +70,8 @@ class Counts:
             },
             delivered={link: tally - before.delivered.get(link, Tally()) for link, tally in self.delivered.items()},
             effects={link: effect - before.effects.get(link, LinkEffect()) for link, effect in self.effects.items()},
-            devices={
-                switch: {
-                    name: max(0, value - before.devices.get(switch, {}).get(name, 0)) for name, value in now.items()
-                }
-                for switch, now in self.devices.items()
-            },
+            devices=_rise(self.devices, before.devices),
+            program_drops=_rise(self.program_drops, before.program_drops),
             classes=self.classes.since(before.classes),
         )
 
@@ -152,6 +151,14 @@ def _by_name(counters: Mapping[str, list[dict[str, int]]]) -> dict[str, dict[int
     return {
         full.rsplit(".", 1)[-1]: {cell["index"]: Tally(cell["packets"], cell["bytes"]) for cell in cells}
         for full, cells in counters.items()
+    }
+
+
+def _rise(now: Mapping[str, Mapping[str, int]], before: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+    """By switch and name, what was counted in between; never negative, since a restart sets counts to zero."""
+    return {
+        switch: {name: max(0, value - before.get(switch, {}).get(name, 0)) for name, value in counts.items()}
+        for switch, counts in now.items()
     }
 
 

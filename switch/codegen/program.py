@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from common.compiled.c_library import shared_library
+from switch.bmv2_json.drop_sites import DropSites
 from switch.bmv2_json.load import load_program
 from switch.bmv2_json.model import Extern, ProgramModel, Table, words_of
 from switch.bmv2_json.reader import MalformedProgram
@@ -75,11 +76,12 @@ class _Generator:
         self.layout = Layout(model)
         self.deparser = DeparserWriter(model, self.layout, probes)
         self._roll = roll
+        self._drops = DropSites(model)
         self._probes = probes
 
     def text(self) -> str:
         model, layout = self.model, self.layout
-        pipelines = PipelineWriter(model, layout, self._probes)
+        pipelines = PipelineWriter(model, layout, self._drops, self._probes)
         functions: list[list[str]] = [
             calculation_function(f"calculation_{i}", calculation, model, layout)
             for i, calculation in enumerate(model.calculations.values())
@@ -87,7 +89,9 @@ class _Generator:
         for i, profile in enumerate(model.profiles.values()):
             if profile.selector is not None:
                 functions.append(calculation_function(f"selector_{i}", profile.selector, model, layout))
-        functions.extend(action_function(action, model, layout, self._probes) for action in used_actions(model))
+        functions.extend(
+            action_function(action, model, layout, self._drops, self._probes) for action in used_actions(model)
+        )
         functions += [
             self._parse(),
             pipelines.function("ingress"),
@@ -242,7 +246,7 @@ class _Generator:
         for kind, name, items in arrays:
             if items:
                 lines += [f"static const struct {kind} {name}[] = {{", *(f"{item}," for item in items), "};"]
-        counts = ", ".join(str(len(items)) for _, _, items in arrays)
+        counts = ", ".join([*(str(len(items)) for _, _, items in arrays), str(self._drops.count)])
         names = ", ".join(name if items else "NULL" for _, name, items in arrays)
         return [*lines, f"static const struct gb_layout layout = {{{counts}, {names}}};", ""]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 
+from switch.bmv2_json.drop_sites import DropSite
 from switch.device import Program
 from switch.engine import abi
 from switch.engine.classes import DeviceClasses
@@ -94,6 +95,10 @@ class EngineDevice:
         row = abi.DeviceStatisticsStruct()
         self._engine.call("device_statistics", self._device_id, row)
         return DeviceStatistics(**abi.values(row))
+
+    def program_drops(self) -> dict[DropSite, int]:
+        """Return how many packets the running program has dropped since it was loaded, by where it did."""
+        return {} if self._state is None else self._state.program_drops()
 
     def classes(self) -> DeviceClasses:
         """By class; all zero while nobody counts so."""

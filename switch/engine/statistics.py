@@ -66,7 +66,7 @@ class DeviceStatistics:
     that does not exist. no_group_drops: sent to a multicast group without replicas. priority_drops: of a priority
     that the switch has no queue for. buffer_drops: longer than 65,553 bytes, or out of memory. upcall_drops:
     packet-ins, digests and log lines that nobody fetched in time. no_entry_drops: of the ingress and egress drops
-    those where the table that was applied last had no entry for the packet. cloned: clones; copied: what multicast
+    those by the action that a table runs when no entry matches. cloned: clones; copied: what multicast
     groups and clone sessions of several ports made besides. packet_ins: went to the controller's port, whether
     anybody listens there or not; packet_outs: came from there. no_session_clones: were not made, since their clone
     session has no ports.

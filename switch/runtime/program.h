@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GB_ABI_VERSION 2
+#define GB_ABI_VERSION 3
 #define GB_PORT_DROP 511
 
 /* simple_switch's instance types. */
@@ -83,7 +83,8 @@ struct gb_switch {
     struct gb_register *registers;
     struct gb_counter *counters;
     struct gb_recent *recents;  /* of the link by which the packet came */
-    uint64_t table_missed;      /* the table that was applied last had no entry for the packet */
+    uint32_t drop_caller;       /* who runs an action that drops: see bmv2_json/drop_sites.py */
+    uint32_t drop_site;         /* the last mark_to_drop of this pass, 0 if there was none; odd: a table's miss */
     struct gb_table *recent_tables[GB_RECENTS];     /* those of which links keep what was found; NULL: none */
     uint64_t drop_port;         /* GB_PORT_DROP, unless the engine says otherwise */
     uint64_t random_state;
@@ -95,6 +96,7 @@ struct gb_switch {
     void (*digest)(struct gb_switch *, uint32_t list_id, const uint64_t *words, uint32_t word_count);
     void (*log)(struct gb_switch *, const char *line);
     void *engine;               /* the engine's own record of this switch */
+    uint64_t *drop_counts;      /* packets by drop_site */
     struct gb_recent own_recents[GB_RECENTS];   /* of packets that came by no link */
 };
 

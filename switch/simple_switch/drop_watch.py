@@ -11,12 +11,10 @@ from switch.engine import Engine, EngineDevice
 _logger = logging.getLogger(__name__)
 _INTERVAL_S = 1.0
 
-# Fields of DeviceStatistics, and what they mean to a person.
+# Fields of DeviceStatistics, and what they mean to a person. What the program drops is told by where it does.
 _REASONS = {
     "no_program_drops": "there is no program yet",
     "swap_drops": "another program was loaded meanwhile",
-    "ingress_drops": "the ingress control dropped them",
-    "egress_drops": "the egress control dropped them",
     "no_port_drops": "egress_spec is a port that the switch does not have",
     "no_group_drops": "mcast_grp is a group without ports",
     "priority_drops": "priority is larger than the number of queues allows",
@@ -47,10 +45,10 @@ class DropWatch:
     def report(self) -> None:
         """One line for each reason that there was since the last report."""
         counts = self._counts()
-        for reason, count in counts.items():
-            new = count - self._before[reason]
-            if new:
-                _logger.debug("%d packet%s dropped: %s", new, "" if new == 1 else "s", reason)
+        for why, count in counts.items():
+            new = count - self._before.get(why, 0)
+            if new > 0:
+                _logger.debug("%d packet%s dropped%s", new, "" if new == 1 else "s", why)
         self._before = counts
 
     def _run(self) -> None:
@@ -59,7 +57,8 @@ class DropWatch:
 
     def _counts(self) -> dict[str, int]:
         statistics = dataclasses.asdict(self._device.statistics())
-        counts = {reason: statistics[name] for name, reason in _REASONS.items()}
+        counts = {f": {reason}": statistics[name] for name, reason in _REASONS.items()}
+        counts |= {f" {site}": count for site, count in self._device.program_drops().items()}
         for row in self._engine.link_statistics():
-            counts[f"the queue of port {row.port} ({row.direction}) was full"] = row.queue_drops
+            counts[f": the queue of port {row.port} ({row.direction}) was full"] = row.queue_drops
         return counts

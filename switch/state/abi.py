@@ -45,7 +45,8 @@ class SwitchRecord(ctypes.Structure):
         ("registers", ctypes.POINTER(Register)),
         ("counters", ctypes.POINTER(Counter)),
         ("recents", ctypes.c_void_p),
-        ("table_missed", ctypes.c_uint64),
+        ("drop_caller", ctypes.c_uint32),
+        ("drop_site", ctypes.c_uint32),
         ("recent_tables", ctypes.c_void_p * RECENTS),
         ("drop_port", ctypes.c_uint64),
         ("random_state", ctypes.c_uint64),
@@ -56,6 +57,7 @@ class SwitchRecord(ctypes.Structure):
         ("digest", ctypes.c_void_p),
         ("log", ctypes.c_void_p),
         ("engine", ctypes.c_void_p),
+        ("drop_counts", ctypes.POINTER(ctypes.c_uint64)),
     )
 
 

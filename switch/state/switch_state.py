@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
+from switch.bmv2_json.drop_sites import DropSite, DropSites
 from switch.device import Program
 from switch.state.counters.access import Counters
 from switch.state.externs.kinds import EXTERNS
@@ -38,3 +39,10 @@ class SwitchState(SwitchRecord):
             extern.name: EXTERNS[extern.kind].state(self, number, extern)
             for number, extern in enumerate(program.model.externs.values())
         }
+
+    def program_drops(self) -> dict[DropSite, int]:
+        """Return how many packets the program has dropped since it was loaded, by where it did."""
+        with self.guard:
+            counts = self.record.contents.drop_counts
+            found = {site: int(counts[number]) for number, site in DropSites(self.model).by_number.items()}
+        return {site: count for site, count in found.items() if count}

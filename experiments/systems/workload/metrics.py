@@ -40,10 +40,8 @@ METRICS: Mapping[str, Metric] = {
     "rtt_us": Metric("us", "round-trip time as kernels estimate it, mean of the connections' last estimates"),
     "background_rounds": Metric("", "gradient rounds that went on beside the traffic"),
     "background_round_us": Metric("us", "what such a round took, mean"),
-    "program_drops": Metric("", "packets that the program dropped, by an entry or of its own", on_bmv2=False),
-    "no_entry_drops": Metric(
-        "", "packets that the program dropped since its last table had no entry for them", on_bmv2=False
-    ),
+    "program_drops": Metric("", "packets that the program dropped, other than on a table miss", on_bmv2=False),
+    "no_entry_drops": Metric("", "packets dropped by the action that a table runs on a miss", on_bmv2=False),
     "no_port_drops": Metric("", "packets sent to ports that do not exist", on_bmv2=False),
     "no_group_drops": Metric("", "packets sent to multicast groups without ports", on_bmv2=False),
     "queue_drops": Metric("", "packets that found a queue full"),
@@ -139,6 +137,17 @@ def switch_rows(counts: Counts) -> list[dict[str, Any]]:
         {"switch": switch, "received": device["received"], **switch_drops(device)}
         for switch, device in counts.devices.items()
     ]
+
+
+def drop_rows(counts: Counts) -> list[dict[str, Any]]:
+    """One row for each switch and place in its program that dropped packets, the most first."""
+    rows = [
+        {"switch": switch, "packets": packets, "dropped": site}
+        for switch, sites in counts.program_drops.items()
+        for site, packets in sites.items()
+        if packets
+    ]
+    return sorted(rows, key=lambda row: -row["packets"])
 
 
 def latency_rows(results: TrafficResults, points: int = 200) -> list[dict[str, float]]:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from experiments.tables.metric import Value
 
+MOST_DROP_LINES = 5
 
-def notes(metrics: Mapping[str, Value]) -> list[str]:
-    """In words; none where everything arrived."""
+
+def notes(metrics: Mapping[str, Value], drops: Sequence[Mapping[str, Any]] = ()) -> list[str]:
+    """Return one line for each cause, none where everything arrived.
+
+    Args:
+        drops: Rows of the table "drops".
+    """
 
     def count(name: str) -> int:
         value = metrics.get(name)
@@ -27,11 +35,7 @@ def notes(metrics: Mapping[str, Value]) -> list[str]:
         )
     if count("no_group_drops"):
         lines.append(f"{count('no_group_drops')} packets were sent to multicast groups that have no ports")
-    if count("no_entry_drops"):
-        lines.append(
-            f"{count('no_entry_drops')} packets were dropped for want of an entry in the last table they met: "
-            "gradbed p4 trace shows one"
-        )
+    lines += _program_drop_lines(drops)
     if metrics.get("unfinished_flows"):
         lines.append(
             f"{count('unfinished_flows')} connections did not carry all that they were given: "
@@ -44,4 +48,23 @@ def notes(metrics: Mapping[str, Value]) -> list[str]:
             f"{count('misdelivered')} packets came to another host than theirs: do the program and its entries go by "
             "the destination?"
         )
+    return lines
+
+
+def _program_drop_lines(drops: Sequence[Mapping[str, Any]]) -> list[str]:
+    """One line for each place of the program that dropped packets, all switches together; the most first."""
+    packets: dict[str, int] = defaultdict(int)
+    switches: dict[str, list[str]] = defaultdict(list)
+    for row in drops:
+        packets[row["dropped"]] += row["packets"]
+        switches[row["dropped"]].append(row["switch"])
+    ranked = sorted(packets, key=lambda site: -packets[site])
+    lines = []
+    for site in ranked[:MOST_DROP_LINES]:
+        names = sorted(switches[site])
+        where = names[0] if len(names) == 1 else f"{len(names)} switches"
+        lines.append(f"{packets[site]} packets were dropped {site} ({where}): gradbed p4 trace shows one")
+    if more := ranked[MOST_DROP_LINES:]:
+        rest = sum(packets[site] for site in more)
+        lines.append(f"{rest} packets were dropped at {len(more)} other places of the program: drops.csv lists all")
     return lines

@@ -25,6 +25,7 @@ from experiments.systems.workload.metrics import (
     background_metrics,
     busiest_link_load,
     connection_metrics,
+    drop_rows,
     latency_rows,
     loss_metrics,
     switch_rows,
@@ -189,6 +190,7 @@ class WorkloadPoint(Point[WorkloadConfiguration]):
                 "latency": latency_rows(results) if isinstance(results, TrafficResults) else [],
                 "background": rounds,
                 "switches": switch_rows(found.counts),
+                "drops": drop_rows(found.counts),
                 "counters": self._counter_rows(found),
                 "registers": self._register_rows(found),
                 "hosts": rows(phase.name, 1, accounts),
@@ -215,7 +217,7 @@ class WorkloadPoint(Point[WorkloadConfiguration]):
     ) -> list[str]:
         missing = self.network.trace is not None and not found.trace
         return [
-            *notes(metrics),
+            *notes(metrics, drop_rows(found.counts)),
             *(lost_lines(results.flow_rows()) if isinstance(results, ConnectionResults) else []),
             *([f"no packet was {self.configuration.program.trace}"] if missing else []),
         ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from switch.bmv2_json import expressions as ex
 from switch.bmv2_json import model as m
+from switch.bmv2_json.drop_sites import DropSites
 from switch.bmv2_json.load_pipelines import successors
 from switch.bmv2_json.model import words_of
 from switch.codegen.emit.probes import NO_PROBES, BranchTaken, CallMade, DigestSent, PrimitiveDone, Probes
@@ -17,10 +18,14 @@ METER_UNIT = {"packets": "GB_METER_PACKETS", "bytes": "GB_METER_BYTES"}
 _SIGNATURE = "(struct gb_switch *sw, struct gb_packet *p, const uint64_t *data, uint64_t now)"
 
 
-def action_function(action: m.Action, model: m.ProgramModel, layout: Layout, probes: Probes = NO_PROBES) -> list[str]:
+def action_function(
+    action: m.Action, model: m.ProgramModel, layout: Layout, drops: DropSites, probes: Probes = NO_PROBES
+) -> list[str]:
     """int action_N(...): 1 if the packet is to leave the pipeline (exit)."""
     statements = Statements(model, layout, action.parameters, probes=probes)
-    body = statements.body(action.primitives, lambda index: PrimitiveDone(action.id, index))
+    body = statements.body(
+        action.primitives, lambda index: PrimitiveDone(action.id, index), lambda index: drops.first(action.id, index)
+    )
     return [f"static int action_{action.id}{_SIGNATURE} {{", "uint64_t *phv = p->pass->phv;", *body, "return 0;", "}"]
 
 
@@ -43,8 +48,9 @@ def recents(model: m.ProgramModel) -> dict[str, int]:
 
 
 class PipelineWriter:
-    def __init__(self, model: m.ProgramModel, layout: Layout, probes: Probes = NO_PROBES) -> None:
+    def __init__(self, model: m.ProgramModel, layout: Layout, drops: DropSites, probes: Probes = NO_PROBES) -> None:
         self.model = model
+        self._drops = drops
         self.layout = layout
         self._probes = probes
         self._table_number = {name: i for i, name in enumerate(model.tables)}
@@ -89,7 +95,7 @@ class PipelineWriter:
             test = statements.statement(lambda: f"if ({statements.values.boolean(node.expression)}) {if_true}")
             return [test, if_false]
         if isinstance(node, m.ActionCall):
-            call = f"if (action_{node.action_id}(sw, p, NULL, now)) goto done;"
+            call = f"{self._caller(node.action_id)}if (action_{node.action_id}(sw, p, NULL, now)) goto done;"
             return [*self._probes.at(CallMade(node.name, node.action_id)), call, _go(node.next, numbers)]
         return self._table(node, numbers)
 
@@ -105,7 +111,6 @@ class PipelineWriter:
             if recent is not None:
                 found = f"gb_table_lookup_recent(&sw->recents[{recent}], table, key)"
             lines.append(f"struct gb_entry *entry = {found};")
-            lines.append("sw->table_missed = entry == table->default_entry;")
         else:
             lines.append("struct gb_entry *entry = table->default_entry;")
         if table.has_next_hit or table.has_next_miss or table.direct_meter:
@@ -126,7 +131,7 @@ class PipelineWriter:
         words = _call_words(call, action.parameters)
         data = f"(const uint64_t[]){{{', '.join(f'{w:#x}ULL' for w in words)}}}" if words else "NULL"
         following = table.next_miss if table.has_next_miss else table.next_by_action[action.id]
-        run = f"if (action_{action.id}(sw, p, {data}, now)) goto done;"
+        run = f"{self._caller(action.id, table)}if (action_{action.id}(sw, p, {data}, now)) goto done;"
         return [*self._probes.at(CallMade(table.name, action.id)), run, _go(following, numbers)]
 
     def _key(self, table: m.Table) -> list[str]:
@@ -182,11 +187,19 @@ class PipelineWriter:
         lines = ["switch (call ? call->action : GB_NO_ACTION) {"]
         after: dict[int, str] = {a.id: _go(table.next_by_action[a.id], numbers) for a in table.actions}
         for action in table.actions:
-            run = f"if (action_{action.id}(sw, p, call->data, now)) goto done;"
+            run = f"{self._caller(action.id, table)}if (action_{action.id}(sw, p, call->data, now)) goto done;"
             lines.append(f"case {action.id}: {run} {self._after(table, after[action.id], numbers)}")
         nothing = _go(table.next_without_action, numbers)
         lines.append(f"default: {self._after(table, nothing, numbers)}")
         return [*lines, "}"]
+
+    def _caller(self, action_id: int, table: m.Table | None = None) -> str:
+        """Note who runs an action that may drop the packet; empty for other actions."""
+        number = self._drops.caller(action_id, table.name if table is not None else None)
+        if number is None:
+            return ""
+        missed = " + (entry == table->default_entry)" if table is not None and table.key else ""
+        return f"sw->drop_caller = {number}u{missed}; "
 
     @staticmethod
     def _after(table: m.Table, by_action: str, numbers: dict[str, int]) -> str:

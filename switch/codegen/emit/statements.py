@@ -65,8 +65,11 @@ class Statements(ExternStatements):
 
     # ---- Whole actions ----
 
-    def body(self, primitives: tuple[Primitive, ...], site: Callable[[int], Site]) -> list[str]:
-        """An action's statements. `exit` returns 1 from the function that they are put in. site: of a primitive."""
+    def body(
+        self, primitives: tuple[Primitive, ...], site: Callable[[int], Site], drop: Callable[[int], int] | None = None
+    ) -> list[str]:
+        """An action's statements. `exit` returns 1 from the function that they are put in. site: of a primitive.
+        drop: the first number of a mark_to_drop (switch/bmv2_json/drop_sites.py), where packets are dropped."""
         targets = {self._jump_target(p, len(primitives)) for p in primitives if p.op in _JUMPS}
         backward = any(
             p.op in _JUMPS and self._jump_target(p, len(primitives)) <= i for i, p in enumerate(primitives)
@@ -80,6 +83,8 @@ class Statements(ExternStatements):
                 lines.append(self._jump(primitive, index, len(primitives)))
             else:
                 lines.extend(self._probed(primitive, site(index)))
+            if primitive.op == "mark_to_drop" and drop is not None:
+                lines.append(f"sw->drop_site = {drop(index)}u + sw->drop_caller;")
         if len(primitives) in targets:
             lines.append(f"at_{len(primitives)}:;")
         return lines

@@ -95,7 +95,7 @@ struct gb_device_statistics {
     uint64_t buffer_drops;          /* longer than GB_MAX_FRAME_BYTES, no room for the headers, or out of memory */
     uint64_t upcall_drops;          /* packet-ins, digests and log lines that the controller was too slow for */
     uint64_t cloned, replicated, resubmitted, recirculated;
-    uint64_t no_entry_drops;        /* of the program's drops: the table applied last had no entry for the packet */
+    uint64_t no_entry_drops;        /* of the program's drops: those by the action that a table runs on a miss */
     uint64_t copied;                /* copies that groups and clone sessions made of a packet besides itself */
     uint64_t packet_ins;            /* went to the controller's port, whether anybody listens or not */
     uint64_t packet_outs;           /* came from there */

@@ -196,6 +196,13 @@ void pipeline_enqueue(struct partition *part, struct packet *packet, uint64_t po
     direction_offer(part, out, packet);
 }
 
+static void drop_by_program(struct partition *part, struct packet *packet, struct device *device, uint64_t *count) {
+    struct gb_switch *state = device->state;
+    state->drop_counts[state->drop_site]++;
+    device->statistics.no_entry_drops += state->drop_site & 1;
+    drop(part, packet, count);
+}
+
 static void after_ingress(struct partition *part, struct packet *packet) {
     struct device *device = packet->device;
     struct gb_packet *view = &packet->view;
@@ -216,8 +223,7 @@ static void after_ingress(struct partition *part, struct packet *packet) {
         device->statistics.replicated += group->count;
         replicate(part, packet, group, false);
     } else if (view->pass->std.egress_spec == device->drop_port) {
-        device->statistics.no_entry_drops += device->state->table_missed;
-        drop(part, packet, &device->statistics.ingress_drops);
+        drop_by_program(part, packet, device, &device->statistics.ingress_drops);
     } else {
         view->pass->std.instance_type = GB_INSTANCE_NORMAL;
         pipeline_enqueue(part, packet, view->pass->std.egress_spec);
@@ -277,7 +283,7 @@ void pipeline_begin(struct partition *part, struct packet *packet) {
     memset(&packet->view.pass->requests, 0, sizeof packet->view.pass->requests);
     state->recents = recents_of(packet);
     program->parse(state, &packet->view);
-    state->table_missed = 0;
+    state->drop_site = 0;
     program->ingress(state, &packet->view);
     after_ingress(part, packet);
 }
@@ -294,7 +300,7 @@ bool pipeline_egress(struct partition *part, struct direction *direction, struct
     std->egress_port = direction->egress_port;
     std->egress_spec = no_egress_spec(device);
     memset(&view->pass->requests, 0, sizeof view->pass->requests);
-    state->table_missed = 0;
+    state->drop_site = 0;
     state->recents = recents_of(packet);
     program->egress(state, view);
 
@@ -304,8 +310,7 @@ bool pipeline_egress(struct partition *part, struct direction *direction, struct
     if (requests.truncate)
         packet->truncate_bytes = smaller(packet->truncate_bytes, requests.truncate_length_bytes);
     if (std->egress_spec == device->drop_port) {
-        device->statistics.no_entry_drops += state->table_missed;
-        drop(part, packet, &device->statistics.egress_drops);
+        drop_by_program(part, packet, device, &device->statistics.egress_drops);
         return false;
     }
     program->deparse(state, view);

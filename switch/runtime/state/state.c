@@ -73,8 +73,9 @@ struct gb_switch *gb_switch_create(const struct gb_program *program) {
     sw->value_sets = array(layout->value_set_count, sizeof *sw->value_sets);
     sw->profiles = array(layout->profile_count, sizeof *sw->profiles);
     sw->externs = array(layout->extern_count, sizeof *sw->externs);
+    sw->drop_counts = array(layout->drop_site_count, sizeof *sw->drop_counts);
     if (!sw->tables || !sw->registers || !sw->counters || !sw->meters || !sw->value_sets || !sw->profiles ||
-        !sw->externs || !create_arrays(sw, layout) || !create_objects(sw, layout)) {
+        !sw->externs || !sw->drop_counts || !create_arrays(sw, layout) || !create_objects(sw, layout)) {
         gb_switch_free(sw);
         return NULL;
     }
@@ -107,6 +108,7 @@ void gb_switch_free(struct gb_switch *sw) {
     for (uint32_t i = 0; sw->externs && i < layout->extern_count; i++)
         if (sw->externs[i])
             layout->externs[i].kind->free(sw->externs[i]);
+    free(sw->drop_counts);
     free(sw->tables);
     free(sw->registers);
     free(sw->counters);

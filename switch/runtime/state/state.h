@@ -56,6 +56,7 @@ struct gb_extern_layout {
 
 struct gb_layout {
     uint32_t table_count, register_count, counter_count, meter_count, value_set_count, profile_count, extern_count;
+    uint32_t drop_site_count;
     const struct gb_table_layout *tables;
     const struct gb_register_layout *registers;
     const struct gb_counter_layout *counters;

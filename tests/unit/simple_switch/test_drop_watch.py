@@ -47,14 +47,14 @@ def test_one_line_for_each_reason_and_only_for_what_is_new(lines: list[str]) -> 
         engine.advance(10)
         watch.report()
     assert lines == [
-        "1 packet dropped: the ingress control dropped them",
         "1 packet dropped: egress_spec is a port that the switch does not have",
+        "1 packet dropped because egress_spec was the drop port",
         "3 packets dropped: the queue of port 2 (out) was full",
-        "1 packet dropped: the ingress control dropped them",
+        "1 packet dropped because egress_spec was the drop port",
     ]
 
 
 def test_every_kind_of_drop_has_words() -> None:
     kinds = {name for name in DeviceStatistics.__dataclass_fields__ if name.endswith("_drops")}
-    # no_entry_drops are among the drops of ingress and egress.
-    assert kinds - {"no_entry_drops"} == set(drop_watch._REASONS)
+    # The program's own drops are told by where it drops.
+    assert kinds - {"no_entry_drops", "ingress_drops", "egress_drops"} == set(drop_watch._REASONS)

@@ -109,7 +109,12 @@ tables:
     assert found == dict.fromkeys(found, 200)
     said = "\n".join(row["note"] for row in table(result, "notes"))
     assert "200 packets were sent to a port that does not exist" in said
-    assert "200 packets were dropped for want of an entry" in said
+    assert (
+        "200 packets were dropped by OwnIngress.drop on a hit in table OwnIngress.routes, at own.p4:58 (s1)" in said
+    )
+    assert (
+        "200 packets were dropped by OwnIngress.drop on a miss in table OwnIngress.routes, at own.p4:58 (s1)" in said
+    )
     assert "nothing arrived" in said
 
 
@@ -121,6 +126,29 @@ def test_what_code_drops_did_not_want_for_an_entry(tmp_path: Path) -> None:
     wrpcap(str(tmp_path / "frames.pcap"), frames)
     result = run(tmp_path, frames={"replay": tmp_path / "frames.pcap"})
     assert (result.metrics["no_entry_drops"], result.metrics["program_drops"]) == (1, 2)
+    assert [(row["packets"], row["dropped"]) for row in table(result, "drops")] == [
+        (2, "by mark_to_drop in ingress, at own.p4:58"),
+        (1, "by OwnIngress.drop on a miss in table OwnIngress.routes, at own.p4:58"),
+    ]
+
+
+def test_what_code_drops_after_a_table_that_missed_is_the_codes(tmp_path: Path) -> None:
+    """The table's miss action is NoAction, so nothing but the control's own statement drops."""
+    source = OWN.read_text()
+    changed = source.replace("default_action = drop();", "default_action = NoAction();").replace(
+        "        actions = { forward; deliver; drop; wander; }",
+        "        actions = { forward; deliver; drop; wander; NoAction; }",
+    )
+    program = tmp_path / "own.p4"
+    program.write_text(
+        changed.replace("hdr.ipv4.ttl == 13", "!routes.apply().hit").replace("            routes.apply();\n", "")
+    )
+    result = run(tmp_path, EMPTY, program={"path": program})
+    assert (result.metrics["no_entry_drops"], result.metrics["program_drops"]) == (0, 300)
+    [note] = [row["note"] for row in table(result, "notes") if "dropped" in row["note"]]
+    assert (
+        note == "300 packets were dropped by mark_to_drop in ingress, at own.p4:58 (s1): gradbed p4 trace shows one"
+    )
 
 
 def test_a_program_that_names_no_port_sends_to_port_0(tmp_path: Path) -> None:
