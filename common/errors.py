@@ -8,6 +8,8 @@ import os
 import select
 import shutil
 import textwrap
+import traceback
+from pathlib import Path
 from typing import TextIO
 
 
@@ -28,6 +30,19 @@ class MissingPackages(UserError):
 
 class EndlessCircle(UserError, RuntimeError):
     """Packets are worked on again and again, and time does not go on."""
+
+
+def unforeseen(error: BaseException) -> str:
+    """Describe an error that nobody foresaw, in one line: its class and what it says.
+
+    One that says nothing (a bare `next`, an assertion, the key of a mapping) is told by the place that raised it.
+    """
+    text = " ".join(str(error).split())
+    if text and not isinstance(error, KeyError):
+        return f"{type(error).__name__}: {text}"
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" in {'/'.join(Path(frames[-1].filename).parts[-2:])}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}{f' {text}' if text else ''}{place}"
 
 
 def trouble(error: BaseException | None) -> UserError | None:

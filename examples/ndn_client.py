@@ -138,7 +138,10 @@ def main() -> int:
     publishing.add_argument("--value", type=int, default=1, help="of every lane")
     given = parser.parse_args()
 
-    interface = given.interface or next(name for _, name in socket.if_nameindex() if name != "lo")
+    others = [name for _, name in socket.if_nameindex() if name != "lo"]
+    if not (given.interface or others):
+        parser.error("this host has no interface besides lo")
+    interface = given.interface or others[0]
     app = NDNApp(EthernetFace(interface), registerer=RoutesOfTheController())
     outcome = []
 

@@ -53,4 +53,6 @@ def _place(file: Path, error: BaseException) -> Place:
 
 def _described(error: BaseException) -> str:
     text = " ".join((error.msg if isinstance(error, SyntaxError) else str(error)).split())
-    return text if isinstance(error, (UserError, SyntaxError)) else f"{type(error).__name__}: {text}"
+    if isinstance(error, (UserError, SyntaxError)):
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from common.errors import UserError
+from common.errors import UserError, unforeseen
 from common.modules import full_name
 from experiments.exercises.checking import check_solution
 from experiments.exercises.exercise import Exercise
@@ -105,7 +105,7 @@ def _grade_one(job: _Job) -> Grade:
             else:
                 reason = reason or f"{checked.name}: {checked.finding.what}"
     except (MemoryError, OSError, RuntimeError, ValueError) as error:
-        reason = reason or f"it cannot be run: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        reason = reason or f"it cannot be run: {unforeseen(error)[:200]}"
     result = "passed" if passed == checks else "failed"
     return Grade(job.submission.student, exercise.name, result, passed, checks, reason)
 

@@ -12,7 +12,7 @@ from mininet.cli import CLI
 from mininet.log import output
 from mininet.node import Node
 
-from common.errors import UserError, nobody_reads, say
+from common.errors import UserError, nobody_reads, say, unforeseen
 
 if TYPE_CHECKING:
     from experiments.setup import PointTask
@@ -59,9 +59,7 @@ class BasePrompt(CLI):  # type: ignore[misc]
 
     def complain(self, line: str, error: BaseException) -> None:
         command = (line.split() or [""])[0]
-        words = " ".join(str(error).split())
-        if not isinstance(error, UserError):
-            words = f"{type(error).__name__}: {words}" if words else type(error).__name__
+        words = " ".join(str(error).split()) if isinstance(error, UserError) else unforeseen(error)
         self.say(f"*** {command}: {words}")
 
     def _settle(self) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from common.errors import UserError
+from common.errors import UserError, unforeseen
 from common.suggestion import suggestion
 from experiments.traffic.patterns import Pair
 from formats.traffic import TRAILER_BYTES
@@ -95,7 +95,7 @@ class Template:
         try:
             packet = eval(self._code, names)
         except Exception as error:
-            raise self._error(f"{type(error).__name__}: {error}") from None
+            raise self._error(unforeseen(error)) from None
         if not isinstance(packet, Packet):
             raise self._error(f"it makes no Scapy packet, but {type(packet).__name__}")
         for layer, fields in (
@@ -153,7 +153,7 @@ def _layers(path: Path) -> dict[str, Any]:
         exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), module.__dict__)
     except Exception as error:
         line = _line(error, path)
-        raise UserError(f"{path}{line}: {type(error).__name__}: {' '.join(str(error).split())}") from None
+        raise UserError(f"{path}{line}: {unforeseen(error)}") from None
     return {name: value for name, value in vars(module).items() if not name.startswith("_")}
 
 

@@ -60,5 +60,5 @@ def prepare_agent(name: str, description: Any) -> tuple[Callable[..., Any], Base
 def one_line(error: Exception) -> str:
     """An unforeseen error, with the place where it was raised."""
     place = traceback.extract_tb(error.__traceback__)[-1]
-    text = f"{type(error).__name__}: {error} ({os.path.basename(place.filename)}:{place.lineno})"
-    return " ".join(text.split())
+    text = f"{type(error).__name__}: {error}".removesuffix(": ")
+    return " ".join(f"{text} ({os.path.basename(place.filename)}:{place.lineno})".split())

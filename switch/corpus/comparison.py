@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common.errors import UserError
+from common.errors import UserError, unforeseen
 from switch.compiler import CompileError, compile_p4
 from switch.corpus.p4info import p4info_differences
 from switch.p4lang.p4c import compile_with_p4c
@@ -59,7 +59,7 @@ def _ours(program: Path, include_dirs: Sequence[Path], defines: Mapping[str, str
     except UserError as error:
         return Verdict(False, str(error)), None
     except Exception as error:
-        return Verdict(False, f"defect: {type(error).__name__}: {error}"), None
+        return Verdict(False, f"defect: {unforeseen(error)}"), None
 
 
 def _theirs(p4c: str, program: Path, include_dirs: Sequence[Path], defines: Mapping[str, str]) -> tuple[Verdict, Any]:

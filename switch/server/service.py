@@ -11,6 +11,7 @@ from typing import Any
 
 from finsy.proto import p4r
 
+from common.errors import unforeseen
 from switch.p4runtime.values.status import DETAILS_KEY, GRPC_CODES, BatchError, Code, RequestError, not_found
 from switch.server.stream import StreamSession
 from switch.server.target import Target
@@ -107,5 +108,5 @@ async def _answer(context: Any, work: Callable[[Any], Awaitable[Any]], request: 
         details = ((DETAILS_KEY, error.details()),)
     except Exception as error:
         LOG.exception("unexpected %s", type(error).__name__)
-        code, message = Code.INTERNAL, f"{type(error).__name__}: {' '.join(str(error).split())}"
+        code, message = Code.INTERNAL, unforeseen(error)
     return await context.abort(GRPC_CODES[code], message, details)

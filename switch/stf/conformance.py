@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from common.errors import UserError
+from common.errors import UserError, unforeseen
 from switch.stf.isolated import each_in_own_process
 from switch.stf.parser import read_stf
 from switch.stf.runner import Outcome
@@ -81,7 +81,7 @@ def _one(compile_: Compile, run: Run, program: Path) -> Result:
     except UserError as error:
         return Result(name, "compile", _first_line(error))
     except Exception as error:
-        return Result(name, "compile", f"defect: {type(error).__name__}: {error}")
+        return Result(name, "compile", f"defect: {unforeseen(error)}")
     try:
         outcome = run(json, script)
     except (UserError, ValueError, RuntimeError) as error:

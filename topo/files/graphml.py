@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ def describe(path: Path) -> Described:
     if not hosts:
         taken = set(names.values())
         for number, node in enumerate(switches, 1):
-            host = next(name for name in (f"h{number}", f"h{number}_") if name not in taken)
+            host = next(name for tail in count() if (name := f"h{number}{'_' * tail}") not in taken)
             described.append(HostDescription(host, on_link=False))
             links.append(LinkFields().described(host, names[node]))
     return Described(

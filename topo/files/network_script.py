@@ -205,5 +205,5 @@ def _described(path: Path, error: BaseException) -> str:
     """The exception with the innermost line of the script that was on the way to it."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     line = error.lineno if isinstance(error, SyntaxError) else next(iter(reversed(lines)), 1)
-    text = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+    text = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}".removesuffix(": ")
     return f"line {line}: {' '.join(text.split())}"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from common.errors import UserError
+from common.errors import UserError, unforeseen
 from controller.planning.plan import Plan
 from controller.southbound.interface import CounterCell
 from controller.southbound.openflow.openflow_session import OpenFlowSession
@@ -125,7 +125,7 @@ class OpenFlowSouthbound(SessionsSouthbound[OpenFlowSession]):
             except Exception as error:
                 # os-ken could not make sense of what the switch said.
                 _logger.exception("%s: the connection failed", name)
-                reason = f"{type(error).__name__}: {error}"
+                reason = unforeseen(error)
             if not self._stopped.is_set():
                 session.left(reason)
             self._stopped.wait(RETRY_S)

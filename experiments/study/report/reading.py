@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from common.errors import UserError
+from common.errors import UserError, unforeseen
 from experiments.fidelity.report import VerdictWord
 from experiments.records.network_file import NetworkFile, read_network
 from experiments.records.results import StudyResults, load_results, worst
@@ -103,7 +103,7 @@ def read_run(folder: Path) -> Run:
         resolved = results.resolved
         resolved["sweep"]["product"], resolved["sweep"]["zip"], resolved["system"]  # are they there?
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{folder} holds no run that can be read: {type(error).__name__}: {error}") from None
+        raise UserError(f"{folder} holds no run that can be read: {unforeseen(error)}") from None
     planned = {point["digest"] for point in resolved["points"]}
     done = {point.stored.digest for point in (*results.points, *results.other_clock)}
     return Run(results, _system(resolved), _head(resolved), _environments(folder), _broken(folder, planned - done))

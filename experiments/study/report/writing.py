@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from common.caller import caller
-from common.errors import UserError
+from common.errors import UserError, unforeseen
 from experiments.study.report.index import NAME as INDEX
 from experiments.study.report.index import runs_below, write_index, write_summary
 from experiments.study.report.page import report_page
@@ -34,7 +34,7 @@ def report_of_run(folder: Path, output: Path) -> tuple[Path | None, str]:
         path = write_report(folder)
         give_to_caller(write_index(output))
     except Exception as error:
-        why = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+        why = error.strerror if isinstance(error, OSError) else unforeseen(error)
         return None, f"no report: {why}; gradbed report {folder} tries it again"
     return path, ""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from common.errors import UserError
+from common.errors import UserError, unforeseen
 from common.version import VERSION
 from experiments.study.running.sources import sweep_digest
 
@@ -78,7 +78,7 @@ async def admit(module: str, system: str, digest: str, resource: str, dask_worke
         version = importlib.import_module(module.replace("experiments.study.running.sources", "common.version"))
     except Exception as error:
         python = platform.python_version()
-        return f"it has no gradbed, or an older one ({type(error).__name__}: {error}; Python {python})"
+        return f"it has no gradbed, or an older one ({unforeseen(error)}; Python {python})"
     if found != digest:
         return f"it has another version of gradbed ({version.VERSION}, {found})"
     await dask_worker.set_resources(**{resource: 1})

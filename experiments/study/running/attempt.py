@@ -6,7 +6,7 @@ import traceback
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from common.errors import UserError, trouble
+from common.errors import UserError, trouble, unforeseen
 from experiments.engine.onlooker import NOBODY, Onlooker
 from experiments.records.run_files import StoredPoint
 from experiments.study.running.measure import PointOrder, measure
@@ -36,7 +36,7 @@ def attempt(order: PointOrder, bars: bool = False, onlooker: Onlooker = NOBODY) 
     except UserError as error:
         return Broken(str(error), str(error))
     except Exception as error:
-        reason = trouble(error) or f"{type(error).__name__}: {error}"
+        reason = trouble(error) or unforeseen(error)
         return Broken(str(reason), traceback.format_exc())
 
 
@@ -48,7 +48,7 @@ def outcome_of(future: Any) -> Outcome:
     try:
         return from_plain(future.result())
     except Exception as error:
-        return Broken(f"{type(error).__name__}: {error}", traceback.format_exc())
+        return Broken(unforeseen(error), traceback.format_exc())
 
 
 def as_plain(outcome: Outcome) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from typing import Any
 
-from common.errors import UserError
+from common.errors import UserError, unforeseen
 from common.scratch import scratch_folder
 from experiments.study.running.admission import Admission
 from experiments.study.running.attempt import Broken, Outcome
@@ -81,7 +81,7 @@ class OnDask:
             except KilledWorker as error:
                 return Broken(f"{error.allowed_failures + 1} workers were lost over it (out of memory?)", str(error))
             except Exception as error:
-                return Broken(f"{type(error).__name__}: {error}", traceback.format_exc())
+                return Broken(unforeseen(error), traceback.format_exc())
 
     @contextlib.contextmanager
     def _as_long_as_there_is_a_scheduler(self) -> Iterator[None]:

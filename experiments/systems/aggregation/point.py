@@ -85,8 +85,7 @@ class AggregationPoint(Point[AggregationConfiguration]):
     def result(self, measured: Sequence[Measured]) -> PointResult:
         accounts = [self._accounts(phase, found) for phase, found in zip(self.phases, measured, strict=True)]
         everywhere = list(zip(self.phases, measured, accounts, strict=True))
-        baselines = {name for name, *_ in baselines_of(self.configuration)}
-        main = next(i for i, phase in enumerate(self.phases) if phase.name not in baselines)
+        main = [phase.name for phase in self.phases].index(main_phase_of(self.configuration)[0])
         return PointResult(
             metrics=metrics(self.phases, main, measured),
             decisions={
@@ -138,16 +137,20 @@ class AggregationPoint(Point[AggregationConfiguration]):
 def phases_of(configuration: AggregationConfiguration) -> list[tuple[str, Exchange, bool]]:
     """(name, exchange, whether switches sum): the server alone first, then what is asked for, then other
     baselines."""
-    exchange = configuration.workload.exchange
-    if exchange != "server":
-        main: tuple[str, Exchange, bool] = (exchange, exchange, False)
-    elif configuration.switches.placement == "none":
-        main = (PARAMETER_SERVER, "server", False)
-    else:
-        main = (IN_NETWORK, "server", True)
+    main = main_phase_of(configuration)
     baselines = [each for each in baselines_of(configuration) if each[0] != main[0]]
     first = [each for each in baselines if each[1] == "server"]
     return [*first, main, *(each for each in baselines if each not in first)]
+
+
+def main_phase_of(configuration: AggregationConfiguration) -> tuple[str, Exchange, bool]:
+    """Return what is asked for, which one of the baselines may be, too."""
+    exchange = configuration.workload.exchange
+    if exchange != "server":
+        return exchange, exchange, False
+    if configuration.switches.placement == "none":
+        return PARAMETER_SERVER, "server", False
+    return IN_NETWORK, "server", True
 
 
 def baselines_of(configuration: AggregationConfiguration) -> list[tuple[str, Exchange, bool]]:

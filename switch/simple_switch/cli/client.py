@@ -102,9 +102,11 @@ class Client:
         try:
             # Kept: this client is the primary as long as its stream is open.
             self._stream = self._stub.StreamChannel(self._send())
-            response = next(message for message in self._stream if message.HasField("arbitration"))
+            response = next((message for message in self._stream if message.HasField("arbitration")), None)
         except grpc.RpcError as error:
             raise Refused(_reason(error)) from None
+        if response is None:
+            raise Refused("the switch ended the connection")
         if response.arbitration.status.code != 0:
             raise Refused("another simple_switch_CLI is in charge")
         self._election_id = election_id

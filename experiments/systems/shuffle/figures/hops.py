@@ -45,7 +45,8 @@ def draw(sheet: Sheet) -> None:
             for points in results.derived_series(
                 _storage, partial(_on, network, column, master), lambda row: None
             ).values():
-                own = next(n for n, name in enumerate(series) if name in MASTER_SCHEDULERS) if master else None
+                masters = [n for n, name in enumerate(series) if name in MASTER_SCHEDULERS]
+                own = masters[0] if master and masters else None
                 draw_companion(at, points, label=word, number=own, dashes=dashes)
         at.set(title=network, xlabel="samples that a worker stores / all", xlim=(0, 1), ylim=(0, None))
     assert len(series) <= len(COLOURS), "each scheduler has a colour of its own"

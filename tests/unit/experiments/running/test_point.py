@@ -57,6 +57,26 @@ def test_right_sums_and_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "FAILED" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("exchange", "placement", "phase", "share"),
+    [("server", "none", "parameter server", 1.0), ("ring", "server-tor", "ring", None)],
+)
+def test_what_is_asked_for_may_be_one_of_the_baselines(
+    exchange: str, placement: str, phase: str, share: float | None, tmp_path: Path
+) -> None:
+    sections = {"switches": {"placement": placement}, "workload": {"exchange": exchange}}
+    status, results = run(tmp_path / "both", **sections)
+    alone_status, alone = run(
+        tmp_path / "alone", switches=sections["switches"], workload={"exchange": exchange, "baselines": []}
+    )
+    assert (status, alone_status) == (0, 0)
+    assert {row["phase"] for row in results.table("rounds")} == {"parameter server", "ring"}
+    assert {row["phase"] for row in alone.table("rounds")} == {phase}
+    # The metrics are those of what was asked for, however many baselines stand beside it.
+    assert results.points[0].row["throughput_bps"] == alone.points[0].row["throughput_bps"]
+    assert results.points[0].row["server_share"] == share
+
+
 def test_every_job_has_a_table_and_a_figure_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, results = run(
         tmp_path, topology={"kind": "star:6"}, workload={"jobs": 2, "baselines": ["parameter-server"]}
