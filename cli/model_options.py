@@ -23,7 +23,9 @@ def parameters(options: list[ModelOption]) -> list[inspect.Parameter]:
             name = option.flag.removeprefix("--").replace("-", "_").upper()
             info = typer.Argument(metavar=f"[{name}]", help=described(option), show_default=shown if shown else False)
         else:
-            info = typer.Option(option.flag, help=described(option), show_default=shown if shown else False)
+            # What is on by default, here or in another system, can be switched off.
+            names = f"{option.flag}/--no-{option.flag.removeprefix('--')}" if kind is bool else option.flag
+            info = typer.Option(names, help=described(option), show_default=shown if shown else False)
         made.append(
             inspect.Parameter(
                 option.parameter,
