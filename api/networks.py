@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from common.errors import UserError
+from common.problems import in_words
 
 from .live_hosts import Host
 from .live_switches import Switch
@@ -198,6 +199,5 @@ def _values(topology: Topology, clock: str, switch: str, links: str) -> dict[str
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = {"program": "switch", "switches": "links"}.get(str(first["loc"][0]), str(first["loc"][0]))
-        message = str(first["msg"]).removeprefix("Value error, ")
-        raise UserError(f"{name}: {message[0].lower()}{message[1:]}, got {first['input']!r}") from None
+        raise UserError(f"{name}: {in_words(first)}, got {first['input']!r}") from None
     return values

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from common.errors import UserError
+from common.problems import first_problem
 
 if TYPE_CHECKING:
     import pandas
@@ -143,8 +144,7 @@ class Results:
         try:
             section = FigureSection.model_validate({"x": x, "y": y, "series": series, **fields})
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            raise UserError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+            raise UserError(first_problem(error)) from None
         title = name or f"{y}_over_{x}".replace(".", "_")
         said: list[str] = []
         paths = draw_figures(self._results, {title: section}, self._metrics, said.append)

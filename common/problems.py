@@ -3,19 +3,77 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationError
 from pydantic_core import CoreSchema, core_schema
 
+_LIMITS = {
+    "greater_than_equal": ("at least", "ge"),
+    "greater_than": ("more than", "gt"),
+    "less_than_equal": ("at most", "le"),
+    "less_than": ("less than", "lt"),
+}
+_KINDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "finite_number": "a finite number",
+    "bool": "true or false",
+    "string": "a text",
+    "list": "a list",
+    "tuple": "a list",
+    "dict": "a mapping",
+    "model": "a mapping",
+    "path": "a path",
+}
+
+
+def in_words(problem: Mapping[str, Any]) -> str:
+    """Say what is wrong with a value, in our words for what pydantic finds.
+
+    problem: one of pydantic's `ValidationError.errors()`.
+    """
+    kind, context = str(problem["type"]), problem.get("ctx") or {}
+    if kind in _LIMITS:
+        words, limit = _LIMITS[kind]
+        value = context[limit]
+        return f"must be {words} {int(value) if isinstance(value, float) and value.is_integer() else value}"
+    if kind in ("literal_error", "enum"):
+        return f"must be {_one_of(str(context['expected']))}"
+    if kind == "union_tag_invalid":
+        return f"must be {_one_of(str(context['expected_tags']))}"
+    if kind in ("missing", "union_tag_not_found"):
+        return "is missing"
+    if kind == "extra_forbidden":
+        return "is not known here"
+    if kind in ("too_short", "too_long"):
+        bound, limit = ("at least", "min_length") if kind == "too_short" else ("at most", "max_length")
+        return f"must have {bound} {context[limit]} {'value' if context[limit] == 1 else 'values'}"
+    if kind == "int_from_float":
+        return "must be a whole number"
+    wanted = re.sub("_(type|parsing|parsing_size)$", "", kind)
+    if wanted in _KINDS:
+        return f"must be {_KINDS[wanted]}"
+    return " ".join(str(problem["msg"]).removeprefix("Value error, ").split())
+
+
+def _one_of(words: str) -> str:
+    """ "one of 'a', 'b', 'c'" of pydantic's "'a', 'b' or 'c'"; what is alone stands alone."""
+    listed = words.replace(" or ", ", ")
+    return f"one of {listed}" if ", " in listed else listed
+
 
 def first_problem(error: ValidationError) -> str:
-    """The first one with the field it is about, on one line."""
-    first = error.errors(include_url=False)[0]
-    place = ".".join(str(part) for part in first["loc"])
-    message = " ".join(first["msg"].removeprefix("Value error, ").split())
-    return f"{place}: {message}" if place else message
+    """Return the first one with the field it is about, on one line."""
+    return problem_with_place(error.errors(include_url=False)[0])
+
+
+def problem_with_place(problem: Mapping[str, Any], skipped: int = 0) -> str:
+    """Say what is wrong where, without the first parts of the place, if so many are `skipped`."""
+    place = ".".join(str(part) for part in problem["loc"][skipped:])
+    return f"{place}: {in_words(problem)}" if place else in_words(problem)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from common.errors import UserError
+from common.problems import first_problem
 from switch.engine.capture import CaptureInterface
 from switch.engine.statistics import Direction
 from switch.server.outside_address import OutsideAddress
@@ -107,9 +108,7 @@ class FabricConfig(Part):
 
 def first_mistake(error: ValidationError) -> str:
     """One line that says where and what."""
-    first = error.errors(include_url=False)[0]
-    place = ".".join(str(part) for part in first["loc"])
-    return f"{place + ': ' if place else ''}{first['msg']}"
+    return first_problem(error)
 
 
 def read_fabric_config(path: Path) -> FabricConfig:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -13,6 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from common.errors import UserError
+from common.problems import problem_with_place
 from controller.core.jobs import UnknownJob
 from controller.southbound.interface import SouthboundError, SouthboundTimeout
 
@@ -55,7 +55,7 @@ def errors_in_one_line(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     def on_bad_request(_request: Request, error: RequestValidationError) -> JSONResponse:
-        return response(422, _first_problem(error.errors()))
+        return response(422, problem_with_place(error.errors()[0], skipped=1))
 
     @app.exception_handler(HTTPException)
     def on_http_error(request: Request, error: HTTPException) -> JSONResponse:
@@ -74,9 +74,3 @@ def _methods_at(request: Request) -> set[str]:
         if route.matches(request.scope)[0] != Match.NONE
         for method in getattr(route, "methods", None) or ()
     }
-
-
-def _first_problem(problems: Sequence[Any]) -> str:
-    """The first complaint about a request, with the field it is about ("workers: Field required")."""
-    place = ".".join(str(part) for part in problems[0]["loc"][1:])
-    return f"{place}: {problems[0]['msg']}" if place else str(problems[0]["msg"])

@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from common.errors import UserError
+from common.problems import in_words
 
 
 @dataclass(frozen=True)
@@ -160,19 +161,21 @@ def complaint(error: ValidationError, options: list[ModelOption]) -> UserError:
     """The first thing that is wrong, with the flag that it is about."""
     first = error.errors(include_url=False)[0]
     words = [part for part in first["loc"] if isinstance(part, str)]
-    message = str(first["msg"]).removeprefix("Value error, ")
+    message = in_words(first)
     if not words:
         return UserError(message)  # of how options go together: it names them
     for option in options:
         if list(option.path) == words or (option.path[-1] == words[-1] and set(option.path) <= set(words)):
             if first["type"] == "extra_forbidden":
                 message = f"does not go with {_kind(options, words)}"
-            got = "" if first["type"] in ("value_error", "extra_forbidden") else f", got {first['input']!r}"
+            told = ("value_error", "extra_forbidden", "missing")
+            got = "" if first["type"] in told else f", got {first['input']!r}"
             return UserError(f"{option.flag}: {message}{got}")
     # A section as a whole is wrong: it has the option of its kind, if it has one.
     named = [option for option in options if option.path == (words[-1], "kind")]
     if named:
-        return UserError(f"{named[0].flag}: {message}")
+        got = f", got {first['ctx']['tag']!r}" if first["type"] == "union_tag_invalid" else ""
+        return UserError(f"{named[0].flag}: {message}{got}")
     return UserError(f"{'.'.join(words)}: {message}")
 
 

@@ -23,6 +23,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from common.errors import UserError
+from common.problems import first_problem
 from common.suggestion import suggestion
 
 Words = Annotated[str, Field(min_length=1)]
@@ -108,6 +109,4 @@ def _read(file: Path) -> Exercise:
     except (OSError, yaml.YAMLError) as error:
         raise UserError(f"cannot read {file}: {' '.join(str(error).split())}") from None
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise UserError(f"{file}: {where}: {first['msg']}") from None
+        raise UserError(f"{file}: {first_problem(error)}") from None

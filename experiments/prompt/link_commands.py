@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from common.errors import UserError
+from common.problems import in_words
 from experiments.configuration.sections import LinkOverride
 from experiments.prompt.base import BasePrompt, starting
 from experiments.scale import Scale
@@ -113,8 +114,9 @@ def _changes(words: list[str]) -> dict[str, Any]:
         return LinkOverride.model_validate(fields).fields(Scale())
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        word = next(word for word, field in ATTRIBUTES.items() if field == first["loc"][0])
-        raise UserError(f"{word}: {first['msg']}, got {first['input']!r}") from None
+        names = [word for word, field in ATTRIBUTES.items() if first["loc"][:1] == (field,)]
+        about = f", got {first['input']!r}" if names else ""
+        raise UserError(": ".join([*names, in_words(first)]) + about) from None
 
 
 def _model_text(model: LinkModel) -> str:

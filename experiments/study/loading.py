@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from common.errors import UserError
+from common.problems import in_words
 from common.suggestion import suggestion
 from experiments.configuration.point import PointConfiguration
 from experiments.study.definition.expansion import expand, values_at, with_values
@@ -179,17 +180,15 @@ def _mistake(error: ValidationError, model: type[BaseModel], data: Mapping[str, 
     first = error.errors(include_url=False)[0]
     kind = first["type"]
     place = _in_data(first["loc"], data, kind == "missing")
-    message = str(first["msg"]).removeprefix("Value error, ")
+    message = in_words(first)
     named = place
     if kind == "extra_forbidden":
         hint = suggestion(str(place[-1]), known_keys(model, place[:-1], data))
         message, named = f"there is no {str(place[-1])!r} here{hint}", place[:-1]
-    elif kind == "missing":
-        message = "is missing"
-    elif kind.startswith("union_tag"):
-        message = f"{message[0].lower()}{message[1:]}"
-    elif kind != "value_error":
-        message = f"{message[0].lower()}{message[1:]}, got {first['input']!r}"
+    elif kind == "union_tag_invalid":
+        message = f"{message}, got {first['ctx']['tag']!r}"
+    elif kind not in ("missing", "union_tag_not_found", "value_error"):
+        message = f"{message}, got {first['input']!r}"
     return place, f"{'.'.join(map(str, named))}: {message}" if named else message
 
 

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from common.errors import UserError
+from common.problems import in_words
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -29,4 +30,4 @@ def parse_description(model: type[Model], description: Any) -> Model:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"])) or "as a whole"
-        raise UserError(f"description, {where}: {first['msg']}") from None
+        raise UserError(f"description, {where}: {in_words(first)}") from None

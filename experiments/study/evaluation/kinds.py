@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from common.problems import first_problem
 from experiments.records.results import StudyResults
 from experiments.study.definition.expansion import with_values
 from experiments.study.definition.model import FigureSection
@@ -86,9 +87,7 @@ def panels_of(section: FigureSection) -> list[FigureSection]:
     except KeyError as error:
         raise ValueError(f"{error.args[0]} has no parts") from None
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise ValueError(f"{place + ': ' if place else ''}{first['msg'].removeprefix('Value error, ')}") from None
+        raise ValueError(first_problem(error)) from None
     return changed or [section]
 
 

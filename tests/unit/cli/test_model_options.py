@@ -98,6 +98,12 @@ def test_a_union_by_its_kind() -> None:
     assert read("--drink", "coffee", defaults={"drink.kind": "tea"}).drink == Coffee()
 
 
+def test_every_flag_has_its_negative() -> None:
+    assert read("--drink", "coffee", "--no-milk", defaults={"drink.milk": True}).drink == Coffee(milk=False)
+    assert read("--drink", "coffee", defaults={"drink.milk": True}).drink == Coffee(milk=True)
+    assert read("--drink", "coffee", "--no-milk", "--milk").drink == Coffee(milk=True)
+
+
 def test_what_may_be_repeated_is_a_list() -> None:
     assert read("--wishes", "a, b", "--wishes", "c").wishes == ("a, b", "c")
 
@@ -124,11 +130,11 @@ def test_what_is_given_goes_before_the_commands_defaults() -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["--minutes", "0", "--drink", "tea"], "--minutes: Input should be greater than or equal to 1, got 0"),
-        (["--drink", "milk"], "--drink: Input tag 'milk' found using 'kind' does not match any of the expected tags"),
+        (["--minutes", "0", "--drink", "tea"], "--minutes: must be at least 1, got 0"),
+        (["--drink", "milk"], "--drink: must be one of 'tea', 'coffee', got 'milk'"),
         (["--milk", "--drink", "tea"], "--milk: does not go with --drink tea"),
-        (["--hours", "noon"], "--hours: Input should be 'early' or 'late', got 'noon'"),
-        (["--loss", "2"], "--loss: Input should be less than 1, got 2"),
+        (["--hours", "noon"], "--hours: must be one of 'early', 'late', got 'noon'"),
+        (["--loss", "2"], "--loss: must be less than 1, got 2"),
         (["--jitter-us", "60"], "link: link jitter is between 0 and the delay of 50 us, got 60 us"),
     ],
 )

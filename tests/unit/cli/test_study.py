@@ -57,7 +57,7 @@ def test_options_may_stand_before_the_file(tmp_path: Path, gradbed_here: Gradbed
     [
         (
             STUDY.replace("[2, 4]", "[0]"),
-            "study.yaml:4: coins.count: input should be greater than or equal to 1, got 0",
+            "study.yaml:4: coins.count: must be at least 1, got 0",
         ),
         (STUDY + "coin: {}", "study.yaml:8: a study has no section 'coin'; did you mean 'coins'?"),
     ],
@@ -135,7 +135,7 @@ def test_a_system_is_a_command_that_runs_one_point(tmp_path: Path, gradbed_here:
     for wrong, line in (
         (["--ends", "broken"], "RuntimeError: the coin rolled away"),
         (["--count", "13"], "thirteen coins bring bad luck"),
-        (["--count", "0"], "--count: Input should be greater than or equal to 1, got 0"),
+        (["--count", "0"], "--count: must be at least 1, got 0"),
     ):
         said = gradbed_here(*arguments, "--scale", "1", *wrong)
         assert (said.status, said.err) == (2, f"gradbed: {line}\n")

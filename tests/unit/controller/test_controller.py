@@ -161,7 +161,7 @@ def test_a_job_that_the_switches_do_not_take_does_not_exist(southbound: FakeSout
 def test_what_makes_no_sense_takes_no_number(southbound: FakeSouthbound) -> None:
     lights = controller(southbound)
     for request, line in (
-        ({"switch": "l1"}, "lamp: Field required"),
+        ({"switch": "l1"}, "lamp: is missing"),
         (lamp("l1", 9), "a switch has 4 lamps, there is no lamp 9"),
         (lamp("x"), "no switch 'x'"),
     ):
@@ -343,8 +343,8 @@ class TestLoading:
             ("no_such_module:X", {}, "cannot load the service no_such_module:X of lamps: No module named"),
             ("json:Nothing", {}, "cannot load the service json:Nothing of lamps: .*no attribute"),
             ("json:JSONDecoder", {}, "json:JSONDecoder of lamps: it is no Service"),
-            (f"{LampService.__module__}:LampService", {"lamps": "many"}, "settings of lamps: lamps: Input should be"),
-            (f"{LampService.__module__}:LampService", {"bulbs": 1}, "settings of lamps: bulbs: Extra inputs"),
+            (f"{LampService.__module__}:LampService", {"lamps": "many"}, "settings of lamps: lamps: must be"),
+            (f"{LampService.__module__}:LampService", {"bulbs": 1}, "settings of lamps: bulbs: is not known here"),
         ],
     )
     def test_one_that_cannot_be_loaded(self, service: str, settings: dict[str, Any], line: str) -> None:

@@ -40,8 +40,8 @@ def test_the_configuration_is_read(tmp_path: Path) -> None:
     ("config", "message"),
     [
         ("not json", "Invalid JSON"),
-        ({}, "switches: Field required"),
-        ({**TWO_SWITCHES, "swiches": []}, "swiches: Extra inputs"),
+        ({}, "switches: is missing"),
+        ({**TWO_SWITCHES, "swiches": []}, "swiches: is not known here"),
         ({"switches": [{"device_id": -1}]}, "switches.0.device_id"),
         ({**TWO_SWITCHES, "links": [{"a": [1], "b": [2, 1]}]}, "links.0.a"),
         ({**TWO_SWITCHES, "links": [{"a": [1, 1], "b": [2, 1], "link": {"loss": 2}}]}, "loss is a probability"),
@@ -253,5 +253,5 @@ def test_a_switch_that_is_restarted_has_lost_its_program() -> None:
     assert [event.get("message", event["event"]) for event in events] == [
         "restart_switch",
         "there is no P4 switch with device id 3",
-        "device_id: Field required",
+        "device_id: is missing",
     ]

@@ -69,7 +69,7 @@ def test_kinds_of_switches_are_an_axis(two: Path) -> None:
     [
         (("--switch", "bmv2,gradbed"), "simple_switch_grpc is not installed"),
         (("--switch", "bmv2,gradbed", "--compare", "two/two.p4"), "one comparison at a time"),
-        (("--switch", "ovs"), "--switch: Input should be 'gradbed' or 'bmv2', got 'ovs'"),
+        (("--switch", "ovs"), "--switch: must be one of 'gradbed', 'bmv2', got 'ovs'"),
         (("--compare", "two/none.p4"), "cannot read .*none.p4"),
         (("--compare-entries", "mine.yaml"), "--compare-entries goes with --compare"),
     ],
@@ -99,9 +99,9 @@ def test_expectations_of_the_command_line_decide_its_status(two: Path, gradbed_h
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (("--packets", "0"), "gradbed: --packets: Input should be greater than or equal to 1, got 0"),
-        (("--load", "0"), "gradbed: --load: Input should be greater than 0, got 0.0"),
-        (("--sizes", "wide"), "gradbed: --sizes: Input should be 'fixed', 'uniform', .*'data-mining', got 'wide'"),
+        (("--packets", "0"), "gradbed: --packets: must be at least 1, got 0"),
+        (("--load", "0"), "gradbed: --load: must be more than 0, got 0.0"),
+        (("--sizes", "wide"), "gradbed: --sizes: must be one of 'fixed', 'uniform', .*'data-mining', got 'wide'"),
         (
             ("--background", "h1"),
             "gradbed: --background: gradients of one host need no network: name two hosts or more",

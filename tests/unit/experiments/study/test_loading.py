@@ -77,7 +77,7 @@ WRONG = [
     ("coins:\n", "conis:\n", 8, "no section 'conis'; did you mean 'coins'?"),
     ("  count: 5", "  conut: 5", 9, "coins: there is no 'conut' here; did you mean 'count'?"),
     ("count: 5", "count: 5\n  count: 6", 10, "'count' is given twice"),
-    ("bias: [0.1, 0.9]", "bias: [0.1, 1.9]", 14, "coins.bias: input should be less than or equal to 1, got 1.9"),
+    ("bias: [0.1, 0.9]", "bias: [0.1, 1.9]", 14, "coins.bias: must be at most 1, got 1.9"),
     ("[0.1, 0.9]", "[0.1, 0.9, 1.0]", 10, "coins.bias has 3, topology.link.delay_us has 2"),
     ("coins.count: [1, 2]", "coins.count: []", 12, "at least 1 item"),
     ("coins.count: [1, 2]", "coins.count.more: [1]", 12, "coins.count is not a section"),
@@ -85,7 +85,7 @@ WRONG = [
     ("coins.count: [1, 2]", "coins.cuont: [1, 2]", 12, "coins: there is no 'cuont' here; did you mean 'count'?"),
     ("kind: star:4", "kind: sta:4", 3, "unknown topology 'sta:4'"),
     ("host: {loss", "hots: {loss", 3, "no links of class 'hots'; it has: host"),
-    ("{loss: 0.1}", "{loss: 1.1}", 7, "topology.tiers.host.loss: input should be less than 1, got 1.1"),
+    ("{loss: 0.1}", "{loss: 1.1}", 7, "topology.tiers.host.loss: must be less than 1, got 1.1"),
     ("{loss: 0.1}", "{los: 0.1}", 7, "topology.tiers.host: there is no 'los' here; did you mean 'loss'?"),
     ("rate_mbps: 10", "rate_mbps: .nan", 5, "topology.link.rate_mbps"),
     ("repetitions: 2", "repetitions: 0", 16, "greater than or equal to 1, got 0"),
@@ -126,7 +126,7 @@ def test_what_is_wrong_is_one_line_with_its_place(
 @pytest.mark.parametrize(
     ("old", "new", "line", "message"),
     [
-        ("sleep_s: 0.5", "sleep_s: soon", 22, "coins.sleep_s: input should be a valid number"),
+        ("sleep_s: 0.5", "sleep_s: soon", 22, "coins.sleep_s: must be a number"),
         ("sleep_s: 0.5", "slep_s: 0.5", 22, "did you mean 'sleep_s'?"),
         ("    coins.count: [1]\n", "    coins.count: [0]\n", 24, "greater than or equal to 1, got 0"),
         ("  repetitions: 1", "  name: other", 21, "quick cannot change 'name'"),

@@ -78,7 +78,7 @@ def test_an_agent_gets_the_value_that_it_is_told_of() -> None:
     assert parse_description(JobDescription, job) is job
     told = WorkerDescription(job=job, index=1)
     assert parse_description(WorkerDescription, told).job is job
-    with pytest.raises(UserError, match="description, job: Input should be a valid integer"):
+    with pytest.raises(UserError, match="description, job: must be a whole number"):
         parse_description(JobDescription, told)
 
 
@@ -118,7 +118,7 @@ def test_sixty_four_workers_are_the_limit() -> None:
         ({"workers": [address(2, index=1)]}, "order of their indices"),
         ({"slot_policy": "random"}, "slot_policy: "),
         ({"congestion_control": "cubic"}, "congestion_control: "),
-        ({"multicast": [{"ip": "239.66.0.1"}]}, "multicast.0.mac: Field required"),
+        ({"multicast": [{"ip": "239.66.0.1"}]}, "multicast.0.mac: is missing"),
         ({"server": address(1, mac="02:00")}, "not a MAC address"),
         ({"server": address(1, ip="10.0.0")}, "server.ip: "),
         ({"server": address(2)}, "the server and a worker have the same IP address"),
