@@ -115,7 +115,11 @@ def gradbed(
         print(f"gradbed {VERSION}")
         raise typer.Exit
     if context.invoked_subcommand is None:
-        print(INTRODUCTION.replace("./gradbed", COMMAND), end="")
+        lines = INTRODUCTION.replace("./gradbed", COMMAND).rstrip("\n").splitlines()
+        # Commands stand in a column of their own; what they do goes on beside them.
+        column = max(line.index(parted[1]) for line in lines if (parted := re.split(r"(?<=\S) {2,}", line))[1:])
+        for line in lines:
+            say(line, sys.stdout, hang=column - 2 if line.startswith("  ") else 0)
 
 
 def main() -> NoReturn:

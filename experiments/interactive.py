@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from common.capabilities import GRADBED_SWITCHES
-from common.errors import UserError
+from common.errors import UserError, say
 from common.modules import COMMAND
 from common.namespaces import require_root
 from common.sandbox import run_in_sandbox
@@ -129,23 +129,23 @@ def _prompt(
         print(f"gradbed: bringing up {topology.name} ...", file=sys.stderr)
         with MininetTestbed(system, setup, task, rest_fd=rest.fileno(), p4runtime=outside) as testbed:
             host, port = rest.getsockname()
-            print(
+            say(
                 f"gradbed: {len(topology.hosts)} hosts and {len(topology.switches)} switches are up; "
                 f"REST interface: http://{host}:{port}/docs; 'exit' ends it",
-                file=sys.stderr,
+                sys.stderr,
             )
             unix_socket = task.folder / P4RUNTIME_SOCKET
             if unix_socket.exists():
-                print(
+                say(
                     f"gradbed: P4Runtime: unix:{unix_socket}, a device id is the number of its switch; look around "
                     f"with 'p4sh SWITCH' here, elsewhere with '{COMMAND} p4 shell --grpc-addr unix:{unix_socket} "
                     "--device-id 1 --election-id 0,0'",
-                    file=sys.stderr,
+                    sys.stderr,
                 )
             if outside is not None:
-                print(
+                say(
                     f"gradbed: P4Runtime {'over TLS ' if outside.tls else ''}at {outside.address}, too",
-                    file=sys.stderr,
+                    sys.stderr,
                 )
             with (
                 system.at_prompt(testbed, task),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any
 
 import typer
@@ -29,7 +30,22 @@ class Entry:
     """Options that it does not know are arguments for another program."""
 
 
-class Commands(TyperGroup):
+class ListedGroup(TyperGroup):
+    """A group that makes its commands when they are asked for: an unknown one gets a near one suggested, as typer
+    does for groups that hold theirs."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        try:
+            return super().resolve_command(ctx, args)
+        except typer.TyperException as error:
+            near = get_close_matches(args[0], self.list_commands(ctx), n=1) if args else []
+            message = str(getattr(error, "message", ""))
+            if near and message and "Did you mean" not in message:
+                error.message = f"{message.rstrip('.')}. Did you mean {near[0]!r}?"
+            raise
+
+
+class Commands(ListedGroup):
     """The commands of a table."""
 
     entries: Mapping[str, Entry] = {}

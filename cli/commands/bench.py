@@ -6,16 +6,16 @@ import os
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
 from cli import layers, options
+from cli.commands import ListedGroup
 from cli.commands.run import LAYERS
 from common.modules import attribute
 
 
-class BenchGroup(TyperGroup):
+class BenchGroup(ListedGroup):
     """What measures the switch and the test bed, and what the systems add."""
 
     def list_commands(self, ctx: Any) -> list[str]:

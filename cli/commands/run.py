@@ -8,11 +8,12 @@ from typing import Annotated, Any
 
 import typer
 from pydantic import ValidationError
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
 from cli import layers, options
+from cli.commands import ListedGroup
 from cli.model_options import parameters, with_parameters
 from cli.shared_options import every_option, meant
 from common.errors import UserError
@@ -28,7 +29,7 @@ TORCH = """Train your own PyTorch model over the network, one script in every ho
 switches, or, with an option about compression, compressed on their way to a server."""
 
 
-class StudyOrSystem(TyperGroup):
+class StudyOrSystem(ListedGroup):
     """`run FILE.yaml` is `run study FILE.yaml`, wherever the file stands among the options. The systems are commands,
     each made when it is asked for."""
 

@@ -16,7 +16,8 @@ def engineering(value: float, unit: str, digits: int = 4, error: float | None = 
         factor, prefix = next(
             (each for each in _PREFIXES if abs(value) >= each[0] and (unit != "B" or each[0] >= 1)), (1.0, "")
         )
-    shown = _plain(value / factor, digits)
+    # There are no parts of a byte, also where a mean has some.
+    shown = f"{value:.0f}" if (unit, prefix) == ("B", "") and error is None else _plain(value / factor, digits)
     if error is not None:
         shown += f" ± {_plain(error / factor, ERROR_DIGITS)}"
     return f"{shown} {prefix}{unit}".rstrip()

@@ -194,7 +194,21 @@ def test_an_address_for_bmv2s_p4runtime() -> None:
 def test_as_a_process() -> None:
     outcome = gradbed("rnu")
     assert (outcome.returncode, outcome.stdout) == (2, "")
-    assert outcome.stderr == "gradbed: No such command 'rnu'. (see --help)\n"
+    assert outcome.stderr == "gradbed: No such command 'rnu'. Did you mean 'run'? (see --help)\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["dmeo"], "demo"),
+        (["run", "agregation"], "aggregation"),
+        (["bench", "plcement"], "placement"),
+        (["p4", "complie"], "compile"),
+        (["exercise", "strat"], "start"),
+    ],
+)
+def test_a_near_command_is_suggested(words: list[str], meant: str, gradbed_here: GradbedHere) -> None:
+    assert f"Did you mean '{meant}'?" in said(gradbed_here(*words))
 
 
 def test_a_p4_syntax_error_shows_place_line_and_caret(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 import typer
 from typer.core import TyperGroup
 
-from cli.main import app
+from cli.main import INTRODUCTION, app
 from experiments.bench import calibrate
 from experiments.calibration import Trial
 from experiments.study import make_figures
@@ -131,6 +131,13 @@ def check(shown: str, width: int, is_listing: bool) -> None:
         assert line[-1] in "│┃┓┩┘╮╯┐┤", line
     lines = shown.splitlines()
     assert is_listing or not [line for line in lines if len(line) > width and not _long_path(line, width)]
+
+
+@pytest.mark.parametrize("width", [60, *WIDTHS])
+def test_the_welcome_is_folded_between_words(width: int, terminal: Callable[[int, str], str]) -> None:
+    shown = terminal(width, "")
+    assert max(map(len, shown.splitlines())) <= width
+    assert shown.split() == INTRODUCTION.split()
 
 
 @pytest.mark.parametrize("width", [WIDTHS[0], pytest.param(WIDTHS[1], marks=pytest.mark.slow)])  # as of tables
