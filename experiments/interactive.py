@@ -87,6 +87,8 @@ def run_interactive(
         if line := unused_programs_line(system, topology_file(configuration.topology.kind)):
             print(f"gradbed: {line}", file=sys.stderr)
         announce(topology)
+        for note in setup.notes:
+            print(f"note: {note}", file=sys.stderr)
         outside = None
         if p4runtime_address is not None:
             outside = OutsideAddress(p4runtime_address, namespace.fileno(), tls)

@@ -103,7 +103,8 @@ class NetworkSetup:
     programs packets reach; trace: which packet's way through all switches to tell (gradbed's switches; one of the
     two). warm_up_us: what links carry counts from so long after the agents begin, emulated.
     classes: of packets, which hosts and links count apart (experiments/accounts/class_accounts.py). mtu_bytes: of
-    the kernel's interfaces (real clock).
+    the kernel's interfaces (real clock). notes: what of the files that describe it has no
+    effect, in lines for people.
     """
 
     topology: Topology
@@ -122,3 +123,4 @@ class NetworkSetup:
     warm_up_us: int = 0
     classes: Sequence[PacketClass] = BY_PROTOCOL
     mtu_bytes: int = USUAL_MTU_BYTES
+    notes: Sequence[str] = ()

@@ -118,6 +118,8 @@ class Topology(_Value):
     hosts: tuple[Host, ...]
     switches: tuple[Switch, ...]
     links: tuple[Link, ...]
+    labels: tuple[tuple[str, str], ...] = ()
+    """Of nodes, by their names: what else a file calls them, such as a city."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Topology:
@@ -187,6 +189,19 @@ class Topology(_Value):
     @cached_property
     def _switches_by_number(self) -> dict[int, Switch]:
         return {switch.number: switch for switch in self.switches}
+
+    @cached_property
+    def _names_by_label(self) -> dict[str, str]:
+        """Labels that one node alone has, also with _ for blanks."""
+        found: dict[str, set[str]] = {}
+        for name, label in self.labels:
+            for spelling in (label, "_".join(label.split())):
+                found.setdefault(spelling, set()).add(name)
+        return {label: next(iter(names)) for label, names in found.items() if len(names) == 1}
+
+    def node_name(self, text: str) -> str:
+        """The name of the node that is called or labelled so; else the text itself."""
+        return text if text in self.graph else self._names_by_label.get(text, text)
 
     def host(self, name: str) -> Host:
         try:

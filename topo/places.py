@@ -22,8 +22,9 @@ class Place:
 
 
 def place(topology: Topology, word: str) -> Place:
-    """The link A-B, or the host. UserError for what is neither."""
+    """The link A-B, or the host, by names or labels of nodes. UserError for what is neither."""
     hosts = {host.name for host in topology.hosts}
+    word = with_node_names(topology, word)
     if word in hosts:
         links = [link for link in topology.host_links if word in (link.a.node, link.b.node)]
         return Place(word, word, tuple(sorted(links, key=lambda link: link.end(word).port)))
@@ -38,6 +39,18 @@ def place(topology: Topology, word: str) -> Place:
     if "did you mean" not in hint:
         hint = f"; a link is written {names[-1]}, a host {names[0]}"
     raise UserError(f"{topology.name} has no link or host {word!r}{hint}")
+
+
+def with_node_names(topology: Topology, word: str) -> str:
+    """With names of nodes in place of labels, which may have dashes themselves."""
+    if word in topology.graph or not topology.labels:
+        return word
+    dashes = [place for place, letter in enumerate(word) if letter == "-"]
+    for a, b in ((word[:dash], word[dash + 1 :]) for dash in dashes):
+        ends = topology.node_name(a), topology.node_name(b)
+        if all(end in topology.graph for end in ends):
+            return "-".join(ends)
+    return topology.node_name(word)
 
 
 def places(topology: Topology, words: Sequence[str]) -> tuple[Place, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from common.errors import UserError
-from topo.files import read_topology
+from topo.files import read_topology, unread_file
 from topo.graph import Topology
 from topo.link import UNLIMITED, LinkModel
 from topo.shapes.bcube import bcube
@@ -54,10 +54,12 @@ def parse_topology(text: str, link: LinkModel | None = None, scale_factor: float
     word, _, arguments = text.strip().partition(":")
     shape = SHAPES.get(word)
     if shape is None:
+        if unread := unread_file(text):
+            raise UserError(unread)
         words = " or ".join(usage(known) for known in SHAPES)
         raise UserError(
             f"unknown topology {text!r}: write {words}, or the path of a file: .yaml, .graphml, "
-            "topology.json, p4app.json or network.py (docs/topologies.md)"
+            ".gml, topology.json, p4app.json or network.py (docs/topologies.md)"
         )
     try:
         sizes = [int(argument) for argument in arguments.split(",")]

@@ -36,6 +36,8 @@ def show(kind: Kind, rate_mbps: Rate = None, delay_us: Delay = 0) -> int:
     for model, count in Counter(link_words(link.model) for link in found.links).items():
         print(f"{count} x {model}")
     print(drawing(found))
+    if found.labels:
+        print("labels: " + ", ".join(f"{name} {label}" for name, label in found.labels))
     if len(found.hosts) > 1:
         apart, a, b = _farthest(found)
         print(f"farthest hosts: {a} and {b}, {apart} links apart")

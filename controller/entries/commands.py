@@ -24,11 +24,18 @@ from switch.simple_switch.cli.command import Shell
 from switch.simple_switch.cli.errors import CommandError
 
 _RANK = Rank(2)
-OF_THE_NETWORK = ("set_queue_depth", "set_queue_rate", "port_add", "port_remove")
-"""What the topology and its options say here."""
+OF_THE_NETWORK = {
+    "set_queue_depth": "queues are those of the links: queue_packets in the topology, or --queue-packets",
+    "set_queue_rate": "rates are those of the links: rate_mbps in the topology, or --rate-mbps",
+    "port_add": "ports are those of the topology",
+    "port_remove": "ports are those of the topology",
+}
+"""Commands for what the topology and its options say here."""
 
 _WITHOUT_EFFECT = ("counter_write", "counter_reset", "help", "exit", "quit", "EOF")
 """Counts begin at 0, and no program can read them."""
+
+_SKIPPED = {**OF_THE_NETWORK, "counter_write": "counters begin at 0"}
 
 _SHOWING = re.compile(
     r"show_\w+|\w+_(dump|dump_\w+|info|show_actions|num_entries|read|get|get_rates)|switch_info|get_\w+"
@@ -60,6 +67,20 @@ def read_commands(file: Path, p4info: Any, schema: ProgramSchema, collection: Co
             memory.resolve(entity)
         for value in _values(entity, schema, place):
             collection.add(value, _RANK, place)
+
+
+def not_applied(file: Path) -> list[str]:
+    """A line for each command of a file that changes nothing here, though it would change BMv2."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return []  # read_commands says why
+    found = []
+    for line_number, line in enumerate(lines, 1):
+        words = line.split()
+        if words and words[0] in _SKIPPED:
+            found.append(f"{file}:{line_number}: {' '.join(words)} is not applied: {_SKIPPED[words[0]]}")
+    return found
 
 
 def _is_left_out(command: str) -> bool:

@@ -9,6 +9,7 @@ from common.errors import UserError
 from experiments.configuration.sections import Section, option
 from experiments.scale import Scale
 from topo.graph import Direction, Topology
+from topo.places import with_node_names
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class SamplesSection(Section):
 
 
 def _direction(name: str, topology: Topology) -> Direction:
-    sender, separator, receiver = name.partition("-")
+    sender, separator, receiver = with_node_names(topology, name).partition("-")
     if not separator:
         raise UserError(f"--sample-links: {name!r} is no SENDER-RECEIVER such as e1-h1")
     topology.link(sender, receiver)

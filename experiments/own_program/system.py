@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from common.errors import UserError
+from controller.entries.commands import not_applied
 from controller.entries.planner import EntriesPlanner
 from controller.entries.settings import EntriesSettings
 from controller.planning.routing import shortest_routes
@@ -143,7 +144,10 @@ def own_network(
         entries = entries_of(program or next(iter(sources)))
     settings = entries_settings(programs, entries, file, by, skip_invalid)
     EntriesPlanner(settings).plan(topology, shortest_routes(topology))
-    return NetworkSetup(topology, programs, settings, links=links)
+    commands = sorted({file for file in (*settings.files, *settings.switch_files.values()) if file.suffix == ".txt"})
+    return NetworkSetup(
+        topology, programs, settings, links=links, notes=[note for file in commands for note in not_applied(file)]
+    )
 
 
 def entries_settings(

@@ -37,6 +37,7 @@ class LinkCommands(BasePrompt):
         if len(words) < 2:
             raise UserError("which link? link A B, by the names of its two nodes")
         a, b, *rest = words
+        a, b = self.topology.node_name(a), self.topology.node_name(b)
         self.topology.link(a, b)
         if len(rest) == 1 and rest[0] in ("up", "down"):
             self.testbed.set_link_up(a, b, rest[0] == "up")

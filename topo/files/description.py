@@ -87,7 +87,7 @@ class LinkDescription:
 @dataclass(frozen=True)
 class Described:
     """entries, programs, tiers, numbers: by switch, as the file spells them. program: for all other switches. form:
-    as of topo.files.TopologyFile."""
+    as of topo.files.TopologyFile. labels: what else nodes are called."""
 
     hosts: tuple[HostDescription, ...]
     switches: tuple[str, ...]
@@ -98,6 +98,7 @@ class Described:
     tiers: Mapping[str, str] = field(default_factory=dict)
     numbers: Mapping[str, int] = field(default_factory=dict)
     form: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     def build(self, name: str, usual: LinkModel, scale_factor: float) -> Topology:
         """The network. UserError or ValueError (pydantic's ValidationError) for what cannot be."""
@@ -122,7 +123,13 @@ class Described:
         for host in self.hosts:
             with about(f"host {host.name}"):
                 hosts.append(_host(host, first_switch, below))
-        return Topology(name=name, hosts=tuple(hosts), switches=tuple(switches.values()), links=tuple(links))
+        return Topology(
+            name=name,
+            hosts=tuple(hosts),
+            switches=tuple(switches.values()),
+            links=tuple(links),
+            labels=tuple(self.labels.items()),
+        )
 
 
 @contextmanager

@@ -1,10 +1,11 @@
-"""Topologies in GraphML, such as those of the Internet Topology Zoo, and of anything that networkx writes.
+"""Topologies in GraphML and GML, such as those of the Internet Topology Zoo, and of anything that networkx writes.
 
 Nodes with kind="host" are hosts. Where there are none every node is a switch and has one host of its own. Nodes may
 have tier, ip and mac; edges rate_mbps, delay_us, jitter_us, loss, duplicate, bit_error_rate, queue_packets,
 pfc_xoff_bytes and pfc_xon_bytes. Of the Topology Zoo's attributes LinkSpeedRaw (bit/s) is the rate, and the way of
 light between two places (Latitude, Longitude) the delay of an edge that names none. Parallel edges are one link: of
-the sum of their rates, and of the first one's delay.
+the sum of the rates that they name, and else of what the first of them says that says it. Nodes' labels are kept:
+links can be named by them (topo/places.py).
 """
 
 from __future__ import annotations
@@ -27,18 +28,15 @@ EARTH_RADIUS_KM = 6371.0
 KM_PER_US = 0.2
 """Of light in a fibre: two thirds of its speed in vacuum."""
 
+GML = ".gml"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _FIELDS = tuple(LinkFields.model_fields)
+_LABEL = "label"
 
 
 def describe(path: Path) -> Described:
     """UserError; pydantic.ValidationError for what an edge says."""
-    try:
-        graph = networkx.read_graphml(path)
-    except OSError as error:
-        raise UserError(f"it cannot be read: {error.strerror}") from None
-    except Exception as error:  # of XML parsers, and of networkx, which has no class of its own for it
-        raise UserError(f"it is no GraphML: {' '.join(str(error).split())}") from None
+    graph = _read(path)
     hosts = [node for node, data in graph.nodes(data=True) if data.get("kind") == "host"]
     switches = [node for node in graph if node not in set(hosts)]
     names = {**_named("s", switches), **_named("h", hosts)}
@@ -62,7 +60,35 @@ def describe(path: Path) -> Described:
         switches=tuple(names[node] for node in switches),
         links=tuple(links),
         tiers={names[node]: str(graph.nodes[node].get("tier", TIER)) for node in switches},
+        labels={
+            names[node]: label
+            for node in (*hosts, *switches)
+            if (label := str(graph.nodes[node].get(_LABEL, "")).strip()) and label != names[node]
+        },
     )
+
+
+def _read(path: Path) -> Any:
+    """The graph, with at least one node. UserError."""
+    form = "GML" if path.suffix == GML else "GraphML"
+    try:
+        graph = _read_gml(path) if form == "GML" else networkx.read_graphml(path)
+    except OSError as error:
+        raise UserError(f"it cannot be read: {error.strerror}") from None
+    except Exception as error:  # of XML parsers, and of networkx, which has no class of its own for it
+        raise UserError(f"it is no {form}: {' '.join(str(error).split())}") from None
+    if not len(graph):
+        raise UserError("it has no nodes")
+    return graph
+
+
+def _read_gml(path: Path) -> Any:
+    """Nodes by their numbers, since labels may be there twice; parallel edges whether or not the file announces
+    them with `multigraph 1`, which the Topology Zoo's files do not."""
+    text = path.read_bytes().decode("utf-8", errors="replace")
+    if not re.search(r"^\s*multigraph\s+1\s*$", text, re.MULTILINE):
+        text = re.sub(r"\bgraph\s*\[", "graph [\n  multigraph 1", text, count=1)
+    return networkx.parse_gml(text, label="id")
 
 
 def _named(letter: str, nodes: list[Any]) -> dict[Any, str]:
@@ -73,18 +99,37 @@ def _named(letter: str, nodes: list[Any]) -> dict[Any, str]:
 
 
 def _edges(graph: Any) -> dict[tuple[Any, Any], dict[str, Any]]:
+    """Cables, by the nodes at their ends. Of a directed graph, edges of both directions are one cable, which has the
+    larger of their rates."""
     found: dict[tuple[Any, Any], dict[str, Any]] = {}
+    rates: dict[tuple[Any, Any], float] = {}
+    is_directed = graph.is_directed()
     for a, b, data in graph.edges(data=True):
         fields = {name: data[name] for name in _FIELDS if name in data}
-        if "rate_mbps" not in fields and float(data.get("LinkSpeedRaw") or 0) > 0:
-            fields["rate_mbps"] = float(data["LinkSpeedRaw"]) / 1e6
+        if "rate_mbps" not in fields and (speed := _number(data, "LinkSpeedRaw")) > 0:
+            fields["rate_mbps"] = speed / 1e6
         if "delay_us" not in fields and (km := _distance_km(graph.nodes[a], graph.nodes[b])) is not None:
             fields["delay_us"] = round(km / KM_PER_US, 1)
         key = (a, b) if (b, a) not in found else (b, a)
-        first = found.setdefault(key, fields)
-        if first is not fields and "rate_mbps" in first and "rate_mbps" in fields:
-            first["rate_mbps"] += fields["rate_mbps"]
+        if "rate_mbps" in fields:
+            way = (a, b) if is_directed else key
+            with about(f"the edge of {a} and {b}"):
+                rates[way] = rates.get(way, 0.0) + _number(fields, "rate_mbps")
+        cable = found.setdefault(key, {})
+        for name, value in fields.items():
+            cable.setdefault(name, value)
+    for (a, b), cable in found.items():
+        if "rate_mbps" in cable:
+            cable["rate_mbps"] = max(rates.get((a, b), 0.0), rates.get((b, a), 0.0))
     return found
+
+
+def _number(data: Mapping[str, Any], name: str) -> float:
+    """An attribute, 0 where it is not there. UserError for what is no number."""
+    try:
+        return float(data.get(name) or 0)
+    except (TypeError, ValueError):
+        raise UserError(f"{name} {data[name]!r} is no number") from None
 
 
 def _distance_km(a: Mapping[str, Any], b: Mapping[str, Any]) -> float | None:
@@ -92,7 +137,7 @@ def _distance_km(a: Mapping[str, Any], b: Mapping[str, Any]) -> float | None:
     if not all("Latitude" in place and "Longitude" in place for place in (a, b)):
         return None
     (a_north, a_east), (b_north, b_east) = (
-        (math.radians(float(place["Latitude"])), math.radians(float(place["Longitude"]))) for place in (a, b)
+        (math.radians(_number(place, "Latitude")), math.radians(_number(place, "Longitude"))) for place in (a, b)
     )
     half = math.sin((b_north - a_north) / 2) ** 2
     half += math.cos(a_north) * math.cos(b_north) * math.sin((b_east - a_east) / 2) ** 2
@@ -102,10 +147,12 @@ def _distance_km(a: Mapping[str, Any], b: Mapping[str, Any]) -> float | None:
 def as_graphml(topology: Topology) -> str:
     """The network with the attributes that `describe` reads."""
     graph = networkx.Graph(name=topology.name)
+    labels = {name: {_LABEL: label} for name, label in topology.labels}
     for host in topology.hosts:
-        graph.add_node(host.name, kind="host", ip=f"{host.ip}/{host.prefix_bits}", mac=host.mac)
+        ip = f"{host.ip}/{host.prefix_bits}"
+        graph.add_node(host.name, kind="host", ip=ip, mac=host.mac, **labels.get(host.name, {}))
     for switch in topology.switches:
-        graph.add_node(switch.name, kind="switch", tier=switch.tier)
+        graph.add_node(switch.name, kind="switch", tier=switch.tier, **labels.get(switch.name, {}))
     for link in topology.links:
         model = link.model
         fields = {name: getattr(model, name) for name in _FIELDS if name != "rate_mbps"}

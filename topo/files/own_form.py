@@ -53,6 +53,7 @@ class _Link(LinkFields):
 
 
 class _Host(_Part):
+    label: str | None = None
     ip: str | None = None
     mac: str | None = None
     gateway: str | None = None
@@ -60,6 +61,7 @@ class _Host(_Part):
 
 
 class _Switch(_Part):
+    label: str | None = None
     tier: str = TIER
     number: int | None = None
 
@@ -108,6 +110,7 @@ def describe(path: Path) -> Described:
         links=tuple(links),
         tiers={name: each.tier for name, each in switches.items()},
         numbers={name: each.number for name, each in switches.items() if each.number is not None},
+        labels={name: each.label for name, each in (*file.hosts.items(), *switches.items()) if each and each.label},
     )
 
 
@@ -133,9 +136,14 @@ def as_yaml(topology: Topology) -> str:
 
     models = Counter(link.model for link in topology.links).most_common(1)
     usual = fields(models[0][0]) if models else {}
-    switches = {each.name: {"tier": each.tier, "number": each.number} for each in topology.switches}
+    labels = {name: {"label": label} for name, label in topology.labels}
+    switches = {
+        each.name: {**labels.get(each.name, {}), "tier": each.tier, "number": each.number}
+        for each in topology.switches
+    }
     hosts = {
         host.name: {
+            **labels.get(host.name, {}),
             "ip": f"{host.ip}/{host.prefix_bits}",
             "mac": host.mac,
             "gateway": host.gateway_ip,

@@ -16,9 +16,22 @@ from topo.files.description import Described
 from topo.graph import Topology
 from topo.link import LinkModel
 
-_SCRIPT, _GRAPHML = ".py", ".graphml"
+_SCRIPT, _GRAPHS = ".py", (".graphml", graphml.GML)
 _YAML = (".yaml", ".yml")
-SUFFIXES = (_SCRIPT, ".json", _GRAPHML, *_YAML)
+SUFFIXES = (_SCRIPT, ".json", *_GRAPHS, *_YAML)
+_OF_OTHERS = {
+    ".mn": "a network of MiniEdit, Mininet's editor",
+    ".conf": "a network of Mini-NDN (nodes and links in sections)",
+    ".ned": "a network of OMNeT++",
+    ".brite": "a network of BRITE",
+    ".dot": "a graph of Graphviz",
+    ".gv": "a graph of Graphviz",
+    ".csv": "a table",
+    ".xml": "XML of another kind than GraphML",
+    ".gexf": "a graph in GEXF",
+    ".net": "a graph of Pajek",
+}
+"""Suffixes of files that people have, and that are not read."""
 FORMS = "docs/topologies.md shows the forms"
 _OBJECT = "has to be an object"
 _WRONG = {
@@ -118,6 +131,15 @@ def is_topology_file(kind: str) -> bool:
     return Path(kind.strip()).suffix in SUFFIXES
 
 
+def unread_file(kind: str) -> str | None:
+    """What a file is, in a line, that a topology's kind names and that is not read; None if it names none."""
+    path = Path(kind.strip())
+    what = _OF_OTHERS.get(path.suffix.lower())
+    if what is None and not (path.suffix and path.is_file()):
+        return None
+    return f"{path} is {what or 'a file of a kind'}, which is not read: {', '.join(SUFFIXES)} are ({FORMS})"
+
+
 def topology_file(kind: str, link: LinkModel | None = None, scale_factor: float = 1.0) -> TopologyFile | None:
     """What the file says that a topology's kind names; None if it names none, but a shape such as "fat-tree:4".
 
@@ -142,7 +164,7 @@ def _described(path: Path) -> Described:
     try:
         if path.suffix == _SCRIPT:
             return network_script.describe(path)
-        if path.suffix == _GRAPHML:
+        if path.suffix in _GRAPHS:
             return graphml.describe(path)
         return own_form.describe(path) if path.suffix in _YAML else _read(path)
     except ValidationError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import networkx
@@ -13,6 +14,7 @@ from topo.files.graphml import as_graphml
 from topo.files.own_form import as_yaml
 from topo.graph import Topology
 from topo.link import LinkModel
+from topo.places import place
 from topo.registry import SHAPES, parse_topology
 
 RING = """
@@ -117,6 +119,135 @@ def test_a_network_of_the_topology_zoo(tmp_path: Path) -> None:
     )
     assert atlantic.delay_us == pytest.approx(6371 * angle / 0.2, abs=1)
     assert found.link("s2", "s3").model == USUAL
+
+
+ZOO_GML = """Creator "Topology Zoo Toolset"
+Version "1.0"
+graph [
+  directed 0
+  node [
+    id 7
+    label "New York"
+    Latitude 40.71
+    Longitude -74.01
+  ]
+  node [
+    id 9
+    label "Saint-Denis"
+  ]
+  node [
+    id 12
+    label "Rome"
+  ]
+  node [
+    id 13
+    label "Rome"
+  ]
+  edge [
+    source 7
+    target 9
+    LinkLabel "no speed"
+  ]
+  edge [
+    source 9
+    target 7
+    LinkSpeedRaw 2000000000.0
+  ]
+  edge [
+    source 7
+    target 9
+    LinkSpeedRaw 1000000000.0
+    delay_us 30
+  ]
+  edge [
+    source 9
+    target 12
+  ]
+  edge [
+    source 12
+    target 13
+    LinkSpeedRaw 5000000.0
+  ]
+]
+"""
+
+
+def test_a_network_in_gml(tmp_path: Path) -> None:
+    """As the Topology Zoo's files are: parallel edges without `multigraph 1`, labels that are there twice."""
+    found = parse_topology(written(tmp_path, ZOO_GML, "zoo.gml"), USUAL)
+    assert [each.name for each in found.switches] == ["s1", "s2", "s3", "s4"] and len(found.links) == 3 + 4
+    assert found.link("s1", "s2").model.rate_bps == 3_000_000_000
+    assert found.link("s1", "s2").model.delay_us == 30
+    assert found.link("s3", "s4").model.rate_bps == 5_000_000
+
+
+def test_links_are_named_by_labels(tmp_path: Path) -> None:
+    found = parse_topology(written(tmp_path, ZOO_GML, "zoo.gml"), USUAL)
+    wanted = found.link("s1", "s2")
+    for word in ("New York-Saint-Denis", "Saint-Denis-New_York", "s1-Saint-Denis", "s2-s1"):
+        assert place(found, word).links == (wanted,)
+    with pytest.raises(UserError, match="s1 is a switch"):
+        place(found, "New York")
+    with pytest.raises(UserError, match="has no link or host 'Saint-Denis-Rome'"):
+        place(found, "Saint-Denis-Rome")  # which of the two?
+
+
+@pytest.mark.parametrize("form", [(as_graphml, "net.graphml"), (as_yaml, "net.yaml")])
+def test_labels_are_written_too(tmp_path: Path, form: tuple[Callable[[Topology], str], str]) -> None:
+    write, name = form
+    found = parse_topology(written(tmp_path, ZOO_GML, "zoo.gml"), USUAL)
+    again = parse_topology(written(tmp_path, write(found), name), USUAL)
+    assert (
+        dict(again.labels)
+        == dict(found.labels)
+        == {"s1": "New York", "s2": "Saint-Denis", "s3": "Rome", "s4": "Rome"}
+    )
+
+
+@pytest.mark.parametrize("first", [{}, {"LinkSpeedRaw": 1e9}, {"rate_mbps": 1000.0}])
+@pytest.mark.parametrize("second", [{}, {"LinkSpeedRaw": 2e9}])
+def test_a_cable_has_the_rates_that_its_edges_name(
+    tmp_path: Path, first: dict[str, float], second: dict[str, float]
+) -> None:
+    """Whichever of parallel edges names one, and whichever comes first."""
+    expected = (1e9 if first else 0) + (2e9 if second else 0)
+    for number, edges in enumerate([(first, second), (second, first)]):
+        graph = networkx.MultiGraph()
+        for fields in edges:
+            graph.add_edge("a", "b", **fields)
+        networkx.write_graphml(graph, tmp_path / f"{number}.graphml")
+        link = parse_topology(str(tmp_path / f"{number}.graphml"), USUAL).link("a", "b")
+        assert link.model.rate_bps == (expected or USUAL.rate_bps)
+
+
+def test_two_directions_are_one_cable(tmp_path: Path) -> None:
+    graph = networkx.DiGraph()
+    graph.add_edge("a", "b", LinkSpeedRaw=1e9)
+    graph.add_edge("b", "a", LinkSpeedRaw=2e9)
+    networkx.write_graphml(graph, tmp_path / "directed.graphml")
+    assert parse_topology(str(tmp_path / "directed.graphml"), USUAL).link("a", "b").model.rate_bps == 2_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        (
+            "net.graphml",
+            '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><graph/></graphml>',
+            "it has no nodes",
+        ),
+        ("net.gml", "graph [ ]", "it has no nodes"),
+        ("net.gml", "graph [", "it is no GML"),
+        ("net.gml", 'graph [ node [ id 1 ] node [ id 2 ] edge [ source 1 target 2 LinkSpeedRaw "fast" ] ]', "'fast'"),
+        ("net.mn", '{"application": {}, "hosts": [], "version": "2"}', "a network of MiniEdit, Mininet's editor"),
+        ("net.conf", "[nodes]\na: _\n[links]\na:b delay=10ms\n", "a network of Mini-NDN"),
+        ("net.txt", "1 2\n", "a file of a kind, which is not read"),
+    ],
+)
+def test_files_are_named_for_what_they_are(tmp_path: Path, name: str, text: str, message: str) -> None:
+    with pytest.raises(UserError, match=message) as caught:
+        parse_topology(written(tmp_path, text, name), USUAL)
+    assert "\n" not in str(caught.value) and "write fat-tree" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
