@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,8 +36,6 @@ SourceFolder = Annotated[
 ]
 CpuPort = Annotated[int, typer.Option(help="The port to the controller.")]
 Pcap = Annotated[Path | None, typer.Option("--pcap", help="Capture file (pcap or pcapng) of Ethernet frames.")]
-
-_ETHERNET = 1
 
 
 @dataclass(frozen=True)
@@ -125,20 +124,19 @@ def of_config(info: Any, device_config: bytes, folders: Sequence[Path], where: s
 
 
 def frames(path: Path) -> list[bytes]:
-    """The frames of a capture file."""
-    from scapy.error import Scapy_Exception
-    from scapy.utils import RawPcapReader
+    """The frames of a capture file, with zeros for what was not captured of them, which a note says."""
+    from common.capture_files import ETHERNET, read_capture_file
 
-    try:
-        with RawPcapReader(str(path)) as reader:
-            link_type = getattr(reader, "linktype", _ETHERNET)
-            if link_type != _ETHERNET:
-                raise UserError(f"{path} has no Ethernet frames: its link type is {link_type}")
-            return [bytes(frame) for frame, _ in reader]
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror or error}") from None
-    except (Scapy_Exception, EOFError):
-        raise UserError(f"{path} is no capture file (pcap or pcapng)") from None
+    capture = read_capture_file(path)
+    for number, record in enumerate(capture.records, 1):
+        if record.link_type != ETHERNET:
+            raise UserError(f"{path}: packet {number} has no Ethernet header: its link type is {record.link_type}")
+    cut = sum(len(record.data) < record.original_bytes for record in capture.records)
+    if cut:
+        print(f"note: {cut} packets of {path} were captured in part: zeros stand for the rest", file=sys.stderr)
+    if capture.is_cut:
+        print(f"note: {path} ends in the middle of packet {len(capture.records) + 1}", file=sys.stderr)
+    return [record.data.ljust(record.original_bytes, b"\0") for record in capture.records]
 
 
 def _plan(text: str, switch_name: str | None) -> Any:

@@ -42,6 +42,8 @@ class Traffic:
     sources: tuple[str, ...]
     section: TrafficSection
     scale: Scale
+    notes: tuple[str, ...] = ()
+    """In which way what is sent differs from what was asked."""
 
 
 def plan_traffic(

@@ -21,6 +21,7 @@ from experiments.traffic.background import BackgroundSection
 from experiments.traffic.configuration import TrafficSection
 from switch.program_cache import input_digest
 from topo.files import topology_file
+from topo.link import USUAL_MTU_BYTES
 
 
 def _beside_study(path: Path, info: ValidationInfo) -> Path:
@@ -107,6 +108,9 @@ class FramesSection(Section):
     replay: StudyPath | None = option(None, "Send the frames of this capture file in place of a traffic.")
     replay_host: str | None = option(None, "The host that sends them (default: the first).")
     replay_speed: float = option(1.0, "Times as fast as they were recorded.", gt=0)
+    mtu_bytes: int = option(
+        USUAL_MTU_BYTES, "MTU of the links in bytes: longer frames of a capture file are refused.", ge=68, le=65_000
+    )
 
 
 class WorkloadConfiguration(PointConfiguration):

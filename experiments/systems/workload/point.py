@@ -41,7 +41,9 @@ from experiments.traffic.connections import ConnectionResults, ConnectionTraffic
 from experiments.traffic.phase import TrafficPhase
 from experiments.traffic.results import TrafficResults
 from experiments.traffic.template import Template
+from formats.datagram import ETHERNET_BYTES
 from hosts.traffic.replay import Replay, read_capture
+from hosts.traffic.sizes import longest_frame_bytes
 from switch.insight.coverage.coverage import Report
 from switch.insight.coverage.coverage_html import html_page
 from switch.insight.source import SourceMap
@@ -108,9 +110,20 @@ def traffic_of(
     if frames.replay is not None:
         if frames.template is not None:
             raise UserError("--replay and --template do not go together: a capture has its frames' headers")
-        read_capture(frames.replay)
-        sender = topology.host(frames.replay_host or topology.hosts[0].name).name
-        return plan(replay={sender: Replay(file=frames.replay, speed=frames.replay_speed * scale.factor)})
+        sender = topology.host(frames.replay_host or topology.hosts[0].name)
+        replay = Replay(
+            file=frames.replay,
+            speed=frames.replay_speed * scale.factor,
+            mtu_bytes=frames.mtu_bytes,
+            src_mac=sender.mac,
+            dst_mac=sender.gateway_mac,
+            destination_macs={
+                host.ip: topology.destination_mac(sender.name, host.name)
+                for host in topology.hosts
+                if host.name != sender.name
+            },
+        )
+        return replace(plan(replay={sender.name: replay}), notes=read_capture(replay).notes)
     if frames.template is None:
         if frames.layers is not None:
             raise UserError("--layers goes with --template")
@@ -140,6 +153,10 @@ class WorkloadPoint(Point[WorkloadConfiguration]):
             coverage=configuration.program.coverage,
             trace=None if trace is None else packet_choice(trace, self.topology),
             warm_up_us=task.scale.time_us(1000 * configuration.traffic.warm_up_ms),
+            mtu_bytes=max(
+                configuration.frames.mtu_bytes,
+                longest_frame_bytes(configuration.traffic.agent_sizes) - ETHERNET_BYTES,
+            ),
         )
         self._phase = TrafficPhase(TrafficJob(), self.traffic, self.background, configuration.faults)
         self._phase.tells_unfinished = True  # a person's program may recirculate for ever
@@ -217,6 +234,8 @@ class WorkloadPoint(Point[WorkloadConfiguration]):
     ) -> list[str]:
         missing = self.network.trace is not None and not found.trace
         return [
+            *self.network.notes,
+            *(self.traffic.notes if isinstance(self.traffic, Traffic) else ()),
             *notes(metrics, drop_rows(found.counts)),
             *(lost_lines(results.flow_rows()) if isinstance(results, ConnectionResults) else []),
             *([f"no packet was {self.configuration.program.trace}"] if missing else []),

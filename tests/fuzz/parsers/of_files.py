@@ -84,9 +84,9 @@ def _written_entries() -> list[bytes]:
     ]
 
 
-def _capture(order: str, frames: tuple[bytes, ...]) -> bytes:
+def _capture(order: str, frames: tuple[bytes, ...], link_type: int = 1) -> bytes:
     """A classic pcap file."""
-    head = struct.pack(order + "IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
+    head = struct.pack(order + "IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, link_type)
     return head + b"".join(struct.pack(order + "4I", 1, 2, len(f), len(f)) + f for f in frames)
 
 
@@ -95,7 +95,9 @@ def _captures() -> list[bytes]:
 
     ng = file_header([Interface("s1-eth1", "one"), Interface("s1-eth2", "two")])
     ng += packet_block(0, 5, bytes(60), OUTBOUND) + packet_block(1, 9, bytes(61), OUTBOUND)
-    return [_capture("<", (bytes(60), bytes(1500))), _capture(">", (bytes(14),)), ng]
+    simple = struct.pack("<4I", 3, 80, 100, 0) + bytes(60) + struct.pack("<I", 80)
+    raw = _capture("<", (b"\x45" + bytes(19),), 101)
+    return [_capture("<", (bytes(60), bytes(1500))), _capture(">", (bytes(14),)), ng + simple + ng, raw]
 
 
 def _read_pcap(file: Path) -> object:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -228,6 +229,41 @@ def test_a_capture_is_sent_as_it_was_recorded(tmp_path: Path) -> None:
     assert not result.failures
     # One each millisecond, since it goes ten times as fast; the first as soon as it begins.
     assert [row["packets"] for row in table(result, "link_samples")][:10] == [1] * 10
+
+
+def test_commands_that_change_nothing_are_noted(tmp_path: Path) -> None:
+    """636 of 636 packets pass a port of which a file for BMv2 says 100 packets/s: the report says why."""
+    hosts = configuration(tmp_path).topology.build(Scale()).hosts
+    lines = ["set_queue_rate 100", "", "  set_queue_depth 1 2", "counter_write arrived 2 7 8", "show_tables"]
+    lines += [f"table_add routes forward {each.ip}/32 => {number}" for number, each in enumerate(hosts, 1)]
+    (tmp_path / "s1-commands.txt").write_text("\n".join(lines))
+    result = run(tmp_path, program={"entries_file": tmp_path / "s1-commands.txt"})
+    assert result.metrics["received_packets"] == 300
+    told = [str(row["note"]).removeprefix(f"{tmp_path}/s1-commands.txt:") for row in table(result, "notes")]
+    assert [each.partition(" is not applied: ")[0] for each in told] == [
+        "1: set_queue_rate 100",
+        "3: set_queue_depth 1 2",
+        "4: counter_write arrived 2 7 8",
+    ]
+    assert "--rate-mbps" in told[0] and "--queue-packets" in told[1]
+
+
+def test_what_a_capture_lacks_is_noted(tmp_path: Path) -> None:
+    """Raw IP of a snapshot length, as public traces have it: each packet comes in its original length."""
+    topology = configuration(tmp_path).topology.build(Scale())
+    packet = bytes(IP(src=topology.host("h1").ip, dst=topology.host("h2").ip) / UDP() / bytes(600))
+    file = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 64, 101)
+    for second in (5, 4, 6):
+        file += struct.pack("<4I", second, 0, 64, len(packet)) + packet[:64]
+    (tmp_path / "raw.pcap").write_bytes(file)
+    section = {"replay": tmp_path / "raw.pcap", "replay_speed": 1000}
+    result = run(tmp_path, frames=section)
+    assert (result.metrics["sent_packets"], result.metrics["received_packets"]) == (3, 3)
+    carried = {(row["from"], row["to"]): row["bytes"] for row in table(result, "links") if row["packets"]}
+    assert carried == dict.fromkeys([("h1", "s1"), ("s1", "h2")], 3 * (14 + len(packet)))
+    told = [str(row["note"]) for row in table(result, "notes")]
+    assert [line.split(":")[0].split(" of ")[0] for line in told] == ["3", "1 packets", "3 packets"], told
+    assert not result.failures
 
 
 @pytest.mark.parametrize(
