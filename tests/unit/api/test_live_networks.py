@@ -223,7 +223,7 @@ def test_what_cannot_come_up_says_why(tmp_path: Path) -> None:
         pass
     with pytest.raises(gb.UserError, match="which program"), gb.virtual(gb.star(2)):
         pass
-    with pytest.raises(gb.UserError, match="clock: input should be 'real' or 'virtual'"):
+    with pytest.raises(gb.UserError, match="clock: must be one of 'real', 'virtual'"):
         gb.up(gb.star(2), GATE, clock="vrtual").__enter__()
     with (
         pytest.raises(gb.UserError, match="the P4 program has no table 'rutes'"),

@@ -122,13 +122,13 @@ def test_topologies_can_be_swept(place: Path) -> None:
     ("changes", "line"),
     [
         ({"traffic": {"laod": 0.1}}, "traffic: there is no 'laod' here; did you mean 'load'?"),
-        ({"sweep": {"traffic.load": [0.1, -1]}}, "traffic.load: input should be greater than 0, got -1"),
+        ({"sweep": {"traffic.load": [0.1, -1]}}, "traffic.load: must be more than 0, got -1"),
         ({"sweep": {"trafic.load": [0.1]}}, "there is no 'trafic' here; did you mean 'traffic'?"),
         ({"sweep": {"traffic.load": 0.1}}, "sweep.traffic.load: a list of values is expected, got 0.1"),
         ({"trafic": {}}, "a study has no section 'trafic'; did you mean 'traffic'?"),
         ({"system": "worklaod", "program": None}, "no system is called 'worklaod'; did you mean 'workload'?"),
         ({"system": "ndn"}, "the system ndn has programs of its own: program goes with workload"),
-        ({"clock": "vritual"}, "clock: input should be 'real' or 'virtual', got 'vritual'"),
+        ({"clock": "vritual"}, "clock: must be one of 'real', 'virtual', got 'vritual'"),
     ],
 )
 def test_mistakes_are_one_line_when_the_study_is_made(place: Path, changes: dict[str, object], line: str) -> None:

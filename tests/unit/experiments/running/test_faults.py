@@ -157,7 +157,7 @@ def test_a_fault_as_text_is_the_same_as_its_mapping(text: str) -> None:
         ("link-change:l2-s1,speed=2@1", "speed: is not known here"),
         ("agent-pause:server@1", "for_ms: is missing"),
         ("switch-restart:s1@soon", "at_ms: must be a number"),
-        ("meteorite@1", "does not match any of the expected tags"),
+        ("meteorite@1", "must be one of .link-down., "),
     ],
 )
 def test_a_wrong_text_is_one_line(text: str, line: str) -> None:

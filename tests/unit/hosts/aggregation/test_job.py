@@ -103,7 +103,7 @@ def test_sixty_four_workers_are_the_limit() -> None:
         ({"job": 0}, "job: "),
         ({"job": 65536}, "job: "),
         ({"lanes": 100}, "multiple of 32"),
-        ({"lanes": 384}, "less than or equal to 352"),
+        ({"lanes": 384}, "must be at most 352"),
         ({"designations": [[label(17, 8)]]}, "1 of 8 workers"),
         ({"designations": [[label(17, 9)]] * 8}, "a switch waits for 9 workers, but there are 8"),
         ({"designations": [[label(17, 1, 18, 9)]] * 8}, "a switch waits for 9 workers, but there are 8"),
