@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from common.errors import EndlessCircle
+from common.errors import EndlessCircle, UserError
 from emulation.switches.fabric_layout import link_seed
 from experiments.accounts.accounting import first_lines
 from experiments.accounts.class_accounts import class_disagreements, class_rows
@@ -192,6 +192,9 @@ def run_phase(
                 raise
             testbed.cancel_calls()
             unsettled = str(circle)
+        except UserError as error:
+            error.args = (f"{error}{queue_drops(Counts.of_links(testbed), testbed.topology)}",)
+            raise
     final = testbed.stop_agents()
     counts = Counts.read(testbed).since(before)
     cells = {(switch, name): testbed.registers(switch, name) for switch, name in registers}
@@ -223,6 +226,17 @@ def _delete(testbed: Testbed, jobs: Sequence[int], asked: Sequence[OtherRequest]
 def _started(sampler: Sampler) -> Sampler:
     sampler.start()
     return sampler
+
+
+def queue_drops(counts: Counts, topology: Topology) -> str:
+    """Which queue dropped most packets, to end an error with: it may be why an agent waits in vain. "": none did."""
+    drops = {direction: effect.queue_drops.packets for direction, effect in counts.effects.items()}
+    most = max(drops, key=lambda direction: drops[direction], default=None)
+    if most is None or not drops[most]:
+        return ""
+    sender, receiver = most
+    length = topology.link(sender, receiver).model.queue_packets
+    return f"; the queue from {sender} to {receiver} (length {length}) dropped {drops[most]} packets"
 
 
 def _when(phase: Phase, unsettled: str) -> str:

@@ -10,10 +10,11 @@ from formats.lanes import LANE_MULTIPLE, MAX_LANES
 from hosts.agents.addresses import WorkerAddress
 from hosts.agents.description import Description
 from hosts.learning.fragments import fragment_count
-from hosts.learning.settings import Settings, TrainingSettings
+from hosts.learning.settings import ExternalSettings, Settings, TrainingSettings
 from hosts.learning.workload import gradient_values
 from hosts.transport.congestion_window import CongestionControl
 from hosts.transport.packet_numbers import PACKET_NUMBERS
+from hosts.transport.retransmission_timeout import sender_seed
 
 if TYPE_CHECKING:
     from typing import Self
@@ -59,6 +60,11 @@ class CollectiveJob(Description):
     def first_number(self, round_number: int) -> int:
         """Packet number of a round's first fragment; the others follow."""
         return (self.first_packet_number + round_number * self.fragments_per_round) % PACKET_NUMBERS
+
+    def sender_seed(self, index: int) -> int:
+        """Seed of the random delays of an agent's sender; index: of a worker, or their number for the server."""
+        seed = 1 if isinstance(self.workload, ExternalSettings) else self.workload.seed
+        return sender_seed(seed, index)
 
 
 Job = TypeVar("Job", bound=CollectiveJob)

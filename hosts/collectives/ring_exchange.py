@@ -37,6 +37,7 @@ class RingExchange(PacketExchange):
             min_timeout_us=job.min_timeout_us,
             congestion_control=job.congestion_control,
             first_sequence=job.first_packet_number,
+            seed=job.sender_seed(index),
         )
         self._receiver = StreamReceiver(job.first_packet_number)
         self._next_sequence = job.first_packet_number

@@ -40,4 +40,15 @@ static inline int64_t backed_off_us(int64_t base_us, int64_t timeouts) {
     return longer_us < GB_MAX_BACKED_OFF_US ? longer_us : GB_MAX_BACKED_OFF_US;
 }
 
+/* A timer that has run out before, and ran so long, as `randomised_us` of retransmission_timeout.py says it. */
+static inline int64_t randomised_us(int64_t length_us, uint64_t seed, uint64_t number, uint64_t timeouts) {
+    if (!seed || !timeouts)
+        return length_us;
+    uint64_t mixed = seed + number * 0x9e3779b97f4a7c15u + timeouts * 0xd1b54a32d192ed03u;
+    mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9u;
+    mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebu;
+    mixed ^= mixed >> 31;
+    return length_us + length_us * (int64_t)(mixed >> 54) / 2048;
+}
+
 #endif

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from hosts.transport.congestion_window import CongestionControl, CongestionWindow
 from hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
-from hosts.transport.retransmission_timeout import RetransmissionTimeout, backed_off_us
+from hosts.transport.retransmission_timeout import RetransmissionTimeout, backed_off_us, randomised_us
 from hosts.transport.statistics import StreamStatistics
 from hosts.transport.stream_receiver import SELECTIVE_BITS
 
@@ -51,9 +51,11 @@ class StreamSender:
         min_timeout_us: int,
         congestion_control: CongestionControl = "aimd",
         first_sequence: int = 0,
+        seed: int = 0,
     ) -> None:
         """window_packets: the window's maximum. Unacknowledged sequence numbers are never further apart than an
-        acknowledgement tells of."""
+        acknowledgement tells of. seed: of random delays of timers that have run out before (sender_seed); 0: none."""
+        self._seed = seed
         self._window = CongestionWindow(window_packets, congestion_control)
         self._min_timeout_us = min_timeout_us
         self._timeout = RetransmissionTimeout(INITIAL_FACTOR * min_timeout_us)
@@ -125,8 +127,10 @@ class StreamSender:
 
     def _timer_us(self) -> int:
         """When the one timer runs out: of the oldest transmission, started anew by every news."""
-        since_us = max(self._flights[self._oldest].sent_us, self._news_us)
-        return since_us + backed_off_us(self._base_us, self._timeouts)
+        oldest = self._oldest
+        since_us = max(self._flights[oldest].sent_us, self._news_us)
+        length_us = backed_off_us(self._base_us, self._timeouts)
+        return since_us + randomised_us(length_us, self._seed, oldest, self._timeouts)
 
     @property
     def _base_us(self) -> int:

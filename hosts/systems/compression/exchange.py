@@ -54,11 +54,17 @@ class CompressedExchange(PacketExchange):
             min_timeout_us=job.min_timeout_us,
             congestion_control=job.congestion_control if job.pacing == "none" else "none",
             first_sequence=first,
+            seed=job.sender_seed(index),
         )
         self._pace = Pace(job, index, context.now_us())
         self._outgoing = Outgoing(interface, sender, first, self._pace.bucket)
         self._sender = sender
-        self._incoming = Incoming(first, every=min(16, max(2, len(job.workers))))
+        self._incoming = Incoming(
+            first,
+            every=min(16, max(2, len(job.workers))),
+            spread_us=job.min_timeout_us // 2,
+            seed=job.sender_seed(index),
+        )
         self._acknowledged_bytes = 0
         self._round = 0
         self._is_left = False
@@ -137,7 +143,7 @@ class CompressedExchange(PacketExchange):
 
     def _due_us(self) -> int | None:
         now_us = self._context.now_us()
-        times = [self._outgoing.deadline_us(now_us)]
+        times = [self._outgoing.deadline_us(now_us), self._incoming.due_us]
         if self._outgoing.bucket is not None and self._outgoing.finished:
             self._outgoing.bucket.rest(now_us)
         if not self._outgoing.finished:
@@ -149,21 +155,31 @@ class CompressedExchange(PacketExchange):
         while True:
             buffer, lengths = self._interface.receive()
             if not len(lengths):
+                self._answer()
                 return news
             for frames in received_parts(buffer, lengths, self._job.job):
                 mine = np.isin(frames["dst_ip"], self._own_ips) & (frames["src_ip"] == self._server_ip)
-                new = self._incoming.accept(frames[mine])
+                new = self._incoming.accept(frames[mine], self._context.now_us())
                 news |= bool(len(new))
                 if self._sum is not None:
                     self._sum.add(new[new["round"] == self._round])
                 self._is_left |= bool((new["round"] > self._round).any())
-            if self._incoming.due:
-                sequence, selective, congested = self._incoming.acknowledgement()
-                self._interface.send(acknowledgement_frame(self._route, sequence, selective, congested=congested))
+            self._answer()
             frames = received_acknowledgements(buffer, lengths, self._job.job)
             for frame, marked in zip(frames, met_congestion(frames, Flags.CONGESTION).tolist(), strict=True):
                 if frame["src_ip"] == self._server_ip and frame["dst_ip"] == self._own_ips[0]:
                     news |= self._acknowledge(frame, marked)
+
+    def _answer(self) -> None:
+        due_us = self._incoming.due_us
+        if due_us is not None and due_us <= self._context.now_us():
+            sequence, selective, congested = self._incoming.acknowledgement()
+            self._interface.send(acknowledgement_frame(self._route, sequence, selective, congested=congested))
+
+    def linger(self) -> None:
+        while not self._context.stopped:
+            self._context.wait(self._incoming.due_us)
+            self._take_in()
 
     def _acknowledge(self, frame: Any, marked: bool) -> bool:
         now_us, sequence = self._context.now_us(), int(frame["sequence"])

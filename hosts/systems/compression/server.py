@@ -69,6 +69,7 @@ class Server(ParameterServer[int, _Worker]):
             min_timeout_us=job.min_timeout_us,
             congestion_control="none" if job.server_link_bps else job.congestion_control,
             first_sequence=first,
+            seed=job.sender_seed(len(job.workers)),
         )
         self._sender = sender
         bucket = None
@@ -129,7 +130,7 @@ class Server(ParameterServer[int, _Worker]):
                 continue
             worker.heard_us = self._context.now_us()
             self._arrived_bytes += frames.itemsize * int(np.count_nonzero(frames["src_ip"] == ip))
-            new = worker.incoming.accept(only(frames, frames["src_ip"] == ip))
+            new = worker.incoming.accept(only(frames, frames["src_ip"] == ip), self._context.now_us())
             worker.gradient.add(new)
             end = worker.gradient.end_sequence
             worker.done = (
@@ -143,7 +144,7 @@ class Server(ParameterServer[int, _Worker]):
             "time_us": self._context.now_us(),
         }
         for worker in self._workers.values():
-            if worker.incoming.due:
+            if worker.incoming.due_us is not None:
                 sequence, selective, congested = worker.incoming.acknowledgement()
                 self._interface.send(
                     acknowledgement_frame(worker.route, sequence, selective, congested=congested, **told)

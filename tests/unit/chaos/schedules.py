@@ -49,7 +49,7 @@ CHANGES: st.SearchStrategy[Mapping[str, Any]] = st.one_of(
     st.just({"bit_error_rate": 5e-6}),
     st.builds(lambda rate_mbps: {"rate_mbps": rate_mbps}, st.sampled_from([10, 300])),
     st.just({"delay_us": 1000}),
-    st.just({"queue_packets": 4}),
+    st.builds(lambda packets: {"queue_packets": packets}, st.integers(1, 4)),
 )
 
 

@@ -67,7 +67,8 @@ static int by_number(const void *a, const void *b) {
 /* ---- Beginning and end ---- */
 
 struct gb_sender *gb_sender_create(int64_t window_fragments, int64_t min_timeout_us, const int32_t *paths,
-                                   int64_t path_count, int adapts, int heeds_losses, int sliding, int64_t retries) {
+                                   int64_t path_count, int adapts, int heeds_losses, int sliding, int64_t retries,
+                                   uint64_t seed) {
     struct gb_sender *sender = calloc(1, sizeof *sender);
     if (!sender)
         return NULL;
@@ -76,6 +77,7 @@ struct gb_sender *gb_sender_create(int64_t window_fragments, int64_t min_timeout
     sender->maximum_fragments = window_fragments;
     sender->sliding = sliding;
     sender->retries = retries;
+    sender->seed = seed;
     sender->path_count = path_count;
     sender->once = sender->again = (struct gb_waiting){.first = -1, .last = -1};
     sender->paths = malloc((size_t)path_count * sizeof *sender->paths);
@@ -150,8 +152,10 @@ static int64_t deadline_us(const struct gb_sender *sender, const struct gb_fragm
     int64_t sent_us = fragment->sent_us;
     if (has_backed_off(fragment) && sent_us < sender->probed_us)
         sent_us = sender->probed_us;
-    return trips_deadline_us(&sender->round_trips, sent_us, fragment->timeouts, fragment->queue == GB_SENT_AGAIN,
-                             sender->unacknowledged);
+    uint32_t number = sender->first_number + (uint32_t)(fragment - sender->fragments);
+    int64_t due_us = trips_deadline_us(&sender->round_trips, sent_us, fragment->timeouts,
+                                       fragment->queue == GB_SENT_AGAIN, sender->unacknowledged);
+    return sent_us + randomised_us(due_us - sent_us, sender->seed, number, fragment->timeouts);
 }
 
 static void send_again(struct gb_sender *sender, int32_t index, enum gb_attempt attempt, int64_t now_us, int64_t *sent) {
@@ -169,8 +173,9 @@ static void repeat(struct gb_sender *sender, int32_t index, int64_t now_us, int6
     bool give_up = fragment->repeats >= sender->retries;
     sender->statistics.given_up += give_up;
     fragment->repeats++;
+    /* Others have at most their window's maximum out beyond what we have sent, however small our own window is. */
     if (fragment->timeouts)
-        sender->late_below = sender->next + window_fragments(&sender->window);
+        sender->late_below = sender->next + sender->maximum_fragments;
     send_again(sender, index, give_up ? GB_RESEND : GB_RETRY, now_us, sent);
 }
 

@@ -74,6 +74,7 @@ struct gb_sender {
     int64_t maximum_fragments;
     bool sliding;                       /* unacknowledged fragments are never maximum_fragments or more apart */
     int64_t retries;
+    uint64_t seed;
     int32_t *paths;
     int64_t path_count;
     uint32_t first_number;
@@ -84,15 +85,16 @@ struct gb_sender {
     int64_t marked;                     /* how many are */
     bool some_backed_off;               /* there may be some whose timer has backed off */
     int64_t probed_us;                  /* when a fragment was sent whose timer has backed off */
-    int64_t late_below;                 /* fragments that others may have sent long ago, while a timer held up our window */
+    int64_t late_below;                 /* fragments that others may have sent long ago, while a timer held up ours */
     int32_t *chosen;                    /* scratch: as many as the window's maximum */
     int64_t batch;                      /* ACKs for which news and positions have room */
 };
 
 /* paths: which packet numbers take in turn: number n goes paths[n % path_count]. retries: 0 makes all that is sent again a
- * RESEND. NULL: out of memory. */
+ * RESEND. seed: of random delays of timers that have run out before; 0: none. NULL: out of memory. */
 struct gb_sender *gb_sender_create(int64_t window_fragments, int64_t min_timeout_us, const int32_t *paths,
-                                   int64_t path_count, int adapts, int heeds_losses, int sliding, int64_t retries);
+                                   int64_t path_count, int adapts, int heeds_losses, int sliding, int64_t retries,
+                                   uint64_t seed);
 void gb_sender_free(struct gb_sender *);
 /* A round of `count` fragments, the first with packet number first_number, once the one before it has ended. -ENOMEM. */
 int gb_sender_begin(struct gb_sender *, uint32_t first_number, int64_t count, int64_t now_us);

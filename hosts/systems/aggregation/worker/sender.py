@@ -66,10 +66,12 @@ class Sender:
         congestion_control: CongestionControl = "aimd",
         sliding: bool = False,
         retries: int = RETRIES,
+        seed: int = 0,
     ) -> None:
         """window_fragments: the window's maximum. paths: the paths that packet numbers take in turn: number n
         goes paths[n % len(paths)]. sliding: unacknowledged fragments are never window_fragments or more apart.
-        retries: 0 makes all that is sent again a RESEND."""
+        retries: 0 makes all that is sent again a RESEND. seed: of random delays of timers that have run out before
+        (hosts.transport.retransmission_timeout.sender_seed); 0: none."""
         self.window_fragments = window_fragments
         self._library = sender_library()
         self.pointer = self._library.gb_sender_create(
@@ -81,6 +83,7 @@ class Sender:
             congestion_control == "aimd",
             sliding,
             retries,
+            seed,
         )
         if not self.pointer:
             raise MemoryError

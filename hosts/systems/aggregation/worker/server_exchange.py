@@ -45,6 +45,7 @@ class ServerExchange(PacketExchange):
             paths=job.paths,
             congestion_control=job.congestion_control,
             sliding=job.slot_policy == "static",
+            seed=job.sender_seed(index),
         )
 
     def all_reduce(self, round_number: int, values: NDArray[np.int32]) -> NDArray[np.int64] | None:

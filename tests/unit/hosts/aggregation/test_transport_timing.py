@@ -9,7 +9,8 @@ import pytest
 
 from formats.lanes import frame_bytes
 from hosts.transport.congestion_window import CongestionControl
-from tests.unit.hosts.aggregation.queueing_network import QueueingNetwork, fat_tree_of_eight, star
+from tests.unit.hosts.aggregation.constant_timers import mean_round_s
+from tests.unit.hosts.aggregation.queueing_network import LANES, QueueingNetwork, fat_tree_of_eight, star
 from tests.unit.hosts.aggregation.simulation import JobSettings, JobSimulation
 from topo.link import LinkModel
 
@@ -150,3 +151,23 @@ def test_marks_keep_queues_short_and_links_busy() -> None:
     assert controlled.resends == 0 < uncontrolled.resends
     wire_us = 8 * 100 * 8 * frame_bytes(256) / 20
     assert wire_us < statistics.median(controlled.round_times_us) < 1.1 * wire_us
+
+
+@IN_NETWORK
+@pytest.mark.parametrize("loss", [0.03, 0.05])
+def test_timers_do_not_grow_under_steady_loss(loss: float, in_network: bool) -> None:
+    """Workers that wait for each other's repairs must not take that for round trips: a parameter server is no slower
+    than one whose timers stay ten minimum timeouts long, in the last rounds as in the first."""
+    link = LinkModel(100_000_000, 50, loss)
+    network = QueueingNetwork(fat_tree_of_eight(), 8, link, 1, sums=in_network, mark_from=20)
+    job = JobSettings(8, 27, 36, window=32, multicast=in_network, min_timeout_us=10_000)
+    simulation = JobSimulation(job, network)
+    simulation.run()
+    simulation.check()
+    packet_s = 8e-8 * frame_bytes(LANES)
+    constant_s = mean_round_s(
+        workers=8, fragments=27, hops=6, loss=loss, timeout_s=0.1, packet_s=packet_s, rounds=40, seed=1
+    )
+    times_s = [time_us / 1e6 for time_us in simulation.round_times_us]
+    assert statistics.mean(times_s) < constant_s
+    assert statistics.mean(times_s[18:]) < constant_s

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hosts.transport.retransmission_timeout import sender_seed
 from hosts.transport.stream_receiver import SELECTIVE_BITS, StreamReceiver
 from hosts.transport.stream_sender import INITIAL_FACTOR, StreamSender
 
@@ -165,3 +166,24 @@ def test_a_receiver_that_was_kept_waiting_costs_one_packet() -> None:
     assert len(stream.acknowledge(16, 0, False, timer_us + 10)) == 8
     assert stream.transmissions(timer_us + 10) == list(range(16, 24))
     assert (stream.statistics.timeout_resends, stream.statistics.early_resends) == (1, 0)
+
+
+def test_senders_in_step_leave_step_once_a_timer_has_run_out() -> None:
+    """The first timers are equal, the later ones lie up to a half further on, another for each seed, and the same
+    each time."""
+
+    def times_us(seed: int) -> list[int]:
+        stream = StreamSender(window_packets=4, min_timeout_us=1000, congestion_control="none", seed=seed)
+        stream.queue(1)
+        stream.transmissions(0)
+        found = []
+        for _ in range(3):
+            found.append(stream.deadline_us or 0)
+            stream.transmissions(found[-1])
+        return found
+
+    every = [times_us(sender_seed(1, worker)) for worker in range(20)]
+    assert every == [times_us(sender_seed(1, worker)) for worker in range(20)]
+    assert {times[0] for times in every} == {10_000} and len({times[1] for times in every}) > 15
+    assert all(20_000 <= times[1] < 25_000 for times in every)
+    assert every[0] != times_us(sender_seed(2, 0))

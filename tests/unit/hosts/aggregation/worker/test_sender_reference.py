@@ -105,6 +105,7 @@ def options(chance: random.Random) -> dict[str, object]:
         "congestion_control": chance.choice(["aimd", "ecn", "none"]),
         "sliding": chance.random() < 0.3,
         "retries": chance.choice([0, 1, 3]),
+        "seed": chance.choice([0, 1, NUMBERS**2 - 1]),
     }
 
 

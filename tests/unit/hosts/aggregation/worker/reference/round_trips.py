@@ -23,7 +23,8 @@ LOSSLESS_PATIENCE = 4
 """How many minimum timeouts an ACK may be late while nothing gets lost, so that only a busy machine delays it."""
 PROBE_PATIENCE = 8
 """Before the first ACK a timer is as many times longer as fragments are out, at most this: the more are out,
-the less likely are losses to have stopped all of them, and the more likely is a late worker."""
+the less likely are losses to have stopped all of them, and the more likely is a late worker. Only while nothing gets
+lost."""
 MAX_TIMEOUT_US = 1_000_000
 """The timeout itself is no longer while packets get lost (RFC 6298, 2.5): waits for each other's repairs are taken
 for round trips now and then, and one of 3 s would leave 10 tries until the server is given up."""
@@ -103,7 +104,8 @@ class RoundTrips:
         if self._lossless_rounds < KEPT_ROUNDS:
             base_us = min(base_us, max(MAX_TIMEOUT_US, INITIAL_FACTOR * self._min_timeout_us))
         if self._first_ack_us is None:
-            patient_us = min(base_us * min(unacknowledged, PROBE_PATIENCE), MAX_TIMEOUT_US)
+            times = min(unacknowledged, PROBE_PATIENCE) if self._lossless_rounds >= KEPT_ROUNDS else 1
+            patient_us = min(base_us * times, MAX_TIMEOUT_US)
             return sent_us + backed_off_us(max(base_us, patient_us), timeouts)
         least_us = self.least_us
         if resent and unacknowledged <= THIN_STREAM and least_us is not None:

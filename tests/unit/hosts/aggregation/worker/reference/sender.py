@@ -25,7 +25,7 @@ from hosts.systems.aggregation.statistics import SenderStatistics
 from hosts.systems.aggregation.worker.sender import RETRIES, Attempt, Transmission
 from hosts.transport.congestion_window import CongestionControl, CongestionWindow
 from hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
-from hosts.transport.retransmission_timeout import CONSTANT_TIMEOUTS
+from hosts.transport.retransmission_timeout import CONSTANT_TIMEOUTS, randomised_us
 from tests.unit.hosts.aggregation.worker.reference.round_trips import RoundTrips
 
 EARLY_RESEND_AFTER = 3
@@ -70,6 +70,7 @@ class Sender:
         congestion_control: CongestionControl = "aimd",
         sliding: bool = False,
         retries: int = RETRIES,
+        seed: int = 0,
     ) -> None:
         """window_fragments: the window's maximum. paths: the paths that packet numbers take in turn: number n
         goes paths[n % len(paths)]. sliding: unacknowledged fragments are never window_fragments or more apart.
@@ -79,6 +80,7 @@ class Sender:
         self._span_fragments = window_fragments if sliding else None
         self._paths = tuple(paths)
         self._retries = retries
+        self._seed = seed
         self._round_trips = RoundTrips(min_timeout_us)
         self._first_number = 0
         self._count = 0
@@ -193,7 +195,7 @@ class Sender:
         self.statistics.given_up += attempt is Attempt.RESEND
         columns.repeats[fragment] += 1
         if columns.timeouts[fragment]:
-            self._late_below = self._next + self._window.fragments
+            self._late_below = self._next + self._maximum_fragments
         return self._again(fragment, attempt, now_us)
 
     def _again(self, fragment: int, attempt: Attempt, now_us: int) -> Transmission:
@@ -242,12 +244,15 @@ class Sender:
         # Computed anew each time, so that a fresh sample moves the timers that run.
         columns = self._columns
         sent_us, timeouts = columns.sent_us[fragment], columns.timeouts[fragment]
-        return self._round_trips.deadline_us(
-            max(sent_us, self._probed_us) if timeouts >= CONSTANT_TIMEOUTS else sent_us,
+        since_us = max(sent_us, self._probed_us) if timeouts >= CONSTANT_TIMEOUTS else sent_us
+        due_us = self._round_trips.deadline_us(
+            since_us,
             timeouts=timeouts,
             resent=fragment in self._sent_again,
             unacknowledged=self._unacknowledged,
         )
+        number = (self._first_number + fragment) % PACKET_NUMBERS
+        return since_us + randomised_us(due_us - since_us, self._seed, number, timeouts)
 
     @property
     def deadline_us(self) -> int | None:
