@@ -30,6 +30,8 @@ AGENT = f"{MODULE}:endpoint"
 TCP_PORT = 7012
 IPERF3_PORT = 5201
 """Of the first pair; each has a server of its own."""
+PATIENCE_US = 5_000_000
+"""The longest that nothing happens on a connection at scale 1."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,7 @@ def plan_connections(section: TrafficSection, topology: Topology, scale: Scale, 
                 connections=tuple(each for _, each in found),
                 listen=listen(host),
                 duration_us=duration_us,
+                patience_us=max(1, scale.time_us(PATIENCE_US)),
             ),
         )
         for host, found in made.items()
@@ -145,10 +148,15 @@ class ConnectionResults:
         cls, traffic: ConnectionTraffic, final: Mapping[tuple[int, str], Mapping[str, Any]], job: int = 1
     ) -> ConnectionResults:
         rows = []
+        arrivals = {
+            each["sender"]: each
+            for host in traffic.receivers
+            for each in final.get((job, NAME.format(host)), {}).get("arrivals", [])
+        }
         for host, receivers in traffic.receivers.items():
             told = final.get((job, NAME.format(host)), {}).get("connections", [])
             rows += [
-                {"sender": host, "receiver": receiver, **row}
+                {"sender": host, "receiver": receiver, **_with_arrivals(row, arrivals)}
                 for receiver, row in zip(receivers, told, strict=bool(told))
                 if row is not None
             ]
@@ -235,6 +243,12 @@ class ConnectionResults:
 
     def _rate_bps(self, size: int, taken_ns: int | None) -> float | None:
         return self.traffic.scale.nominal_rate(8e9 * size / taken_ns) if taken_ns else None
+
+
+def _with_arrivals(row: Mapping[str, Any], arrivals: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """A connection whose sender was not told what came has what its receiver counted."""
+    found = arrivals.get(row.get("local", ""), {}) if row["received_bytes"] is None else {}
+    return {**row, **{name: found[name] for name in ("received_bytes", "arrived_ns") if name in found}}
 
 
 def lost_lines(flows: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -37,6 +37,8 @@ class ConnectionsDescription(Description):
     connections: tuple[Connection, ...] = ()
     listen: tuple[int, ...] = ()
     duration_us: int = Field(ge=1)
+    patience_us: int = Field(default=5_000_000, ge=1)
+    """The longest that nothing happens on a TCP connection."""
 
 
 def endpoint(context: AgentContext, description: ConnectionsDescription) -> None:
@@ -44,8 +46,7 @@ def endpoint(context: AgentContext, description: ConnectionsDescription) -> None
     context.require_kernel(f"--transport {description.program}")
     server = StreamServer if description.program == "tcp" else Iperf3Server
     with contextlib.ExitStack() as stack:
-        for port in description.listen:
-            stack.enter_context(server(port))
+        servers = [stack.enter_context(server(port)) for port in description.listen]
         context.emit("ready")
         if not context.wait_for_begin():
             return
@@ -56,7 +57,13 @@ def endpoint(context: AgentContext, description: ConnectionsDescription) -> None
         context.emit("sent", packets=len(description.connections))
         while not context.stopped:
             context.wait()
-        context.emit("final", statistics={"connections": running.told})
+        arrivals = [
+            {"sender": sender, "received_bytes": received, "arrived_ns": arrived_ns - running.begin_ns}
+            for each in servers
+            if isinstance(each, StreamServer)
+            for sender, (received, arrived_ns) in sorted(each.arrivals.items())
+        ]
+        context.emit("final", statistics={"connections": running.told, "arrivals": arrivals})
 
 
 class Running:
@@ -65,7 +72,7 @@ class Running:
     def __init__(self, description: ConnectionsDescription, begin_ns: int) -> None:
         self._failures: list[BaseException] = []
         self._description = description
-        self._begin_ns = begin_ns
+        self.begin_ns = begin_ns
         self._outcomes: list[StreamOutcome | None] = [None] * len(description.connections)
         self._threads = [
             threading.Thread(target=self._carry, args=each, daemon=True)
@@ -92,20 +99,27 @@ class Running:
             if outcome is None
             else {
                 **asdict(outcome),
-                "begin_ns": outcome.begin_ns - self._begin_ns,
-                "arrived_ns": None if outcome.arrived_ns is None else outcome.arrived_ns - self._begin_ns,
+                "begin_ns": outcome.begin_ns - self.begin_ns,
+                "arrived_ns": None if outcome.arrived_ns is None else outcome.arrived_ns - self.begin_ns,
             }
             for outcome in self._outcomes
         ]
 
     def _carry(self, place: int, connection: Connection) -> None:
         address = (connection.destination, connection.port)
-        begin_ns = self._begin_ns + 1000 * connection.begin_us
-        end_ns = self._begin_ns + 1000 * self._description.duration_us
+        begin_ns = self.begin_ns + 1000 * connection.begin_us
+        end_ns = self.begin_ns + 1000 * self._description.duration_us
         size, rate_bps = connection.bytes, connection.rate_bps
         try:
             self._outcomes[place] = (
-                send_stream(address, begin_ns=begin_ns, end_ns=end_ns, size=size, rate_bps=rate_bps)
+                send_stream(
+                    address,
+                    begin_ns=begin_ns,
+                    end_ns=end_ns,
+                    size=size,
+                    rate_bps=rate_bps,
+                    patience_s=self._description.patience_us / 1e6,
+                )
                 if self._description.program == "tcp"
                 else run_iperf3(
                     address,

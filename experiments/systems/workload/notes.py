@@ -39,7 +39,11 @@ def notes(metrics: Mapping[str, Value], drops: Sequence[Mapping[str, Any]] = ())
     if metrics.get("unfinished_flows"):
         lines.append(
             f"{count('unfinished_flows')} connections did not carry all that they were given: "
-            "kernels take in what comes to their own MAC and IP addresses alone"
+            + (
+                "what came of them is in pairs.csv and flows.csv"
+                if metrics.get("throughput_bps")
+                else "kernels take in what comes to their own MAC and IP addresses alone"
+            )
         )
     if metrics.get("received_packets") == 0:
         lines.append("nothing arrived at the host that it was sent to")

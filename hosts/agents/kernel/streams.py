@@ -23,8 +23,9 @@ _RTT_AT, _RETRANSMISSIONS_AT = 68, 100
 @dataclass(frozen=True)
 class StreamOutcome:
     """What became of a connection. sent_bytes: given to the kernel. received_bytes, arrived_ns: as its receiver told;
-    None if it did not. retransmissions: segments. rtt_us: the kernel's smoothed round trip at the end. error: why the
-    connection was lost, or never came about; empty: it was not."""
+    None if it did not. local: its own end, by which StreamServer.arrivals knows it; empty: iperf3's. retransmissions:
+    segments. rtt_us: the kernel's smoothed round trip at the end. error: why the connection was lost, or never came
+    about; empty: it was not."""
 
     begin_ns: int
     sent_bytes: int
@@ -33,6 +34,11 @@ class StreamOutcome:
     retransmissions: int = 0
     rtt_us: int | None = None
     error: str = ""
+    local: str = ""
+
+
+def _end(address: tuple[str, int]) -> str:
+    return f"{address[0]}:{address[1]}"
 
 
 class StreamServer:
@@ -43,6 +49,8 @@ class StreamServer:
         self._socket = socket.create_server(("", port), backlog=1024)
         self._lock = threading.Lock()
         self._taken_in: dict[socket.socket, threading.Thread] = {}
+        self.arrivals: dict[str, tuple[int, int]] = {}
+        """By the sender's end, bytes that came and when the last of them did, also of connections that starve."""
         self._acceptor = threading.Thread(target=self._accept, daemon=True)
         self._acceptor.start()
 
@@ -65,18 +73,19 @@ class StreamServer:
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
             while True:
-                connection, _ = self._socket.accept()
-                thread = threading.Thread(target=self._take_in, args=(connection,), daemon=True)
+                connection, address = self._socket.accept()
+                thread = threading.Thread(target=self._take_in, args=(connection, _end(address)), daemon=True)
                 with self._lock:
                     self._taken_in[connection] = thread
                     thread.start()
 
-    def _take_in(self, connection: socket.socket) -> None:
+    def _take_in(self, connection: socket.socket, sender: str) -> None:
         received, arrived_ns = 0, 0
         buffer = bytearray(CHUNK_BYTES)
         with contextlib.suppress(OSError):
             while count := connection.recv_into(buffer):
                 received, arrived_ns = received + count, time.monotonic_ns()
+                self.arrivals[sender] = received, arrived_ns
             connection.sendall(ANSWER.pack(received, arrived_ns))
         with self._lock:
             del self._taken_in[connection]
@@ -97,7 +106,7 @@ def send_stream(
     rate_bps: a limit, which the kernel keeps. patience_s: the longest that nothing happens.
     """
     time.sleep(max(0, begin_ns - time.monotonic_ns()) / 1e9)
-    sent, answer, lost = 0, b"", ""
+    sent, answer, lost, local = 0, b"", "", ""
     connection = socket.socket()
     with connection:
         connection.settimeout(patience_s)
@@ -105,6 +114,7 @@ def send_stream(
             connection.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, max(1, round(rate_bps / 8)))
         try:
             connection.connect(address)
+            local = _end(connection.getsockname())
             chunk = memoryview(bytes(CHUNK_BYTES))
             while sent < size if size is not None else time.monotonic_ns() < end_ns:
                 sent += connection.send(chunk if size is None else chunk[: size - sent])
@@ -118,4 +128,4 @@ def send_stream(
     received, arrived_ns = ANSWER.unpack(answer) if len(answer) == ANSWER.size else (None, None)
     if received is None and not lost:
         lost = "the receiver has gone"
-    return StreamOutcome(begin_ns, sent, received, arrived_ns, retransmissions, rtt_us or None, lost)
+    return StreamOutcome(begin_ns, sent, received, arrived_ns, retransmissions, rtt_us or None, lost, local)

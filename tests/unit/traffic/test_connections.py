@@ -7,8 +7,12 @@ from typing import Any
 
 from experiments.scale import Scale
 from experiments.traffic.agents import NAME
-from experiments.traffic.connections import ConnectionResults, ConnectionTraffic, lost_lines
+from experiments.traffic.configuration import TrafficSection
+from experiments.traffic.connections import ConnectionResults, ConnectionTraffic, lost_lines, plan_connections
 from hosts.agents.kernel.streams import StreamOutcome
+from hosts.traffic.connections import ConnectionsDescription
+from topo.link import LinkModel
+from topo.registry import parse_topology
 
 TRAFFIC = ConnectionTraffic((), {"h1": ("h2", "h3", "h3"), "h2": ("h1",)}, Scale(), flows=True)
 WHOLE = asdict(StreamOutcome(0, 100, 100, 5_000_000))
@@ -28,3 +32,27 @@ def test_what_did_not_come_through_is_counted_with_its_reason() -> None:
 
 def test_a_host_that_told_nothing_has_finished_nothing() -> None:
     assert results({"h2": {"connections": [WHOLE]}}).unfinished == 3
+
+
+def test_a_receiver_tells_what_came_of_a_connection_that_starved() -> None:
+    starved = asdict(StreamOutcome(0, 60, error="timed out", local="10.0.0.1:4000"))
+    arrivals = [
+        {"sender": "10.0.0.1:4000", "received_bytes": 40, "arrived_ns": 8_000_000},
+        {"sender": "10.0.0.9:4000", "received_bytes": 7, "arrived_ns": 9_000_000},
+    ]
+    found = results(
+        {"h1": {"connections": [starved, None, None]}, "h2": {"connections": [None], "arrivals": arrivals}}
+    )
+    assert [(row["received_bytes"], row["throughput_bps"]) for row in found.pair_rows()] == [(40, 40_000.0)]
+    assert found.unfinished == 4, "it did not end, nor did the three that are not told of"
+
+
+def test_the_wait_for_a_connection_follows_the_scale() -> None:
+    topology = parse_topology("star:2", LinkModel(rate_bps=100_000_000))
+    sections = [
+        plan_connections(TrafficSection(transport="tcp", pattern="permutation"), topology, Scale(factor), 1)
+        for factor in (1.0, 0.1)
+    ]
+    descriptions = [section.specs[0].description for section in sections]
+    patience_us = [each.patience_us for each in descriptions if isinstance(each, ConnectionsDescription)]
+    assert patience_us == [5_000_000, 50_000_000]

@@ -78,6 +78,19 @@ def test_a_connection_that_is_lost_says_why(port: int) -> None:
         assert send(port, patience_s=0.05).error == "timed out"
 
 
+def test_a_receiver_has_what_came_of_a_connection_that_starves(port: int) -> None:
+    with StreamServer(port) as server, socket.create_connection((LOCAL, port), timeout=PATIENCE_S) as starved:
+        starved.sendall(bytes(1000))
+        host, number = starved.getsockname()
+        end = time.monotonic() + PATIENCE_S
+        while server.arrivals.get(f"{host}:{number}", (0, 0))[0] < 1000:
+            assert time.monotonic() < end, server.arrivals
+            time.sleep(0.01)
+    with StreamServer(port) as server:
+        outcome = send(port, 5000)
+    assert server.arrivals[outcome.local] == (5000, outcome.arrived_ns)
+
+
 def test_what_breaks_in_a_thread_breaks_the_agent(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """It was as if the connection had never been asked for."""
 
