@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import decimal
 import json
+import os
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -208,6 +211,101 @@ def test_a_script_of_p4_utils(tmp_path: Path) -> None:
     other = tmp_path / "other.p4"
     assert set(found.sources(other).values()) == {other}
     assert "p4utils" not in sys.modules
+
+
+BESIDE = """
+from description import LEAVES  # the name of a module of ours, too
+from p4utils.mininetlib.network_API import NetworkAPI
+
+with open("racks.txt") as racks:
+    hosts_of_each = int(racks.read())
+net = NetworkAPI()
+for leaf in LEAVES:
+    net.addP4Switch(leaf)
+net.addLink(*LEAVES)
+for number in range(len(LEAVES) * hosts_of_each):
+    net.addHost(f"h{number + 1}")
+    net.addLink(f"h{number + 1}", LEAVES[number // hosts_of_each])
+net.l3()
+net.startNetwork()
+"""
+
+
+def test_a_script_runs_in_its_folder_with_the_modules_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `python3 network.py` there, from wherever it is asked for; and it leaves nothing."""
+    folder, elsewhere = tmp_path / "network", tmp_path / "elsewhere"
+    folder.mkdir()
+    elsewhere.mkdir()
+    (folder / "network.py").write_text(BESIDE)
+    (folder / "description.py").write_text('LEAVES = ["a1", "a2"]\n')
+    (folder / "racks.txt").write_text("2\n")
+    monkeypatch.chdir(elsewhere)
+    for kind in (folder / "network.py", Path("../network/network.py")):
+        found = topology_file(str(kind))
+        assert found is not None
+        topology = found.topology
+        assert (len(topology.hosts), len(topology.switches), len(topology.links)) == (4, 2, 5)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == sorted(
+        ["description.py", "elsewhere", "network", "network.py", "racks.txt"]
+    )
+
+
+DRAWS = """
+import decimal, os, sys, threading
+import matplotlib.pyplot as plt
+import numpy
+from p4utils.mininetlib.network_API import NetworkAPI
+
+net = NetworkAPI()
+net.addP4Switch("s1", cls=dict)
+for name in ("h0", "h1", "ps0"):
+    net.addHost(name)
+    net.addLink("s1", name, bw=numpy.float64(2.5))
+plt.plot([1, 2])
+plt.title("a star")
+plt.show()
+decimal.getcontext().prec = 3
+os.environ["DRAWN"] = "1"
+os.chdir("/")
+threading.Thread(target=threading.Event().wait).start()
+print("drawn")
+net.l3()
+try:
+    net.startNetwork()
+except Exception:
+    raise SystemExit("startNetwork() does not return")
+"""
+
+
+def test_what_a_script_does_to_its_process_is_its_own(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "network.py").write_text(DRAWS)
+    before = set(sys.modules), decimal.getcontext().prec, dict(os.environ), os.getcwd(), threading.active_count()
+    found = topology_file(str(tmp_path / "network.py"))
+    assert found is not None and found.topology.link("s1", "ps0").model.rate_bps == 2_500_000
+    after = set(sys.modules), decimal.getcontext().prec, dict(os.environ), os.getcwd(), threading.active_count()
+    assert before == after
+    assert capfd.readouterr() == ("", "")
+    assert [path.name for path in tmp_path.iterdir()] == ["network.py"]
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        (
+            "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+            r"network\.py: it was ended by signal 9 \(Killed\)",
+        ),
+        ("import os; print('lost', file=__import__('sys').stderr, flush=True); os._exit(3)", "status 3 .*: lost$"),
+        ("input()", "line 1: EOFError: "),
+        ("", r"makes no NetworkAPI\(\)"),
+    ],
+)
+def test_a_script_that_tells_nothing_is_one_line(tmp_path: Path, script: str, message: str) -> None:
+    (tmp_path / "network.py").write_text(script)
+    with pytest.raises(UserError, match=message):
+        topology_file(str(tmp_path / "network.py"))
 
 
 def test_a_program_that_a_file_does_not_name_runs_on_all_switches(tmp_path: Path) -> None:
