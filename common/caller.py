@@ -54,6 +54,12 @@ def caller() -> Caller | None:
     return found if found.uid > 0 else None
 
 
+def trusted_uids() -> set[int]:
+    """User ids of the accounts that may do what this process may: root, its own, and whoever called sudo."""
+    person = caller()
+    return {0, os.getuid(), os.geteuid(), *(() if person is None else (person.uid,))}
+
+
 @contextlib.contextmanager
 def as_root() -> Iterator[None]:
     """For what needs root after `Caller.become`; nothing changes without that."""

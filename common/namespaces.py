@@ -27,6 +27,7 @@ MS_BIND = 0x1000
 MS_REC = 0x4000
 MS_PRIVATE = 0x4_0000
 
+_SIOCGSKNS = 0x894C  # <linux/sockios.h>
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 0x1  # <linux/sockios.h>, <linux/if.h>
 
 Result = TypeVar("Result")
@@ -77,6 +78,23 @@ def in_network_namespace(pid: int, function: Callable[[], Result]) -> Result:
             _check(_libc.setns(namespace.fileno(), CLONE_NEWNET), f"setns to process {pid}")
 
     return _call_in_thread(enter, function)
+
+
+def in_namespace_of_socket(made: socket.socket, function: Callable[[], Result]) -> Result:
+    """Call `function` in the network namespace of a socket. Without root, which alone can have a socket of another
+    one, it is this thread's."""
+    try:
+        namespace = fcntl.ioctl(made, _SIOCGSKNS)
+    except OSError:
+        return function()
+
+    def enter() -> None:
+        _check(_libc.setns(namespace, CLONE_NEWNET), "setns")
+
+    try:
+        return _call_in_thread(enter, function)
+    finally:
+        os.close(namespace)
 
 
 def in_new_network_namespace(function: Callable[[], Result]) -> Result:

@@ -28,7 +28,8 @@ DESCRIPTION = """What the network is, what its switches hold and count, and the 
 
 Errors are `{"detail": "one line"}`: 400 and 422 for requests that make no sense, 404 for what is not there, 503 while
 a switch is away, 504 when one is late. The examples are of the network `star:2`. Over TCP the Host of a request must
-be `localhost`, this machine's name, or the address that was called; any other is answered with 400."""
+be `localhost`, this machine's name, or the address that was called; any other is answered with 400. Pages of other
+sites, and other accounts over loopback, get 403."""
 
 
 class LinkState(BaseModel):

@@ -11,18 +11,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import uvicorn
-from fastapi import FastAPI
-from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from common.errors import UserError
+from common.namespaces import in_namespace_of_socket
+from common.peer_account import LoopbackPeers
+from controller.rest.access import AccessCheck
 from controller.rest.address import unix_path
 from controller.rest.body_limits import BodyLimits
 from controller.rest.patience import ImpatientProtocol
 
 BACKLOG = 1024
 ACCEPTED_AT_ONCE = 128
-LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
 def inherited_socket(fd: int) -> socket.socket:
@@ -68,26 +68,6 @@ def _remove_stale(path: Path) -> None:
                 path.unlink()
 
 
-class HostCheck:
-    """Answers over TCP only requests for a loopback name, this machine's name, or the address that was called.
-
-    Otherwise a web page could point a name of its own at 127.0.0.1, and the reader's browser would let it command
-    the switches (DNS rebinding). No browser calls a unix socket.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        address, port = scope.get("server") or ("", None)
-        app = self._app
-        if port is not None:
-            called = f"[{address}]" if ":" in address else address
-            names = [*LOOPBACK_NAMES, socket.gethostname(), called]
-            app = TrustedHostMiddleware(app, names, www_redirect=False)
-        await app(scope, receive, send)
-
-
 class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """uvicorn's `backlog` is also how many may wait: who then calls a full unix socket is refused (EAGAIN)."""
@@ -99,9 +79,11 @@ class _Server(uvicorn.Server):
 class RestServer:
     """uvicorn in a thread of its own; requests that arrive before it is up wait in the sockets' backlogs."""
 
-    def __init__(self, app: FastAPI, listeners: Sequence[socket.socket]) -> None:
+    def __init__(self, app: ASGIApp, listeners: Sequence[socket.socket]) -> None:
+        over_tcp = [listener for listener in listeners if listener.family != socket.AF_UNIX]
+        self._peers = [in_namespace_of_socket(listener, LoopbackPeers) for listener in over_tcp]
         config = uvicorn.Config(
-            HostCheck(BodyLimits(app)),
+            AccessCheck(BodyLimits(app), self._peers),
             http=ImpatientProtocol,
             log_level="warning",
             access_log=False,
@@ -119,3 +101,5 @@ class RestServer:
     def stop(self) -> None:
         self._server.should_exit = True
         self._thread.join()
+        for each in self._peers:
+            each.close()

@@ -18,8 +18,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from common.errors import UserError
+from controller.rest.access import AccessCheck
 from controller.rest.errors import errors_in_one_line
-from controller.rest.server import HostCheck
 from experiments.live.packets import layers_of
 from experiments.live.recording import Kept
 from experiments.live.shown import Shown
@@ -195,7 +195,7 @@ def address(listener: socket.socket, token: str) -> str:
 
 def page_server(shown: Shown, pages: Pages, token: str) -> uvicorn.Server:
     """To be run in an event loop, on a listening socket."""
-    app = HostCheck(Guard(create_app(shown, pages), token))
+    app = AccessCheck(Guard(create_app(shown, pages), token))
     config = uvicorn.Config(app, log_level="error", access_log=False, lifespan="off", ws="none")
     pages.server = uvicorn.Server(config)
     return pages.server

@@ -8,7 +8,7 @@ import functools
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -16,9 +16,11 @@ import grpc
 from finsy.proto import p4r_grpc
 
 from common.errors import UserError
+from common.peer_account import LoopbackPeers
 from switch.codegen import build_program
 from switch.p4runtime.values.malformed import MalformedRequests
 from switch.p4runtime.values.status import RequestError
+from switch.server.account_check import AccountCheck
 from switch.server.addresses import check_address, check_free, is_unix
 from switch.server.arbitration import Election
 from switch.server.drops import BUSY_SERVER
@@ -87,6 +89,7 @@ class P4RuntimeServer:
         self._further = tuple(further)
         self._initial = dict(initial or {})
         self._unconfigured = frozenset(unconfigured)
+        self._accounts = AccountCheck()
         self._ports: list[int] = []
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -159,8 +162,15 @@ class P4RuntimeServer:
                     check_free(address)
                 opened = [_listen(servers[a in self._unconfigured], a, self._tls.get(a)) for a in self._addresses]
                 self._ports = [port for port in opened if port]
+                for address, port in zip(self._addresses, opened, strict=True):
+                    if port is not None:
+                        self._guard(address, port, self._tls.get(address))
                 if self._outside is not None:
-                    self._ports.append(_listen_outside(servers[0], self._outside))
+                    with _inside(self._outside.namespace_fd):
+                        check_free(self._outside.address)
+                        port = _listen(servers[0], self._outside.address, self._outside.tls) or 0
+                        self._guard(self._outside.address, port, self._outside.tls)
+                    self._ports.append(port)
                 for server in servers:
                     await server.start()
                 inbox = Inbox(self._loop, targets)
@@ -173,9 +183,14 @@ class P4RuntimeServer:
             scanner.cancel()
             inbox.close()
             await asyncio.gather(*(server.stop(STOP_GRACE_S) for server in servers))
+            self._accounts.close()
+
+    def _guard(self, address: str, port: int, tls: ServerTls | None) -> None:
+        host = address.rpartition(":")[0].strip("[]")
+        self._accounts.add(LoopbackPeers(), host, port, is_for_all=tls is not None and tls.client_ca is not None)
 
     def _server(self, service: P4RuntimeService) -> Any:
-        server = grpc.aio.server(options=_OPTIONS, interceptors=[MalformedRequests()])
+        server = grpc.aio.server(options=_OPTIONS, interceptors=[self._accounts, MalformedRequests()])
         p4r_grpc.add_P4RuntimeServicer_to_server(service, server)
         server.add_generic_rpc_handlers(self._further)
         return server
@@ -258,16 +273,16 @@ def _listen(server: Any, address: str, tls: ServerTls | None) -> int | None:
     return None if is_unix(address) else port
 
 
-def _listen_outside(server: Any, outside: OutsideAddress) -> int:
+@contextlib.contextmanager
+def _inside(namespace_fd: int) -> Iterator[None]:
     """A socket stays in the namespace that its thread is in when it is made, and so do the connections it accepts."""
     from pyroute2 import netns
 
     own = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
     try:
-        netns.setns(outside.namespace_fd)
+        netns.setns(namespace_fd)
         try:
-            check_free(outside.address)
-            return _listen(server, outside.address, outside.tls) or 0
+            yield
         finally:
             netns.setns(own)
     finally:

@@ -62,7 +62,8 @@ def test_a_body_that_does_not_say_how_long_it_is_is_not_kept(tmp_path: Path) -> 
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdin is not None and server.stdout is not None
         assert server.stdout.readline() == "ready\n"
-        head = f"POST {JOBS} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+        head = f"POST {JOBS} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        head += "Transfer-Encoding: chunked\r\n\r\n"
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(PATIENCE_S)
             connection.connect(str(tmp_path / "rest.sock"))

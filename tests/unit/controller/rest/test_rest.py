@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import socket
 from collections.abc import Iterator
@@ -8,6 +9,8 @@ from pathlib import Path
 
 import httpx
 import pytest
+from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
 
 from common.errors import UserError
 from controller.client import ControllerClient
@@ -226,8 +229,64 @@ def test_hosts_that_a_web_page_can_name_are_refused_over_tcp(address: str, south
     with served(listener, southbound), httpx.Client(timeout=PATIENCE_S, trust_env=False) as client:
         statuses = {host: client.get(url, headers={"Host": host}).status_code for host in known + strange}
         assert statuses == {**dict.fromkeys(known, 200), **dict.fromkeys(strange, 400)}
-        assert client.post(url, json=SMALL, headers={"Host": "gradbed.example"}).status_code == 400
+        refused = client.post(url, json=SMALL, headers={"Host": "gradbed.example"})
+        assert (refused.status_code, list(refused.json())) == (400, ["detail"])
+        assert (
+            f"has to be one of localhost, 127.0.0.1, [::1], {socket.gethostname().lower()}"
+            in refused.json()["detail"]
+        )
     assert southbound.applied == []
+
+
+BODY = b'{"a": "e1", "b": "a1", "up": false}'
+JSON = "application/json"
+
+
+@pytest.mark.parametrize(
+    ("headers", "status", "detail"),
+    [
+        ({}, 422, "send JSON, with Content-Type application/json"),
+        # Those that a page of another site may send without asking (Fetch standard, CORS-safelisted request-header).
+        *(
+            ({"Content-Type": kind}, 422, "send JSON, with Content-Type application/json")
+            for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "")
+        ),
+        ({"Content-Type": JSON, "Origin": "http://gradbed.example"}, 403, "a page of another site"),
+        ({"Content-Type": JSON, "Origin": "null"}, 403, "a page of another site"),
+        ({"Content-Type": JSON, "Origin": "http://localhost:1"}, 403, "a page of another site"),
+        ({"Content-Type": JSON, "Origin": "https://localhost:{port}"}, 403, "a page of another site"),
+        ({"Content-Type": JSON, "Origin": "http://localhost:{port}"}, 200, None),
+        ({"Content-Type": "Application/JSON; charset=utf-8"}, 200, None),
+    ],
+)
+def test_a_page_of_another_site_cannot_post(
+    headers: dict[str, str], status: int, detail: str | None, southbound: FakeSouthbound
+) -> None:
+    """By raw bytes, so that no client adds a header; and before any framework looks at the body."""
+    asked: list[str] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        asked.append(scope["path"])
+        await PlainTextResponse("changed")(scope, receive, send)
+
+    listener = listening_socket("127.0.0.1:0")
+    port = listener.getsockname()[1]
+    server = RestServer(app, [listener])
+    server.start()
+    lines = [f"{name}: {value.format(port=port)}" for name, value in headers.items()]
+    for body in (
+        ["Content-Length: 35", "", BODY.decode()],
+        ["Transfer-Encoding: chunked", "", f"23\r\n{BODY.decode()}\r\n0\r\n\r\n"],
+    ):
+        request = "\r\n".join(["POST /links HTTP/1.1", f"Host: localhost:{port}", *lines, "Connection: close", *body])
+        with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as connection:
+            connection.sendall(request.encode())
+            answer = b"".join(iter(lambda: connection.recv(4096), b""))
+        head, _, content = answer.partition(b"\r\n\r\n")
+        assert head.startswith(f"HTTP/1.1 {status} ".encode())
+        assert (json.loads(content)["detail"] if detail else content.decode()).startswith(detail or "changed")
+    server.stop()
+    assert asked == ([] if detail else ["/links"] * 2)
 
 
 @pytest.fixture(params=["tcp", "unix", "unix prefix", "inherited"])

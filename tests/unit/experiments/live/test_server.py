@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from controller.rest.server import HostCheck
+from controller.rest.access import AccessCheck
 from experiments.live.recording import VERSION, Recording
 from experiments.live.server import Guard, Pages, create_app
 
@@ -41,7 +41,7 @@ def shown() -> Shown:
 
 @pytest.fixture
 def client(shown: Shown) -> TestClient:
-    app = HostCheck(Guard(create_app(shown, Pages()), TOKEN))
+    app = AccessCheck(Guard(create_app(shown, Pages()), TOKEN))
     return TestClient(app, base_url="http://127.0.0.1:8000", follow_redirects=False)
 
 
