@@ -37,8 +37,12 @@ def sweep(place: Path | None = None, prefix: str = PREFIX) -> None:
     """Remove the folders of this user whose processes have been killed."""
     for folder in (place or Path(tempfile.gettempdir())).glob(f"{prefix}*"):
         # Another one may sweep at the same time.
-        with contextlib.suppress(OSError), (folder / LOCK).open("r+") as lock:
-            if folder.is_symlink() or os.fstat(lock.fileno()).st_uid != os.geteuid():
-                continue
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            if os.lstat(folder).st_uid != os.geteuid() or folder.is_symlink():
+                continue  # in a folder of theirs others may have put a link to any file, or a pipe
+            lock = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(lock)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from common.caller import trusted_uids
 from common.errors import UserError
 
 
@@ -20,9 +22,22 @@ def cache_dir() -> Path:
 
 
 def make_cache_folder(folder: Path) -> None:
-    """One of the cache, or all of it: nobody else can open it, since what is compiled is loaded and run."""
+    """One of the cache, or all of it: nobody else can open it, since what is compiled is loaded and run. UserError as
+    of check_cache."""
+    check_cache()
     for each in (cache_dir(), folder):
         each.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def check_cache() -> None:
+    """UserError where another account could put something into the cache, which then would run as this one."""
+    folder = cache_dir()
+    try:
+        found = folder.stat()
+    except OSError:
+        return
+    if found.st_uid not in trusted_uids() or found.st_mode & stat.S_IWOTH:
+        raise UserError(f"other accounts can write to the cache {folder}, whose programs are run: set GRADBED_CACHE")
 
 
 def digest_of(texts: Iterable[str | bytes], files: Iterable[Path] = ()) -> str:
@@ -38,8 +53,9 @@ def digest_of(texts: Iterable[str | bytes], files: Iterable[Path] = ()) -> str:
 def stored(make: Callable[..., object], *places: Path) -> None:
     """Have these files of one folder of the cache: if one is missing `make` writes all, to the paths it is given.
 
-    UserError if the cache cannot be written.
+    UserError if the cache cannot be written, or others can write to it.
     """
+    check_cache()
     if all(place.exists() for place in places):
         return
     folder = places[0].parent

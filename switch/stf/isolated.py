@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import multiprocessing.util
 import os
 import signal
 import time
@@ -19,6 +20,9 @@ from common.modules import full_name
 Argument = TypeVar("Argument")
 Value = TypeVar("Value")
 
+# Some versions of Python have the server listen at a name that every account of the machine can call, and whoever
+# calls runs code (CVE-2022-42919). In a temporary folder of its own it is out of their reach.
+multiprocessing.util.abstract_sockets_supported = False  # type: ignore[misc]
 # Forked from a process without threads, which imports once for all calls what most of them need.
 _CONTEXT = multiprocessing.get_context("forkserver")
 _IMPORTS = tuple(map(full_name, ("switch.codegen", "switch.compiler", "switch.stf")))

@@ -106,14 +106,12 @@ def check_scheduler(address: str) -> None:
 @contextlib.contextmanager
 def dask_client(address: str) -> Iterator[Any]:
     """LOCAL makes a cluster of this machine's processors for the time."""
-    from distributed import Client, LocalCluster
+    from distributed import Client
 
     if address == LOCAL:
-        with (
-            scratch_folder("dask") as folder,
-            LocalCluster(threads_per_worker=1, dashboard_address=None, local_directory=str(folder)) as cluster,
-            Client(cluster) as client,
-        ):
+        from experiments.study.running.local_cluster import local_cluster
+
+        with scratch_folder("dask") as folder, local_cluster(folder) as cluster, Client(cluster) as client:
             yield client
         return
     try:
