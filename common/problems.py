@@ -43,7 +43,7 @@ def in_words(problem: Mapping[str, Any]) -> str:
     if kind in ("literal_error", "enum"):
         return f"must be {_one_of(str(context['expected']))}"
     if kind == "union_tag_invalid":
-        return f"must be {_one_of(str(context['expected_tags']))}"
+        return f"must be {_one_of(str(context['expected_tags']))}, got {context['tag']!r}"
     if kind in ("missing", "union_tag_not_found"):
         return "is missing"
     if kind == "extra_forbidden":

@@ -174,8 +174,7 @@ def complaint(error: ValidationError, options: list[ModelOption]) -> UserError:
     # A section as a whole is wrong: it has the option of its kind, if it has one.
     named = [option for option in options if option.path == (words[-1], "kind")]
     if named:
-        got = f", got {first['ctx']['tag']!r}" if first["type"] == "union_tag_invalid" else ""
-        return UserError(f"{named[0].flag}: {message}{got}")
+        return UserError(f"{named[0].flag}: {message}")
     return UserError(f"{'.'.join(words)}: {message}")
 
 

@@ -185,9 +185,7 @@ def _mistake(error: ValidationError, model: type[BaseModel], data: Mapping[str, 
     if kind == "extra_forbidden":
         hint = suggestion(str(place[-1]), known_keys(model, place[:-1], data))
         message, named = f"there is no {str(place[-1])!r} here{hint}", place[:-1]
-    elif kind == "union_tag_invalid":
-        message = f"{message}, got {first['ctx']['tag']!r}"
-    elif kind not in ("missing", "union_tag_not_found", "value_error"):
+    elif kind not in ("missing", "union_tag_invalid", "union_tag_not_found", "value_error"):
         message = f"{message}, got {first['input']!r}"
     return place, f"{'.'.join(map(str, named))}: {message}" if named else message
 

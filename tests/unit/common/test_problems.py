@@ -53,7 +53,11 @@ class Dog(BaseModel):
         (Annotated[list[int], Field(max_length=2)], [1, 2, 3], "must have at most 2 values"),
         (Dog, {}, "age: is missing"),
         (Dog, {"age": 3, "sise": 4}, "sise: is not known here"),
-        (Annotated[Cat | Dog, Field(discriminator="kind")], {"kind": "cow"}, "must be one of 'cat', 'dog'"),
+        (
+            Annotated[Cat | Dog, Field(discriminator="kind")],
+            {"kind": "cow"},
+            "must be one of 'cat', 'dog', got 'cow'",
+        ),
         (Annotated[Cat | Dog, Field(discriminator="kind")], {}, "is missing"),
     ],
 )
