@@ -18,6 +18,10 @@ START_EXPONENT = 20
 EXPONENT_LIMIT = 128
 VALUE_LIMIT = (1 << 31) - 1
 """Largest magnitude of one worker's value."""
+FIRST_TOO_LARGE = 1 << 31
+"""Smallest magnitude of an integer that has to be clipped."""
+CHUNK_VALUES = 1 << 15
+"""What `quantise` works on at a time: 128 KiB of float32, which fit into a second-level cache."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +33,48 @@ class Quantised:
     """Values that did not fit (or were not numbers) and were replaced by the nearest that does (or by 0)."""
 
 
-def quantise(tensor: NDArray[np.floating], exponent: int) -> Quantised:
-    """Round tensor * 2**exponent to integers (ties to even) and clip them to +-VALUE_LIMIT."""
-    scaled = np.rint(np.ldexp(tensor.astype(np.float64), exponent))
+def quantise(tensor: NDArray[np.floating], exponent: int, out: NDArray[np.int32] | None = None) -> Quantised:
+    """Round tensor * 2**exponent to integers (ties to even) and clip them to +-VALUE_LIMIT.
+
+    Works in one pass through chunks that stay in the processor's cache, so it needs no memory besides the result.
+
+    Args:
+        tensor: Values of any shape.
+        exponent: From -EXPONENT_LIMIT to EXPONENT_LIMIT.
+        out: Where to write the integers, of the tensor's shape; contiguous. It may be the memory of a float32 tensor
+            itself (`tensor.view(np.int32)`), whose values are then gone. None: a new array.
+    """
+    values = np.empty(tensor.shape, np.int32) if out is None else out
+    floats, integers = tensor.reshape(-1), values.reshape(-1)
+    assert np.shares_memory(values, integers) or not values.size
+    # Scaling float32 by a power of two is exact, or ends below 2^-126, which rounds to 0 like the exact product.
+    native = floats.dtype in (np.float32, np.float64) and abs(exponent) < EXPONENT_LIMIT - 1
+    scale = floats.dtype.type(2.0**exponent) if native else None
+    buffer = np.empty(min(CHUNK_VALUES, floats.size), floats.dtype if native else np.float64)
+    clipped = 0
+    for start in range(0, floats.size, CHUNK_VALUES):
+        chunk = floats[start : start + CHUNK_VALUES]
+        scaled = buffer[: len(chunk)]
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            if scale is None:
+                np.ldexp(chunk.astype(np.float64), exponent, out=scaled)
+            else:
+                np.multiply(chunk, scale, out=scaled)
+        np.rint(scaled, out=scaled)
+        # Comparisons with NaN are false: a chunk that has one is bounded, too.
+        if not (scaled.min() > -FIRST_TOO_LARGE and scaled.max() < FIRST_TOO_LARGE):
+            scaled, replaced = _bounded(scaled)
+            clipped += replaced
+        np.copyto(integers[start : start + len(chunk)], scaled, casting="unsafe")
+    return Quantised(values, clipped)
+
+
+def _bounded(scaled: NDArray[np.floating]) -> tuple[NDArray[np.float64], int]:
+    """Values clipped to +-VALUE_LIMIT, with 0 in place of NaN, and how many of them were replaced."""
     not_numbers = np.isnan(scaled)
-    clipped = int(np.count_nonzero(np.abs(scaled) > VALUE_LIMIT)) + int(np.count_nonzero(not_numbers))
-    bounded = np.clip(np.where(not_numbers, 0.0, scaled), -VALUE_LIMIT, VALUE_LIMIT)
-    return Quantised(bounded.astype(np.int32), clipped)
+    exact = np.where(not_numbers, 0.0, scaled.astype(np.float64))
+    replaced = int(np.count_nonzero(np.abs(exact) > VALUE_LIMIT)) + int(np.count_nonzero(not_numbers))
+    return np.clip(exact, -VALUE_LIMIT, VALUE_LIMIT), replaced
 
 
 def dequantise(total: NDArray[np.int64], exponent: int) -> NDArray[np.float64]:

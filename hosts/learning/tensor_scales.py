@@ -46,9 +46,7 @@ class TensorScales:
         values = np.empty(len(gradient), np.int32)
         clipped = 0
         for tensor, part, place in self._parts(order):
-            of_tensor = quantise(gradient[part], self.exponents[tensor])
-            values[place] = of_tensor.values
-            clipped += of_tensor.clipped
+            clipped += quantise(gradient[part], self.exponents[tensor], values[place]).clipped
         return Quantised(values, clipped)
 
     def mean(self, order: Sequence[int], total: NDArray[np.int64], workers: int) -> NDArray[np.float64]:

@@ -49,12 +49,11 @@ class Replica:
     def contribution(self, samples: Samples) -> Contribution:
         """The quantised gradient of a minibatch at the present weights."""
         loss, gradient = self.network.loss_and_gradient(self.weights, samples)
-        values = np.empty(len(gradient), np.int32)
+        # The gradient is not needed any more: its integers take its memory.
+        values = gradient.view(np.int32)
         clipped = 0
         for part, exponent in zip(self.network.slices, self.exponents, strict=True):
-            quantised = quantise(gradient[part], exponent)
-            values[part] = quantised.values
-            clipped += quantised.clipped
+            clipped += quantise(gradient[part], exponent, values[part]).clipped
         return Contribution(values, loss, clipped)
 
     def apply(self, total: NDArray[np.int64]) -> None:

@@ -73,10 +73,16 @@ class GradientMean:
         return future
 
     def _complete(self, buckets: list[_Bucket]) -> None:
-        flat = [bucket.gradient.detach().to(device="cpu", dtype=torch.float64).numpy() for bucket in buckets]
+        flat = [_array_of(bucket.gradient) for bucket in buckets]
         order = [number for bucket in buckets for number in bucket.parameters]
         contribution = self._scales.quantised(order, np.concatenate(flat))
         total = self._session.all_reduce(contribution.values, contribution.clipped)
         mean = torch.from_numpy(self._scales.mean(order, total, self._session.workers))
         for bucket, part in zip(buckets, mean.split([len(values) for values in flat]), strict=True):
             bucket.future.set_result(part.to(bucket.gradient))
+
+
+def _array_of(gradient: Any) -> Any:
+    """A tensor as a NumPy array: float64 as it is, of other types the float32 that holds each value exactly."""
+    kind = torch.float64 if gradient.dtype == torch.float64 else torch.float32
+    return gradient.detach().to(device="cpu", dtype=kind).numpy()

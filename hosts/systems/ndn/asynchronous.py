@@ -53,14 +53,13 @@ class AsynchronousReplica:
         """Of the version's minibatch, at the present weights."""
         network = self._replica.network
         loss, gradient = network.loss_and_gradient(self._replica.weights, self._shard.minibatch(version))
-        values = np.empty(len(gradient), np.int32)
+        # The gradient is not needed any more: its integers take its memory.
+        values = gradient.view(np.int32)
         clipped = 0
         following = []
         for scale, part in zip(self._scales, network.slices, strict=True):
-            quantised = quantise(gradient[part], scale)
-            values[part] = quantised.values
-            clipped += quantised.clipped
-            wide = quantised.values.astype(np.int64)
+            clipped += quantise(gradient[part], scale, values[part]).clipped
+            wide = values[part].astype(np.int64)
             following.append(min(next_exponent(scale, wide, self._settings.headroom_bits), MOST_EXPONENT))
         return ScaledGradient(values, self._scales, tuple(following), loss, clipped)
 

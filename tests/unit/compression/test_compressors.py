@@ -199,7 +199,7 @@ def test_the_bench_tells_whether_the_goals_are_met(
 
 
 def test_a_workers_path_needs_one_copy_of_the_gradient() -> None:
-    gradient = (np.random.default_rng(3).normal(size=2_000_000) * 2**20).astype(np.int32)
+    gradient = np.random.default_rng(3).standard_normal(2_000_000, dtype=np.float32)
     assert bench.measured(lambda: bench.our_path(len(gradient), 0.01), gradient, 1).copies == pytest.approx(
         1.1, abs=0.1
     )

@@ -1,25 +1,25 @@
 """How long a worker takes from a gradient to the frames of what top-k keeps of it, and how much memory.
 
-The whole path: what was held back is added, the largest values are chosen, written into frames and taken from what is
-held back. Ours is that of hosts.systems.compression, on integers. PyTorch's and NumPy's friends would keep floats,
-choose with torch.topk or numpy.argpartition, and set to zero what was chosen; what that gives is written into frames
-by the same code. What a run does besides to check sums is measured apart.
+The whole path begins with a gradient of float32. Ours quantises it in place as hosts.learning.trainer does, adds what
+was held back, chooses the largest values, writes them into frames and takes them from what is held back. The other
+paths keep floats, choose with torch.topk or numpy.argpartition, and set to zero what was chosen; what that gives is
+written into frames by the same code. What a run does besides to check sums is measured apart.
 """
 
 from __future__ import annotations
 
 import functools
 import math
+import statistics
 import time
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.bench.measure import median_s
+from experiments.bench.measure import median_s, span_s
 from experiments.tables.console import make_console
 from experiments.tables.rows import Columns, rows_table
 from formats.addresses import MulticastAddress
@@ -27,6 +27,7 @@ from hosts.agents.addresses import AgentAddress, WorkerAddress
 from hosts.compressors.content import Content
 from hosts.compressors.fingerprint import fingerprint
 from hosts.compressors.wire import written
+from hosts.learning.quantise import quantise
 from hosts.learning.settings import SyntheticSettings
 from hosts.systems.compression.assembly import Assembly
 from hosts.systems.compression.description import JobDescription
@@ -38,10 +39,12 @@ GOAL_MS = 150.0
 GOAL_COPIES = 1.2
 """One is what is held back; the rest is what was chosen, and its frames."""
 GOAL_VALUES = 25_000_000
+EXPONENT = 20
+"""Of the gradient's scale, 2**EXPONENT."""
 
 Frames = list[NDArray[np.uint8]]
-Path = Callable[[NDArray[Any]], Frames]
-"""A gradient to frames."""
+Path = Callable[[NDArray[np.float32]], Frames]
+"""A gradient to frames; it may use the gradient's memory for itself."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +67,10 @@ COLUMNS: Columns = (
 def run_bench_compressors(values: int, part: float, repetitions: int) -> int:
     """Print a table. Exit status 1 if our path missed a goal (of 25 million values or fewer) or was wrong."""
     drawn = np.random.default_rng(1).standard_normal(values, dtype=np.float32)
-    gradient = np.rint(drawn * 2**20).astype(np.int32)
+    integers = np.rint(drawn * 2**EXPONENT).astype(np.int32)
     k = math.ceil(part * values)
-    ours = measured(lambda: our_path(values, part), gradient, repetitions)
-    right = sends_the_largest(our_path(values, part), gradient, k)
+    ours = measured(lambda: our_path(values, part), drawn, repetitions)
+    right = sends_the_largest(our_path(values, part), drawn, integers, k)
     rows: list[tuple[str, Found, bool | None]] = [
         ("gradbed", ours, right),
         ("numpy.argpartition", measured(lambda: numpys_path(values, k), drawn, 1), None),
@@ -76,7 +79,7 @@ def run_bench_compressors(values: int, part: float, repetitions: int) -> int:
     if torch_path is not None:
         torchs = measured(lambda: torch_path, drawn, repetitions, counts_memory=False)
         rows.append(("torch.topk, one thread", torchs, None))
-    checks_s = median_s(lambda: [fingerprint(gradient, values) for _ in range(2)], repetitions, time.process_time)
+    checks_s = median_s(lambda: [fingerprint(integers, values) for _ in range(2)], repetitions, time.process_time)
     rows.append(("checks of a run, besides", Found(1e3 * checks_s, None), None))
     console = make_console()
     title = f"{k:,} of {values:,} values, processor time of one core, medians of {repetitions}"
@@ -89,17 +92,22 @@ def run_bench_compressors(values: int, part: float, repetitions: int) -> int:
 
 
 def measured(
-    make: Callable[[], Path], gradient: NDArray[Any], repetitions: int, *, counts_memory: bool = True
+    make: Callable[[], Path], gradient: NDArray[np.float32], repetitions: int, *, counts_memory: bool = True
 ) -> Found:
     """Of a path that is made anew for time and for memory."""
     path = make()
-    path(gradient)  # what happens once: weights of fingerprints, pages of what is held back
-    time_ms = 1e3 * median_s(functools.partial(path, gradient), repetitions, time.process_time)
+    path(gradient.copy())  # what happens once: weights of fingerprints, pages of what is held back
+    spans_s = []
+    for _ in range(repetitions):
+        fresh = gradient.copy()
+        spans_s.append(span_s(functools.partial(path, fresh), time.process_time))
+    time_ms = 1e3 * statistics.median(spans_s)
     del path
     if not counts_memory:
         return Found(time_ms, None)
+    fresh = gradient.copy()
     tracemalloc.start()
-    make()(gradient)
+    make()(fresh)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return Found(time_ms, peak / gradient.nbytes)
@@ -126,8 +134,8 @@ def our_path(values: int, part: float) -> Path:
     job = bench_job(values, f"topk:{part}")
     held_back, route = HeldBack(job, 0), _route(job)
 
-    def path(gradient: NDArray[np.int32]) -> Frames:
-        content = held_back.take(gradient, 0)
+    def path(gradient: NDArray[np.float32]) -> Frames:
+        content = held_back.take(quantise(gradient, EXPONENT, gradient.view(np.int32)).values, 0)
         frames = part_frames(route, written(content, HEADER_BYTES), 0, 0)
         held_back.sent([content])
         return frames
@@ -176,10 +184,15 @@ def _float_frames(route: Route, values: int, places: NDArray[np.intp], chosen: N
     return part_frames(route, written(content, HEADER_BYTES), 0, 0)
 
 
-def sends_the_largest(path: Path, gradient: NDArray[np.int32], k: int) -> bool:
-    """Whether a new path's frames have the k largest values of its first gradient."""
+def sends_the_largest(path: Path, drawn: NDArray[np.float32], gradient: NDArray[np.int32], k: int) -> bool:
+    """Whether a new path's frames have the k largest values of its first gradient.
+
+    Args:
+        drawn: The gradient as floats.
+        gradient: The same as integers, quantised by other code than the path's.
+    """
     came = Assembly(len(gradient))
-    for frame in path(gradient):
+    for frame in path(drawn.copy()):
         (parts,) = received_parts(frame[None], np.array([len(frame)], np.uint32), job=1)
         came.add(parts)
     is_sent = came.values != 0
