@@ -5,13 +5,16 @@ P4Runtime specification 1.4, section "Bytestrings".
 
 from __future__ import annotations
 
-from switch.p4runtime.values.status import out_of_range
+from switch.p4runtime.values.status import invalid, out_of_range
 
 
 def decode(data: bytes, width_bits: int) -> int:
-    """The value of a bit<width_bits>. Raises OUT_OF_RANGE for an empty string or a value that is too wide."""
+    """The value of a bit<width_bits>.
+
+    INVALID_ARGUMENT for an empty string, OUT_OF_RANGE for a value that is too wide.
+    """
     if not data:
-        raise out_of_range("empty byte string")
+        raise invalid("a value is an empty byte string: zero is the byte 00")
     value = int.from_bytes(data, "big")
     if value >> width_bits:
         raise out_of_range(f"{value:#x} does not fit in {width_bits} bits")
@@ -24,9 +27,12 @@ def encode(value: int) -> bytes:
 
 
 def decode_signed(data: bytes, width_bits: int) -> int:
-    """The value of an int<width_bits>. Raises OUT_OF_RANGE for an empty string or a value that is too wide."""
+    """The value of an int<width_bits>.
+
+    INVALID_ARGUMENT for an empty string, OUT_OF_RANGE for a value that is too wide.
+    """
     if not data:
-        raise out_of_range("empty byte string")
+        raise invalid("a value is an empty byte string: zero is the byte 00")
     value = int.from_bytes(data, "big", signed=True)
     if not -(1 << (width_bits - 1)) <= value < 1 << (width_bits - 1):
         raise out_of_range(f"{value} does not fit in int<{width_bits}>")

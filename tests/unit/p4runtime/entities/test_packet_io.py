@@ -34,7 +34,7 @@ def test_packet_out(primary: Stream, device: FakeDevice) -> None:
         (metadata(b"\x01", b"\x00", b"\x00"), Code.INVALID_ARGUMENT),
         (metadata(b"\x01", b"\x00") + metadata(b"\x01"), Code.INVALID_ARGUMENT),
         (metadata(b"\x02\x00", b"\x00"), Code.OUT_OF_RANGE),
-        (metadata(b"\x01", b""), Code.OUT_OF_RANGE),
+        (metadata(b"\x01", b""), Code.INVALID_ARGUMENT),
     ],
 )
 def test_malformed_packet_out(primary: Stream, device: FakeDevice, wrong, code: Code) -> None:

@@ -173,7 +173,7 @@ class TestMulticastGroups:
             (group(1, replica(1, 1 << 16)), Code.INVALID_ARGUMENT),
             (group(1, replica(512)), Code.INVALID_ARGUMENT),
             (group(1, replica(b"\x02\x00")), Code.OUT_OF_RANGE),
-            (group(1, replica(b"")), Code.OUT_OF_RANGE),
+            (group(1, replica(b"")), Code.INVALID_ARGUMENT),
             (group(1, p4r.Replica(instance=1)), Code.INVALID_ARGUMENT),
             (
                 group(1, p4r.Replica(egress_port=1, backup_replicas=[p4r.BackupReplica(port=b"\x02")])),

@@ -177,7 +177,7 @@ def test_a_failing_update_does_not_stop_the_batch(client: Client) -> None:
         (entry(ROUTES, lpm(1, b"\x0a", 33), action=action(DROP)), Code.INVALID_ARGUMENT),
         (entry(ROUTES, lpm(1, b"\x0a", -1), action=action(DROP)), Code.INVALID_ARGUMENT),
         (entry(ROUTES, lpm(1, b"\x01\x00\x00\x00\x00", 8), action=action(DROP)), Code.OUT_OF_RANGE),
-        (entry(ROUTES, lpm(1, b"", 8), action=action(DROP)), Code.OUT_OF_RANGE),
+        (entry(ROUTES, lpm(1, b"", 8), action=action(DROP)), Code.INVALID_ARGUMENT),
         (entry(ROUTES, *ROUTE.match, *ROUTE.match, action=action(DROP)), Code.INVALID_ARGUMENT),  # twice
         (entry(ROUTES, *ROUTE.match, action=action(DROP), priority=1), Code.INVALID_ARGUMENT),
         (entry(ROUTES, *ROUTE.match, action=action(DROP), is_const=True), Code.INVALID_ARGUMENT),
@@ -188,7 +188,7 @@ def test_a_failing_update_does_not_stop_the_batch(client: Client) -> None:
         (entry(ROUTES, *ROUTE.match, action=action(FORWARD, b"\x01")), Code.INVALID_ARGUMENT),  # one missing
         (entry(ROUTES, *ROUTE.match, action=action(DROP, b"\x01")), Code.INVALID_ARGUMENT),  # one too many
         (entry(ROUTES, *ROUTE.match, action=action(FORWARD, b"\x02\x00", b"\x01")), Code.OUT_OF_RANGE),  # 10 bits
-        (entry(ROUTES, *ROUTE.match, action=action(FORWARD, b"", b"\x01")), Code.OUT_OF_RANGE),
+        (entry(ROUTES, *ROUTE.match, action=action(FORWARD, b"", b"\x01")), Code.INVALID_ARGUMENT),
         (entry(ROUTES, *ROUTE.match, action=p4r.TableAction()), Code.INVALID_ARGUMENT),
         (
             entry(ROUTES, *ROUTE.match, action=p4r.TableAction(action_profile_member_id=1)),
