@@ -99,11 +99,11 @@ class ExternStatements(Assignments):
         return f"p->pass->requests.{name} = 1; p->pass->requests.{name}_field_list = (uint32_t){number};"
 
     def _truncate(self, length: ex.Parameter) -> str:
+        """Of several calls the smallest length counts, as on BMv2."""
         number = self.values.index(self._number(length))
-        return (
-            "p->pass->requests.truncate = 1; "
-            f"p->pass->requests.truncate_length_bytes = (uint32_t)gb_min({number}, UINT32_MAX);"
-        )
+        requests = "p->pass->requests"
+        before = f"{requests}.truncate ? {requests}.truncate_length_bytes : UINT32_MAX"
+        return f"{requests}.truncate_length_bytes = (uint32_t)gb_min({number}, {before}); {requests}.truncate = 1;"
 
     def _digest(self, _receiver: ex.Parameter, digest: ex.Parameter) -> str:
         return f"phv[{DIGEST}] = {self.values.emit(self._number(digest), 1)};"
