@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from switch.compiler import ir
 from switch.compiler import syntax as s
+from switch.compiler.analysis.bmv2_differences import warn_of_bmv2_differences
 from switch.compiler.analysis.comparisons import warn_of_constant_comparisons
 from switch.compiler.analysis.conditional_actions import warn_of_conditional_actions
 from switch.compiler.analysis.headers import warn_of_invalid_headers
@@ -18,6 +19,7 @@ from switch.compiler.diagnostics import Reporter
 # The names are p4c's where it has the same warning, so that a @noWarn("...") works with both.
 CATEGORIES = {
     "backslash": "blanks between a backslash and the end of a line that goes on",
+    "bmv2": "something that BMv2 does in another way than this switch, and than P4 says",
     "deprecated": "something is used that is only there for old programs",
     "directive": "a line that begins with # and is no directive: it is left out",
     "duplicate": "two actions that the controller knows by one name",
@@ -45,6 +47,7 @@ def analyse_program(checked: CheckedProgram, actions: Sequence[ir.LoweredAction]
         if not reporter.sources.is_standard(declaration.loc)
     ]
     warn_of_unused(declarations, reporter)
+    warn_of_bmv2_differences(declarations, reporter)
     warn_of_unreachable_code(declarations, reporter)
     # The rest needs types, which the declarations of generic things have not.
     concrete = [item for item in declarations if not getattr(item, "type_parameters", None)]

@@ -151,6 +151,7 @@ def _check_entry(node: s.TableDeclaration, entry: s.TableEntry, scope: Scope, co
     _check_chosen_action(node, entry.action, scope, "defaultonly", "no entry can have it", context)
     if entry.priority is not None:
         constant_int(entry.priority, scope, "a priority", context)
+        _check_needs_priorities(node, entry, context)
     keys = entry.keys
     if len(keys) == 1 and isinstance(keys[0], s.Wildcard) and len(node.key) > 1:
         keys = entry.keys = [s.Wildcard(keys[0].loc, keys[0].end) for _ in node.key]
@@ -166,6 +167,14 @@ def _check_entry(node: s.TableDeclaration, entry: s.TableEntry, scope: Scope, co
         for part in parts:
             if part.value is None and not isinstance(part, s.Wildcard) and part.type is not t.UNKNOWN:
                 context.error(part, "the key of an entry must be known at compile time")
+
+
+def _check_needs_priorities(node: s.TableDeclaration, entry: s.TableEntry, context: Context) -> None:
+    """At most one entry of exact and lpm keys can be meant (P4_16 1.2.5, section 14.2.1.4). One error for a table."""
+    first = next(each for each in node.entries or [] if each.priority is not None)
+    if entry is first and all(key.match_kind in ("exact", "lpm") for key in node.key):
+        message = f"the entries of table '{node.name}' can have no priority: its keys are exact and lpm only"
+        context.error(entry.priority or entry, message)
 
 
 def _is_struct_of(type_: t.Type, part: t.Type) -> bool:

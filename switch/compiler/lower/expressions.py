@@ -119,11 +119,27 @@ def applied(node: s.Binary, left: Value, frame: Frame, code: Code) -> Value:
 def _arithmetic(node: s.Binary, left: ir.Expr, right: ir.Expr, code: Code) -> ir.Expr:
     assert node.type is not None
     type_ = t.representation(node.type)
+    if node.operator in ("/", "%") and not (isinstance(left, ir.Const) and isinstance(right, ir.Const)):
+        return _divided(node, left, right, code)
     try:
         return op.binary(node.operator, left, right, type_)
     except op.FoldError as error:
         code.error(node, str(error))
         return ir.Const(type_, 0)
+
+
+def _divided(node: s.Binary, left: ir.Expr, right: ir.Expr, code: Code) -> ir.Expr:
+    """By a power of two, as a shift or a mask: no target divides, and BMv2 ends where a divisor is zero."""
+    if not isinstance(right, ir.Const) or right.value & (right.value - 1):
+        what = "the divisor is no power of two" if isinstance(right, ir.Const) else "the divisor is not known before"
+        hint = "only numbers that are known when the program is compiled are divided, and all by powers of two"
+        code.reporter.error(
+            node.loc, f"'{node.operator}' cannot be computed in a packet: {what}", node.end, hint=hint
+        )
+        return ir.Const(left.type, 0)
+    if node.operator == "%":
+        return op.binary("&", left, ir.Const(left.type, right.value - 1), left.type)
+    return op.binary(">>", left, ir.Const(t.bit(32), right.value.bit_length() - 1), left.type)
 
 
 def _logical(node: s.Binary, frame: Frame, code: Code) -> ir.Expr:

@@ -407,15 +407,22 @@ def _lookahead(node: s.Call, target: s.CallTarget, code: Code) -> Value:
         code.error(node, f"lookahead needs a type of fixed size, not {type_}")
         return default_value(type_)
     value = code.storage.variable(type_, "lookahead")
-    if isinstance(value, HeaderPlace):
-        set_valid(value, True, node, code)
-    offset = 0
-    for field in _flatten(value, node, code):
-        assert isinstance(field, ir.FieldRef)
-        width = t.width_bits(field.type)
-        assert width is not None
-        code.emit(ir.Lookahead(node.loc, node.end, field, offset, width))
-        offset += width
+    fields = [field for field in _flatten(value, node, code) if isinstance(field, ir.FieldRef)]
+    widths = [t.width_bits(field.type) or 0 for field in fields]
+    if sum(widths) > t.MAX_WIDTH_BITS:
+        code.error(node, f"lookahead takes at most {t.MAX_WIDTH_BITS} bits, {type_} has {sum(widths)}")
+    elif fields == [value]:
+        code.emit(ir.Lookahead(node.loc, node.end, fields[0], 0, widths[0]))
+    elif fields:
+        # One look, so that a packet which ends inside fails it whole (P4_16, section 13.8.3), then its slices.
+        below = sum(widths)
+        bits = code.storage.scalar(t.bit(below), "bits")
+        code.emit(ir.Lookahead(node.loc, node.end, bits, 0, below))
+        if isinstance(value, HeaderPlace):
+            set_valid(value, True, node, code)
+        for field, width in zip(fields, widths, strict=True):
+            below -= width
+            code.assign(field, op.cast(op.slice_of(bits, below + width - 1, below), field.type), node)
     return value
 
 

@@ -43,7 +43,7 @@ def test_compile_prints_warnings_and_succeeds(
 
 
 def test_compile_knows_the_names_of_warnings(program: Path) -> None:
-    with pytest.raises(UserError, match="no warning is called 'unusd'; there are: all, deprecated, "):
+    with pytest.raises(UserError, match="no warning is called 'unusd'; there are: all, backslash, bmv2, "):
         compile_(program, None, None, None, None, ["unusd"])
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.compiler.bmv2_model import Bmv2Model, Packet
-from tests.unit.compiler.programs import compile_text, control
+from tests.unit.compiler.programs import compile_text, control, run
 
 
 @dataclass(frozen=True)
@@ -173,3 +173,15 @@ def test_constants_are_folded(text: str, value: int) -> None:
     program = compile_text(control(f"hdr.h.a = {text};")).json
     (primitive,) = next(action for action in program["actions"] if action["primitives"])["primitives"]
     assert primitive["parameters"][1] == {"type": "hexstr", "value": f"0x{value:02x}"}
+
+
+@pytest.mark.parametrize("divisor", [1, 2, 8, 128])
+@pytest.mark.parametrize("number", [0, 1, 7, 8, 129, 255])
+def test_division_by_powers_of_two(number: int, divisor: int) -> None:
+    out = run(f"hdr.h.b = hdr.h.a / {divisor}; hdr.h.c = hdr.h.a % {divisor};", bytes((number, 9, 9, 9)))
+    assert (out[1], out[2]) == divmod(number, divisor)
+
+
+def test_a_choice_between_numbers_without_width() -> None:
+    """P4_16 allows it where the condition is known. p4c wants a width."""
+    assert run("hdr.h.a = (bit<8>)K;", before="const int K = true ? 3 : 4;")[0] == 3

@@ -83,6 +83,17 @@ def test_lookahead_leaves_the_cursor() -> None:
     assert valid(switch, [9, 0, 0, 0])[0] == set()
 
 
+def test_lookahead_of_a_header_is_one_look() -> None:
+    """A packet that ends inside the header fails it as a whole."""
+    text = "state start { hdr.g = packet.lookahead<bytes_t>(); packet.extract(hdr.h); transition accept; }"
+    head = "parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t std)"
+    json = compile_text(control("", parser=f"{head} {{ {text} }}")).json
+    operations = [each for state in json["parsers"][0]["parse_states"] for each in state["parser_ops"]]
+    sources = [each["parameters"][1] for each in operations if each["op"] == "set"]
+    looks = [source["value"] for source in sources if source["type"] == "lookahead"]
+    assert looks == [[0, 32]]
+
+
 def test_lookahead_of_a_header() -> None:
     switch = parser("state start { hdr.g = packet.lookahead<bytes_t>(); packet.extract(hdr.h); transition accept; }")
     packet = switch.run(bytes([1, 2, 3, 4]))[1]

@@ -147,6 +147,31 @@ def test_declarations(locals_: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("keys", "first", "second"),
+    [
+        ("hdr.h.a: exact; hdr.h.b: exact;", "(1, 1)", "(2, 2)"),
+        ("hdr.h.a: lpm;", "1", "2"),
+        ("hdr.h.a: lpm; hdr.h.b: exact;", "(1, 1)", "(2, 2)"),
+    ],
+)
+def test_priorities_where_no_two_entries_meet(keys: str, first: str, second: str) -> None:
+    """The three tables of p4c's init-entries-error1-bmv2: one error for each."""
+    entries = f"entries = {{ priority=10: {first}: NoAction(); priority=9: {second}: NoAction(); }}"
+    table = f"table t {{ key = {{ {keys} }} actions = {{ NoAction; }} {entries} }}"
+    message = "the entries of table 't' can have no priority: its keys are exact and lpm only"
+    assert errors(control("t.apply();", table)) == [message]
+
+
+@pytest.mark.parametrize("operator", ["/", "%"])
+def test_division_in_a_packet(operator: str) -> None:
+    """As p4c: what is left when constants are folded and powers of two are shifts and masks."""
+    refused = f"'{operator}' cannot be computed in a packet: "
+    assert errors(control(f"hdr.h.a = hdr.h.b {operator} hdr.h.c;")) == [f"{refused}the divisor is not known before"]
+    assert errors(control(f"hdr.h.a = 9 {operator} hdr.h.c;")) == [f"{refused}the divisor is not known before"]
+    assert errors(control(f"hdr.h.a = hdr.h.b {operator} 3;")) == [f"{refused}the divisor is no power of two"]
+
+
+@pytest.mark.parametrize(
     ("locals_", "apply", "message"),
     [
         (

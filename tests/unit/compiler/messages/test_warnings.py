@@ -35,6 +35,18 @@ def parser(states: str) -> str:
     ("apply", "locals_", "category", "message"),
     [
         ("", TABLE, "unused", "table 't' is never applied"),
+        (
+            "t.apply();",
+            "table t { key = { hdr.h.a[6:0]: lpm; } actions = { NoAction; } }",
+            "bmv2",
+            "BMv2 matches prefixes of 7 bits wrongly: it takes them for whole bytes",
+        ),
+        (
+            "std.mcast_grp = 1; truncate(64);",
+            "",
+            "bmv2",
+            "on BMv2 a packet is whole again after multicast, whatever length truncate() gave it before",
+        ),
         ("", "action a() { hdr.h.a = 1; }", "unused", "action 'a' is in no table and never called"),
         ("", "register<bit<8>>(4) r;", "unused", "instance 'r' is never used"),
         (
