@@ -1,0 +1,199 @@
+"""Every command that README.md and docs/ show without sudo, typed from a fresh clone: by root, and by an ordinary
+user on a machine without the packages that networks need. Each ends with the status that the document says."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.command import ROOT
+from tests.plain_machine import USER, PlainMachine, plain_machine
+from tests.unit import test_tutorial
+from tests.unit.documented_sessions import DOCUMENTS, Typed, typed
+
+pytestmark = pytest.mark.root
+
+QUICK = {
+    "api.md": ("./gradbed python script.py",),
+    "conformance.md": ("./gradbed p4 stf p4src/router.p4 tests/p4/stf/router.stf",),
+    "exercises.md": (
+        "./gradbed exercise list",
+        "./gradbed exercise start forward",
+        "./gradbed exercise check forward",
+    ),
+    "install.md": ("./gradbed", "./gradbed p4 compile p4src/router.p4", "./gradbed p4 --help"),
+    "topologies.md": ("./gradbed topo show examples/topologies/ring.yaml",),
+    "tour.md": ("./gradbed run aggregation --help", "./gradbed p4 trace --help"),
+    "README.md": (
+        "./gradbed doctor",
+        "./gradbed run shuffle",
+        "./gradbed run workload my_program/my_program.p4",
+    ),
+}
+"""Without --slow: what takes a second or two, and one run of a system."""
+
+STATUS = {
+    "./gradbed exercise check forward": 1,  # of the starter code, whose gaps are the exercise
+    "./gradbed p4 plan": 2,  # named in a text, without its arguments
+    "./gradbed p4 trace": 2,
+}
+"""Where a document says nothing of it, and a command ends with another status than 0."""
+
+LEFT_OUT = {
+    "./gradbed p4 stf my_program.p4": "a pattern: files and BMv2 of the reader's",
+    "./gradbed p4 conformance": "works on p4c's checkout",
+    "./gradbed p4 corpus": "works on programs of the reader's",
+    "./gradbed p4 trace p4src/aggregation.p4": "reads a capture of the reader's",
+    "./gradbed p4 coverage p4src/aggregation.p4": "reads a test of the reader's",
+    "./gradbed p4 shell": "installs p4runtime-shell from the network",
+    "./gradbed p4 compile program.p4": "a program of the reader's",
+    "./gradbed run my_program/study.yaml --scheduler": "needs a scheduler on another machine",
+    "./gradbed run workload tunnel.p4": "a program of the reader's",
+    "./gradbed run workload --topology my_network": "a network of the reader's",
+    "./gradbed run training --trace my_network": "a trace of the reader's",
+    "./gradbed run torch --compress": "needs PyTorch",
+    "./gradbed run torch --trace": "needs PyTorch",
+    "./gradbed run my_program --help": "NAME is a system there",
+    "./gradbed figures my_program": "NAME is a system there",
+    "./gradbed python -m pip install": "needs a network",
+    "./gradbed python -m notebook": "what the line above it installs",
+    "./gradbed python": "reads what is typed",
+    "./gradbed python -m pytest": "alone: all tests of the reader's folder",
+    "./gradbed exercise grade": "solutions of a class",
+    "./gradbed p4 trace p4src/router.p4": "reads entries of the reader's",
+    "./gradbed run aggregation": "alone: in a picture of processes",
+}
+"""What needs more than a clone; by the beginning of the line, or by the whole line where that is short."""
+WHOLE = {"./gradbed python", "./gradbed python -m pytest", "./gradbed run aggregation"}
+
+BEGUN = ("./gradbed bench ", "./gradbed figures ", "./gradbed replay ")
+"""Of what takes minutes, or ends with Ctrl-C, it is seen that it begins: a line of it, or so many seconds."""
+BEGUN_S = 30.0
+
+
+def is_left_out(command: str) -> bool:
+    return command in WHOLE or any(command.startswith(beginning) for beginning in LEFT_OUT if beginning not in WHOLE)
+
+
+def prepare(machine: PlainMachine, lines: list[Typed]) -> None:
+    """Make what the lines take for granted: a program called my_program, another one, a script."""
+    needed = " ".join(line.command for line in lines)
+    makes = [line.command for line in lines if line.command.startswith("./gradbed new ")]
+    (machine.clone / "script.py").write_text("import gradbed as gb\nprint(len(gb.star(2).hosts))\n")
+    if "my_program" in needed and "./gradbed new my_program" not in makes:
+        expect(machine, Typed("", "./gradbed new my_program"))
+    if "other/" in needed:
+        expect(machine, Typed("", "./gradbed new other"))
+    if "gpt" in needed and "./gradbed new trace gpt" not in needed:
+        expect(machine, Typed("", "./gradbed new trace gpt --preset tiny --dp 2 --tp 2"))
+    if "results/aggregation/latest" in needed:
+        expect(
+            machine, Typed("", "./gradbed run aggregation --clock virtual --rounds 1 --topology star:3 --workers 2")
+        )
+
+
+def expect(machine: PlainMachine, line: Typed) -> None:
+    status, said = machine.run(line.command)
+    assert status == STATUS.get(line.command, line.status), (
+        f"{line.document}: {line.command}: {status}\n{said[-3000:]}"
+    )
+    assert "Traceback" not in said
+
+
+def begins(machine: PlainMachine, line: Typed) -> None:
+    process = machine.start(line.command)
+    until_s = time.monotonic() + BEGUN_S
+    while process.poll() is None and time.monotonic() < until_s:
+        time.sleep(0.2)
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGINT)
+    try:
+        said, _ = process.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        said, _ = process.communicate()
+    assert process.returncode in (0, 1, 128 + signal.SIGINT, -signal.SIGKILL), f"{line.command}: {said[-3000:]}"
+    assert "Traceback" not in said or "KeyboardInterrupt" in said
+
+
+@pytest.fixture(scope="module", params=[USER, None], ids=["user", "root"])
+def machine(request: pytest.FixtureRequest) -> Iterator[PlainMachine]:
+    with plain_machine(request.param) as made:
+        yield made
+
+
+def path_of(document: str) -> Path:
+    return ROOT / document if document == "README.md" else ROOT / "docs" / document
+
+
+def session(machine: PlainMachine, document: str, only: tuple[str, ...] | None = None) -> None:
+    lines = list(typed(path_of(document)))
+    wanted = [line for line in lines if not is_left_out(line.command) and (only is None or line.command in only)]
+    assert wanted
+    with machine.kept():
+        prepare(machine, wanted)
+        for line in wanted:
+            (begins if line.command.startswith(BEGUN) else expect)(machine, line)
+
+
+@pytest.mark.parametrize("document", QUICK)
+def test_what_is_quick(machine: PlainMachine, document: str) -> None:
+    found = {line.command for line in typed(path_of(document))}
+    assert set(QUICK[document]) <= found, "the document does not show it any more"
+    session(machine, document, QUICK[document])
+
+
+def with_commands() -> list[str]:
+    return [
+        document.name
+        for document in DOCUMENTS
+        if document.name != "tutorial.md" and any(not is_left_out(line.command) for line in typed(document))
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("document", with_commands())
+def test_every_command(machine: PlainMachine, document: str) -> None:
+    session(machine, document)
+
+
+@pytest.mark.slow
+def test_the_tutorial(machine: PlainMachine) -> None:
+    """With its changes made between the commands."""
+    with machine.kept():
+        for block in test_tutorial.blocks():
+            place = machine.clone / block.about
+            if block.kind == "diff":
+                test_tutorial.change(place, block.text)
+            elif block.kind != "console":
+                place.write_text(block.text)
+            else:
+                status = int(block.about.removeprefix("exits ") or 0)
+                for line in block.text.splitlines():
+                    if line.startswith("$ "):
+                        expect(machine, Typed("tutorial.md", line.removeprefix("$ "), status))
+
+
+def test_what_is_left_out_stands_in_a_document() -> None:
+    shown = [line.command for document in DOCUMENTS for line in typed(document)]
+    for beginning in LEFT_OUT:
+        assert any(command.startswith(beginning) for command in shown), beginning
+
+
+def test_without_packages_a_network_is_refused(machine: PlainMachine) -> None:
+    """That the machine is as plain as it should be: what needs Mininet says so, by one line."""
+    if machine.user is None:
+        assert shutil.which("mnexec")
+        return
+    for command in ("./gradbed demo --clock real", "./gradbed run ndn --clock real", "./gradbed up"):
+        status, said = machine.run(command)
+        assert status == 2
+        assert said.splitlines()[-1].startswith("gradbed: networks need root, and Debian packages that are missing")
+    assert not Path("/etc/shadow").exists() or machine.run("cat /etc/shadow")[0] != 0
