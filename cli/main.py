@@ -16,7 +16,7 @@ import typer
 from cli import layers
 from cli.commands import Commands, Entry
 from cli.interrupts import raise_interrupts
-from common.errors import MissingPackages, UserError, nobody_reads, say, trouble
+from common.errors import MissingPackages, ProcessLost, UserError, nobody_reads, say, trouble
 from common.json_lines import own_program
 from common.modules import COMMAND, INSTALLED
 from common.version import VERSION
@@ -125,7 +125,8 @@ def gradbed(
 def main() -> NoReturn:
     """Run the command line.
 
-    Exit status: 0 done, 1 a check failed, 2 the user can put it right, 130 Ctrl-C, 141 nobody reads the output.
+    Exit status: 0 done, 1 a check failed, 2 the user can put it right, 3 a process of gradbed was lost, 130 Ctrl-C,
+    141 nobody reads the output.
     """
     try:
         raise_interrupts()
@@ -144,6 +145,8 @@ def main() -> NoReturn:
         _again_with(partial(layers.install_debian, error.packages))
     except UserError as error:
         sys.exit(_complain(f"{error.prefix}{error}"))
+    except ProcessLost as error:
+        sys.exit(_complain(f"gradbed: {error}", error.status))
     except ModuleNotFoundError as error:
         # Some options need more than their command does (cli/layers.py).
         layer = layers.layer_of(error.name or "")
@@ -172,7 +175,7 @@ def _again_with(install: Callable[[], None]) -> NoReturn:
     os.execv(sys.executable, own_program("cli", *sys.argv[1:]))
 
 
-def _complain(message: str) -> int:
+def _complain(message: str, status: int = 2) -> int:
     # What is said of a file may have parts of it: no byte of them commands the terminal.
     shown = "".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in message)
     with contextlib.suppress(OSError):
@@ -181,7 +184,7 @@ def _complain(message: str) -> int:
         sys.stdout.flush()
     except OSError:
         _discard_output()
-    return 2
+    return status
 
 
 def _discard_output() -> None:

@@ -28,6 +28,19 @@ class MissingPackages(UserError):
         self.packages = packages
 
 
+class ProcessLost(RuntimeError):
+    """A process that should go on has ended or no longer answers: it was killed, ran out of memory, or has a fault.
+
+    Its text is one line, for people; exit status 3. log: what the process wrote to standard error.
+    """
+
+    status = 3
+
+    def __init__(self, text: str, log: str = "") -> None:
+        super().__init__(text)
+        self.log = log
+
+
 class EndlessCircle(UserError, RuntimeError):
     """Packets are worked on again and again, and time does not go on."""
 

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -13,7 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from common.errors import UserError
+from common.compiled.store import cache_dir, make_cache_folder
+from common.errors import ProcessLost, UserError
 from common.modules import full_name
 
 USER_ERROR_STATUS = 2
@@ -47,7 +49,8 @@ class JsonLinesProcess:
     """Starts with the object; its standard error goes to the file `log`. keep_open: descriptors that it inherits.
 
     name: what it is in messages ("fabric process"). Ending with status 2 and a last line in its log means that the
-    user can put that right (UserError, with that line); any other end, silence or nonsense is a RuntimeError.
+    user can put that right (UserError, with that line); any other end, and silence, is a ProcessLost, and nonsense a
+    RuntimeError.
     """
 
     def __init__(self, name: str, command: Sequence[str], log: Path, keep_open: Sequence[int] = ()) -> None:
@@ -128,7 +131,7 @@ class JsonLinesProcess:
         readable = _poller(output)
         while b"\n" not in self._unread:
             if not readable.poll(1000 * max(0.0, deadline - time.monotonic())):
-                raise RuntimeError(f"the {self.name} does not answer; its log is {self.log}")
+                raise self._lost("does not answer")
             piece = os.read(output.fileno(), 65536)
             if not piece:
                 raise self._death()
@@ -142,7 +145,37 @@ class JsonLinesProcess:
         words = self.log.read_text(errors="replace").strip()
         if status == USER_ERROR_STATUS and words:
             return UserError(words.splitlines()[-1].removeprefix("gradbed: "))
-        return RuntimeError(f"the {self.name} ended with status {status}:\n{words}")
+        return self._lost(ended(status))
+
+    def _lost(self, what: str) -> ProcessLost:
+        return process_lost(self.name, what, self.log)
+
+    def check(self) -> None:
+        """Raises if it has ended."""
+        if self._process.poll() is not None:
+            raise self._death()
+
+
+def ended(status: int | None) -> str:
+    """How a process ended, of the status that subprocess gives."""
+    if status is None:
+        return "ended"
+    if status >= 0:
+        return f"ended with status {status}"
+    return f"was ended by signal {-status} ({signal.strsignal(-status)})"
+
+
+def process_lost(name: str, what: str, log: Path) -> ProcessLost:
+    """The error, with a copy of the log where it stays: the log itself goes with the run's temporary folder."""
+    words = log.read_text(errors="replace").strip() if log.exists() else ""
+    kept = cache_dir() / "logs" / f"{name.replace(' ', '-')}.log"
+    where = f"its log: {kept}"
+    try:
+        make_cache_folder(kept.parent)
+        kept.write_text(f"{words}\n", encoding="utf-8")
+    except (OSError, UserError) as error:
+        where = f"its log cannot be kept ({getattr(error, 'strerror', None) or error})"
+    return ProcessLost(f"the {name} {what}; {where}", words)
 
 
 def _poller(stream: IO[bytes]) -> select.poll:

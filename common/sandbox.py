@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
-from common.errors import UserError, nobody_reads, trouble
+from common.errors import ProcessLost, UserError, nobody_reads, trouble
 from common.namespaces import (
     CLONE_NEWIPC,
     CLONE_NEWNET,
@@ -68,7 +68,8 @@ def run_in_sandbox(
     once; signals in RELAYED that are sent to the caller alone are passed on to the function. When it ends,
     whatever processes it leaves are killed before this returns. It ends by os._exit: no atexit handlers
     run; an uncaught exception prints its traceback and is status 1, KeyboardInterrupt 130, SystemExit its code. A
-    UserError, a full disk, and output that nobody reads any more, end it as in `gradbed` (cli/main.py).
+    UserError, a ProcessLost, a full disk, and output that nobody reads any more, end it as in `gradbed`
+    (cli/main.py).
     meanwhile: is called here, in a thread of its own, once the function runs; this returns when both have ended.
 
     Must be called in the main thread while no other Python thread runs, since it forks (RuntimeError).
@@ -269,6 +270,9 @@ def _call(function: Callable[[], int], former_mask: set[int | signal.Signals]) -
     except UserError as error:
         print(f"{error.prefix}{error}", file=sys.stderr)
         status = 2
+    except ProcessLost as error:
+        print(f"gradbed: {error}", file=sys.stderr)
+        status = error.status
     except KeyboardInterrupt:
         status = 128 + signal.SIGINT
     except SystemExit as request:

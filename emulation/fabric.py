@@ -58,6 +58,10 @@ class Fabric(ABC):
         self._models: dict[frozenset[str], LinkModel] = {}
         """Of links that were changed, by their two nodes."""
 
+    def check_alive(self) -> None:
+        """ProcessLost where a process of its own has ended. Without any there is nothing to check."""
+        return
+
     # Links.
 
     @abstractmethod

@@ -34,7 +34,7 @@ def listening(pid: int) -> set[Listening]:
     or of this process. Processes of others, and of networks on the real clock, can be looked into by root alone."""
     inodes: set[str] = set()
     namespaces = {_namespace(Path("/proc/self")): Path("/proc/self")}
-    for process in _descendants(pid):
+    for process in descendants(pid):
         with contextlib.suppress(OSError):  # it has ended
             namespaces.setdefault(_namespace(process), process)
             inodes |= set(_sockets(process))
@@ -55,7 +55,8 @@ def _namespace(process: Path) -> str:
     return os.readlink(process / "ns" / "net")
 
 
-def _descendants(pid: int) -> list[Path]:
+def descendants(pid: int) -> list[Path]:
+    """The folders in /proc of a process and all below it."""
     below: dict[int, list[int]] = {}
     for process in Path("/proc").iterdir():
         if process.name.isdigit():

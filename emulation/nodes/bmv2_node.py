@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from common.json_lines import ended, process_lost
 from emulation.nodes.quiet_switch import QuietSwitch
 from switch.p4lang.bmv2_programs import PRIORITY_QUEUES
 
@@ -82,14 +83,14 @@ class Bmv2Switch(QuietSwitch):
             return probe.connect_ex(("127.0.0.1", self.grpc_port)) == 0
 
     def wait_ready(self) -> None:
-        """Return once it serves P4Runtime; RuntimeError with its output if it ended or does not."""
+        """Return once it serves P4Runtime; ProcessLost if it ended or does not."""
         assert self.process is not None
         deadline = time.monotonic() + READY_TIMEOUT_S
         while not self.connected():
             if self.process.poll() is not None or time.monotonic() > deadline:
-                state = "does not answer" if self.process.returncode is None else "ended"
-                words = self.log.read_text(errors="replace").strip()
-                raise RuntimeError(f"simple_switch_grpc of {self.name} {state}:\n{words}")
+                status = self.process.returncode
+                state = "does not answer" if status is None else ended(status)
+                raise process_lost(f"simple_switch_grpc of {self.name}", state, self.log)
             time.sleep(0.02)
 
     def terminate_process(self) -> None:

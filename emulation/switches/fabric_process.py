@@ -41,10 +41,14 @@ class FabricProcess:
         self.grpc_ports = tuple(self._process.expect("ready", READY_TIMEOUT_S)["grpc_ports"])
 
     def ask(self, command: Command) -> Answer:
-        """Let the fabric do it; from any thread. RuntimeError if it does not answer."""
+        """Let the fabric do it; from any thread. ProcessLost if it does not answer."""
         with self._asking:
             self._process.send(**command.model_dump(mode="json"))
             return self._process.expect(command.command, command.wait_s)
+
+    def check(self) -> None:
+        """ProcessLost if it has ended."""
+        self._process.check()
 
     def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
         """End it, and kill it if it does not end in time. May be called again."""

@@ -77,6 +77,10 @@ class FabricSwitches(GradbedFabric):
         self._running.configure(path)
         self._running.wait_ready()
 
+    def check_alive(self) -> None:
+        if self._process is not None:
+            self._process.check()
+
     def stop(self) -> None:
         if self._process is not None:
             self._process.stop()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from common.errors import UserError
-from common.json_lines import own_program
+from common.json_lines import ended, own_program, process_lost
 from common.namespaces import require_root
 from common.scratch import scratch_folder
 from experiments.by_hand.held import Held
@@ -45,7 +45,7 @@ class Remote:
         words = self._log.read_text(errors="replace").strip()
         if status == 2 and words:
             return UserError(words.splitlines()[-1].removeprefix("gradbed: "))
-        return RuntimeError(f"the process of the network ended with status {status}:\n{words}")
+        return process_lost("process of the network", ended(status), self._log)
 
 
 @contextmanager

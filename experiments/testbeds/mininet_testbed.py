@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import BaseModel
 
 from common.capabilities import GRADBED_SWITCHES
-from common.errors import UserError
+from common.errors import ProcessLost, UserError
 from common.json_lines import JsonLinesProcess
 from controller.client import ControllerClient
 from controller.config import ControllerConfig, ProgramFiles
@@ -56,6 +57,8 @@ PATIENCE = 4
 
 STOP_TIMEOUT_S = 3.0
 CONNECTION_POLL_S = 0.02
+PROCESS_CHECK_S = 0.5
+"""Between looks at whether all processes are there still."""
 ASKED_AT_ONCE = 3
 """Switches, for their counters."""
 
@@ -140,16 +143,32 @@ class MininetTestbed(Testbed):
             self.network.start()
             path = self._write_configuration()
             self._controller.send("configure", file=str(path))
-            self._controller.expect("ready", START_TIMEOUT_S + self._patience_s)
+            self._await_ready(self._controller)
             if self._needs_standby:
                 self._stand_by()
-        except BaseException:
-            self.stop()
+        except BaseException as error:
+            self._stop_after(error)
             raise
         return self
 
-    def __exit__(self, *exception: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop_after(error)
+
+    def _stop_after(self, error: BaseException | None) -> None:
+        """Raise ProcessLost in place of an error that a process's end led to, such as an agent's without answers."""
+        lost: ProcessLost | None = None
+        if isinstance(error, Exception) and not isinstance(error, ProcessLost):
+            try:
+                self._check_processes()
+            except ProcessLost as found:
+                lost = found
+            except UserError:
+                pass  # the controller's own line, which is why this ends
         self.stop()
+        if lost is not None:
+            raise lost from error
 
     def stop(self) -> None:
         """Take everything down; harmless when it is down already."""
@@ -189,17 +208,24 @@ class MininetTestbed(Testbed):
         os.kill(self._controller.pid, signal.SIGKILL)
         self._controller.stop(STOP_TIMEOUT_S)
         self._controller = self._start_controller(str(self._configuration_path))
-        self._controller.expect("ready", START_TIMEOUT_S + self._patience_s)
+        self._await_ready(self._controller)
 
     def _fail_over_controller(self) -> None:
         if self._controller is None or self._standby is None:
             raise RuntimeError("no controller stands by")
         os.kill(self._controller.pid, signal.SIGKILL)
         successor, self._standby = self._standby, None
-        successor.expect("ready", START_TIMEOUT_S + self._patience_s)
+        self._await_ready(successor)
         self._controller.stop(STOP_TIMEOUT_S)
         self._controller = successor
         self._stand_by()
+
+    def _await_ready(self, controller: JsonLinesProcess) -> None:
+        """Return once it has programmed all switches. ProcessLost if the switches have gone meanwhile."""
+        ends_s = time.monotonic() + START_TIMEOUT_S + self._patience_s
+        while not controller.has_event(PROCESS_CHECK_S) and time.monotonic() < ends_s:
+            self.fabric.check_alive()
+        controller.expect("ready", max(0.0, ends_s - time.monotonic()))
 
     def _stand_by(self) -> None:
         self._standby = self._start_controller(str(self._configuration_path))
@@ -252,11 +278,19 @@ class MininetTestbed(Testbed):
         while True:
             self._make_due_calls()
             self._look_if_due()
-            times_s = [call[0] for call in self._calls[:1]] + ([] if self._look is None else [self._look_us / 1e6])
-            if not times_s:
-                return self._agents.event()
+            self._check_processes()
+            times_s = [time.monotonic() + PROCESS_CHECK_S, *(call[0] for call in self._calls[:1])]
+            if self._look is not None:
+                times_s.append(self._look_us / 1e6)
             if (event := self._agents.event_within(min(times_s) - time.monotonic())) is not None:
                 return event
+
+    def _check_processes(self) -> None:
+        """ProcessLost where one has ended: agents would only notice that nothing answers, after a while."""
+        self.fabric.check_alive()
+        for process in (self._controller, self._standby):
+            if process is not None:
+                process.check()
 
     def restart_agent(self, job: int, name: str) -> None:
         self._agents.start([self._agents.started(job, name)])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import traceback
+from concurrent.futures import BrokenExecutor
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from common.errors import UserError, trouble, unforeseen
+from common.errors import ProcessLost, UserError, trouble, unforeseen
 from experiments.engine.onlooker import NOBODY, Onlooker
 from experiments.records.run_files import StoredPoint
 from experiments.study.running.measure import PointOrder, measure
@@ -16,10 +17,12 @@ from experiments.study.running.time_limit import time_limit
 
 @dataclass(frozen=True)
 class Broken:
-    """A point without a result. reason: one line; details: for the log."""
+    """A point without a result. reason: one line; details: for the log. is_lost: a process of gradbed was lost, which
+    is no mistake of the user's."""
 
     reason: str
     details: str
+    is_lost: bool = False
 
 
 Outcome = StoredPoint | Broken
@@ -35,6 +38,8 @@ def attempt(order: PointOrder, bars: bool = False, onlooker: Onlooker = NOBODY) 
                 return measure(order, on_progress, onlooker)
     except UserError as error:
         return Broken(str(error), str(error))
+    except ProcessLost as error:
+        return Broken(str(error), f"{traceback.format_exc()}\n{error.log}", is_lost=True)
     except Exception as error:
         reason = trouble(error) or unforeseen(error)
         return Broken(str(reason), traceback.format_exc())
@@ -47,6 +52,9 @@ def attempt_plain(order: PointOrder) -> dict[str, Any]:
 def outcome_of(future: Any) -> Outcome:
     try:
         return from_plain(future.result())
+    except BrokenExecutor:
+        reason = "a process that ran points was killed (out of memory?); what is done is kept: go on with --resume"
+        return Broken(reason, traceback.format_exc(), is_lost=True)
     except Exception as error:
         return Broken(unforeseen(error), traceback.format_exc())
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from typing import Any, Protocol
 
-from common.errors import UserError
+from common.errors import ProcessLost, UserError
 from common.scratch import scratch_folder
 from common.signals import die_with_parent
 from experiments.configuration.point import PointConfiguration
@@ -42,7 +42,7 @@ def run_now(
         run = run_sandboxed if configuration.clock == "real" else attempt
         outcome = run(order, onlooker=onlooker)
     if isinstance(outcome, Broken):
-        raise UserError(outcome.reason)
+        raise (ProcessLost if outcome.is_lost else UserError)(outcome.reason)
     return outcome
 
 

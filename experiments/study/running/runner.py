@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from common.errors import UserError
+from common.errors import ProcessLost, UserError
 from experiments.engine.onlooker import Onlooker
 from experiments.records.run_files import DonePoint, RunFiles, StoredPoint, find_run
 from experiments.records.run_folder import RunFolder, environment
@@ -121,13 +121,14 @@ def _run(
     for ended, (order, outcome) in enumerate(outcomes, 1):
         if isinstance(outcome, Broken):
             broken[order.digest] = outcome.reason
+            kind = ProcessLost if outcome.is_lost else UserError
             files.log(order.digest, outcome.details)
             said = f"BROKEN: {outcome.reason}"
         else:
             files.write(outcome)
             said = _outcome(outcome)
         if broken and len(planned) == 1:
-            raise UserError(broken[order.digest])
+            raise kind(broken[order.digest])
         # When the first of two such points ends, the other is not far from its end.
         together = isinstance(running, Beside)
         left_s = 0.0 if together else (time.monotonic() - started_s) / ended * (len(orders) - ended)
@@ -139,7 +140,7 @@ def _run(
             written_s = time.monotonic()
             writing_s = written_s - now_s
         if len(broken) == ended >= SAME_TROUBLES and len(set(broken.values())) == 1:
-            raise UserError(f"{labels[order.digest]}: {broken[order.digest]}")
+            raise kind(f"{labels[order.digest]}: {broken[order.digest]}")
 
 
 def _left(seconds: float) -> str:

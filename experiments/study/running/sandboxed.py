@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from common.json_lines import ended
 from common.scratch import scratch_folder
 from experiments.engine.onlooker import NOBODY, Onlooker
 from experiments.study.running.attempt import Broken, Outcome, as_plain, attempt, from_plain
@@ -96,6 +97,8 @@ def _tidy(outcome: Outcome, left: Sequence[str]) -> Outcome:
         return outcome
     line = f"left behind: {', '.join(left)}"
     if isinstance(outcome, Broken):
+        if outcome.is_lost:
+            return replace(outcome, details=f"{line}\n{outcome.details}")  # what its end leaves is not the reason
         return Broken(line, f"{line}\n{outcome.details}")
     failures = [*outcome.failures, line]
     return replace(outcome, failures=failures, row={**outcome.row, "failures": "; ".join(failures)})
@@ -103,5 +106,7 @@ def _tidy(outcome: Outcome, left: Sequence[str]) -> Outcome:
 
 def told_outcome(told: Path, status: int | None) -> Outcome:
     if not told.exists():
-        return Broken(f"the run ended with status {status}", f"status {status}")
+        # As a shell has it, 128 and the signal's number.
+        how = ended(status if status is None or status <= 128 else 128 - status)
+        return Broken(f"the process of the run {how}", f"status {status}", is_lost=True)
     return from_plain(json.loads(told.read_text(encoding="utf-8")))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from common.errors import ProcessLost
 from common.json_lines import JsonLinesProcess
 
 SELECT_LIMIT = 1024
@@ -25,6 +26,23 @@ def many_descriptors() -> Iterator[None]:
     for descriptor in taken:
         os.close(descriptor)
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_process_that_is_killed_is_one_line_with_a_log_that_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRADBED_CACHE", str(tmp_path / "cache"))
+    log = tmp_path / "log"
+    process = JsonLinesProcess("small child", ["sh", "-c", "echo first >&2; echo last >&2; kill -9 $$"], log)
+    with pytest.raises(ProcessLost) as lost:
+        process.event(60.0)
+    with pytest.raises(ProcessLost):
+        process.check()
+    log.unlink()
+    said, _, kept = str(lost.value).partition("; its log: ")
+    assert said == "the small child was ended by signal 9 (Killed)"
+    assert Path(kept).read_text() == "first\nlast\n"
+    process.stop(60.0)
 
 
 def test_events_arrive_however_many_files_are_open(many_descriptors: None, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from cli.commands.new import new
+from common.errors import ProcessLost
 from controller.entries.planner import EntriesPlanner
 from controller.entries.settings import EntriesSettings
 from controller.planning.plan import SwitchPlan
@@ -92,7 +93,7 @@ def test_what_goes_wrong_with_the_network_is_told_and_the_watch_goes_on(
     troubles: list[BaseException] = [
         ProcessLookupError(3, "No such process"),
         ConnectionResetError(104, "Connection reset by peer"),
-        RuntimeError("the controller ended with status 1:\nTraceback"),
+        ProcessLost("the controller ended with status 1; its log: FILE"),
     ]
     seen = []
 
@@ -115,5 +116,5 @@ def test_what_goes_wrong_with_the_network_is_told_and_the_watch_goes_on(
     assert [line for line in told if "not reloaded" in line] == [
         "gradbed: not reloaded: [Errno 3] No such process",
         "gradbed: not reloaded: [Errno 104] Connection reset by peer",
-        "gradbed: not reloaded: the controller ended with status 1:",
+        "gradbed: not reloaded: the controller ended with status 1; its log: FILE",
     ]
