@@ -210,6 +210,7 @@ COMMANDS: dict[str, type[Command]] = {
     for kind in (
         GetLinkStatistics,
         GetStatistics,
+        GetProgramDrops,
         CountClasses,
         GetClasses,
         Quiesce,

@@ -8,7 +8,8 @@ import pytest
 from common.errors import UserError
 from emulation.switches import fabric_process
 from emulation.switches.fabric_process import FabricProcess
-from switch.fabric_commands import GetLinkStatistics, Quiesce
+from switch import fabric_commands
+from switch.fabric_commands import COMMANDS, Command, GetLinkStatistics, Quiesce
 
 ANSWERS = """
 import json, sys
@@ -83,3 +84,11 @@ def test_silence_is_not_waited_for_forever(start, monkeypatch) -> None:
         fabric.wait_ready()
     fabric.stop()
     assert not Path(f"/proc/{fabric.pid}").exists()
+
+
+def test_the_fabric_process_knows_every_command() -> None:
+    """One that is left out of the table is refused on the real clock alone."""
+    written = [
+        kind for kind in vars(fabric_commands).values() if isinstance(kind, type) and issubclass(kind, Command)
+    ]
+    assert {kind for kind in written if kind is not Command} == set(COMMANDS.values())
