@@ -46,6 +46,12 @@ class ControllerClient:
         """Counter name -> its cells that are not zero: index, packets, bytes."""
         return dict(self._request("GET", f"/switches/{_quoted(switch)}/counters"))
 
+    def differences(self, switch: str) -> list[str] | None:
+        """What the switch, asked now, holds otherwise than its part of the plan, a line each; None: it cannot
+        tell."""
+        found = self._request("GET", f"/switches/{_quoted(switch)}/differences")
+        return None if found is None else list(found)
+
     def registers(self, switch: str, name: str) -> dict[int, int | None]:
         """Index -> value of the cells of a register array that are not zero; None: larger than BMv2 tells."""
         cells = self._request("GET", f"/switches/{_quoted(switch)}/registers/{_quoted(name)}")

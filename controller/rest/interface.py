@@ -120,6 +120,18 @@ def _add_switch_endpoints(app: FastAPI, controller: Controller) -> None:
         }
 
     @app.get(
+        "/switches/{name}/differences",
+        tags=["switches"],
+        responses=example(examples.DIFFERENCES) | problems(404, 422, *OF_SWITCHES),
+    )
+    def get_differences(name: str) -> list[str] | None:
+        """What a switch, asked now, holds otherwise than its part of the plan: a line for each change that would
+        bring it there; empty: it holds all. null: it cannot tell. Registers and meters are not asked for."""
+        require(name)
+        found = southbound.differences(name)
+        return None if found is None else list(found)
+
+    @app.get(
         "/switches/{name}/registers/{register}",
         tags=["switches"],
         responses=example(examples.REGISTER) | problems(404, 422, *OF_SWITCHES),

@@ -51,6 +51,9 @@ class SouthboundByProtocol:
     def counters(self, switch: str) -> dict[str, list[CounterCell]]:
         return self._of(switch).counters(switch)
 
+    def differences(self, switch: str) -> Sequence[str] | None:
+        return self._of(switch).differences(switch)
+
     def registers(self, switch: str, name: str) -> Sequence[int | None]:
         return self._of(switch).registers(switch, name)
 

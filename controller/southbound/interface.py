@@ -83,6 +83,11 @@ class Southbound(Protocol):
         """All counter arrays of a switch, by their short name, read now. SouthboundError if it is away or
         late."""
 
+    def differences(self, switch: str) -> Sequence[str] | None:
+        """What the switch, asked now, holds otherwise than its part of the plan: a line for each change that would
+        bring it there, none if it holds all. Registers and meters are not asked for, which packets change. None: it
+        cannot tell (not every target reads groups). SouthboundError if it is away or late."""
+
     def registers(self, switch: str, name: str) -> Sequence[int | None]:
         """All cells of one register array, by any of its names, read now; None: a number that the switch cannot tell
         (BMv2: from 2^63 - 1 on). UserError if there is no such array, SouthboundError if the switch is away."""

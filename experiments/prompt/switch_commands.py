@@ -57,12 +57,24 @@ class SwitchCommands(BasePrompt):
         self.say(f"{name} holds its part of the plan again, after {1e3 * (time.monotonic() - started_s):.0f} ms")
 
     def do_wait(self, line: str) -> None:
-        """Wait until every switch holds its part of the plan.
-        Usage: wait"""
+        """Wait until every switch is connected, and ask each whether it holds its part of the plan.
+        Usage: wait
+        Registers and meters are not asked for: packets change them."""
         self.words(line, 0)
         deadline_s = time.monotonic() + RETURN_TIMEOUT_S
         while away := [row["name"] for row in self.testbed.client.switches() if not row["connected"]]:
             if time.monotonic() > deadline_s:
                 raise UserError(f"not there after {RETURN_TIMEOUT_S:.0f} s: {', '.join(away)}")
             time.sleep(RETRY_S)
-        self.say(f"all {len(self.topology.switches)} switches hold their part of the plan")
+        names = [switch.name for switch in self.topology.switches]
+        found = {name: self.testbed.client.differences(name) for name in names}
+        for name, lines in found.items():
+            if lines:
+                more = f" and {len(lines) - 1} more" if len(lines) > 1 else ""
+                self.say(
+                    f"{name} does not hold its part of the plan: {lines[0]}{more}; restart {name} brings it back"
+                )
+        if silent := [name for name, lines in found.items() if lines is None]:
+            self.say(f"these cannot tell what they hold: {', '.join(silent)}")
+        if not any(found.values()) and not silent:
+            self.say(f"all {len(names)} switches hold their part of the plan")

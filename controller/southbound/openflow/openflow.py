@@ -74,6 +74,9 @@ class OpenFlowSouthbound(SessionsSouthbound[OpenFlowSession]):
         """port_in and port_out, of packets of whatever kind, and looked_up (see OpenFlowSession.counters)."""
         return self._sessions[switch].counters()
 
+    def differences(self, switch: str) -> list[str]:
+        return self._sessions[switch].differences()
+
     def registers(self, switch: str, name: str) -> list[int]:
         raise UserError(f"{switch} is an OpenFlow switch and has no registers")
 

@@ -140,6 +140,16 @@ class OpenFlowSession(Session):
                 with contextlib.suppress(SouthboundError):
                     self._bring_to_plan()
 
+    def differences(self) -> list[str]:
+        """What the switch holds otherwise than its plan, a line for each change."""
+        with self._lock:
+            self._require_connected()
+            held, strange = self._read()
+            return [
+                *str(switch_diff(held, self._wanted)).splitlines(),
+                *(f"- flow of no kind of ours, priority {report.priority}" for report in strange),
+            ]
+
     def counters(self) -> dict[str, list[CounterCell]]:
         """Everything that each port received and sent, as port_in and port_out; in cell 0 of looked_up the packets
         that were looked up in the flow table.
@@ -186,13 +196,18 @@ class OpenFlowSession(Session):
 
     def _read_back(self) -> SwitchPlan:
         """What the switch holds of ours; flows that are of no kind of ours are deleted."""
+        held, strange = self._read()
         datapath = self._connected()
-        reports = self._ask(flows_request(datapath), "flows")
-        flows, strange = held_flows(reports)
         self._write([_Message(reported_flow_delete(datapath, report), "strange flow") for report in strange])
+        return held
+
+    def _read(self) -> tuple[SwitchPlan, list[Any]]:
+        """What the switch holds of ours, and its flows of no kind of ours, as it reports them."""
+        datapath = self._connected()
+        flows, strange = held_flows(self._ask(flows_request(datapath), "flows"))
         described = self._ask(datapath.ofproto_parser.OFPGroupDescStatsRequest(datapath, 0), "groups")
         groups = [decode_group(group, datapath.ofproto.OFPGT_ALL) for group in described]
-        return SwitchPlan.of(self._wanted.program, groups=groups, flows=flows, kind="openflow")
+        return SwitchPlan.of(self._wanted.program, groups=groups, flows=flows, kind="openflow"), strange
 
     def _write_difference(self, diff: SwitchDiff) -> None:
         datapath = self._connected()

@@ -9,6 +9,7 @@ import grpc
 from finsy.proto import p4r, p4r_grpc, rpc_code
 
 from common.errors import UserError
+from controller.planning.diff import switch_diff
 from controller.planning.plan import SwitchPlan
 from controller.southbound.interface import CounterCell, SouthboundError, SouthboundTimeout
 from controller.southbound.p4runtime.codec import (
@@ -138,6 +139,17 @@ class SwitchContents:
                 data = entry.data
                 found.append(CounterCell(entry.index.index, data.packet_count, data.byte_count))
         return cells
+
+    async def differences(self, plan: SwitchPlan) -> list[str] | None:
+        """What the switch, read now, holds otherwise than the plan, a line for each change; None: it cannot tell."""
+        pipeline = self.pipeline(plan)
+        if await self._read_cookie() != pipeline.cookie:
+            return [f"program: not {plan.program}"]
+        try:
+            held = await self._read_back(pipeline)
+        except _Unreadable:
+            return None
+        return str(switch_diff(held, pipeline.schema.normalised(plan))).splitlines()
 
     async def register(self, plan: SwitchPlan, name: str) -> list[int]:
         """Every cell of a register array of the plan's program. UserError if it has none of that name."""

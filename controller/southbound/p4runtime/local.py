@@ -106,6 +106,9 @@ class LocalSouthbound:
     def counters(self, switch: str) -> dict[str, list[CounterCell]]:
         return _complete(self._contents[switch].counters(self._plan.switches[switch]))
 
+    def differences(self, switch: str) -> list[str] | None:
+        return _complete(self._contents[switch].differences(self._plan.switches[switch]))
+
     def registers(self, switch: str, name: str) -> list[int]:
         return _complete(self._contents[switch].register(self._plan.switches[switch], name))
 

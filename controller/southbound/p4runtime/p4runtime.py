@@ -74,6 +74,9 @@ class P4RuntimeSouthbound(SessionsSouthbound[SwitchSession]):
     def counters(self, switch: str) -> dict[str, list[CounterCell]]:
         return self._run(_in_time(self._sessions[switch].counters(), switch, CALL_TIMEOUT_S))
 
+    def differences(self, switch: str) -> Sequence[str] | None:
+        return self._run(_in_time(self._sessions[switch].differences(), switch, CALL_TIMEOUT_S))
+
     def registers(self, switch: str, name: str) -> Sequence[int | None]:
         if (port := self._targets[switch].thrift_port) is not None:
             return self._thrift.registers(switch, port, self._sessions[switch].register_name(name))

@@ -105,6 +105,12 @@ class SwitchSession(Session):
         self._require_connected()
         return await self._contents.counters(self._wanted)
 
+    async def differences(self) -> list[str] | None:
+        """What the switch holds otherwise than its plan; None: it cannot tell."""
+        async with self._lock:
+            self._require_connected()
+            return await self._contents.differences(self._wanted)
+
     async def register(self, name: str) -> list[int]:
         """Every cell of a register array."""
         self._require_connected()

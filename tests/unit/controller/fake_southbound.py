@@ -29,6 +29,7 @@ class FakeSouthbound:
         self.switches = switches
         self.applied: list[Plan] = []
         self.cells: dict[str, list[CounterCell]] = {}
+        self.different: list[str] | None = []
         self.register_cells: dict[str, list[int | None]] = {}
         self.failure: SouthboundError | None = None
         self.listener: SouthboundListener = NoListener()
@@ -60,6 +61,11 @@ class FakeSouthbound:
         if self.failure is not None:
             raise self.failure
         return self.cells
+
+    def differences(self, switch: str) -> list[str] | None:
+        if self.failure is not None:
+            raise self.failure
+        return self.different
 
     def registers(self, switch: str, name: str) -> list[int | None]:
         if self.failure is not None:

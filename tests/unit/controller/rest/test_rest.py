@@ -97,6 +97,15 @@ def test_counters_show_what_is_not_zero(rest: httpx.Client, southbound: FakeSout
     }
 
 
+@pytest.mark.parametrize("found", [[], ["+ ipv4_routes: ..."], None])
+def test_what_a_switch_holds_otherwise(
+    rest: httpx.Client, southbound: FakeSouthbound, found: list[str] | None
+) -> None:
+    southbound.different = found
+    assert rest.get("/switches/e1/differences").json() == found
+    assert rest.get("/switches/x/differences").status_code == 404
+
+
 def test_a_job_from_beginning_to_end(rest: httpx.Client) -> None:
     answer = rest.post(JOBS, json={"workers": ["h2", "h5", "h9"], "server": "h1"})
     assert answer.status_code == 201

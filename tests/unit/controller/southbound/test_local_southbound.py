@@ -42,6 +42,9 @@ class Switches:
     def read(self, device_id: int, entities: Any) -> list[Any]:
         return [found for entity in entities for found in self.devices[device_id].read(entity)]
 
+    def cookie(self, device_id: int) -> int | None:
+        return int(self.devices[device_id].config.cookie.cookie)
+
     def acknowledge_digest(self, device_id: int, digest_id: int, list_id: int) -> None: ...
 
     def hold(self, plan: Plan) -> bool:
@@ -118,3 +121,9 @@ def test_a_switch_that_restarts_gets_the_newest_plan_when_it_is_back(
     device.refuse_entity = lambda entity: False
     southbound.restore("l1")
     assert switches.hold(WITH_JOB)
+
+
+def test_a_switch_that_is_asked_tells_what_it_lacks(switches: Switches, southbound: LocalSouthbound) -> None:
+    assert southbound.differences("l1") == []
+    switches.devices[DEVICE_IDS["l1"]].entries.popitem()
+    assert len(southbound.differences("l1") or []) == 1 and southbound.differences("l2") == []

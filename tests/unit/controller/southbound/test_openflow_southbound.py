@@ -144,6 +144,20 @@ def test_a_switch_that_comes_back_keeps_what_is_right(network: Network) -> None:
     assert sorted(key[0] for key in network.switches["2"].flows) == [1024, 3000]
 
 
+def test_a_switch_that_is_asked_tells_what_was_changed_by_hand(network: Network) -> None:
+    start(network, plan_with(5, group=(1, 2)))
+    network.writes("1")
+    assert network.southbound.differences("s1") == []
+    switch = network.switches["1"]
+    switch.flows.clear()  # ovs-ofctl del-flows
+    assert len(network.southbound.differences("s1")) == 3
+    assert all(line.startswith("+ flow: ") for line in network.southbound.differences("s1"))
+    assert network.southbound.differences("s2") == []
+    switch.groups.clear()
+    assert len(network.southbound.differences("s1")) == 4
+    assert network.writes("1") == [], "asking writes nothing"
+
+
 def test_a_new_controller_leaves_strangers_flows_alone(network: Network) -> None:
     switch = network.switches["1"]
     datapath = switch.connect(lambda message: None)

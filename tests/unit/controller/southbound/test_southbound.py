@@ -365,3 +365,20 @@ def test_calls_from_many_threads_do_not_mix(network: Network) -> None:
         thread.join()
     assert failures == []
     assert network.holds(BASE) or network.holds(WITH_JOB)
+
+
+def test_a_switch_that_is_asked_tells_what_was_taken_out_by_hand(network: Network) -> None:
+    southbound = network.started(WITH_JOB)
+    assert southbound.differences("s1") == []
+    device = network.device("s1")
+    key = next(iter(device.entries))
+    taken = device.entries.pop(key)
+    (line,) = southbound.differences("s1") or []
+    assert line.startswith("+ ")
+    device.entries[key] = taken
+    assert southbound.differences("s1") == []
+    device.entries.clear()
+    device.groups.clear()
+    plan = PIPELINE.schema.normalised(WITH_JOB["s1"])
+    assert len(southbound.differences("s1") or []) == len(plan.entries) + len(plan.groups)
+    assert not device.entries, "asking writes nothing"
