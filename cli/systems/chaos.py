@@ -10,6 +10,9 @@ import typer
 
 from cli import options
 
+MOST_SEED = 2**31 - 1001
+"""Repetitions have the numbers after it."""
+
 
 def chaos(
     system: Annotated[
@@ -20,6 +23,14 @@ def chaos(
     clock: options.Clock = None,
     switch: Annotated[
         Literal["gradbed", "bmv2"] | None, typer.Option(help="Runs the P4 switches; bmv2 needs the real clock.")
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            callback=options.within(0, MOST_SEED),
+            help="Of the first repetition; the next ones have the numbers after it.",
+            show_default="1",
+        ),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the newest run.")] = False,
     jobs: options.Jobs = None,
@@ -33,7 +44,7 @@ def chaos(
     from experiments.study.command import INTERRUPTED, RunOptions
 
     of_run = RunOptions(output, resume, scale, jobs, prepare_network=need_debian)
-    wanted = Matrix(quick, fault or (), clock, switch)
+    wanted = Matrix(quick, fault or (), clock, switch, seed)
     status = 0
     found: dict[str, Sequence[Cell]] = {}
     for name in with_chaos() if system is None else [system]:

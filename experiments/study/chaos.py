@@ -117,12 +117,14 @@ def faults_of(chaos: ChaosSection, topology: Topology, share: float) -> dict[str
 
 @dataclass(frozen=True)
 class Matrix:
-    """What of the matrix is wanted. only: the names of faults, all if none. clock, switch: instead of the study's."""
+    """What of the matrix is wanted. only: the names of faults, all if none. clock, switch: instead of the study's.
+    seed: of the first repetition, the next ones have the numbers after it; None: as the study has them."""
 
     quick: bool = False
     only: Sequence[str] = ()
     clock: str | None = None
     switch: str | None = None
+    seed: int | None = None
 
 
 def load_chaos(system: str, wanted: Matrix = Matrix()) -> tuple[Study, ChaosSection]:
@@ -135,9 +137,15 @@ def load_chaos(system: str, wanted: Matrix = Matrix()) -> tuple[Study, ChaosSect
     if chaos is None or study.head.sweep.paths:
         raise UserError(f"{path}: a fault matrix has a section chaos, and no sweep")
     base = _base(study, wanted)
-    head = {"figures": {"chaos": FigureSection(kind="chaos", x="fault", y="seed")}, "limit_s": LIMIT_S}
+    head: dict[str, Any] = {
+        "figures": {"chaos": FigureSection(kind="chaos", x="fault", y="seed")},
+        "limit_s": LIMIT_S,
+    }
     if base["clock"] == "real":
         head["repetitions"] = math.ceil(REAL_SHARE * study.head.repetitions)
+    if wanted.seed is not None:
+        repetitions = head.get("repetitions", study.head.repetitions)
+        head["seeds"] = list(range(wanted.seed, wanted.seed + repetitions))
     study = replace(study, head=study.head.model_copy(update=head))
     return replace(study, points=tuple(_points(study, chaos, base, wanted.only))), chaos
 

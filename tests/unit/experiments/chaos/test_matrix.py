@@ -131,6 +131,27 @@ def test_the_command_tells_cells_and_goes_on_where_it_was(
     assert {path: path.stat().st_mtime_ns for path in (folder / "points").glob("*.json")} == before
 
 
+def test_a_seed_is_that_of_the_first_repetition() -> None:
+    usual, _ = load_chaos("workload", Matrix(only=["a link is cut"]))
+    drawn, _ = load_chaos("workload", Matrix(only=["a link is cut"], seed=70))
+    assert [point.seed - 69 for point in drawn.points] == [point.seed for point in usual.points]
+    assert [point.configuration for point in drawn.points] == [point.configuration for point in usual.points]
+    assert {point.seed for point in drawn.points} == set(range(70, 70 + usual.head.repetitions))
+
+
+def test_the_commands_seed_comes_to_the_matrix(gradbed_here: GradbedHere, monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds: list[int | None] = []
+
+    def run(system: str, of_run: object, wanted: Matrix, found: object) -> int:
+        seeds.append(wanted.seed)
+        return 0
+
+    monkeypatch.setattr(chaos, "run_chaos", run)
+    assert gradbed_here("chaos", "workload", "--seed", "7").status == 0
+    assert gradbed_here("chaos", "workload").status == 0
+    assert seeds == [7, None]
+
+
 def test_a_fault_that_is_not_there_is_one_line() -> None:
     with pytest.raises(UserError, match="workload has no fault 'rain'; it has: nothing, loss 1 %"):
         load_chaos("workload", Matrix(only=["rain"]))
