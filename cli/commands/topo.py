@@ -84,10 +84,15 @@ def _topology(kind: str, rate_mbps: float | None, delay_us: int) -> Any:
 
 
 def _programs(kind: str) -> dict[str, str]:
-    """By switch, those that a topology's file names."""
+    """By switch, those that a topology's file names; a line where other files that it names are missing."""
+    from common.errors import UserError
     from topo.files import topology_file
 
-    file = topology_file(kind)
+    try:
+        file = topology_file(kind)
+    except UserError as error:
+        print(f"gradbed: {error}", file=sys.stderr)
+        return {}
     return {} if file is None else file.own_programs()
 
 

@@ -9,6 +9,7 @@ import contextlib
 from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 import yaml
@@ -117,6 +118,12 @@ class Element:
             if name not in found:
                 raise self.error(f"{name} is missing")
         return found
+
+    def known_fields(self, known: Collection[str], required: Collection[str] = ()) -> dict[str, Element]:
+        """As `fields`, in a form whose readers pass over keys of the writer's own; not those that look misspelled."""
+        own = {key.text() for key, _ in self.pairs() if not get_close_matches(key.text(), known, n=1)}
+        found = self.fields({*known, *own}, required)
+        return {name: value for name, value in found.items() if name in known}
 
     def integer(self, least: int = 0) -> int:
         """A number in any of Python's notations."""

@@ -22,17 +22,18 @@ def is_runtime_json(document: Element) -> bool:
 
 
 def read_runtime_json(document: Element, schema: ProgramSchema, variables: Variables, collection: Collection) -> None:
-    """Take in the file's entries. Which program it names does not matter: the switch has one already."""
-    fields = document.fields(_KNOWN)
+    """Take in the file's entries. Which program it names does not matter: the switch has one already. Keys that the
+    tutorials' loader does not know, such as a comment, are passed over as there."""
+    fields = document.known_fields(_KNOWN)
     for item in fields["table_entries"].items() if "table_entries" in fields else ():
         with collection.leaving_out():
             _read_entry(item, schema, variables, collection)
     for item in fields["multicast_group_entries"].items() if "multicast_group_entries" in fields else ():
-        group = item.fields(("multicast_group_id", "replicas"), ("multicast_group_id", "replicas"))
+        group = item.known_fields(("multicast_group_id", "replicas"), ("multicast_group_id", "replicas"))
         number = group["multicast_group_id"].integer(least=1)
         collection.add(MulticastGroup(id=number, **_replicas(group["replicas"])), _RANK, item.place)
     for item in fields["clone_session_entries"].items() if "clone_session_entries" in fields else ():
-        session = item.fields(
+        session = item.known_fields(
             ("clone_session_id", "replicas", "packet_length_bytes"), ("clone_session_id", "replicas")
         )
         cut = session["packet_length_bytes"].integer() if "packet_length_bytes" in session else 0
@@ -42,7 +43,7 @@ def read_runtime_json(document: Element, schema: ProgramSchema, variables: Varia
 
 
 def _read_entry(item: Element, schema: ProgramSchema, variables: Variables, collection: Collection) -> None:
-    entry = item.fields(_ENTRY, ("table", "action_name"))
+    entry = item.known_fields(_ENTRY, ("table", "action_name"))
     name = entry.pop("table")
     with name.blamed():
         table = schema.tables[name.text()]
@@ -62,7 +63,7 @@ def _read_entry(item: Element, schema: ProgramSchema, variables: Variables, coll
 def _replicas(element: Element) -> dict[str, tuple[int, ...]]:
     copies = []
     for item in element.items():
-        fields = item.fields(("egress_port", "instance"), ("egress_port",))
+        fields = item.known_fields(("egress_port", "instance"), ("egress_port",))
         instance = fields["instance"].integer() if "instance" in fields else 1
         copies.append((fields["egress_port"].integer(), instance))
     return Replicas.fields(copies)

@@ -22,13 +22,16 @@ from topo.link import LinkModel, pfc_thresholds
 TIER = "switch"
 """Of all switches: the files know no tiers."""
 
+MININET_PREFIX_BITS = 8
+"""Of addresses without one."""
+
 _TIME_US = {"us": 1, "ms": 1_000, "s": 1_000_000}
 
 
 @dataclass(frozen=True)
 class HostDescription:
-    """ip: "10.0.1.1/24"; None: the next one below its switch, of 10.0.SWITCH.0/24. gateway_ip None: it has none.
-    on_link: as of topo.graph.Host."""
+    """ip: "10.0.1.1/24"; without a prefix it has Mininet's, of 8 bits; None: the next one below its switch, of
+    10.0.SWITCH.0/24. gateway_ip None: it has none. on_link: as of topo.graph.Host."""
 
     name: str
     ip: str | None = None
@@ -197,7 +200,7 @@ def _host(host: HostDescription, switches: Mapping[str, Switch], below: Counter[
         subnet = f"10.{switch.number >> 8}.{switch.number & 255}"
         made = make_host(host.name, subnet, below[switch.name] - 1, switch)
         return made if host.mac is None else Host(**{**made.model_dump(), "mac": host.mac.lower()})
-    interface = IPv4Interface(host.ip)
+    interface = IPv4Interface(host.ip if "/" in host.ip else f"{host.ip}/{MININET_PREFIX_BITS}")
     return Host(
         name=host.name,
         ip=str(interface.ip),

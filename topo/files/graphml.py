@@ -15,9 +15,11 @@ import re
 from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+from xml.parsers import expat
 
 import networkx
+from pydantic import BaseModel, ConfigDict, Field
 
 from common.errors import UserError
 from topo.files.description import TIER, Described, HostDescription, about
@@ -36,7 +38,44 @@ _LABEL = "label"
 
 def describe(path: Path) -> Described:
     """UserError; pydantic.ValidationError for what an edge says."""
-    graph = _read(path)
+    return _described_graph(_read(path))
+
+
+def describe_node_link(data: Mapping[str, Any]) -> Described:
+    """The same as networkx writes it in JSON: nodes with their id, links (or edges) with source and target."""
+    file = _NodeLink.model_validate(data)
+    graph = networkx.MultiDiGraph() if file.directed else networkx.MultiGraph()
+    for node in file.nodes:
+        graph.add_node(node.id)
+        graph.nodes[node.id].update(node.model_extra or {})
+    for edge in file.edges if file.links is None else file.links:
+        for end in (edge.source, edge.target):
+            if end not in graph:
+                raise UserError(f"a link of {end!r}, which is no node")
+        key = graph.add_edge(edge.source, edge.target)
+        graph.edges[edge.source, edge.target, key].update(edge.model_extra or {})
+    return _described_graph(graph)
+
+
+class _Node(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    id: int | str
+
+
+class _Edge(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    source: int | str
+    target: int | str
+
+
+class _NodeLink(BaseModel):
+    directed: bool = False
+    nodes: Annotated[list[_Node], Field(min_length=1)]
+    links: list[_Edge] | None = None
+    edges: list[_Edge] = Field(default_factory=list)
+
+
+def _described_graph(graph: Any) -> Described:
     hosts = [node for node, data in graph.nodes(data=True) if data.get("kind") == "host"]
     switches = [node for node in graph if node not in set(hosts)]
     names = {**_named("s", switches), **_named("h", hosts)}
@@ -73,13 +112,36 @@ def _read(path: Path) -> Any:
     form = "GML" if path.suffix == GML else "GraphML"
     try:
         graph = _read_gml(path) if form == "GML" else networkx.read_graphml(path)
+        is_nested = form == "GraphML" and _has_nested_graphs(path)
     except OSError as error:
         raise UserError(f"it cannot be read: {error.strerror}") from None
     except Exception as error:  # of XML parsers, and of networkx, which has no class of its own for it
         raise UserError(f"it is no {form}: {' '.join(str(error).split())}") from None
+    if is_nested:
+        raise UserError(
+            "it is GraphML with graphs inside of graphs, of which the inner ones cannot be read: flatten it"
+        )
     if not len(graph):
         raise UserError("it has no nodes")
     return graph
+
+
+def _has_nested_graphs(path: Path) -> bool:
+    """networkx passes over them, whatever they hold."""
+    parser, open_graphs, deepest = expat.ParserCreate(namespace_separator=" "), 0, 0
+
+    def start(name: str, _: Mapping[str, str]) -> None:
+        nonlocal open_graphs, deepest
+        open_graphs += name.split(" ")[-1] == "graph"
+        deepest = max(deepest, open_graphs)
+
+    def end(name: str) -> None:
+        nonlocal open_graphs
+        open_graphs -= name.split(" ")[-1] == "graph"
+
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.Parse(path.read_bytes(), True)
+    return deepest > 1
 
 
 def _read_gml(path: Path) -> Any:

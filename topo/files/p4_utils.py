@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from ipaddress import IPv4Interface
+from ipaddress import IPv4Interface, IPv4Network
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
@@ -13,7 +13,9 @@ from pydantic import BaseModel, Field
 from common.errors import UserError
 from topo.files.description import Described, HostDescription, LinkDescription
 
-STRATEGIES = ("l2", "mixed", "l3")
+FORM = "p4app.json of p4-utils"
+_MININETS = IPv4Network("10.0.0.0/8")
+STRATEGIES = ("l2", "mixed", "l3", "manual")
 
 
 @dataclass
@@ -26,12 +28,16 @@ class Network:
     links: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
     strategy: str | None = None
     program: str | None = None
-    form: str = "p4app.json of p4-utils"
+    form: str = FORM
 
     def described(self) -> Described:
         """Links in natural order, as p4-utils numbers ports. UserError for what p4-utils would refuse, too."""
         addresses = _Addresses(self)
-        programs = {name: options["p4_src"] for name, options in self.switches.items() if options.get("p4_src")}
+        programs = {
+            name: program
+            for name, options in self.switches.items()
+            if (program := options.get("p4_src") or options.get("program"))
+        }
         return Described(
             hosts=tuple(addresses.of(name) for name in self.hosts),
             switches=tuple(self.switches),
@@ -69,6 +75,7 @@ class _File(BaseModel):
 
     topology: _Network
     p4_src: str | None = None
+    program: str | None = None
 
 
 def describe(data: Mapping[str, Any]) -> Described:
@@ -87,7 +94,7 @@ def describe(data: Mapping[str, Any]) -> Described:
         switches=dict(network["switches"]),
         links=[(link[0], link[1], {**usual, **(link[2] if len(link) > 2 else {})}) for link in network["links"]],
         strategy=strategy,
-        program=data.get("p4_src"),
+        program=data.get("p4_src") or data.get("program"),
     ).described()
 
 
@@ -117,7 +124,8 @@ def _link(a: str, b: str, options: Mapping[str, Any]) -> LinkDescription:
 class _Addresses:
     """l2: one subnet 10.0.0.0/16. mixed: 10.0.SWITCH.HOST/24. l3: 10.SWITCH.HOST.2/24, a subnet for each host. SWITCH
     is its place among the switches unless it has a device_id, HOST the number in a name such as h3, else the first
-    that is free. MAC addresses are 00:00 and the IP address, those of gateways 00:01."""
+    that is free. MAC addresses are 00:00 and the IP address, those of gateways 00:01. manual:
+    Mininet's own, 10.0.0.I/8 for the I-th host."""
 
     def __init__(self, network: Network) -> None:
         self._network = network
@@ -137,6 +145,9 @@ class _Addresses:
                 name, str(options["ip"]), options.get("mac"), via and str(via).removeprefix("via ")
             )
         strategy = self._network.strategy or "l2"
+        if strategy == "manual":
+            place = list(self._network.hosts).index(name) + 1
+            return HostDescription(name, f"{_MININETS.network_address + place}/8", options.get("mac"))
         one_subnet = strategy == "l2"
         number = self._number(name, "" if one_subnet else switch)
         if one_subnet:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
 from common.errors import UserError
 from common.problems import first_problem
-from topo.files import graphml, network_script, own_form, p4_utils, tutorials
+from topo.files import graphml, network_script, own_form, p4_utils, p4app, tutorials
 from topo.files.description import Described
 from topo.graph import Topology
 from topo.link import LinkModel
@@ -45,6 +46,14 @@ _WRONG = {
     "too_long": "has too many parts",
 }
 """By pydantic's types of errors."""
+_JSON_FORMS: tuple[tuple[str, frozenset[str], Callable[[Mapping[str, Any]], Described]], ...] = (
+    (p4_utils.FORM, frozenset({"topology"}), p4_utils.describe),
+    (p4app.FORM, frozenset({"targets"}), p4app.describe),
+    ("node-link JSON of networkx", frozenset({"nodes"}), graphml.describe_node_link),
+    (tutorials.FORM, frozenset({"hosts"}), tutorials.describe),
+    (tutorials.FORM, frozenset({"switches"}), tutorials.describe),
+)
+"""Name, the keys by which it is known, and what reads it; the first that fits counts."""
 _LEVELS = 2
 """Folders above the file in which paths are looked for: some are relative to the exercise's, which is above."""
 
@@ -145,6 +154,13 @@ def topology_file(kind: str, link: LinkModel | None = None, scale_factor: float 
 
     link: where the file says nothing. scale_factor: emulated over nominal rate, for what it says. UserError, one
     line, for what is wrong."""
+    found = _built(kind, link, scale_factor)
+    return None if found is None else _with_files(*found)
+
+
+def _built(
+    kind: str, link: LinkModel | None = None, scale_factor: float = 1.0
+) -> tuple[Path, Topology, Described] | None:
     if not is_topology_file(kind):
         return None
     path = Path(kind.strip())
@@ -157,7 +173,7 @@ def topology_file(kind: str, link: LinkModel | None = None, scale_factor: float 
         raise UserError(f"{path}: a rate or a time is too large") from None
     except (UserError, ValueError) as error:
         raise UserError(f"{path}: {error}") from None
-    return _with_files(path, topology, described)
+    return path, topology, described
 
 
 def _described(path: Path) -> Described:
@@ -168,9 +184,13 @@ def _described(path: Path) -> Described:
             return graphml.describe(path)
         return own_form.describe(path) if path.suffix in _YAML else _read(path)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "it"
-        raise UserError(f"{place} {_WRONG.get(first['type'], first['msg'])} ({FORMS})") from None
+        raise UserError(f"{_problem(error)} ({FORMS})") from None
+
+
+def _problem(error: ValidationError) -> str:
+    first = error.errors()[0]
+    place = ".".join(map(str, first["loc"])) or "it"
+    return f"{place} {_WRONG.get(first['type'], first['msg'])}"
 
 
 def _read(path: Path) -> Described:
@@ -185,13 +205,27 @@ def _read(path: Path) -> Described:
         raise UserError(f"it is no JSON: {error}") from None
     if not isinstance(data, dict):
         raise UserError("it is no topology: it holds no object")
-    return p4_utils.describe(data) if "topology" in data else tutorials.describe(data)
+    return _read_form(data)
+
+
+def _read_form(data: Mapping[str, Any]) -> Described:
+    """By what it holds. UserError with the form; also for JSON of none."""
+    for form, keys, describe in _JSON_FORMS:
+        if keys <= data.keys():
+            try:
+                return describe(data)
+            except ValidationError as error:
+                raise UserError(f"{_problem(error)} ({form}; {FORMS})") from None
+            except UserError as error:
+                raise UserError(f"{error} ({form})") from None
+    known = "; ".join(f"{', '.join(sorted(keys))}: {form}" for form, keys, _ in _JSON_FORMS)
+    raise UserError(f"it is JSON of no form that is known by what it holds ({known})")
 
 
 def read_topology(kind: str, link: LinkModel | None = None, scale_factor: float = 1.0) -> Topology | None:
-    """As topology_file, the network alone."""
-    found = topology_file(kind, link, scale_factor)
-    return None if found is None else found.topology
+    """As topology_file, the network alone: other files that it names need not be there."""
+    found = _built(kind, link, scale_factor)
+    return None if found is None else found[1]
 
 
 def _with_files(path: Path, topology: Topology, described: Described) -> TopologyFile:

@@ -100,6 +100,20 @@ def test_a_runtime_file_of_the_tutorials(written: Written) -> None:
     assert own.clones == (CloneSession(id=500, ports=(3,), truncate_bytes=14),)
 
 
+def test_keys_of_the_writers_own_in_a_runtime_file_are_passed_over(written: Written) -> None:
+    own = RUNTIME.replace(
+        '{"table": "TheIngress.rules"', '{"comment": "of 10/8", "_why": {"a": [1]}, "table": "TheIngress.rules"'
+    )
+    own = own.replace('"target": "bmv2",', '"target": "bmv2", "author": "a student",')
+    assert own.count("comment") == own.count("author") == 1
+    assert written.own_plan(own, "own.json") == written.own_plan(RUNTIME, "s1-runtime.json")
+
+
+def test_a_misspelled_key_in_a_runtime_file_is_not_passed_over(written: Written) -> None:
+    with pytest.raises(Exception, match=r"there is no 'action_parms' here; did you mean 'action_params'\?"):
+        written.own_plan(RUNTIME.replace('"action_params"', '"action_parms"', 1), "s1-runtime.json")
+
+
 def test_a_mistake_in_a_runtime_file_names_its_place(written: Written) -> None:
     with pytest.raises(Exception, match=r"s1-runtime.json:7:13: the P4 program has no table 'x'; it has TheIngress"):
         written.own_plan(RUNTIME.replace('"TheIngress.routes"', '"x"', 1), "s1-runtime.json")
