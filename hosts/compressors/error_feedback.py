@@ -43,15 +43,15 @@ class ErrorFeedback:
     def sent(self, places: NDArray[np.intp] | slice, values: NDArray[np.int64]) -> None:
         """These values were sent for these places, each of which is named once."""
         left = self.held[places] - values
-        self._make_room(max(self._most, _largest(left)))
+        self._make_room(max(self._most, largest_magnitude(left)))
         self.held[places] = left
         if self._momentum:
             self._velocity[places] = 0
 
     def _add(self, values: NDArray[np.integer]) -> None:
-        more = _largest(values)
+        more = largest_magnitude(values)
         if self._most + more > INT32_MAX:
-            self._most = _largest(self.held)
+            self._most = largest_magnitude(self.held)
         self._make_room(self._most + more)
         self.held += values
 
@@ -61,6 +61,6 @@ class ErrorFeedback:
             self.held = self.held.astype(np.int64)
 
 
-def _largest(values: NDArray[np.integer]) -> int:
-    """Magnitude."""
+def largest_magnitude(values: NDArray[np.integer]) -> int:
+    """Of integers; 0 of none."""
     return max(int(values.max(initial=0)), -int(values.min(initial=0)))

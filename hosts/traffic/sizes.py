@@ -58,6 +58,11 @@ def longest_frame_bytes(sizes: Sizes) -> int:
     return sizes.most_bytes if sizes.kind == "exponential" else sizes.frame_bytes
 
 
+def least_frame_bytes(sizes: Sizes) -> int:
+    """No frame is shorter."""
+    return sizes.frame_bytes if sizes.kind == "fixed" else min(sizes.least_bytes, sizes.frame_bytes)
+
+
 def has_flows(sizes: Sizes) -> bool:
     """Whether what arrives are flows of many frames."""
     return sizes.kind in FLOW_SIZES

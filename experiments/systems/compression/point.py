@@ -12,6 +12,7 @@ from experiments.configuration.samples import SampleOrder
 from experiments.phases import Measured, Point, PointResult
 from experiments.programs import Program
 from experiments.setup import NetworkSetup, PointTask
+from experiments.systems.compression.checks import contradictions, wrong_contents, wrong_training
 from experiments.systems.compression.classes import CLASSES
 from experiments.systems.compression.configuration import CompressionConfiguration, ScriptWorkload
 from experiments.systems.compression.expected import unexpected
@@ -62,17 +63,21 @@ class CompressionPoint(Point[CompressionConfiguration]):
             # A script has connections of its own, which nobody counts.
             if not self._is_script and account.host not in uncounted
         ]
+        values, told = metrics(phase, found), list(round_rows(phase))
         return PointResult(
-            metrics=metrics(phase, found),
+            metrics=values,
             decisions={"hosts": [phase.server, *phase.workers]},
             tables={
-                "rounds": list(round_rows(phase)),
+                "rounds": told,
                 "rates": list(rate_rows(phase)),
                 "hosts": rows(phase.name, 1, accounts),
             },
             failures=[
                 *first_lines([*phase.mismatches(), *unexpected(phase, found)]),
                 *first_lines(disagreements(accounts)),
+                *first_lines(contradictions(phase, found, values, told)),
+                *first_lines(wrong_contents(phase)),
+                *first_lines(wrong_training(phase)),
             ],
         )
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import permutations, product
 
 from experiments.accounts.accounting import Tally
 from experiments.accounts.counts import Counts
 from experiments.configuration.faults import Fault, LinkFault, restarted_switches
-from experiments.systems.interconnect.links import loss_by_cause
+from experiments.systems.interconnect.links import CHANNELS_OF_A_PORT, loss_by_cause
+from experiments.traffic.results import TrafficResults
 from topo.graph import Topology
-from topo.shapes.optical_electrical import HYBRID
+from topo.shapes.optical_electrical import HYBRID, PLANES, hybrid_name, mesh_port, place_of, size_of, uplink_port
 
 WORDS: Mapping[str, str] = {
     "malformed": "malformed",
@@ -57,3 +61,94 @@ def unexplained_ends(topology: Topology, counts: Counts) -> list[str]:
         if came != ended:
             lines.append(f"{switch.name} got {came} packets, and sent or dropped {ended}")
     return lines
+
+
+BY_CHANCE = frozenset({"least-loaded", "random-plane", "mesh-first"})
+"""Policies under which either plane is as likely: by a coin, or by loads, which are alike."""
+
+DEVIATIONS = 6.0
+"""Of a fair coin's binomial distribution: exceeded once in 500 million times."""
+
+
+def wrong_ways(
+    topology: Topology, counts: Counts, results: TrafficResults, policy: str, flowlet_us: int
+) -> Iterator[str]:
+    """A line for each thing that hybrid switches cannot have done under their policy, while no link is down.
+
+    Whatever the policy, a packet takes light once if it leaves its unit, and a mesh link once if its sub-unit
+    changes.
+    Losses take packets away, and copies add some; of the warm-up only the number of packets is known.
+    """
+    n, sent = size_of(topology), _Sent(topology, counts)
+    place = {host.name: place_of(topology.attachment(host.name).name) for host in topology.hosts}
+    light: Counter[int] = Counter()
+    mesh: Counter[tuple[int, int, int]] = Counter()
+    flows = results.flows
+    for sender, receiver, packets in zip(
+        *(flows[name].tolist() for name in ("sender", "receiver", "packets")), strict=True
+    ):
+        (x, y), (to_x, to_y) = place[sender], place[receiver]
+        light[x] += packets * (x != to_x)
+        mesh[x, y, to_y] += packets * (y != to_y)
+    warm_up = sum(report["warm_up_sent"] for report in results.reports.values())
+    lossy = any(effect.lost_packets for effect in counts.effects.values())
+    copied = any(effect.duplicates.packets for effect in counts.effects.values())
+
+    def line(what: str, found: int, measured: int) -> Iterator[str]:
+        if (found < measured and not lossy) or (found > measured + warm_up and not copied):
+            yield f"{what} took {found} packets, of {measured} after the warm-up and {warm_up} in it"
+
+    for x in range(n):
+        found = sum(sent.light(x, y, plane) for y, plane in product(range(n), range(PLANES)))
+        yield from line(f"light from unit {x}", found, light[x])
+    of_mesh = {(x, y, other): sent.mesh(x, y, other) for x in range(n) for y, other in permutations(range(n), 2)}
+    yield from line("mesh links", sum(of_mesh.values()), sum(mesh.values()))
+    if policy == "mesh-first":
+        for (x, y, other), found in of_mesh.items():
+            yield from line(
+                f"the mesh link from {hybrid_name(x, y)} to {hybrid_name(x, other)}", found, mesh[x, y, other]
+            )
+    for x, y, channel in product(range(n), range(n), range(CHANNELS_OF_A_PORT)):
+        first, second = (sent.channel(x, y, plane, channel) for plane in range(PLANES))
+        if policy == "fixed-plane" and second:
+            yield f"{hybrid_name(x, y)} sent {second} packets by its second plane, though its plane is fixed"
+        allowed = DEVIATIONS * math.sqrt(first + second) + DEVIATIONS
+        if policy in BY_CHANCE and not flowlet_us and abs(first - second) > allowed:
+            yield f"{hybrid_name(x, y)} sent {first} and {second} packets by its planes, no work of chance"
+    if policy == "ecmp" and results.reordered and not any(link.model.reorder for link in topology.links):
+        yield f"{results.reordered} packets overtook others of their flow, though each flow has one way"
+
+
+class _Sent:
+    """Packets that hybrid switches sent, by their counters: those that then found a queue full among them."""
+
+    def __init__(self, topology: Topology, counts: Counts) -> None:
+        self._n, self._counts = size_of(topology), counts
+
+    def channel(self, x: int, y: int, plane: int, channel: int) -> int:
+        return self._cell(x, y, uplink_port(self._n, plane), channel)
+
+    def light(self, x: int, y: int, plane: int) -> int:
+        return sum(self.channel(x, y, plane, channel) for channel in range(CHANNELS_OF_A_PORT))
+
+    def mesh(self, x: int, y: int, other: int) -> int:
+        port = mesh_port(self._n, y, other)
+        return sum(self._cell(x, y, port, channel) for channel in range(CHANNELS_OF_A_PORT))
+
+    def _cell(self, x: int, y: int, port: int, channel: int) -> int:
+        return self._counts.cell(hybrid_name(x, y), "sent", port * CHANNELS_OF_A_PORT + channel).packets
+
+
+def contradictions(values: Mapping[str, float | None], loads: Sequence[float]) -> Iterator[str]:
+    """A line for each value that cannot be beside the others. loads: of links that have one."""
+    for name in ("mesh", "uplink", "light_path"):
+        most, fairness = values[f"{name}_max_over_mean"], values[f"{name}_fairness"]
+        # Jain's index is at least mean / max, since the sum of squares is at most max times the sum.
+        if most is not None and fairness is not None and not 1 / most <= fairness * (1 + 1e-9) <= 1 + 1e-6:
+            yield f"{name}: {most:g} times the mean at most, which is no fairness of {fairness:g}"
+    largest = values["largest_link_load"]
+    if loads and (largest is None or abs(largest - max(loads)) > 1e-9):
+        yield f"the largest load of a link is {max(loads):g}, not {largest}"
+    accepted, bound, offered = values["accepted_load"], values["accepted_bound"], values["offered_load"]
+    if accepted is not None and bound is not None and offered is not None and bound > max(1.05, accepted):
+        yield f"{bound:g} of the hosts' rate is told to be possible, which is more than their links carry"

@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from controller.planning.legacy import OPENFLOW
 from controller.systems.interconnect.service import HYBRID_PROGRAM, OPTICAL_PROGRAM, InterconnectSettings
 from controller.systems.interconnect.service import Traffic as TrafficJob
 from experiments.accounts.accounting import disagreements, first_lines, rows
 from experiments.accounts.host_accounts import host_accounts
-from experiments.configuration.faults import AgentFault, restarted_switches
+from experiments.configuration.faults import AgentFault, restarted_switches, touched_agents
 from experiments.phases import Measured, Point, PointResult
 from experiments.programs import Program, SwitchProgram
 from experiments.scale import Scale
 from experiments.setup import NetworkSetup, PointTask
 from experiments.systems.interconnect import links
 from experiments.systems.interconnect.bounds import most_accepted_bytes, saturation_load
-from experiments.systems.interconnect.checks import unexplained_drops, unexplained_ends
+from experiments.systems.interconnect.checks import contradictions, unexplained_drops, unexplained_ends, wrong_ways
 from experiments.systems.interconnect.classes import CLASSES
 from experiments.systems.interconnect.configuration import InterconnectConfiguration
+from experiments.systems.interconnect.links import loss_by_cause
 from experiments.systems.interconnect.metrics import host_capacity_bytes, link_rows, loss_rows, metrics
 from experiments.systems.interconnect.physics import changes_rates, differences, impossible, sent_by_pair
 from experiments.systems.interconnect.window import Window
 from experiments.traffic.agents import MODULE, plan_traffic
+from experiments.traffic.consistency import latency_contradictions, loss_contradictions, too_fast
 from experiments.traffic.marks import mark_disagreements
 from experiments.traffic.phase import TrafficPhase
 from experiments.traffic.results import TrafficResults
-from hosts.traffic.sizes import has_flows, longest_frame_bytes
+from hosts.traffic.sizes import has_flows, least_frame_bytes, longest_frame_bytes
 from topo.graph import Topology
 from topo.shapes.optical_electrical import HYBRID, OPTICAL, size_of, with_circuits, with_wavelengths
 
@@ -94,7 +97,11 @@ class InterconnectPoint(Point[InterconnectConfiguration]):
             self.topology, phase.traffic.rates_bps, self._frame_bytes, self.configuration.traffic.load
         )
         values["accepted_bound"] = self._accepted_bound(results, window)
-        failures = [*disagreements(accounts), *mark_disagreements(results), *self._wrong(results, found)]
+        failures = [
+            *disagreements(accounts),
+            *mark_disagreements(results),
+            *self._wrong(results, found, values, loads),
+        ]
         if window is not None:
             failures += impossible(values, loads, self.topology, window, self._frame_bytes)
             if self._exact:
@@ -133,12 +140,38 @@ class InterconnectPoint(Point[InterconnectConfiguration]):
     def _frame_bytes(self) -> int:
         return longest_frame_bytes(self.configuration.traffic.agent_sizes)
 
-    def _wrong(self, results: TrafficResults, found: Measured) -> list[str]:
+    def _contradictions(
+        self, results: TrafficResults, found: Measured, values: Mapping[str, Any], loads: Sequence[links.Load]
+    ) -> Iterator[str]:
+        configuration, counts = self.configuration, found.counts
+        latency_us, p99_us = (
+            None if values[name] is None else 1e6 * values[name] for name in ("latency_s", "latency_p99_s")
+        )
+        touched = bool(touched_agents(configuration.faults))  # what they have sent is in histograms alone
+        if not touched:
+            yield from latency_contradictions(results, latency_us, {50: results.latency_us(50), 99: p99_us})
+        yield from contradictions(values, [row.load for row in loads if row.load is not None])
+        if configuration.program.model == "gradbed" and not touched:
+            causes = loss_by_cause(self.topology, counts)
+            dropped = sum(causes.values()) + sum(effect.socket_drops for effect in counts.effects.values())
+            host_drops = sum(each.socket_drops for each in host_accounts(self.topology, counts, found.final))
+            lost = round((values["loss"] or 0.0) * results.sent)
+            yield from loss_contradictions(results, counts, lost, dropped, host_drops)
+        if not configuration.faults:
+            routing = configuration.routing
+            yield from wrong_ways(self.topology, counts, results, routing.policy, routing.flowlet_us)
+            if configuration.clock == "virtual":
+                yield from too_fast(results, self.topology, least_frame_bytes(configuration.traffic.agent_sizes))
+
+    def _wrong(
+        self, results: TrafficResults, found: Measured, values: Mapping[str, Any], loads: Sequence[links.Load]
+    ) -> list[str]:
         """Packets that came where they do not belong, or that vanished without a counter that tells."""
         lines = []
         if not restarted_switches(self.configuration.faults):  # their counters are gone
             lines += links.disagreements(self.topology, found.counts)
             lines += unexplained_ends(self.topology, found.counts)
+            lines += self._contradictions(results, found, values, loads)
         lines += unexplained_drops(self.topology, found.counts, self.configuration.faults)
         if results.misdelivered:
             lines.append(f"{results.misdelivered} packets came to hosts that they were not for")

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import networkx as nx
+
 from experiments.accounts.accounting import disagreements as host_disagreements
 from experiments.accounts.accounting import first_lines
 from experiments.accounts.counts import Counts
@@ -19,6 +21,12 @@ from experiments.systems.shuffle.waits import Network, network_wait_failures, pl
 from formats.shuffle import frame_overhead_bytes
 from hosts.systems.shuffle.samples import SampleSource, digest, original
 from topo.graph import Topology
+from topo.hops import is_hop
+
+ROUNDING = 1e-9
+
+NEVER_WORSE = ("improved", "exact")
+"""Schedulers that take no more hops than unicast from the nearest holder."""
 
 
 def failures(
@@ -124,3 +132,58 @@ def _agent_failures(job: ShuffleJob, index: int, final: Mapping[str, Any], origi
     wrong = [each for each in held if held[each] != originals[each]]
     if wrong:
         yield f"{len(wrong)} samples are not the original ones, such as {min(wrong)}"
+
+
+def contradictions(
+    phase: ShufflePhase, found: Measured, topology: Topology, row: Mapping[str, Any], faults: Sequence[Fault]
+) -> Iterator[str]:
+    """A line for each number of a shuffle that cannot be beside the others, or beside what links carry. row: as told;
+    times in nominal seconds of a network whose links are as fast as those here."""
+    job, counts = phase.job, found.counts
+    nearest = nearest_hops(topology, job)
+    if job.schedule.scheduler in NEVER_WORSE and row["hops"] > nearest:
+        yield f"{row['hops']} hops are more than the {nearest} of unicast from the nearest holder"
+    if job.schedule.scheduler == "unicast-nearest" and row["hops"] != nearest:
+        yield f"unicast from the nearest holder takes {nearest} hops, not {row['hops']}"
+    demands = len(job.instance.demands)
+    carrying = sum(each.lent_for is None for each in job.schedule.transmissions)
+    if demands and abs(row["samples_per_packet"] * carrying - demands) > ROUNDING * demands:
+        yield f"{row['samples_per_packet']:g} samples in each of {carrying} packets are not the {demands} needed"
+    if row["mean_wait_s"] > row["max_wait_s"] * (1 + ROUNDING):
+        yield f"the mean wait is {row['mean_wait_s']:g} s, the longest {row['max_wait_s']:g} s"
+    for name in ("load_max_over_mean", "fabric_load_max_over_mean"):
+        if row[name] is not None and row[name] < 1 - ROUNDING:
+            yield f"{name}: the largest load is {row[name]:g} of the mean"
+    if faults:
+        return
+    frame_bytes = frame_overhead_bytes(job.answer.bits) + job.fragment_bytes
+    scheduled = sum(
+        tally.packets for switch in counts.counters.values() for tally in switch.get("scheduled_in", {}).values()
+    )
+    if lossless(counts):
+        if row["repairs"] or row["requests"]:
+            yield f"nothing was lost, but workers asked {row['requests']} times, for {row['repairs']} repairs"
+        # Switches get a packet from each link but the last ones.
+        if row["byte_hops"] < scheduled * frame_bytes:
+            yield f"links carried {row['byte_hops']} B, of {scheduled} packets of {frame_bytes} B that switches got"
+    for (a, b), load in counted_loads(topology, counts).items():
+        rate_bps = topology.link(a, b).model.rate_bps
+        least_us = 8e6 * frame_bytes * (load.packets - 1) / rate_bps if rate_bps else 0.0
+        # Repairs of losses and the last packets may make it longer, nothing makes it shorter.
+        if phase.time_us < least_us * (1 - ROUNDING):
+            yield f"the shuffle took {phase.time_us} us, {a} to {b} takes {least_us:g} us for {load.packets} packets"
+
+
+def nearest_hops(topology: Topology, job: ShuffleJob) -> int:
+    """Of unicast from the nearest holder, by breadth-first search over links that are hops."""
+    hosts = job.instance.hosts
+    away = {
+        worker: nx.single_source_dijkstra_path_length(
+            topology.graph, hosts[worker], weight=lambda a, b, _: int(is_hop(topology, topology.link(a, b)))
+        )
+        for worker in {worker for worker, _ in job.instance.demands}
+    }
+    return sum(
+        min(away[worker][hosts[each]] for each in range(len(hosts)) if job.instance.stores(each, sample))
+        for worker, sample in job.instance.demands
+    )

@@ -20,6 +20,7 @@ from experiments.phases import Measured, Point, PointResult
 from experiments.setup import NetworkSetup, PointTask
 from experiments.systems.shuffle.configuration import ShuffleConfiguration
 from experiments.systems.shuffle.drawn import draw, scheduler_timing
+from experiments.systems.shuffle.waits import planned_wait_failures
 from experiments.tables.metric import Value
 
 
@@ -32,23 +33,25 @@ class PlannedPoint(Point[ShuffleConfiguration]):
 
     def result(self, measured: Sequence[Measured]) -> PointResult:
         shuffles = islice(draw(self.task, self.topology).instances, self.configuration.shuffle.shuffles)
-        found = [self._planned(number, instance) for number, instance in enumerate(shuffles, start=1)]
-        failures = [
-            line for number, row in enumerate(found, start=1) for line in below_bound(f"shuffle {number}", row)
-        ]
+        failures: list[str] = []
+        found = [self._planned(number, instance, failures) for number, instance in enumerate(shuffles, start=1)]
         return PointResult(metrics=means(found), failures=failures, fidelity=FidelityReport(verdict="model"))
 
-    def _planned(self, number: int, instance: Instance) -> dict[str, Value]:
+    def _planned(self, number: int, instance: Instance, failures: list[str]) -> dict[str, Value]:
         """A shuffle's part of the metrics. The schedule is checked like those that are sent."""
         task, shuffle, topology = self.task, self.configuration.shuffle, self.topology
-        scheduler = scheduler_named(shuffle.scheduler, scheduler_timing(task, topology, instance))
+        timing = scheduler_timing(task, topology, instance)
+        scheduler = scheduler_named(shuffle.scheduler, timing)
         begun_s = time.process_time()
         trees = Trees(topology, instance.hosts, shuffle.trees)
         schedule = scheduler.schedule(instance, trees, task.seed + number)
         schedule = with_trees_chosen(schedule, instance, trees, shuffle.tree_choice, task.seed + number)
         took_s = time.process_time() - begun_s
         check_schedule(instance, schedule, topology)
-        return {**planned_row(instance, schedule, trees), "schedule_s": took_s}
+        row = planned_row(instance, schedule, trees)
+        waits = planned_wait_failures(schedule, timing.host_us, timing.hop_delay_us, timing.threshold_us)
+        failures += [*below_bound(f"shuffle {number}", row), *(f"shuffle {number}, {line}" for line in waits)]
+        return {**row, "schedule_s": took_s}
 
 
 def planned_row(instance: Instance, schedule: Schedule, trees: Trees) -> dict[str, Value]:

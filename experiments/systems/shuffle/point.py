@@ -11,14 +11,14 @@ from typing import Any
 from controller.systems.shuffle.delivery import PROGRAM
 from controller.systems.shuffle.messages import ShuffleRequest, ShuffleSettings
 from controller.systems.shuffle.scheduling.instance import Instance
-from experiments.accounts.accounting import rows
+from experiments.accounts.accounting import first_lines, rows
 from experiments.accounts.host_accounts import host_accounts
 from experiments.configuration.faults import stopped_agents
 from experiments.configuration.sections import link_classes
 from experiments.phases import Measured, Point, PointResult
 from experiments.programs import Program
 from experiments.setup import NetworkSetup, PointTask
-from experiments.systems.shuffle.checks import failures
+from experiments.systems.shuffle.checks import contradictions, failures
 from experiments.systems.shuffle.classes import CLASSES
 from experiments.systems.shuffle.configuration import ShuffleConfiguration
 from experiments.systems.shuffle.drawn import draw, scheduler_timing
@@ -117,6 +117,10 @@ class ShufflePoint(Point[ShuffleConfiguration]):
                 for line in (
                     *below_bound(phase.name, row),
                     *self._failures(phase, each),
+                    *first_lines(
+                        f"{phase.name}, {line}"
+                        for line in contradictions(phase, each, self.topology, row, self.configuration.faults)
+                    ),
                 )
             ],
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,8 +10,9 @@ from typing import Any
 
 from common.errors import UserError
 from controller.entries.service import Traffic as TrafficJob
-from experiments.accounts.accounting import HostAccount, rows
+from experiments.accounts.accounting import HostAccount, first_lines, rows
 from experiments.accounts.host_accounts import host_accounts
+from experiments.configuration.faults import touched_agents
 from experiments.own_program.system import own_network
 from experiments.phases import Measured, Point, PointResult
 from experiments.programs import Program
@@ -22,6 +23,7 @@ from experiments.systems.workload.configuration import WorkloadConfiguration
 from experiments.systems.workload.coverage import coverage_metrics, coverage_rows
 from experiments.systems.workload.expectations import Cell, parse_expectation, unmet
 from experiments.systems.workload.metrics import (
+    PERCENTILES,
     background_metrics,
     busiest_link_load,
     connection_metrics,
@@ -38,6 +40,14 @@ from experiments.traffic.background import Background, plan_background
 from experiments.traffic.choice import packet_choice
 from experiments.traffic.connections import MODULE as CONNECTIONS
 from experiments.traffic.connections import ConnectionResults, ConnectionTraffic, lost_lines, plan_connections
+from experiments.traffic.consistency import (
+    dropped_packets,
+    flow_contradictions,
+    latency_contradictions,
+    loss_contradictions,
+    too_fast,
+    too_much,
+)
 from experiments.traffic.phase import TrafficPhase
 from experiments.traffic.results import TrafficResults
 from experiments.traffic.template import Template
@@ -49,6 +59,9 @@ from switch.insight.coverage.coverage_html import html_page
 from switch.insight.source import SourceMap
 from topo.files import TopologyFile, topology_file
 from topo.graph import Topology
+
+LONGEST_FRAME_BYTES = 9234
+"""That traffic may have."""
 
 SILENCE = "hosts.agents.kernel.silence"
 """What agents load that take in every frame."""
@@ -217,6 +230,7 @@ class WorkloadPoint(Point[WorkloadConfiguration]):
             },
             failures=[
                 *self._miscounts(found, results, accounts),
+                *first_lines(self._contradictions(found, results, metrics, accounts)),
                 *([] if self.background is None else self.background.failures(rounds)),
                 *unmet(self.configuration.expect, metrics, lambda cell: self._cell(found, cell)),
             ],
@@ -228,6 +242,47 @@ class WorkloadPoint(Point[WorkloadConfiguration]):
         if found.unsettled or isinstance(results, ConnectionResults):
             return []
         return packet_failures(self.topology, found.counts, accounts, results)
+
+    def _contradictions(
+        self,
+        found: Measured,
+        results: TrafficResults | ConnectionResults,
+        metrics: Mapping[str, Any],
+        accounts: Sequence[HostAccount],
+    ) -> Iterator[str]:
+        """What the run's own numbers forbid; once nothing is on its way."""
+        configuration, topology = self.configuration, self.topology
+        told_us = {50.0: metrics["flow_p50_us"], 99.0: metrics["flow_p99_us"]}
+        yield from flow_contradictions(results.flow_rows(), told_us)
+        if found.unsettled or isinstance(results, ConnectionResults):
+            return
+        percentiles_us = {percent: metrics[name] for name, percent in PERCENTILES.items()}
+        # What agents that were stopped have sent is in histograms alone.
+        touched = bool(touched_agents(configuration.faults))
+        if not results.replayed and not touched:
+            yield from latency_contradictions(results, metrics["mean_us"], percentiles_us)
+        if found.counts.devices and self.background is None and not touched:
+            # Of links as the run tells it, of switches as they tell it.
+            effects = found.counts.effects.values()
+            on_links = sum(each.queue_drops.packets + each.losses.packets for each in effects)
+            told = metrics["queue_drops"] + metrics["link_losses"]
+            lost = metrics["sent_packets"] - metrics["received_packets"]
+            host_drops = sum(account.socket_drops for account in accounts)
+            dropped = dropped_packets(found.counts) - on_links + told
+            yield from loss_contradictions(results, found.counts, lost, dropped, host_drops)
+            if metrics["loss"] is not None and abs(metrics["loss"] * metrics["sent_packets"] - lost) > 0.5:
+                yield f"{metrics['loss']:g} of {metrics['sent_packets']} packets are told to be lost, not {lost}"
+        if not configuration.faults and configuration.clock == "virtual":
+            yield from too_fast(results, topology)
+            if not results.duplicates:
+                yield from too_much(results, topology, metrics["delivered_bps"])
+            load, seconds = metrics["busiest_link_load"], (found.carried.to_us - found.carried.from_us) / 1e6
+            if load is not None and seconds:
+                # The end of a frame that was being sent when hosts began.
+                rates_bps = [link.model.rate_bps for link in topology.switch_links if link.model.rate_bps]
+                most = 1 + 8 * LONGEST_FRAME_BYTES / (min(rates_bps) * seconds)
+                if load > most:
+                    yield f"the busiest link carried {load:g} of its rate, where {most:g} is the most"
 
     def _notes(
         self, metrics: Mapping[str, Value], found: Measured, results: TrafficResults | ConnectionResults

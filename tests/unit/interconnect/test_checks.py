@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from controller.systems.interconnect import entries
+from controller.systems.interconnect.policies import POLICIES, PolicyName
 from experiments.phases import PointResult
 from experiments.programs import P4_SOURCES
+from experiments.systems.interconnect import point
+from hosts.traffic.arrived import Arrived
 from tests.unit.interconnect.test_point import run
 
 
@@ -107,3 +111,99 @@ def test_what_a_restarted_switch_drops_is_no_failure(tmp_path: Path) -> None:
     found = run(tmp_path, faults=faults, timing={"control_delay_us": 500})
     assert found.failures == []
     assert found.metrics["loss"] > 0
+
+
+# ---- What the numbers of a run are held to ----
+
+
+def policy_in_place_of(patch: pytest.MonkeyPatch, asked: PolicyName, done: PolicyName) -> None:
+    patch.setattr("controller.systems.interconnect.service.POLICIES", {**POLICIES, asked: POLICIES[done]})
+
+
+@pytest.mark.parametrize(
+    ("asked", "done", "words"),
+    [
+        ("fixed-plane", "random-plane", "though its plane is fixed"),
+        ("random-plane", "fixed-plane", "no work of chance"),
+        ("least-loaded", "fixed-plane", "no work of chance"),
+        ("mesh-first", "least-loaded", "the mesh link from"),
+        ("ecmp", "random-plane", "though each flow has one way"),
+    ],
+)
+def test_another_policy_than_asked_for_is_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: PolicyName, done: PolicyName, words: str
+) -> None:
+    sections: dict[str, Any] = {"routing": {"policy": asked}, "traffic": {"load": 0.8, "duration_ms": 40}}
+    assert run(tmp_path, **sections).failures == []
+    policy_in_place_of(monkeypatch, asked, done)
+    assert any(words in line for line in run(tmp_path, **sections).failures)
+
+
+def test_the_most_loaded_plane_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "second = second_load < first_load || (second_load == first_load && coin == 1);"
+    instead = "second = second_load > first_load || (second_load == first_load && coin == 1);"
+    found = run_with(
+        tmp_path,
+        monkeypatch,
+        {"include/interconnect/choose_path.p4": (text, instead)},
+        traffic={"pattern": "stride:4", "load": 1.0, "duration_ms": 40},
+    )
+    assert any("no work of chance" in line for line in found.failures)
+
+
+def test_a_detour_that_no_packet_needs_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hosts of another switch of the unit are reached over another unit, as if mesh links were down."""
+    monkeypatch.setattr("controller.systems.interconnect.reach.Reach._mesh", lambda self, here, there: False)
+    found = run(tmp_path)
+    assert any("packets, of" in line and "after the warm-up" in line for line in found.failures)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("loss", lambda value: 0.0, "are missing, but links, switches and hosts dropped"),
+        ("loss", lambda value: 2 * value, "are missing, but links, switches and hosts dropped"),
+        ("latency_s", lambda value: value / 2, "the mean latency is"),
+        ("latency_p99_s", lambda value: value / 1000, "a latency that 99 % do not exceed"),
+        ("latency_p99_s", lambda value: 100 * value, "a latency that 99 % do not exceed"),
+        ("largest_link_load", lambda value: value / 2, "the largest load of a link"),
+        ("mesh_fairness", lambda value: value / 2, "which is no fairness of"),
+        ("uplink_max_over_mean", lambda value: value / 2, "which is no fairness of"),
+    ],
+)
+def test_a_metric_that_contradicts_what_was_counted_is_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, change: Callable[[float], float], words: str
+) -> None:
+    told = point.metrics
+
+    def altered(*arguments: Any) -> dict[str, Any]:
+        values = told(*arguments)
+        return {**values, name: change(values[name])}
+
+    sections: dict[str, Any] = {"link": {"queue_packets": 4}, "traffic": {"load": 0.9}}
+    assert run(tmp_path, **sections).failures == []
+    monkeypatch.setattr(point, "metrics", altered)
+    assert any(words in line for line in run(tmp_path, **sections).failures)
+
+
+def test_a_bound_of_half_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    most = point.most_accepted_bytes
+    for factor, words in ((0.5, "is the most that could be"), (4.0, "is told to be possible")):
+        monkeypatch.setattr(point, "most_accepted_bytes", lambda *arguments, by=factor: by * (most(*arguments) or 0))
+        assert any(words in line for line in run(tmp_path, traffic={"load": 0.8}).failures)
+
+
+def test_packets_that_are_faster_than_their_ways_are_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hosts write a time 300 us late into every packet."""
+    statistics = Arrived.statistics
+
+    def late(self: Arrived) -> dict[str, Any]:
+        for part in self._parts:
+            part["sent_ns"] += 300_000
+        return statistics(self)
+
+    monkeypatch.setattr(Arrived, "statistics", late)
+    found = run(tmp_path, traffic={"load": 0.2})
+    assert any("where the shortest way takes" in line for line in found.failures)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from common.errors import UserError
+from controller.systems.shuffle import service
 from controller.systems.shuffle.scheduling import checking
 from controller.systems.shuffle.scheduling.checking import BadSchedule
 from controller.systems.shuffle.scheduling.schedulers import SCHEDULERS
@@ -16,6 +19,8 @@ from controller.systems.shuffle.scheduling.trees.trees import Trees
 from experiments.phases import PointResult
 from experiments.systems.shuffle import training
 from experiments.systems.shuffle.jobs import ShuffleJob
+from experiments.systems.shuffle.phase import ShufflePhase
+from experiments.systems.shuffle.point import ShufflePoint
 from experiments.testbeds.agents import AgentSpec
 from hosts.learning.dataset import Samples
 from hosts.systems.shuffle import sending as sending_module
@@ -348,3 +353,69 @@ def test_training_takes_what_workers_need_for_the_epoch(tmp_path: Path, monkeypa
 def test_bad_input_is_told_before_anything_runs(sections: dict[str, object], words: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError if words == "fragment_bytes" else UserError, match=words):
         virtual_point("shuffle", tmp_path, **sections)
+
+
+# ---- What the numbers of a run are held to ----
+
+
+def changed_row(patch: pytest.MonkeyPatch, **changes: Any) -> None:
+    row = ShufflePoint._row
+    patch.setattr(
+        ShufflePoint,
+        "_row",
+        lambda *arguments: {
+            name: changes[name](value) if name in changes else value for name, value in row(*arguments).items()
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"hops": lambda value: 1000}, "of unicast from the nearest holder"),
+        ({"samples_per_packet": lambda value: value / 2}, "samples in each of"),
+        ({"mean_wait_s": lambda value: 1.0}, "the mean wait is"),
+        ({"load_max_over_mean": lambda value: value / 10}, "the largest load is"),
+        ({"byte_hops": lambda value: value // 2}, "packets of"),
+        ({"repairs": lambda value: 3}, "nothing was lost, but"),
+    ],
+)
+def test_a_metric_that_contradicts_the_shuffle_is_a_failure(
+    changes: dict[str, Any], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed_row(monkeypatch, **changes)
+    found = virtual_point("shuffle", tmp_path, samples={"samples": 64})
+    assert any(words in line for line in found.failures)
+
+
+def test_a_shuffle_that_is_faster_than_its_links_is_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundredth of the time is told."""
+    whole = ShufflePhase.time_us.fget
+    assert whole is not None
+    monkeypatch.setattr(ShufflePhase, "time_us", property(lambda self: whole(self) // 100))
+    found = virtual_point("shuffle", tmp_path, samples={"samples": 64})
+    assert any("the shuffle took" in line for line in found.failures)
+
+
+@pytest.mark.parametrize("scheduler", ["improved", "unicast-nearest"])
+def test_a_holder_that_is_not_the_nearest_is_a_failure(
+    scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is asked for, any holder sends."""
+    module = "controller.systems.shuffle.service.scheduler_named"
+    named = service.scheduler_named
+    monkeypatch.setattr(module, lambda name, *rest: _Named(scheduler, named("unicast-random", *rest)))
+    found = virtual_point("shuffle", tmp_path, samples={"samples": 64}, shuffle={"scheduler": scheduler})
+    assert any("nearest holder" in line for line in found.failures)
+
+
+class _Named:
+    """A scheduler by another name."""
+
+    def __init__(self, name: str, scheduler: Any) -> None:
+        self.name, self._scheduler = name, scheduler
+
+    def schedule(self, *arguments: Any) -> Any:
+        return replace(self._scheduler.schedule(*arguments), scheduler=self.name)

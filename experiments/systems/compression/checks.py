@@ -1,0 +1,212 @@
+"""What a run's numbers are held to: bounds of links, properties of compressors, and training in a single process.
+
+The training here is a few lines of its own in float64: of the agents' it shares the data set and the drawing of
+minibatches, and neither gradients, nor steps, nor what is between.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.phases import Measured
+from experiments.systems.compression.phase import CompressionPhase, RoundReport
+from hosts.compressors.methods import parsed
+from hosts.learning.dataset import SHAPES, load
+from hosts.learning.reference import reference
+from hosts.learning.settings import TrainingSettings
+from hosts.systems.compression.packets.frames import MOST_FRAME_BYTES
+
+ROUNDING = 1e-9
+
+LOSS_TOLERANCE = 0.01
+"""Of float32 and of gradients in steps of 2^-26, over the rounds of a training; a share."""
+
+SINGLE_LANE = 1
+"""Of the reference's fragments: no sum is shifted unless it overflows, and then weights are not compared."""
+
+BURST_FRAMES = 4
+"""Of each worker, that one to the server may find in the queue: its bucket's, one that was held up on its way, and
+acknowledgements of the sum."""
+
+
+def contradictions(
+    phase: CompressionPhase, found: Measured, values: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]
+) -> Iterator[str]:
+    """A line for each number of the run that cannot be beside the others, or beside what its links carry.
+
+    values, rows: as told, of the run and of its rounds.
+    """
+    if not rows:
+        return
+    for row in rows:
+        where = f"round {row['round'] + 1}"
+        if row["sending_time_s"] > row["iteration_time_s"] * (1 + ROUNDING):
+            yield f"{where}: sending took {row['sending_time_s']:g} s of {row['iteration_time_s']:g} s"
+        if not row["least_ratio"] <= row["ratio"] * (1 + ROUNDING) <= 1 + 2 * ROUNDING:
+            yield f"{where}: the mean ratio is {row['ratio']:g}, the least {row['least_ratio']:g}"
+    times_s = sorted(row["iteration_time_s"] for row in rows)
+    if values["longest_iteration_s"] != times_s[-1]:
+        yield f"the longest iteration is told to take {values['longest_iteration_s']:g} s, and took {times_s[-1]:g} s"
+    half = len(times_s) // 2
+    median_s = (times_s[half] + times_s[~half]) / 2
+    if abs(values["iteration_time_s"] - median_s) > ROUNDING * median_s:
+        yield f"the median iteration is told to take {values['iteration_time_s']:g} s, and took {median_s:g} s"
+    yield from _faster_than_links(phase, found, values, rows)
+
+
+def _faster_than_links(
+    phase: CompressionPhase, found: Measured, values: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]
+) -> Iterator[str]:
+    """What workers sent has to cross the server's link, and bytes that crossed it were sent."""
+    configuration, topology = phase.configuration, phase.topology
+    if configuration.faults or configuration.transport.protocol != "packets" or phase.left:
+        return
+    link = topology.link(phase.server, topology.attachment(phase.server).name)
+    workers = len(phase.workers)
+    for row in rows:
+        # The first frames may have come before, and all of them may be in flight.
+        sent_bytes = row["wire_bytes"] * workers - MOST_FRAME_BYTES
+        least_s = phase.task.scale.nominal_time(8 * sent_bytes / link.model.rate_bps) if link.model.rate_bps else 0.0
+        if row["iteration_time_s"] < least_s * (1 - ROUNDING):
+            yield (
+                f"round {row['round'] + 1} took {row['iteration_time_s']:g} s, less than gradients take on the "
+                f"server's link, {least_s:g} s"
+            )
+    if not _lossless(found):
+        return
+    if values["server_bytes"] * (1 + ROUNDING) < values["wire_bytes"] * workers:
+        yield (
+            f"the server's link carried {values['server_bytes']:g} B a round, of {values['wire_bytes']:g} B that "
+            f"each of {workers} workers sent"
+        )
+    if configuration.transport.pacing == "even" and configuration.clock == "virtual" and not phase.stopped:
+        most = BURST_FRAMES * workers + 1
+        if not configuration.background.load and values["longest_queue"] > most:
+            yield (
+                f"{values['longest_queue']} packets waited for the server's link, where {workers} workers that share "
+                f"it evenly can keep {most} waiting"
+            )
+
+
+def wrong_contents(phase: CompressionPhase) -> Iterator[str]:
+    """A line for each gradient of which the wrong values were sent, or the wrong number of them.
+
+    Sent whole, the largest values leave only smaller ones behind.
+    """
+    compression = phase.configuration.compression
+    name, parameter = parsed(compression.compress)
+    for number, report in enumerate(phase.rounds):
+        for worker, told in report.exchanged.items():
+            if told["planned_bytes"] < told["total_bytes"]:
+                continue
+            wrong = _wrong_content(name, parameter, told, warm=number >= compression.warm_up_rounds)
+            if wrong:
+                yield f"round {number + 1}, {worker}: {compression.compress}: {wrong}"
+
+
+def _wrong_content(name: str, parameter: float, told: Mapping[str, Any], *, warm: bool) -> str:
+    """warm: the warm-up is over. Nothing if all is right."""
+    sent, length, least, held = (told[key] for key in ("sent_values", "values", "least_sent", "most_held"))
+    fits = told["most_taken"] < 1 << 31
+    if name == "none" and fits and held:
+        return f"values of up to {held} are held back"
+    if name in ("topk", "randomk") and warm and sent != min(length, max(1, math.ceil(parameter * length))):
+        return f"{sent} of {length} values were sent"
+    if name == "topk" and fits and least is not None and held > least:
+        return f"a value of {least} was sent, and one of {held} is held back"
+    if name == "threshold" and least is not None and fits and held >= max(least, 1) and sent:
+        return f"a value of {least} was sent, and one of {held} is held back"
+    most = (1 << (int(parameter) - 1)) - 1 if name == "quantise" else 0
+    if name == "quantise" and fits and held > -(-told["most_taken"] // most):
+        return f"an error of {held} was made in values of up to {told['most_taken']}"
+    return ""
+
+
+def wrong_training(phase: CompressionPhase) -> Iterator[str]:
+    """A line if workers that sent all of their gradients are not where a single process is: its weights bit for bit,
+    and its losses, which a training of its own tells."""
+    compression = phase.configuration.compression
+    settings = None if phase.description is None else phase.description.workload
+    if not isinstance(settings, TrainingSettings) or compression.compress != "none" or compression.momentum:
+        return
+    if phase.left or phase.stopped or not _sent_whole(phase.rounds):
+        return
+    workers = len(phase.workers)
+    losses = _losses(settings, workers)
+    for number, (report, right, expected) in enumerate(
+        zip(phase.rounds, losses, reference(settings, workers, lanes=SINGLE_LANE), strict=False)
+    ):
+        for name, told in report.round.items():
+            worker = int(name.removeprefix("worker "))
+            if abs(told["loss"] - right[worker]) > LOSS_TOLERANCE * (1 + right[worker]):
+                yield (
+                    f"round {number + 1}, {name}: a loss of {told['loss']:g}, a single process has {right[worker]:g}"
+                )
+            if not expected.overflows and told["weights_sha256"] != expected.weights_sha256:
+                yield f"round {number + 1}, {name}: its weights are not those of a single process"
+
+
+def _sent_whole(rounds: Sequence[RoundReport]) -> bool:
+    return all(
+        told["planned_bytes"] == told["total_bytes"] and not told["most_held"]
+        for report in rounds
+        for told in report.exchanged.values()
+    )
+
+
+def _losses(settings: TrainingSettings, workers: int) -> Iterator[list[float]]:
+    """Of the workers' minibatches before each round."""
+    data, shape = load(settings.dataset), SHAPES[settings.dataset]
+    sizes = [shape.features, *([settings.hidden_units] if settings.hidden_units else []), shape.classes]
+    drawn = np.random.default_rng(settings.seed)
+    layers: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = [
+        (drawn.normal(0.0, math.sqrt(2 / inputs), (inputs, outputs)), np.zeros(outputs))
+        for inputs, outputs in pairwise(sizes)
+    ]
+    shards = [data.shard(worker, workers) for worker in range(workers)]
+    for number in range(settings.rounds):
+        losses, steps = [], [[np.zeros_like(part) for part in layer] for layer in layers]
+        for worker, shard in enumerate(shards):
+            chosen = np.random.default_rng([settings.seed, worker, number]).choice(
+                len(shard), min(settings.batch_samples, len(shard)), replace=False
+            )
+            loss = _add_gradient(layers, shard.features[chosen].astype(float), shard.labels[chosen], steps)
+            losses.append(loss)
+        for layer, step in zip(layers, steps, strict=True):
+            for part, change in zip(layer, step, strict=True):
+                part -= settings.learning_rate * change / workers
+        yield losses
+
+
+def _add_gradient(
+    layers: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]],
+    features: NDArray[np.float64],
+    labels: NDArray[np.integer],
+    steps: Sequence[Sequence[NDArray[np.float64]]],
+) -> float:
+    """The mean loss of some samples; its gradient is added to the steps. Hidden layers have ReLU."""
+    inputs = [features]
+    for weights, biases in layers[:-1]:
+        inputs.append(np.maximum(0.0, inputs[-1] @ weights + biases))
+    logits = inputs[-1] @ layers[-1][0] + layers[-1][1]
+    shares = np.exp(logits - logits.max(axis=1, keepdims=True))
+    shares /= shares.sum(axis=1, keepdims=True)
+    loss = float(-np.log(shares[np.arange(len(labels)), labels]).mean())
+    error = (shares - np.eye(shares.shape[1])[labels]) / len(labels)
+    for (weights, _), (of_weights, of_biases), came in zip(
+        reversed(layers), reversed(steps), reversed(inputs), strict=True
+    ):
+        of_weights += came.T @ error
+        of_biases += error.sum(axis=0)
+        error = (error @ weights.T) * (came > 0)
+    return loss
+
+
+def _lossless(found: Measured) -> bool:
+    return not any(each.lost_packets or each.duplicates.packets for each in found.counts.effects.values())
