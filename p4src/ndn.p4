@@ -2,7 +2,7 @@
 // trees that the subscriptions made, and what was lost on the way is asked for by name: the routers keep contents.
 //
 // Compile-time macros: LANES (int32 lanes of a gradient's Data), CONTENTS (Data that a router keeps), SUBSCRIPTIONS
-// and PENDING (rows of the persistent and the ordinary PIT), EPOCH_SHIFT (how long a subscription lasts), REPEAT_TICKS.
+// and PENDING (rows of the persistent and the ordinary PIT), PREFIXES (of Interests that longer names answer), EPOCH_SHIFT (how long a subscription lasts), REPEAT_TICKS.
 // Numbers of rows are powers of two. Ports are numbered from 1 to 16.
 #include <core.p4>
 #include <v1model.p4>
@@ -16,6 +16,8 @@
 #include "include/ndn/persistent_pit.p4"
 #include "include/ndn/content_store.p4"
 #include "include/ndn/pending_interests.p4"
+#include "include/ndn/pending_prefixes.p4"
+#include "include/ndn/nack.p4"
 #include "include/ndn/answer.p4"
 #include "include/ndn/packet_counters.p4"
 
@@ -59,6 +61,9 @@ control NdnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     PersistentPit() persistent_pit;
     ContentStore() content_store;
     PendingInterests() pending_interests;
+    PendingPrefixes() pending_prefixes;
+    LeaveLink() leave_link;
+    Nack() nack;
     InterestNext() interest_next;
     AnswerInterest() answer;
     Copies() copies;
@@ -70,6 +75,7 @@ control NdnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         Subscription subscription = Subscription.NONE;
         port_set_t subscribers = 0;
         port_set_t waiting = 0;
+        port_set_t waiting_for_prefix = 0;
         Pending pending = Pending.FORWARD;
         Next next = Next.DROP;
         bool hit = false;
@@ -77,8 +83,10 @@ control NdnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         bool interest = meta.packet_type == TYPE_INTEREST;
         bool ndn = hdr.ethernet.isValid() && hdr.ethernet.ether_type == ETHER_TYPE_NDN;
         meta.ports = 0;
+        meta.nacked = 0;
 
         if (ndn) {
+            leave_link.apply(hdr);
             meta.in_port = 0;
             if (std.ingress_port >= 1 && std.ingress_port <= PORTS_IN_A_SET) {
                 meta.in_port = 16w1 << (bit<8>)(std.ingress_port - 1);
@@ -98,6 +106,8 @@ control NdnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                 take_hop.apply(hdr, meta, reason);
             }
         }
+        bool by_digest = interest && meta.operation == Operation.NONE && meta.components > 1
+            && meta.last_type == TYPE_IMPLICIT_DIGEST;
         if (ndn && reason == Reason.NONE) {
             // Subscriptions: Interests change them, distributed Data follow them.
             if (meta.operation != Operation.NONE && (interest ? meta.operation != Operation.DISTRIBUTION
@@ -105,7 +115,7 @@ control NdnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                 persistent_pit.apply(hdr, meta, std.ingress_global_timestamp, subscription, subscribers);
             }
             if (interest) {
-                if (!hdr.must_be_fresh.isValid() && meta.left == 0
+                if (!hdr.must_be_fresh.isValid() && !by_digest && meta.left == 0
                         && (meta.operation == Operation.NONE || meta.operation == Operation.DISTRIBUTION)) {
                     content_store.apply(hdr, meta, hit);
                 }
@@ -123,9 +133,21 @@ control NdnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         } else if (next == Next.FORWARD) {
             std.egress_spec = meta.upstream;
         } else if (next == Next.PIT) {
-            pending_interests.apply(hdr, meta, std.ingress_global_timestamp, subscribers, pending, waiting);
+            bool by_prefix = meta.operation == Operation.NONE
+                && (!interest || by_digest || hdr.can_be_prefix.isValid());
+            if (!interest || !by_prefix) {
+                pending_interests.apply(hdr, meta, std.ingress_global_timestamp, subscribers, pending, waiting);
+            }
+            if (by_prefix) {
+                Pending of_prefix;
+                pending_prefixes.apply(
+                    hdr, meta, std.ingress_global_timestamp, by_digest, of_prefix, waiting_for_prefix);
+                if (interest) {
+                    pending = of_prefix;
+                }
+            }
             if (!interest) {
-                meta.ports = (subscribers | waiting) & ~meta.in_port;
+                meta.ports = (subscribers | waiting | waiting_for_prefix) & ~meta.in_port;
                 meta.copy = 1;
                 if (meta.ports == 0) {
                     reason = Reason.UNSOLICITED;
@@ -147,6 +169,10 @@ control NdnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
             }
         }
         drops.apply(reason, std);
+        if (ndn && interest && meta.operation == Operation.NONE
+                && (reason == Reason.NO_ROUTE || reason == Reason.DUPLICATE)) {
+            nack.apply(reason, hdr, meta, std);
+        }
     }
 }
 

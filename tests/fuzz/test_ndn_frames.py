@@ -53,6 +53,7 @@ def packets(rng: random.Random) -> list[bytes]:
             interest_frame(HEADER, name, rng.getrandbits(32), rng.choice([1, 300, 70_000]), rng.random() < 0.3)
         )
         found.append(data_frame(HEADER, name))
+        found.append(HEADER + tlv.tlv(0x64, tlv.tlv(rng.choice([0x50, 0x51]), found[-1][len(HEADER) :])))
         found.append(data_frame(HEADER, name, tlv.tlv(tlv.CONTENT, rng.randbytes(rng.randrange(400)))))
     lanes = np.full((2, LANES), rng.getrandbits(20), np.int32)
     for prefix in ((generic("distribute"), generic("a"), generic("t")), (generic("t"), generic("a"))):
@@ -99,7 +100,7 @@ def check(folder: Path, runs: int, frames: int) -> None:
     assert out > runs * frames / 30
     # Every frame is taken in as a packet, or counted as what is wrong with it; and all parts of a router have work.
     # An Interest whose hop limit is 0 is not taken in, one that has it from this router is: both are dropped for it.
-    malformed = (*DROP_REASONS[: DROP_REASONS.index("hop_limit")], "not_ours")
+    malformed = (*DROP_REASONS[: DROP_REASONS.index("hop_limit")], "link_header", "not_ours")
     told = counted["ndn_in"] + sum(counted[f"dropped_{reason}"] for reason in malformed)
     assert runs * frames - counted["dropped_hop_limit"] <= told <= runs * frames
     assert all(counted[name] > 0 for name in (*(f"dropped_{reason}" for reason in SEEN), *WORK))

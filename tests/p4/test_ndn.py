@@ -43,7 +43,8 @@ def gradient(*parts: str, version: int, lane: int) -> bytes:
 @in_sandbox
 def test_packets(kind: str, compiler: str, tmp_path: Path) -> None:
     entries, groups = all_sets_of(range(1, PORTS + 1))
-    routes = [fib_entry((b"t", b"p"), PUBLISHER), fib_entry((b"a", b"b" * 32, b"c", b"d", b"e", b"f", b"g", b"h"), 4)]
+    longest = (b"a", b"b" * 32, b"c", b"d", b"e", b"f", b"g", b"h")
+    routes = [fib_entry((b"t", b"p"), PUBLISHER), fib_entry((b"a",), 4), fib_entry(longest, 4)]
     plan = SwitchPlan.of("ndn", [*entries, *routes], groups)
     with switch_under_test(kind, compiler, "ndn", DEFINES, plan, PORTS, tmp_path) as switch:
         # Subscriptions.
@@ -72,11 +73,23 @@ def test_packets(kind: str, compiler: str, tmp_path: Path) -> None:
         parts = ("a", "b" * 32, "c", "d", "e", "f", "g", "h")
         (out,) = switch.exchange(2, interest(*parts, nonce=1)).items()
         assert out[0] == 4
-        assert switch.exchange(3, interest(*parts, nonce=1)) == {}
+        duplicate = interest(*parts, nonce=1)
+        nack = tlv(0x64, bytes.fromhex("fd032005fd03210164") + tlv(0x50, duplicate[len(HEADER) :]))
+        assert switch.exchange(3, duplicate) == {3: [HEADER + nack]}
         assert switch.exchange(3, interest(*parts, nonce=2)) == {}
         data = data_frame(HEADER, name(*parts), tlv(CONTENT, bytes(300)) + bytes.fromhex("16031b01c81700"))
         assert switch.exchange(4, data) == {2: [data], 3: [data]}
         assert switch.exchange(4, data) == {}
+
+        # In an LpPacket, for any longer name; by a digest; both are answered, once.
+        asked = name_tlv(name(*parts[:3])) + b"\x21\0" + tlv(0x0A, b"\0\0\0\7")
+        bare = HEADER + tlv(5, asked)
+        assert switch.exchange(2, HEADER + tlv(0x64, tlv(0x50, tlv(5, asked)))) == {4: [bare]}
+        by_digest = HEADER + tlv(5, name_tlv((*name(*parts[:4]), tlv(1, bytes(32)))) + tlv(0x0A, b"\0\0\0\x08"))
+        assert switch.exchange(3, by_digest) == {4: [by_digest]}
+        longer = data_frame(HEADER, name(*parts[:4]))
+        assert switch.exchange(4, longer) == {2: [longer], 3: [longer]}
+        assert switch.exchange(4, longer) == {}
 
         # Without a nonce, with what may be ignored, and with hops that are used up.
         rest = tlv(0x0C, b"\x64") + tlv(0x22, b"\x05") + tlv(0x24, b"xyz") + tlv(0x2E, bytes(300))
@@ -96,7 +109,7 @@ def test_packets(kind: str, compiler: str, tmp_path: Path) -> None:
             if "dropped_" in full and cells[0].packets
         }
         assert dropped == {
-            "dropped_aggregated": 2, "dropped_duplicate": 1, "dropped_unsolicited": 1, "dropped_not_shortest": 1,
+            "dropped_aggregated": 2, "dropped_duplicate": 1, "dropped_unsolicited": 2, "dropped_not_shortest": 1,
             "dropped_truncated": 1, "dropped_component_too_long": 1, "dropped_overtaken": 2,
             "dropped_not_upstream": 1, "dropped_hop_limit": 1,
         }  # fmt: skip

@@ -7,13 +7,13 @@ from experiments.accounts.counts import Counts
 from formats.ndn import HOP_LIMIT
 from topo.graph import Topology
 
-KINDS = ("interest", "insertion", "deletion", "data", "push", "acknowledgement")
+KINDS = ("interest", "insertion", "deletion", "data", "push", "acknowledgement", "nack")
 _CELLS_A_PORT = 8
 
 DROP_REASONS = (
     "unknown_type", "not_shortest", "truncated", "no_name", "nested_length", "component_too_long",
     "too_many_components", "operation_name", "bad_element", "port_beyond_16", "hop_limit", "no_route", "duplicate",
-    "aggregated", "unsolicited", "no_group", "not_upstream", "overtaken", "not_ours",
+    "aggregated", "unsolicited", "no_group", "not_upstream", "overtaken", "link_header", "not_ours",
 )  # fmt: skip
 """Packets that routers drop, each reason with a counter dropped_REASON. The first nine are malformed packets."""
 

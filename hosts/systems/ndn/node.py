@@ -26,6 +26,8 @@ from hosts.systems.ndn.subscriptions import Subscriptions
 from hosts.transport.settling import settle
 
 _PACKET_LIFETIME_MS = 4000
+_LP_PACKET = b"\x64"
+"""Type of NDNLPv2's LpPacket."""
 
 
 class Node:
@@ -254,6 +256,9 @@ class Node:
         self.context.wait(min(deadlines, default=None))
 
     def _take(self, frame: bytes) -> None:
+        if frame[ETHERNET_BYTES : ETHERNET_BYTES + 1] == _LP_PACKET:
+            self.statistics.unwanted += 1  # a router's Nack: the Interest is repeated by its timer
+            return
         try:
             if len(frame) > ETHERNET_BYTES and frame[ETHERNET_BYTES] == tlv.DATA:
                 fragment = self._reader.read(frame)

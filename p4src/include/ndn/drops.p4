@@ -24,7 +24,8 @@ enum bit<8> Reason {
     NO_GROUP = 16,          // copies to ports for which there is no multicast group yet
     NOT_OURS = 17,          // neither NDN nor IPv4 that can be routed
     NOT_UPSTREAM = 18,      // a distribution's Data, not from where their publisher is
-    OVERTAKEN = 19          // a push that has been here before, or a later one has
+    OVERTAKEN = 19,         // a push that has been here before, or a later one has
+    LINK_HEADER = 20        // an LpPacket with more than a fragment, such as another router's Nack
 }
 
 #define DROP_COUNTER(name) counter(1, CounterType.packets_and_bytes) name;
@@ -52,6 +53,7 @@ control Drops(in Reason reason, inout standard_metadata_t std) {
     DROP_COUNTER(dropped_no_group)
     DROP_COUNTER(dropped_not_upstream)
     DROP_COUNTER(dropped_overtaken)
+    DROP_COUNTER(dropped_link_header)
     DROP_COUNTER(dropped_not_ours)
 
     apply {
@@ -75,6 +77,7 @@ control Drops(in Reason reason, inout standard_metadata_t std) {
             COUNT_IF(NO_GROUP, dropped_no_group)
             COUNT_IF(NOT_UPSTREAM, dropped_not_upstream)
             COUNT_IF(OVERTAKEN, dropped_overtaken)
+            COUNT_IF(LINK_HEADER, dropped_link_header)
             {
                 dropped_not_ours.count(0);
             }
@@ -87,6 +90,8 @@ control Check(in headers_t hdr, in metadata_t meta, in standard_metadata_t std, 
     apply {
         if (std.parser_error == error.UnknownType) {
             reason = Reason.UNKNOWN_TYPE;
+        } else if (std.parser_error == error.LinkHeader) {
+            reason = Reason.LINK_HEADER;
         } else if (std.parser_error == error.NotShortest) {
             reason = Reason.NOT_SHORTEST;
         } else if (std.parser_error == error.NoName) {

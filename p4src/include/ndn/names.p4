@@ -21,6 +21,8 @@
 
 #define EXTEND_IF_VALID(component, prefix) \
     if (component.isValid()) { \
+        meta.parent = meta.id; \
+        meta.last_type = component.type; \
         EXTEND(meta.id, component) \
         prefix = meta.id; \
     }
@@ -33,6 +35,8 @@ control Names(in headers_t hdr, inout metadata_t meta) {
     apply {
         meta.id = 0;
         if (meta.operation == Operation.NONE) {
+            meta.parent = 0;
+            meta.last_type = 0;
             EXTEND(meta.id, hdr.c1)
             meta.id_1 = meta.id;
             EXTEND_IF_VALID(hdr.c2, meta.id_2)

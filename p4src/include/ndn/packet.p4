@@ -13,6 +13,10 @@ const bit<16> ETHER_TYPE_NDN = 0x8624;
 const bit<8> TYPE_INTEREST = 0x05;
 const bit<8> TYPE_DATA = 0x06;
 const bit<8> TYPE_NAME = 0x07;
+const bit<8> TYPE_IMPLICIT_DIGEST = 0x01;   // of a component: SHA-256 of the Data
+// NDNLPv2: what is around a packet on a link.
+const bit<8> TYPE_LP_PACKET = 0x64;
+const bit<8> TYPE_FRAGMENT = 0x50;
 const bit<8> LENGTH_IN_TWO_BYTES = 253;     // the length follows
 const bit<8> MOST_COMPONENT_BYTES = 32;
 
@@ -38,6 +42,7 @@ const bit<16> CONTENT_IN_TWO_BYTES = 0x15fd;
 
 error {
     UnknownType,        // neither Interest nor Data
+    LinkHeader,         // an LpPacket with more than a fragment
     NotShortest,        // a length of three bytes that one would do for, or of more
     Truncated,          // the frame ends before the packet does
     NoName,             // the first TLV is no name, or the name has no component
@@ -64,6 +69,15 @@ header wide_tlv_t {
     bit<8> type;
     bit<8> marker;
     bit<16> length;
+}
+
+// Nack with NackReason, the header of an LpPacket with the Interest that is refused.
+header nack_t {
+    bit<24> nack_type;
+    bit<8> nack_length;
+    bit<24> reason_type;
+    bit<8> reason_length;
+    bit<8> reason;
 }
 
 header component_t {
@@ -130,6 +144,11 @@ header signature_t {
 struct headers_t {
     ethernet_t ethernet;
     ipv4_t ipv4;
+    tlv_t link;
+    wide_tlv_t wide_link;
+    nack_t nack;
+    tlv_t fragment;
+    wide_tlv_t wide_fragment;
     tlv_t packet;
     wide_tlv_t wide_packet;
     tlv_t name;
@@ -182,10 +201,13 @@ struct metadata_t {
     name_id_t id_7;
     name_id_t id_8;
     name_id_t id;           // of the whole name
+    name_id_t parent;       // of an ordinary name without its last component
+    bit<8> last_type;       // of that component
     port_set_t in_port;     // the port by which the packet came
     port_t upstream;        // where the FIB sends Interests; 0: nowhere
     port_set_t ports;       // a set that there must be a multicast group for
     bit<1> copy;            // the packet goes to all of `ports`
+    bit<1> nacked;          // the packet is an Interest that goes back
 }
 
 #endif

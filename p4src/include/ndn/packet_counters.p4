@@ -13,11 +13,14 @@ const bit<32> KIND_DELETION = 2;
 const bit<32> KIND_DATA = 3;
 const bit<32> KIND_PUSH = 4;
 const bit<32> KIND_ACKNOWLEDGEMENT = 5;     // of an insertion or a deletion
+const bit<32> KIND_NACK = 6;
 
 control CellOf(in metadata_t meta, in port_t port, out bit<32> cell) {
     apply {
         cell = (bit<32>)port * KINDS;
-        if (meta.packet_type == TYPE_INTEREST) {
+        if (meta.nacked == 1) {
+            cell = cell + KIND_NACK;
+        } else if (meta.packet_type == TYPE_INTEREST) {
             if (meta.operation == Operation.INSERTION) {
                 cell = cell + KIND_INSERTION;
             } else if (meta.operation == Operation.DELETION) {

@@ -85,6 +85,16 @@ const bit<16> VERSION = 0x3600;
         } \
     }
 
+// The type of a packet is known, and so is how long its length is.
+#define PACKET_CASES(narrow, wide, other) \
+            0x05fd: wide; \
+            0x06fd: wide; \
+            0x05fe &&& 0xfffe: too_wide; \
+            0x06fe &&& 0xfffe: too_wide; \
+            0x0500 &&& 0xff00: narrow; \
+            0x0600 &&& 0xff00: narrow; \
+            default: other;
+
 #define TAKE(bytes) \
         verify(meta.left >= (bytes), error.NestedLength); \
         meta.left = meta.left - (bytes);
@@ -112,12 +122,9 @@ parser NdnParser(packet_in packet, out headers_t hdr, inout metadata_t meta, ino
 
     state parse_packet {
         head = packet.lookahead<bit<16>>();
-        verify(head[15:8] == TYPE_INTEREST || head[15:8] == TYPE_DATA, error.UnknownType);
         meta.packet_type = head[15:8];
-        transition select(head[7:0]) {
-            253: wide_packet;
-            254 &&& 254: too_wide;
-            default: narrow_packet;
+        transition select(head) {
+            PACKET_CASES(narrow_packet, wide_packet, perhaps_link)
         }
     }
     state narrow_packet {
@@ -133,6 +140,82 @@ parser NdnParser(packet_in packet, out headers_t hdr, inout metadata_t meta, ino
         verify(std.packet_length >= 18 + (bit<32>)meta.left, error.Truncated);
         transition parse_name;
     }
+    // ---- A packet in an LpPacket, which has nothing else: what is around it goes ----
+
+    state perhaps_link {
+        transition select(head) {
+            0x64fd: wide_link;
+            0x64fe &&& 0xfffe: too_wide;
+            0x6400 &&& 0xff00: narrow_link;
+            default: unknown_type;
+        }
+    }
+    state unknown_type {
+        verify(false, error.UnknownType);
+        transition reject;
+    }
+    state narrow_link {
+        packet.extract(hdr.link);
+        meta.left = (bit<16>)hdr.link.length;
+        verify(std.packet_length >= 16 + (bit<32>)meta.left, error.Truncated);
+        transition fragment;
+    }
+    state wide_link {
+        packet.extract(hdr.wide_link);
+        meta.left = hdr.wide_link.length;
+        verify(meta.left >= (bit<16>)LENGTH_IN_TWO_BYTES, error.NotShortest);
+        verify(std.packet_length >= 18 + (bit<32>)meta.left, error.Truncated);
+        transition fragment;
+    }
+    state fragment {
+        verify(meta.left >= 2, error.LinkHeader);
+        head = packet.lookahead<bit<16>>();
+        transition select(head) {
+            0x50fd: wide_fragment;
+            0x50fe &&& 0xfffe: too_wide;
+            0x5000 &&& 0xff00: narrow_fragment;
+            default: link_header;
+        }
+    }
+    state link_header {
+        verify(false, error.LinkHeader);
+        transition reject;
+    }
+    state narrow_fragment {
+        TAKE(2)
+        packet.extract(hdr.fragment);
+        verify(meta.left == (bit<16>)hdr.fragment.length, error.NestedLength);
+        transition inner_packet;
+    }
+    state wide_fragment {
+        TAKE(4)
+        packet.extract(hdr.wide_fragment);
+        verify(hdr.wide_fragment.length >= (bit<16>)LENGTH_IN_TWO_BYTES, error.NotShortest);
+        verify(meta.left == hdr.wide_fragment.length, error.NestedLength);
+        transition inner_packet;
+    }
+    state inner_packet {
+        verify(meta.left >= 2, error.NestedLength);
+        head = packet.lookahead<bit<16>>();
+        meta.packet_type = head[15:8];
+        transition select(head) {
+            PACKET_CASES(narrow_inner, wide_inner, unknown_type)
+        }
+    }
+    state narrow_inner {
+        TAKE(2)
+        packet.extract(hdr.packet);
+        verify(meta.left == (bit<16>)hdr.packet.length, error.NestedLength);
+        transition parse_name;
+    }
+    state wide_inner {
+        TAKE(4)
+        packet.extract(hdr.wide_packet);
+        verify(hdr.wide_packet.length >= (bit<16>)LENGTH_IN_TWO_BYTES, error.NotShortest);
+        verify(meta.left == hdr.wide_packet.length, error.NestedLength);
+        transition parse_name;
+    }
+
     state too_wide {
         verify(false, error.NotShortest);
         transition reject;
@@ -381,6 +464,11 @@ control NdnDeparser(packet_out packet, in headers_t hdr) {
     apply {
         packet.emit(hdr.ethernet);
         packet.emit(hdr.ipv4);
+        packet.emit(hdr.link);
+        packet.emit(hdr.wide_link);
+        packet.emit(hdr.nack);
+        packet.emit(hdr.fragment);
+        packet.emit(hdr.wide_fragment);
         packet.emit(hdr.packet);
         packet.emit(hdr.wide_packet);
         packet.emit(hdr.name);

@@ -27,6 +27,25 @@ enum bit<2> Pending {
     DUPLICATE = 2
 }
 
+// How long an Interest is pending.
+control Lifetime(in headers_t hdr, out bit<32> lifetime_ms) {
+    apply {
+        lifetime_ms = DEFAULT_LIFETIME_MS;
+        if (hdr.lifetime_1.isValid()) {
+            lifetime_ms = (bit<32>)hdr.lifetime_1.ms;
+        } else if (hdr.lifetime_2.isValid()) {
+            lifetime_ms = (bit<32>)hdr.lifetime_2.ms;
+        } else if (hdr.lifetime_4.isValid()) {
+            lifetime_ms = hdr.lifetime_4.ms;
+        } else if (hdr.lifetime_8.isValid()) {
+            lifetime_ms = hdr.lifetime_8.ms[63:32] == 0 ? hdr.lifetime_8.ms[31:0] : MOST_LIFETIME_MS;
+        }
+        if (lifetime_ms > MOST_LIFETIME_MS) {
+            lifetime_ms = MOST_LIFETIME_MS;
+        }
+    }
+}
+
 // satisfied: ports that Data go to in any case; what else waits for them is added to `ports`, and forgotten.
 control PendingInterests(in headers_t hdr, in metadata_t meta, in bit<48> now_us, in port_set_t satisfied,
         out Pending verdict, out port_set_t ports) {
@@ -37,6 +56,7 @@ control PendingInterests(in headers_t hdr, in metadata_t meta, in bit<48> now_us
     counter(1, CounterType.packets) pending_repeated;
     counter(1, CounterType.packets) pending_satisfied;
     counter(1, CounterType.packets) pending_evicted;
+    Lifetime() lifetime;
 
     bit<64> name = 0;
     bit<64> first_name = 0;
@@ -83,19 +103,8 @@ control PendingInterests(in headers_t hdr, in metadata_t meta, in bit<48> now_us
                 pending_satisfied.count(0);
             }
         } else {
-            bit<32> lifetime_ms = DEFAULT_LIFETIME_MS;
-            if (hdr.lifetime_1.isValid()) {
-                lifetime_ms = (bit<32>)hdr.lifetime_1.ms;
-            } else if (hdr.lifetime_2.isValid()) {
-                lifetime_ms = (bit<32>)hdr.lifetime_2.ms;
-            } else if (hdr.lifetime_4.isValid()) {
-                lifetime_ms = hdr.lifetime_4.ms;
-            } else if (hdr.lifetime_8.isValid()) {
-                lifetime_ms = hdr.lifetime_8.ms[63:32] == 0 ? hdr.lifetime_8.ms[31:0] : MOST_LIFETIME_MS;
-            }
-            if (lifetime_ms > MOST_LIFETIME_MS) {
-                lifetime_ms = MOST_LIFETIME_MS;
-            }
+            bit<32> lifetime_ms;
+            lifetime.apply(hdr, lifetime_ms);
             bit<32> end = tick + lifetime_ms;
             bit<16> went_on = tick[15:0];
             port_set_t waiting = meta.in_port;

@@ -13,7 +13,7 @@ import pytest
 from experiments.systems.ndn.counts import DROP_REASONS
 from tests.unit.ndn.routers.one_router import ETHERNET, OneRouter, drops
 
-MALFORMED = frozenset(DROP_REASONS[: DROP_REASONS.index("no_route")])
+MALFORMED = frozenset((*DROP_REASONS[: DROP_REASONS.index("no_route")], "link_header"))
 T = TypeVar("T")
 
 FRAMES = 10_000
@@ -58,13 +58,17 @@ def _length(frame: bytes, at: int, first: int) -> tuple[int, int]:
 def _check(frame: bytes) -> None:
     at = len(ETHERNET)
     kind, first = _two_bytes(frame, at)
-    if kind not in (5, 6):
-        raise Malformed("unknown_type")
-    left, head = _length(frame, at, first)
-    at += head
-    if at + left > len(frame):
-        raise Malformed("truncated")
-    end = at + left
+    if kind == 100:
+        kind, at, end = _fragment(frame, at, first)
+    else:
+        if kind not in (5, 6):
+            raise Malformed("unknown_type")
+        left, head = _length(frame, at, first)
+        at += head
+        if at + left > len(frame):
+            raise Malformed("truncated")
+        end = at + left
+    left = end - at
     if left < 2 or frame[at] != 7 or frame[at + 1] == 0:
         raise Malformed("no_name")
     if frame[at + 1] == 253 and left < 4:
@@ -93,6 +97,31 @@ def _check(frame: bytes) -> None:
         raise Malformed("operation_name")
     if wrong is not None:
         raise Malformed(wrong)
+
+
+def _fragment(frame: bytes, at: int, first: int) -> tuple[int, int, int]:
+    """Of a packet in an LpPacket, which has nothing else: its type, and where what is in it begins and ends."""
+    length, head = _length(frame, at, first)
+    at += head
+    end = at + length
+    if end > len(frame):
+        raise Malformed("truncated")
+    if end - at < 2 or frame[at] != 80:
+        raise Malformed("link_header")
+    kind = 0
+    for allowed in ((80,), (5, 6)):
+        if end - at < 2:
+            raise Malformed("nested_length")
+        kind = frame[at]
+        if kind not in allowed:
+            raise Malformed("unknown_type")
+        if frame[at + 1] == 253 and end - at < 4:
+            raise Malformed("nested_length")
+        length, head = _length(frame, at, frame[at + 1])
+        at += head
+        if at + length != end:
+            raise Malformed("nested_length")
+    return kind, at, end
 
 
 def _ends_with_numbers(components: list[tuple[int, bytes]]) -> bool:
@@ -150,9 +179,12 @@ class Frames:
 
     def __iter__(self) -> Iterator[bytes]:
         while True:
-            packet = self._tlv(self._one([5, 5, 5, 5, 6, 6, 0x64], 0.95), self._name() + self._parts())
+            packet = self._tlv(self._one([5, 5, 5, 5, 6, 6, 0x64, 0x63], 0.95), self._name() + self._parts())
             end = self._random.randrange(len(packet)) if self._rarely(0.1) else len(packet)
-            yield ETHERNET + packet[:end] + self._one([b"", b"", b"\0", bytes(20)])
+            packet = packet[:end]
+            if self._rarely(0.1):
+                packet = self._tlv(100, self._tlv(self._one([80, 81], 0.9), packet))
+            yield ETHERNET + packet + self._one([b"", b"", b"\0", bytes(20)])
 
     def _rarely(self, probability: float) -> bool:
         return self._random.random() < probability
@@ -247,8 +279,11 @@ def reasons_counted(router: OneRouter, *sent: bytes) -> Counter[str | None]:
     out = router.exchange(2, *sent)
     found = Counter(drops(router.counts()))
     found.subtract(before)
-    # Packets are dropped for want of a route, or of somebody who asked; a repeated insertion may be answered.
-    assert sum(found.values()) + sum(map(len, out.values())) == len(sent)
+    # Packets are dropped for want of a route, or of somebody who asked; a repeated insertion may be answered. Of
+    # what is dropped, Interests without a route or with a known nonce come back as Nacks.
+    left = [frame[len(ETHERNET)] for frames in out.values() for frame in frames]
+    assert sum(found.values()) + len(left) - left.count(100) == len(sent)
+    assert left.count(100) <= found["no_route"] + found["duplicate"]
     malformed = {key: count for key, count in found.items() if key in MALFORMED and count}
     return Counter({**malformed, None: len(sent) - sum(malformed.values())})
 
