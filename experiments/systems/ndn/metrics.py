@@ -26,13 +26,13 @@ SUBSCRIPTION_NAMES = "NdnIngress.persistent_pit.subscription_name"
 
 METRICS = {
     "versions": Metric("", "versions that every peer has completed"),
-    "round_time_s": Metric("s", "median round time", "time"),
+    "round_time_s": Metric("s", "median round time of the slowest peer, from its own start", "time"),
     "byte_hops": Metric("B", "bytes times hops, a round"),
     "gradient_hops": Metric("", "bytes times hops of a round / gradient bytes"),
     "transmissions": Metric("", "links that Data crossed, for a fragment of every peer"),
     "expected_transmissions": Metric("", "the same by the trees' links, or by distances with unicast"),
     "unicast_transmissions": Metric("", "the same for a copy to each peer, by distances"),
-    "expected_hops": Metric("", "what the exchange takes at least, in gradients times hops"),
+    "expected_hops": Metric("", "gradients times hops by shortest-path trees, without headers"),
     "summed_hops": Metric("", "the same where every switch on the peers' tree sums, up and down"),
     "interest_packets": Metric("", "Interests over all links, a round"),
     "probes": Metric("", "probes that peers sent, a round"),

@@ -3,9 +3,11 @@
 // A job has a range of the slots, alone or together with others. Jobs that share a range select slots by a hash of
 // job and packet number and meet each other there (ATP, section 4: dynamic). CRC-32 alone is linear and would give
 // packet numbers in a row few of the slots, or no slot twice, so it is mixed. A job alone in its range can have its
-// packet numbers take the slots in turn, so that with a window no larger than the range no two meet (SwitchML,
-// section 3.4: static). The switch's number is an entry's parameter and not part of the key, because the server's
-// ACKs must find the slot as well, and one ACK serves all switches that were designated for a fragment.
+// packet numbers take the slots in turn, so that with a window no larger than the range no two meet (static). SwitchML
+// numbers its slots like this (section 3.4) but frees them otherwise: its switch answers workers itself, so a slot is
+// held for their round trip to the switch, and here until the server's ACK. The switch's number is an entry's parameter
+// and not part of the key, because the server's ACKs must find the slot as well, and one ACK serves all switches that
+// were designated for a fragment.
 #ifndef GRADBED_SLOT_POLICY_P4
 #define GRADBED_SLOT_POLICY_P4
 
