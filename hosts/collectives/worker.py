@@ -57,6 +57,7 @@ class Worker:
                 "round",
                 round=round_number,
                 seconds=(complete_us - handed_over_us) / 1e6,
+                complete_us=complete_us,
                 total_seconds=(end_us - start_us) / 1e6,
                 **self._workload.report(),
             )

@@ -65,8 +65,13 @@ class Session:
         total = self._exchange.all_reduce(self._round, values)
         if total is None:
             raise UserError("stopped")
+        complete_us = self._context.now_us()
         self._context.emit(
-            "round", round=self._round, seconds=(self._context.now_us() - start_us) / 1e6, clipped=clipped
+            "round",
+            round=self._round,
+            seconds=(complete_us - start_us) / 1e6,
+            complete_us=complete_us,
+            clipped=clipped,
         )
         self._round += 1
         return total

@@ -31,8 +31,9 @@ METRICS = {
     "bound_bps": Metric("bit/s", "upper bound of the linear program", "rate"),
     "packet_bound_bps": Metric("bit/s", "upper bound for packets with the labels chosen", "rate"),
     "bound_share": Metric("", "throughput / upper bound", possible=SHARE),
-    "round_time_s": Metric("s", "median round time", "time"),
-    "mean_round_time_s": Metric("s", "mean round time, which rare timers show in", "time"),
+    "round_time_s": Metric("s", "median round time of the slowest worker, from its own start", "time"),
+    "mean_round_time_s": Metric("s", "mean of the same, which rare timers show in", "time"),
+    "synchronous_round_time_s": Metric("s", "median round time, first worker's start to last worker's end", "time"),
     "server_bytes": Metric("B", "gradient bytes into the servers' links, a round"),
     "server_packets": Metric("", "gradient packets into the servers' links, a round"),
     "server_share": Metric(
@@ -83,6 +84,7 @@ def metrics(phases: Sequence[AggregationPhase], main: int, measured: Sequence[Me
         "bound_share": None if bound_bps is None else throughputs[0] / bound_bps,
         "round_time_s": statistics.fmean(row["round_time_s"] for row in rows),
         "mean_round_time_s": statistics.fmean(row["mean_round_time_s"] for row in rows),
+        "synchronous_round_time_s": statistics.fmean(row["synchronous_round_time_s"] for row in rows),
         **server_counts,
         "byte_hops": found.counts.byte_hops / rounds,
         "resends": None if None in resends else sum(resends) / rounds,
@@ -118,6 +120,9 @@ def job_rows(phase: AggregationPhase, found: Measured) -> Iterable[dict[str, Any
             "server": job.server,
             "round_time_s": round_time_s,
             "mean_round_time_s": scale.nominal_time(statistics.fmean(emulated_s)),
+            "synchronous_round_time_s": scale.nominal_time(
+                statistics.median(_after_warm_up([report.whole_seconds for report in phase.rounds[place]]))
+            ),
             "throughput_bps": gradient_bits / round_time_s,
             "wire_throughput_bps": None
             if phase.shared.uncounted.intersection(job.workers)
@@ -199,6 +204,7 @@ def round_rows(phase: AggregationPhase) -> Iterable[Row]:
                 "job": place + 1,
                 "round": number,
                 "round_time_s": phase.scale.nominal_time(report.seconds),
+                "synchronous_round_time_s": phase.scale.nominal_time(report.whole_seconds),
                 **({"accuracy": job.accuracies[number]} if job.accuracies else {}),
                 **({"loss": statistics.fmean(report.losses)} if report.losses else {}),
                 "clipped": report.clipped,

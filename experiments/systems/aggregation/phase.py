@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,13 +22,21 @@ PARAMETER_SERVER = "parameter server"
 
 @dataclass
 class RoundReport:
-    """One round over all workers of a job. seconds: emulated, of the slowest worker; losses: of each; reported: the
+    """One round over all workers of a job. seconds: emulated, of the slowest worker from its own start; begin_us,
+    end_us: the first worker's start and the last one's end on the agents' clock; losses: of each; reported: the
     names of those who have told, some of them twice if they were started anew."""
 
     seconds: float = 0.0
+    begin_us: float = math.inf
+    end_us: float = -math.inf
     losses: list[float] = field(default_factory=list)
     clipped: int = 0
     reported: set[str] = field(default_factory=set)
+
+    @property
+    def whole_seconds(self) -> float:
+        """From the first worker's start to the last one's end, emulated."""
+        return max(0.0, self.end_us - self.begin_us) / 1e6
 
 
 Bounds = tuple[float | None, float | None]
@@ -95,6 +104,8 @@ class AggregationPhase(Phase):
         number = event["round"]
         report = self._report(place, number)
         report.seconds = max(report.seconds, event["seconds"])
+        report.begin_us = min(report.begin_us, event["complete_us"] - 1e6 * event["seconds"])
+        report.end_us = max(report.end_us, event["complete_us"])
         report.reported.add(event["name"])
         report.clipped += event.get("clipped", 0)
         if "loss" in event:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from common.errors import UserError
@@ -16,6 +16,7 @@ from experiments.phases import Measured, Point, PointResult
 from experiments.programs import FORWARD, Program, SwitchProgram
 from experiments.setup import NetworkSetup, PointTask, Underlay
 from experiments.systems import find_system
+from experiments.systems.aggregation.checks import SLOT_OWNER, wrong
 from experiments.systems.aggregation.classes import CLASSES
 from experiments.systems.aggregation.configuration import AggregationConfiguration, ScriptWorkload
 from experiments.systems.aggregation.counts import account, events_of
@@ -71,6 +72,13 @@ class AggregationPoint(Point[AggregationConfiguration]):
             keep_open=[descriptor for phase in self.phases for descriptor in phase.keep_open],
             underlay=underlay,
         )
+        if underlay is None:
+            self.network = replace(
+                self.network,
+                registers=[
+                    (switch, SLOT_OWNER) for switch in self._shared.summing if any(sums for *_, sums in planned)
+                ],
+            )
 
     def _phase(
         self, name: str, exchange: Exchange, hosts: Sequence[Hosts], requests: Sequence[dict[str, Any]]
@@ -86,6 +94,9 @@ class AggregationPoint(Point[AggregationConfiguration]):
         accounts = [self._accounts(phase, found) for phase, found in zip(self.phases, measured, strict=True)]
         everywhere = list(zip(self.phases, measured, accounts, strict=True))
         main = [phase.name for phase in self.phases].index(main_phase_of(self.configuration)[0])
+        summaries = [list(summary_rows(phase, found)) for phase, found, _ in everywhere]
+        rounds = [list(round_rows(phase)) for phase, *_ in everywhere]
+        jobs = list(job_rows(self.phases[main], measured[main]))
         return PointResult(
             metrics=metrics(self.phases, main, measured),
             decisions={
@@ -98,9 +109,9 @@ class AggregationPoint(Point[AggregationConfiguration]):
                 "digests": [list(job.digests) for job in self.jobs],
             },
             tables={
-                "rounds": [row for phase in self.phases for row in round_rows(phase)],
-                "jobs": list(job_rows(self.phases[main], measured[main])),
-                "summary": [row for phase, found, _ in everywhere for row in summary_rows(phase, found)],
+                "rounds": [row for each in rounds for row in each],
+                "jobs": jobs,
+                "summary": [row for each in summaries for row in each],
                 "hosts": [
                     row
                     for phase, _, of_jobs in everywhere
@@ -111,10 +122,17 @@ class AggregationPoint(Point[AggregationConfiguration]):
             },
             failures=[
                 line
-                for phase, _, of_jobs in everywhere
+                for (phase, found, of_jobs), summary, own_rounds in zip(everywhere, summaries, rounds, strict=True)
                 for line in (
                     *first_lines(phase.mismatches),
                     *first_lines(f"{phase.name}, {line}" for own in of_jobs for line in disagreements(own)),
+                    *(
+                        line
+                        for kind in wrong(
+                            phase, found, summary, own_rounds, jobs if phase is self.phases[main] else ()
+                        )
+                        for line in first_lines(f"{phase.name}, {line}" for line in kind)
+                    ),
                 )
             ],
         )

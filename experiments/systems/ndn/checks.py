@@ -10,11 +10,22 @@ import networkx
 from experiments.accounts.accounting import Tally
 from experiments.configuration.faults import restarted_switches
 from experiments.phases import Measured
-from experiments.systems.ndn.counts import departures, entering, hits, router_count, transmissions
+from experiments.systems.ndn.counts import (
+    DROP_REASONS,
+    departures,
+    entering,
+    hits,
+    router_count,
+    router_interests,
+    transmissions,
+)
 from experiments.systems.ndn.expected import Expected
 from experiments.systems.ndn.metrics import total_time_s
 from experiments.systems.ndn.phase import NdnPhase
 from formats.ndn import HOP_LIMIT
+
+EARLY_PROBES = 10
+"""Of a publisher's fragments, asked for while they waited for its link."""
 
 
 def undisturbed(phase: NdnPhase, found: Measured) -> bool:
@@ -94,6 +105,49 @@ def wrong_links(phase: NdnPhase, found: Measured) -> Iterator[str]:
             brought = found.counts.delivered.get((switch.name, neighbour), Tally()).packets
             if brought != sent + effect.change.packets - effect.socket_drops:
                 yield f"{switch.name} sent {neighbour} {sent} packets, the link brought {brought}"
+
+
+def wrong_answers(phase: NdnPhase, found: Measured) -> Iterator[str]:
+    """Interests that come to a router are looked up once each, and are answered, sent on or dropped."""
+    if phase.name == "ring" or phase.job.outside:
+        return
+    restarted = restarted_switches(phase.configuration.faults)
+    for switch in phase.topology.switches:
+        if switch.name in restarted or any(
+            effect.queue_drops.packets
+            for (sender, _), effect in found.counts.effects.items()
+            if sender == switch.name
+        ):
+            continue  # in front of the counter of what left
+        came, left = (router_interests(found.counts, switch.name, way) for way in ("in", "out"))
+        hit = sum(hits(found.counts, switch.name).values())
+        missed = router_count(found.counts, switch.name, "content_misses")
+        dropped = sum(router_count(found.counts, switch.name, f"dropped_{reason}") for reason in DROP_REASONS)
+        if phase.configuration.routers.contents and not came - dropped <= hit + missed <= came:
+            yield f"{switch.name} looked {hit} Interests up with success and {missed} without, {came} came"
+        if not left + hit <= came <= left + hit + dropped:
+            yield (
+                f"{switch.name} got {came} Interests, answered {hit} from its store, sent {left} on and dropped "
+                f"{dropped} packets"
+            )
+
+
+def idle_stores(phase: NdnPhase, found: Measured) -> Iterator[str]:
+    """A publisher is asked for what got lost on its own link: else the first router has it."""
+    configuration = phase.configuration
+    link = configuration.topology.link
+    if phase.name != "push" or configuration.faults or link.jitter_us or link.reorder:
+        return
+    if not _stores_keep_all(phase, found):
+        return
+    for (_, name), final in found.final.items():
+        index = phase.index(name)
+        if index is None or "answered_at_once" not in final:
+            continue
+        host = phase.job.peers[index]
+        lost = found.counts.effect(host, phase.topology.attachment(host).name).lost_packets
+        if final["answered_at_once"] > EARLY_PROBES + 2 * lost:
+            yield f"{host} answered {final['answered_at_once']} probes, though its link lost {lost} packets"
 
 
 def wrong_losses(phase: NdnPhase) -> Iterator[str]:

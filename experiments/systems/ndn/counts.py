@@ -49,6 +49,13 @@ def router_count(counts: Counts, router: str, name: str) -> int:
     return counts.cell(router, name, 0).packets
 
 
+def router_interests(counts: Counts, router: str, way: str) -> int:
+    """Interests, no insertions or deletions, that came to a router ("in") or left it ("out"), over all ports."""
+    place = KINDS.index("interest")
+    cells = counts.counters.get(router, {}).get(f"ndn_{way}", {})
+    return sum(tally.packets for cell, tally in cells.items() if cell % _CELLS_A_PORT == place)
+
+
 def departures(counts: Counts, router: str, port: int) -> int:
     """Packets of all kinds that left by a port."""
     return sum(counts.cell(router, "ndn_out", port * _CELLS_A_PORT + place).packets for place in range(len(KINDS)))

@@ -13,9 +13,11 @@ from experiments.programs import Program
 from experiments.scale import Scale
 from experiments.setup import NetworkSetup, PointTask
 from experiments.systems.ndn.checks import (
+    idle_stores,
     miscounted_pushes,
     subscriptions_left,
     unfinished,
+    wrong_answers,
     wrong_hops,
     wrong_links,
     wrong_losses,
@@ -112,6 +114,8 @@ class NdnPoint(Point[NdnConfiguration]):
                     disagreements(accounts),
                     wrong_transmissions(phase, found),
                     wrong_hops(phase, found),
+                    wrong_answers(phase, found),
+                    idle_stores(phase, found),
                     wrong_links(phase, found),
                     miscounted_pushes(phase, found, uncounted),
                     subscriptions_left(phase, found),

@@ -37,6 +37,23 @@ SABOTAGES = {
         "hdr.hop_limit.hops = hdr.hop_limit.hops - 2;",
         {"topology": LOSSY}, "Interests from 2 links away",
     ),
+    "stores that never answer": (
+        "include/ndn/content_store.p4", "                hit = true;", "                hit = false;",
+        {"topology": LOSSY, "workload": {"peers": 4, "rounds": 2, "values": 6400}},
+        "probes, though its link lost",
+    ),
+    "hits that are counted twice": (
+        "include/ndn/content_store.p4", "content_hits.count(hops);",
+        "content_hits.count(hops); content_hits.count(hops);",
+        {"topology": LOSSY}, "Interests up with success",
+    ),
+    "equal Interests that all go on": (
+        "include/ndn/pending_interests.p4", "                    verdict = Pending.AGGREGATED;",
+        "                    verdict = Pending.FORWARD;",
+        {"topology": {"kind": "fat-tree:4", "link": {"rate_mbps": 100, "delay_us": 50}},
+         "workload": {"exchange": "pull", "peers": 5, "rounds": 2, "values": 700}},
+        "are enough",
+    ),
     "departures that are counted twice": (
         "include/ndn/packet_counters.p4", "ndn_out.count(cell);", "ndn_out.count(cell); ndn_out.count(cell);", {},
         "packets, the link brought",
@@ -47,6 +64,7 @@ SABOTAGES = {
 def test_it_is_right_without() -> None:
     for sections in ({"topology": {"kind": "star:4"}}, {"topology": LOSSY}):
         assert run(workload={"peers": 4, "rounds": 2}, **sections).failures == []
+    assert run(workload={"peers": 4, "rounds": 2, "values": 6400}, topology=LOSSY).failures == []
 
 
 @pytest.mark.parametrize("what", SABOTAGES)

@@ -183,7 +183,8 @@ def test_a_packet_that_no_host_counted_fails_the_run(tmp_path: Path, monkeypatch
     assert status == 1
     assert failures(results)
     assert {line for line in failures(results) if "its switch counted" not in line} == {
-        "in-network, h2: it sent 160 packets of class gradient, its link got 161"
+        "in-network, h2: it sent 160 packets of class gradient, its link got 161",
+        "in-network, s1 counted 321 outcomes of designated gradients, 320 came to it",
     }
     assert len(failures(results)) > 1
 

@@ -1,0 +1,278 @@
+"""What must hold of a phase besides its sums: switches' counters against each other and against their slots, against
+hosts' own counts, and times against the bounds that a table prints. Nothing here is taken from what it checks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from experiments.accounts.accounting import Tally
+from experiments.accounts.counts import Counts
+from experiments.configuration.faults import restarted_switches
+from experiments.phases import Measured
+from experiments.systems.aggregation.counts import event_at
+from experiments.systems.aggregation.phase import AggregationPhase
+from experiments.tables.tables import Row
+
+SLOT_OWNER = "AggregationIngress.aggregation.slot_owner"
+"""A register of the switches that sum: of each slot whether it is held, and what it holds or held last."""
+HELD = 1 << 63
+SIGMAS = 7
+"""By which the number of slots that were ever used may differ from its mean."""
+REAL_TIME_ERROR = 0.05
+"""By which a round on the real clock may seem shorter than its lower bound: agents read their clock late."""
+
+ONE_OF_THESE = (
+    "claimed", "added", "duplicate", "collision", "stale", "overlap", "resend_summed", "resend_single", "reclaimed",
+    "contention", "overflow", "repeated",
+)  # fmt: skip
+"""What a packet is to its slot, one of them each. A resend that is added first counts as added besides."""
+
+
+def undisturbed(phase: AggregationPhase, found: Measured) -> bool:
+    """Neither faults, nor packets that links lost, doubled or dropped."""
+    return not phase.task.configuration.faults and all(
+        effect.lost_packets == effect.duplicates.packets == 0 for effect in found.counts.effects.values()
+    )
+
+
+def _sums(phase: AggregationPhase) -> bool:
+    return phase.exchange == "server" and any(each.designations for each in phase.descriptions)
+
+
+def _events(counts: Counts, switch: str) -> dict[str, int]:
+    """Of all jobs of one switch, by name."""
+    found: dict[str, int] = {}
+    for index, tally in counts.counters.get(switch, {}).get("events", {}).items():
+        _, name = event_at(index)
+        found[name] = found.get(name, 0) + tally.packets
+    return found
+
+
+def _switches(phase: AggregationPhase) -> list[str]:
+    """That sum and have counted without a break."""
+    restarted = restarted_switches(phase.task.configuration.faults)
+    return [name for name in phase.shared.summing if name not in restarted] if _sums(phase) else []
+
+
+def wrong_slots(phase: AggregationPhase, found: Measured) -> Iterator[str]:
+    """Each fragment that claims a slot leaves it by its ACK, or a resend takes it along; what is left is held at the
+    end, and in an undisturbed run nothing is."""
+    for switch in _switches(phase):
+        events = _events(found.counts, switch)
+        left = events.get("claimed", 0) - events.get("released", 0) - events.get("resend_summed", 0)
+        slots = found.registers.get((switch, SLOT_OWNER), {})
+        held = sum(1 for owner in slots.values() if owner and owner & HELD)
+        if None not in slots.values() and held != left:
+            yield (
+                f"{switch} holds {held} slots; {events.get('claimed', 0)} were claimed, {events.get('released', 0)} "
+                f"released by an ACK and {events.get('resend_summed', 0)} taken along by a resend"
+            )
+        elif left and undisturbed(phase, found):
+            yield f"{switch} still holds {left} slots at the end, though no packet was lost"
+
+
+def wrong_events(phase: AggregationPhase, found: Measured) -> Iterator[str]:
+    """A claim completes once at most, slots are exhausted where a packet was refused, and one job meets no other."""
+    for switch in _switches(phase):
+        events = _events(found.counts, switch)
+        claims = events.get("claimed", 0) + events.get("reclaimed", 0)
+        refused = events.get("collision", 0) + events.get("contention", 0)
+        if events.get("completed", 0) > claims:
+            yield f"{switch} completed {events['completed']} sums of {claims} claims"
+        if events.get("exhaustion", 0) > refused:
+            yield (
+                f"{switch} counted {events['exhaustion']} times that all slots were held, refused {refused} packets"
+            )
+        if len(phase.jobs) == 1 and events.get("contention"):
+            yield f"{switch} counted {events['contention']} packets that met another job, and there is one job"
+
+
+def wrong_consumption(phase: AggregationPhase, found: Measured) -> Iterator[str]:
+    """Gradients that came to a switch and did not leave it were taken in by its slots, and completed no sum."""
+    for switch in _switches(phase):
+        if any(
+            effect.queue_drops.packets for (sender, _), effect in found.counts.effects.items() if sender == switch
+        ):
+            continue  # in front of the counter
+        came, left = (_packets(found.counts, switch, f"gradient_{way}") for way in ("in", "out"))
+        events = _events(found.counts, switch)
+        most = sum(events.get(name, 0) for name in ("claimed", "reclaimed", "added", "duplicate"))
+        most -= events.get("completed", 0)
+        least = most - events.get("resend_summed", 0)
+        if not least <= came - left <= most:
+            yield (
+                f"{switch} got {came} gradients and sent {left} on, its slots took in {most}"
+                f"{f' or at least {least}' if least < most else ''}"
+            )
+
+
+def _packets(counts: Counts, switch: str, counter: str) -> int:
+    return sum(tally.packets for tally in counts.counters.get(switch, {}).get(counter, {}).values())
+
+
+def wrong_outcomes(phase: AggregationPhase, found: Measured) -> Iterator[str]:
+    """Each packet that comes to its designated switch has one outcome there: as many as workers sent with this label,
+    and as other designated switches passed on to it. In undisturbed runs of jobs that deal one label alone."""
+    labels = [own[0] for each in phase.descriptions for own in each.designations if len(own) == 1]
+    dealt = [own for each in phase.descriptions for own in each.designations]
+    if not undisturbed(phase, found) or len(labels) < len(dealt) or not _sums(phase):
+        return
+    numbers = {phase.shared.topology.switch(name).number: name for name in _switches(phase)}
+    direct: dict[str, int] = dict.fromkeys(numbers.values(), 0)
+    sent: dict[str, int] = dict.fromkeys(numbers.values(), 0)
+    for description in phase.descriptions:
+        for worker, own in enumerate(description.designations):
+            final = found.final.get((description.job, f"worker {worker}"))
+            first = numbers.get(own[0].switch_number)
+            if final is None:
+                return
+            if first is not None:
+                sent[first] += final["gradient_sent"]["frames"]
+                direct[first] += final.get("direct_copies", 0)
+    nexts: dict[str, set[str]] = {}
+    for label in labels:
+        first, after = numbers.get(label.switch_number), numbers.get(label.next_switch)
+        if first is not None and label.next_switch:
+            nexts.setdefault(first, set()).add(after or "")
+    for switch in numbers.values():
+        most = sent[switch]
+        least = sent[switch] - direct[switch]
+        before = [first for first, after in nexts.items() if switch in after]
+        if any(len(nexts[first]) > 1 for first in before):
+            continue
+        for first in before:
+            events = _events(found.counts, first)
+            taken = sum(events.get(name, 0) for name in ("claimed", "reclaimed", "added", "duplicate"))
+            on = _outcomes(events)[1] - taken + events.get("completed", 0)
+            most += on + events.get("resend_summed", 0)
+            least += on - events.get("stale", 0) - events.get("overflow", 0)
+        fewest, outcomes = _outcomes(_events(found.counts, switch))
+        if outcomes < least or fewest > most:
+            yield (
+                f"{switch} counted {outcomes} outcomes of designated gradients, "
+                f"{least}{f' to {most}' if most > least else ''} came to it"
+            )
+
+
+def _outcomes(events: Mapping[str, int]) -> tuple[int, int]:
+    """Designated packets by their outcomes: at least and at most."""
+    most = sum(events.get(name, 0) for name in ONE_OF_THESE)
+    return most - min(events.get("added", 0), events.get("resend_summed", 0)), most
+
+
+def unevenly_used(phase: AggregationPhase, found: Measured) -> Iterator[str]:
+    """Slots that were ever used, against as many fragments thrown into as many slots."""
+    if phase.task.configuration.faults:
+        return
+    switches = phase.shared.configuration.switches
+    for switch in _switches(phase):
+        number = phase.shared.topology.switch(switch).number
+        slots = found.registers.get((switch, SLOT_OWNER), {})
+        if None in slots.values():
+            continue
+        used = len(slots)
+        fragments = 0
+        for description, rounds in zip(phase.descriptions, phase.rounds, strict=True):
+            labels = [own for own in description.designations if own]
+            if any(
+                number in (label.switch_number, label.next_switch) and len(own) == 1
+                for own in labels
+                for label in own
+            ):
+                fragments += description.fragments_per_round * len(rounds)
+            elif any(number in (label.switch_number, label.next_switch) for label in chain(*labels)):
+                return  # some of the fragments
+        if switches.slot_policy == "dynamic" and fragments:
+            count = switches.slots
+            empty, two_empty = (1 - 1 / count) ** fragments, (1 - 2 / count) ** fragments if count > 1 else 0.0
+            mean = count * (1 - empty)
+            variance = max(0.0, count * empty + count * (count - 1) * two_empty - (count * empty) ** 2)
+            if abs(used - mean) > SIGMAS * math.sqrt(variance) + 1:
+                yield f"{switch} used {used} of {count} slots for {fragments} fragments, a hash uses {mean:.0f}"
+
+
+def wrong_byte_hops(phase: AggregationPhase, found: Measured, rows: Sequence[Row]) -> Iterator[str]:
+    """Bytes times hops are what switches and hosts got: a frame that crossed a link came to one of them."""
+    if phase.exchange != "server" or phase.shared.underlay is not None or phase.task.configuration.faults:
+        return
+    counts, topology = found.counts, phase.shared.topology
+    if not all(counts.has(switch.name, "gradient_in") for switch in topology.switches) or not rows:
+        return
+    if any(final.get("socket_drops") for final in found.final.values()) or any(
+        effect.socket_drops for effect in counts.effects.values()
+    ):
+        return  # their lengths are not known
+    came = Tally()
+    for switch in topology.switches:
+        for counter in ("gradient_in", "acknowledgement_in"):
+            came = sum(counts.counters.get(switch.name, {}).get(counter, {}).values(), came)
+    kinds = ("gradient_received", "acknowledgement_received")
+    if not all(kind in final for final in found.final.values() for kind in kinds):
+        return
+    received = sum(final[kind]["bytes"] for final in found.final.values() for kind in kinds)
+    for row in rows:
+        if row["byte_hops"] != came.bytes + received:
+            yield (
+                f"bytes times hops are {row['byte_hops']}, switches got {came.bytes} B and hosts {received} B in all"
+            )
+
+
+def wrong_times(
+    phase: AggregationPhase, rows: Sequence[Row], rounds: Sequence[Row], jobs: Sequence[Row]
+) -> Iterator[str]:
+    """Half of the rounds are no shorter than a median, half no longer; a mean is between shortest and longest.
+    No worker takes longer than the round of all, and that takes no less than the lower bound from link rates."""
+    slack = 1 - (0 if phase.task.configuration.clock == "virtual" else REAL_TIME_ERROR)
+    for row in rows:
+        own = [each for each in rounds if each["job"] == row["job"]]
+        yield from _not_a_median("round_time_s", row["median_round_time_s"], own)
+        for each in own:
+            whole_s, least_s = each["synchronous_round_time_s"], row["least_round_time_s"]
+            if each["round_time_s"] > whole_s * (1 + 1e-6) + 1e-6:
+                yield (
+                    f"round {each['round'] + 1}: a worker took {each['round_time_s']:.6g} s of a round of "
+                    f"{whole_s:.6g} s"
+                )
+            if least_s and not phase.task.configuration.faults and whole_s < least_s * slack:
+                yield f"round {each['round'] + 1} took {whole_s:.6g} s, links allow {least_s:.6g} s at least"
+    for row in jobs:
+        own = [each for each in rounds if each["job"] == row["job"]]
+        own = own[1:] or own  # in the first round windows grow
+        for name in ("round_time_s", "synchronous_round_time_s"):
+            yield from _not_a_median(name, row[name], own)
+        times_s = [each["round_time_s"] for each in own]
+        if not min(times_s) * (1 - 1e-9) <= row["mean_round_time_s"] <= max(times_s) * (1 + 1e-9):
+            yield (
+                f"the mean round time is {row['mean_round_time_s']:.6g} s, of rounds of {min(times_s):.6g} to "
+                f"{max(times_s):.6g} s"
+            )
+
+
+def _not_a_median(name: str, median_s: float, rounds: Sequence[Row]) -> Iterator[str]:
+    times_s = sorted(each[name] for each in rounds)
+    low, high = times_s[(len(times_s) - 1) // 2], times_s[len(times_s) // 2]
+    if not low * (1 - 1e-9) <= median_s <= high * (1 + 1e-9):
+        yield (
+            f"the median of {name} is {median_s:.6g} s, but half of the rounds took {low:.6g} s or less, half "
+            f"{high:.6g} s or more"
+        )
+
+
+def wrong(
+    phase: AggregationPhase,
+    found: Measured,
+    summary: Sequence[Any],
+    rounds: Sequence[Any],
+    jobs: Sequence[Any] = (),
+) -> Iterator[Iterator[str]]:
+    """All kinds of failures. summary, rounds, jobs: the phase's rows of these tables, as they are shown."""
+    yield wrong_slots(phase, found)
+    yield wrong_events(phase, found)
+    yield wrong_consumption(phase, found)
+    yield wrong_outcomes(phase, found)
+    yield unevenly_used(phase, found)
+    yield wrong_byte_hops(phase, found, summary)
+    yield wrong_times(phase, summary, rounds, jobs)
