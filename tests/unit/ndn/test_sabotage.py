@@ -18,7 +18,7 @@ from tests.unit.ndn.runs import run
 LOSSY = {"kind": "star:4", "link": {"loss": 0.1}}
 SABOTAGES = {
     "a copy more for port 2": (
-        "ndn.p4", "meta.ports = (subscribers | waiting) &", "meta.ports = (subscribers | waiting | 2) &",
+        "ndn.p4", "waiting_for_prefix) & ~meta.in_port;", "waiting_for_prefix | 2) & ~meta.in_port;",
         {"topology": {"kind": "fat-tree:4"}},
         "pushes crossed",
     ),
