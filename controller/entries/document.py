@@ -16,6 +16,7 @@ import yaml
 
 from common.errors import UserError
 from common.suggestion import suggestion
+from common.yaml_numbers import bounded
 
 _NULL_TAG = "tag:yaml.org,2002:null"
 
@@ -130,7 +131,11 @@ class Element:
         try:
             value = int(self.text(), 0)
         except ValueError:
-            raise self.error(f"{self.text()!r} is no whole number") from None
+            raise self.error(f"{self.text()[:80]!r} is no whole number") from None
+        try:
+            bounded(value)
+        except ValueError as error:
+            raise self.error(str(error)) from None
         if value < least:
             raise self.error(f"{value} is less than {least}")
         return value

@@ -25,6 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from common.errors import UserError
 from common.problems import first_problem
 from common.suggestion import suggestion
+from common.yaml_numbers import bounded_loader
 
 Words = Annotated[str, Field(min_length=1)]
 
@@ -105,7 +106,10 @@ def named(name: str, known: Mapping[str, Exercise]) -> Exercise:
 
 def _read(file: Path) -> Exercise:
     try:
-        return Exercise(file.parent, Description.model_validate(yaml.safe_load(file.read_text(encoding="utf-8"))))
+        return Exercise(
+            file.parent,
+            Description.model_validate(yaml.load(file.read_text(encoding="utf-8"), Loader=bounded_loader())),
+        )
     except (OSError, yaml.YAMLError) as error:
         raise UserError(f"cannot read {file}: {' '.join(str(error).split())}") from None
     except ValidationError as error:

@@ -23,10 +23,11 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 from common.errors import UserError
 
@@ -53,6 +54,24 @@ MOST: Mapping[str, int] = {
 
 MOST_BYTES = 8_000_000
 """Of all rows of one kind."""
+MOST_LINE_CHARACTERS = 2 * MOST_BYTES
+MOST_FILE_CHARACTERS = 16 * MOST_BYTES
+"""Of a file, unpacked: rows of ten kinds, and what a single row may have more."""
+
+FIELDS: Mapping[str, Mapping[str, type]] = {
+    "begin": {"version": int},
+    "phase": {"name": str},
+    "frame": {"links": dict},
+    "progress": {"bars": list},
+    "value": {"round": int, "name": str},
+    "event": {"text": str},
+    "plan": {"switch": str, "plan": dict},
+    "switch": {"switch": str},
+    "packets": {"link": object, "packets": list},
+    "clock": {"paused": bool},
+    "end": {},
+}
+"""What a row of each kind has at least."""
 
 THINNED = ("frame", "progress", "switch", "value")
 """Of these every second row goes when there are too many; of others the older half."""
@@ -113,16 +132,46 @@ class Recording:
         recording = cls()
         try:
             with gzip.open(file, "rt", encoding="utf-8") as lines:
-                for line in lines:
-                    recording.add(json.loads(line))
-            version = recording.of("begin")[0]["version"]
-        except (OSError, EOFError, ValueError, KeyError, TypeError, IndexError) as error:
-            raise UserError(f"{file} is no recording of a live view: {error or type(error).__name__}") from None
+                for number, line in enumerate(_lines(lines), 1):
+                    recording.add(_row(line, number))
+        except (OSError, EOFError, zlib.error):
+            raise UserError(f"{file} is no recording of a live view: it cannot be unpacked") from None
+        except ValueError as error:
+            raise UserError(f"{file} is no recording of a live view: {error}") from None
+        begin = recording.of("begin")
+        if not begin:
+            raise UserError(f"{file} is no recording of a live view: it has no row 'begin'")
+        version = begin[0]["version"]
         if version != VERSION:
             raise UserError(
                 f"{file} was recorded by another version of gradbed ({version}, this one reads {VERSION})"
             )
         return recording
+
+
+def _lines(stream: TextIO) -> Iterator[str]:
+    """The lines of an unpacked file. ValueError if it has more than a recording can."""
+    left = MOST_FILE_CHARACTERS
+    while line := stream.readline(MOST_LINE_CHARACTERS):
+        left -= len(line)
+        if left < 0 or len(line) == MOST_LINE_CHARACTERS:
+            raise ValueError("it is larger than recordings are")
+        yield line
+
+
+def _row(line: str, number: int) -> Row:
+    """The row of a line. ValueError for what is no row, with its line number from 1."""
+    try:
+        row: Any = json.loads(line)
+    except (ValueError, RecursionError):
+        raise ValueError(f"line {number} is no JSON") from None
+    kind = row.get("kind") if isinstance(row, dict) else None
+    if not isinstance(kind, str) or kind not in FIELDS:
+        raise ValueError(f"line {number} is no row of a kind that recordings have")
+    for name, type_ in FIELDS[kind].items():
+        if name not in row or not isinstance(row[name], type_):
+            raise ValueError(f"line {number} is a row {kind!r} whose {name} is missing or of another type")
+    return dict(row)
 
 
 def thinned(kind: str, kept: list[Kept]) -> list[Kept]:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from common.errors import UserError
+from common.yaml_numbers import bounded_loader
 from topo.files.description import TIER, Described, HostDescription, LinkDescription, about
 from topo.graph import Topology
 from topo.link import LinkModel
@@ -80,7 +81,7 @@ def describe(path: Path) -> Described:
     import yaml  # none of the layers for help texts has it
 
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        data = yaml.load(path.read_text(encoding="utf-8"), Loader=bounded_loader())
     except OSError as error:
         raise UserError(f"it cannot be read: {error.strerror}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:

@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from common.errors import UserError
+from common.yaml_numbers import bounded
 
 MAX_VALUES = 100_000
 """Of a document: aliases of aliases would stand for any number."""
@@ -106,7 +107,8 @@ def _value(node: yaml.Node, place: Place, lines: dict[Place, int], path: Path, a
         return [_value(item, (*place, i), lines, path, above) for i, item in enumerate(node.value)]
     constructor = yaml.constructor.SafeConstructor()
     try:
-        return constructor.construct_object(node)
+        value = constructor.construct_object(node)
+        return bounded(value) if isinstance(value, int) else value
     except (yaml.YAMLError, ValueError) as error:
         problem = getattr(error, "problem", None) or str(error)
         raise StudyError(f"{path}:{node.start_mark.line + 1}: {problem}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import struct
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from controller.entries.planner import EntriesPlanner
 from controller.planning.routing import shortest_routes
+from experiments.live.recording import VERSION, Recording
 from experiments.study.loading import load_study
 from hosts.traffic.replay import Replay, replay_windows
 from switch.simple_switch.pcap_reader import read_pcap
@@ -100,6 +102,21 @@ def _captures() -> list[bytes]:
     return [_capture("<", (bytes(60), bytes(1500))), _capture(">", (bytes(14),)), ng + simple + ng, raw]
 
 
+def _recordings() -> list[bytes]:
+    """Rows of every kind, packed and as they are."""
+    rows: list[dict[str, object]] = [
+        {"kind": "begin", "version": VERSION, "t_us": 0, "programs": {}},
+        {"kind": "phase", "t_us": 1, "name": "rounds", "begins": True},
+        {"kind": "frame", "t_us": 2, "links": {"0": [1, 64, 0, None]}},
+        {"kind": "progress", "t_us": 2, "bars": []},
+        {"kind": "value", "t_us": 3, "phase": "rounds", "job": 1, "name": "round_us", "round": 1, "value": 2.5},
+        {"kind": "event", "t_us": 4, "text": "a link failed", "level": "fault"},
+        {"kind": "end", "t_us": 5},
+    ]
+    text = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    return [gzip.compress(text, mtime=0), gzip.compress(text * 300, mtime=0), text]
+
+
 def _read_pcap(file: Path) -> object:
     with file.open("rb") as stream:
         return list(read_pcap(stream))
@@ -121,5 +138,6 @@ TARGETS = {
     "runtime-json": Target(of_file(_own_entries, "s1-runtime.json"), lambda: [json.dumps(_RUNTIME).encode()]),
     "commands": Target(of_file(_own_entries, "s1-commands.txt"), lambda: [_COMMANDS.encode()]),
     "pcap": Target(of_file(_read_pcap, "in.pcap"), _captures),
+    "recording": Target(of_file(Recording.load, "live.jsonl.gz"), _recordings),
     "capture": Target(of_file(_replay, "in.pcap"), _captures),
 }

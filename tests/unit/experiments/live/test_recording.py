@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -106,15 +107,41 @@ def test_what_is_saved_is_loaded_in_the_order_of_telling(tmp_path: Path) -> None
         (gzip.compress(b"{"), "is no recording"),
         (gzip.compress(b""), "is no recording"),
         (gzip.compress(json.dumps({**BEGIN, "version": 99}).encode()), "another version"),
-        (gzip.compress(json.dumps(BEGIN).encode() * 50)[:-9], "is no recording"),
+        (gzip.compress(json.dumps(BEGIN).encode() * 50)[:-9], "it cannot be unpacked"),
+        (gzip.compress(b'{"a": 1}'), "line 1 is no row of a kind"),
+        (gzip.compress(b"[1]"), "line 1 is no row of a kind"),
+        (gzip.compress(json.dumps(BEGIN).encode() + b'\n{"kind": "frame", "links": [1]}'), "line 2 is a row 'frame'"),
+        (gzip.compress(json.dumps({"kind": "end"}).encode()), "it has no row 'begin'"),
+        (gzip.compress(b"[" * 100_000), "line 1 is no JSON"),
+        (gzip.compress(b"1" * 5000), "line 1 is no JSON"),
+        (gzip.compress(b"[" + b"[]," * 10_000_000 + b"[]]"), "it is larger than recordings are"),
+        (gzip.compress((json.dumps(BEGIN).encode() + b"\n") * 3_000_000), "it is larger than recordings are"),
     ],
     # In bytes there is the time, and processes that share the tests have to find the same ones.
-    ids=["not gzip", "not JSON", "empty", "another version", "cut off"],
+    ids=[
+        *(
+            "not gzip",
+            "not JSON",
+            "empty",
+            "another version",
+            "cut off",
+            "no kind",
+            "a list",
+            "links of another type",
+        ),
+        *("no begin", "nested too deeply", "too many digits", "a line too long", "too many lines"),
+    ],
 )
 def test_what_is_no_recording_is_one_line(tmp_path: Path, content: bytes, complaint: str) -> None:
     (tmp_path / FILE).write_bytes(content)
-    with pytest.raises(UserError, match=complaint) as caught:
-        Recording.load(tmp_path / FILE)
+    tracemalloc.start()
+    try:
+        with pytest.raises(UserError, match=complaint) as caught:
+            Recording.load(tmp_path / FILE)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < 200_000_000
     assert "\n" not in str(caught.value)
 
 
