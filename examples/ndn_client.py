@@ -17,11 +17,11 @@ import sys
 from collections.abc import Coroutine
 
 from ndn.appv2 import NDNApp, pass_all
-from ndn.encoding import Component, Name, parse_tl_num
+from ndn.encoding import Component, NackReason, Name, parse_tl_num
 from ndn.security import NullSigner
 from ndn.transport.face import Face
 from ndn.transport.prefix_registerer import PrefixRegisterer
-from ndn.types import InterestTimeout
+from ndn.types import InterestNack, InterestTimeout
 
 ETHER_TYPE = 0x8624
 MULTICAST_MAC = bytes.fromhex("01005e0017aa")
@@ -93,6 +93,10 @@ async def fetch(app: NDNApp, name: str, lifetime_ms: int) -> bool:
         found, content, _ = await app.express(name, pass_all, lifetime=lifetime_ms)
     except InterestTimeout:
         print(f"{name}: nothing came in {lifetime_ms} ms", flush=True)
+        return False
+    except InterestNack as nack:
+        reason = {NackReason.NO_ROUTE: "no route", NackReason.DUPLICATE: "duplicate"}.get(nack.reason, "no reason")
+        print(f"{name}: a router sent a Nack ({reason})", flush=True)
         return False
     content = bytes(content or b"")
     print(f"{Name.to_str(found)}: {len(content)} bytes, {content[:32].hex()} ...", flush=True)

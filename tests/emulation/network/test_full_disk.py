@@ -19,7 +19,7 @@ RUN = ["run", "aggregation", "--topology", "star:3", "--workers", "2", "--rounds
 def run_on_small_disk(folder: Path, kilobytes: int, output: Path, **environment: str) -> str:
     """What a run says last whose output, or cache, is on a disk of this size."""
     folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "none", folder], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k,mode=700", "none", folder], check=True)
     outcome = gradbed(*RUN, "--output", output, timeout_s=100, **environment)
     assert outcome.returncode == 2, outcome.stderr
     assert "Traceback" not in outcome.stderr, outcome.stderr
@@ -38,7 +38,7 @@ def test_no_room_for_results(kilobytes: int, tmp_path: Path) -> None:
 @in_sandbox
 def test_no_room_in_the_cache(tmp_path: Path) -> None:
     said = run_on_small_disk(tmp_path / "disk", 400, tmp_path / "results", GRADBED_CACHE=str(tmp_path / "disk"))
-    assert said.startswith("gradbed: no space left on the disk")
+    assert said.startswith("gradbed: no space left on the disk"), said
     # What was whole is kept, and nothing else.
     left = list((tmp_path / "disk").rglob("*"))
     folders = [path.name for path in left if path.is_dir()]

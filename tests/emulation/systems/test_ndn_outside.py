@@ -51,7 +51,7 @@ def test_it_fetches_from_a_store_and_publishes_to_peers(tmp_path: Path) -> None:
     assert bytes.fromhex(found[2])[16:] == lanes
     before, after = (int(count) for count in re.findall(r"s1: \d+ Data of 4096, (\d+) Interests answered", output))
     assert after == before + 1
-    assert "/training-1/h1/v=9/seg=0: nothing came in 200 ms" in output
+    assert "/training-1/h1/v=9/seg=0: a router sent a Nack (no route)" in output
 
     # To peers: their sums have its gradients in them.
     total = np.full(SETTINGS.values, VALUE, np.int64)

@@ -47,7 +47,9 @@ def test_a_store_never_answers_with_another_jobs_content() -> None:
             if nonce == 1:
                 router.fabric.restart_switch(1)
                 router.southbound.restore("s1")
-                assert router.exchange(4, probe) == {}
+                # Nothing is kept, and nobody publishes: a Nack (the packet type of NDNLPv2's LpPacket).
+                [answer] = router.exchange(4, probe)[4]
+                assert answer[len(ETHERNET)] == 100 and bytes(answer).endswith(probe[len(ETHERNET) :])
 
 
 @pytest.mark.parametrize("exchange", ["push", "unicast"])

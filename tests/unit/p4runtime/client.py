@@ -38,6 +38,8 @@ class Stream:
             self._responses.put(None)
         except grpc.RpcError as error:
             self._responses.put(error)
+        finally:
+            self._requests.put(None)  # gRPC's own thread waits for the next request, else for ever
 
     def send(self, **fields: Any) -> None:
         self._requests.put(p4r.StreamMessageRequest(**fields))
