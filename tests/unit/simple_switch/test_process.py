@@ -214,7 +214,7 @@ def test_packets_from_files(tmp_path: Path) -> None:
         process.terminate()
         output, _ = process.communicate(timeout=PATIENCE_S)
     assert [bytes(frame) for frame in rdpcap(str(tmp_path / "b_out.pcap"))] == [bytes(frames[0]), bytes(frames[2])]
-    assert "1 packet dropped: the ingress control dropped them" in output
+    assert "1 packet dropped by In.drop on a miss in table In.routes, at everything.p4:" in output
 
 
 @pytest.mark.parametrize(
