@@ -97,3 +97,21 @@ def _provide(command: Any, entry: Entry, name: str = "") -> None:
     elif command.callback is not None:
         network = entry.network if isinstance(entry.network, bool) else name in entry.network
         command.callback = layers.needing(command.callback, entry.of.get(name, entry.layers), network)
+
+
+def _help_with_negatives_in_texts(command: Any, *arguments: Any) -> None:
+    """Print help that names a flag's negative (--no-x) in the flag's text: the column that typer makes of them leaves
+    too little room on a terminal of 80 columns."""
+    flags = [(each, each.secondary_opts, each.help) for each in command.params if each.secondary_opts]
+    for flag, negatives, text in flags:
+        flag.help = f"{text or ''} {', '.join(negatives)}: off.".strip()
+        flag.secondary_opts = []
+    try:
+        _HELP(command, *arguments)
+    finally:
+        for flag, negatives, text in flags:
+            flag.help, flag.secondary_opts = text, negatives
+
+
+_HELP = TyperCommand.format_help
+TyperCommand.format_help = _help_with_negatives_in_texts  # type: ignore[method-assign]

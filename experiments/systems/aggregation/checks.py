@@ -186,12 +186,25 @@ def unevenly_used(phase: AggregationPhase, found: Measured) -> Iterator[str]:
             elif any(number in (label.switch_number, label.next_switch) for label in chain(*labels)):
                 return  # some of the fragments
         if switches.slot_policy == "dynamic" and fragments:
-            count = switches.slots
-            empty, two_empty = (1 - 1 / count) ** fragments, (1 - 2 / count) ** fragments if count > 1 else 0.0
-            mean = count * (1 - empty)
-            variance = max(0.0, count * empty + count * (count - 1) * two_empty - (count * empty) ** 2)
-            if abs(used - mean) > SIGMAS * math.sqrt(variance) + 1:
-                yield f"{switch} used {used} of {count} slots for {fragments} fragments, a hash uses {mean:.0f}"
+            # A fragment that came in resends alone, or around the switch, has had no slot.
+            without = _events(found.counts, switch).get("resend_single", 0) + sum(
+                final.get("direct_copies", 0) for final in found.final.values()
+            )
+            mean, deviation = _slots_used(switches.slots, fragments)
+            least, least_deviation = _slots_used(switches.slots, max(0, fragments - without))
+            if not least - SIGMAS * least_deviation - 1 <= used <= mean + SIGMAS * deviation + 1:
+                yield (
+                    f"{switch} used {used} of {switches.slots} slots for {fragments} fragments, "
+                    f"a hash uses {mean:.0f}"
+                )
+
+
+def _slots_used(slots: int, fragments: int) -> tuple[float, float]:
+    """Mean and standard deviation of how many slots get a fragment, if each takes one at random."""
+    empty = (1 - 1 / slots) ** fragments
+    two_empty = (1 - 2 / slots) ** fragments if slots > 1 else 0.0
+    variance = max(0.0, slots * empty + slots * (slots - 1) * two_empty - (slots * empty) ** 2)
+    return slots * (1 - empty), math.sqrt(variance)
 
 
 def wrong_byte_hops(phase: AggregationPhase, found: Measured, rows: Sequence[Row]) -> Iterator[str]:

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("mininet", reason="Mininet is not installed")
 
-from common.errors import UserError
+from common.errors import ProcessLost, UserError
 from emulation.nodes import bmv2_node
 from emulation.nodes.bmv2_node import Bmv2Switch, free_ports
 from emulation.nodes.quiet_switch import QuietLoopback
@@ -95,8 +95,9 @@ def test_it_starts_serves_and_ends(make) -> None:
 def test_its_words_are_shown_when_it_ends(make) -> None:
     node = make("sys.exit('no such interface')")
     node.start([])
-    with pytest.raises(RuntimeError, match=r"simple_switch_grpc of e1 ended:\n.*\nno such interface"):
+    with pytest.raises(ProcessLost, match=r"^the simple_switch_grpc of e1 ended with status 1; its log: ") as caught:
         node.wait_ready()
+    assert caught.value.log.endswith("\nno such interface")
 
 
 def test_it_is_not_waited_for_forever_and_killed_if_it_must(make, monkeypatch) -> None:

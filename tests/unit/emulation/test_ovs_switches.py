@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from common import programs
 from common.errors import UserError
 from emulation.links import veth
 from emulation.switches import ovs_processes, ovs_switches
@@ -105,7 +105,7 @@ def test_ports_that_do_not_work_are_not_passed_over_in_silence(
 
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(ovs_processes, "_SYSTEM_PATHS", os.devnull)
+    monkeypatch.setattr(programs, "SYSTEM_FOLDERS", ())
     for name in ("ovsdb-tool", "ovsdb-server", "ovs-ofctl", "ovs-vsctl"):
         (tmp_path / name).write_text("")
         (tmp_path / name).chmod(0o755)

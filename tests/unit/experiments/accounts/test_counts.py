@@ -166,6 +166,9 @@ def test_what_is_read_of_a_network() -> None:
         def device_statistics(self) -> dict[str, dict[str, int]]:
             return {"s1": {"ingress_drops": 4}}
 
+        def program_drops(self) -> dict[str, dict[str, int]]:
+            return {"s1": {"by I.drop": 4}}
+
         def classes(self) -> ClassCounts:
             return ClassCounts()
 
@@ -184,6 +187,8 @@ def test_what_is_read_of_a_network() -> None:
     assert counts.effects == {("h1", "s1"): LinkEffect(Tally(2, 200), Tally(1, 100), Tally(3, 300))}
     assert counts.devices == {"s1": {"ingress_drops": 4}}
     assert counts.since(counts).devices == {"s1": {"ingress_drops": 0}}
+    assert counts.program_drops == {"s1": {"by I.drop": 4}}
+    assert counts.since(counts).program_drops == {"s1": {"by I.drop": 0}}
 
 
 def test_the_table_of_links_tells_of_pauses_where_there_are_some() -> None:
