@@ -25,6 +25,7 @@ from experiments.study.running.on_dask import LOCAL
 from switch.server import P4RuntimeServer
 from tests.command import ROOT
 from tests.emulation.prompt import Prompt
+from tests.emulation.sandboxed import in_sandbox
 from tests.listening import listening
 from tests.unit.controller.fake_southbound import FakeSouthbound
 from tests.unit.controller.rest.test_rest import controller, southbound
@@ -219,6 +220,7 @@ for call in (
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "0.0.0.0"])
+@in_sandbox  # a process of its own: gRPC's thread goes on after its server
 def test_another_account_is_refused_by_p4runtime(host: str) -> None:
     server = P4RuntimeServer({1: FakeDevice(1)}, [f"{host}:0"], build=FakeProgram)
     server.start()
