@@ -114,4 +114,4 @@ def _help_with_negatives_in_texts(command: Any, *arguments: Any) -> None:
 
 
 _HELP = TyperCommand.format_help
-TyperCommand.format_help = _help_with_negatives_in_texts  # type: ignore[method-assign]
+TyperCommand.format_help = _help_with_negatives_in_texts  # type: ignore[assignment, method-assign]
