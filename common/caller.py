@@ -55,7 +55,7 @@ def caller() -> Caller | None:
 
 
 def trusted_uids() -> set[int]:
-    """User ids of the accounts that may do what this process may: root, its own, and whoever called sudo."""
+    """User ids of the accounts that may do what this process may: root, its own, and the caller of sudo."""
     person = caller()
     return {0, os.getuid(), os.geteuid(), *(() if person is None else (person.uid,))}
 

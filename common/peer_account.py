@@ -70,7 +70,7 @@ class LoopbackPeers:
     def refuses(self, client: Address, server: Address) -> str | None:
         """Why a client of this address gets nothing, in a line; None if it may have all.
 
-        Over loopback this process's account and root may, and with sudo whoever called it. What comes from elsewhere
+        Over loopback this process's account and root may, and with sudo its caller. What comes from elsewhere
         was let in by the address to listen at.
         """
         if not is_loopback(client[0]):

@@ -10,7 +10,7 @@ MOST_BITS = 4096
 
 
 def bounded(value: int) -> int:
-    """Return the value. ValueError if it has more than MOST_BITS bits, so many that printing it would fail."""
+    """Return the value. ValueError if it has more than MOST_BITS bits: Python could not print it."""
     if value.bit_length() > MOST_BITS:
         raise ValueError(f"a number of {value.bit_length():,} bits is too large: at most {MOST_BITS:,}")
     return value

@@ -1,8 +1,9 @@
 """A Dask cluster of this machine's processors that nobody else on the machine can use.
 
-Whoever speaks Dask's protocol to a scheduler or a worker runs code there, and all accounts of a machine reach its
-loopback addresses. So all speak TLS, each with the one certificate that is made here and never written where others
-read; and none opens the port of a page, which Dask does even if no dashboard is asked for (distributed/node.py).
+Any client that speaks Dask's protocol to a scheduler or a worker runs code there, and all accounts of a machine reach
+its loopback addresses. So all speak TLS, each with the one certificate that is made here and never written where
+others read; and none opens the port of a page, which Dask does even if no dashboard is asked for
+(distributed/node.py).
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def _changed(link: tuple[str, str], change: dict[str, int]) -> Fault:
 
 
 def search(searched: Searched, count: int, same: bool) -> Counter[Verdict]:
-    """Draw so many networks. same: those of every time."""
+    """Draw this many networks. same: the same ones in each run."""
     found: Counter[Verdict] = Counter()
 
     @settings(

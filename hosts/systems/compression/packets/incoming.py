@@ -19,7 +19,7 @@ class Incoming:
     """The receiver's side of a stream. An acknowledgement is due after every `every` packets, at a gap, at a copy,
     and at the end of a gradient.
 
-    Whoever gets a copy of a multicast packet has answered the first one, as all others have: in the same nanosecond
+    A receiver of a copy of a multicast packet has answered the first one, as all others have: in the same nanosecond
     where no link has jitter. A queue shorter than their answers then loses those of the same receivers each time, so
     copies are answered after a random delay, which doubles while nothing new comes (RFC 5740, 5.3).
     """
