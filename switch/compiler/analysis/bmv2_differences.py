@@ -1,46 +1,253 @@
-"""What BMv2 does in another way than this switch: docs/conformance.md has the table."""
+"""Where a program touches what BMv2 does in another way than this switch.
+
+docs/conformance.md has a table of the differences, with the section that decides each. Every row of it that differs
+is one of DIFFERENCES.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from switch.compiler import syntax as s
 from switch.compiler import types as t
+from switch.compiler.checker import CheckedProgram
 from switch.compiler.diagnostics import Reporter
+from switch.compiler.symbols import Applicable, Extern, Signature
 
 _RECIRCULATE = ("recirculate", "recirculate_preserving_field_list")
+_RESUBMIT = ("resubmit", "resubmit_preserving_field_list")
+_CLONE = ("clone", "clone3", "clone_preserving_field_list")
+_INT_BITS = 32
 
 
-def warn_of_bmv2_differences(declarations: Sequence[s.Declaration], reporter: Reporter) -> None:
-    """Report where a program touches what BMv2 gets wrong."""
+@dataclass(frozen=True)
+class _Program:
+    """nodes: of the user's own declarations. blocks: by the name of V1Switch's parameter what the block reaches."""
+
+    nodes: Sequence[s.Node]
+    blocks: Mapping[str, Sequence[s.Node]]
+
+
+def warn_of_bmv2_differences(
+    checked: CheckedProgram, declarations: Sequence[s.Declaration], reporter: Reporter
+) -> None:
+    """Report where a program touches what BMv2 does in another way."""
     nodes = [node for declaration in declarations for node in s.walk(declaration)]
-    _warn_of_prefixes(nodes, reporter)
-    _warn_of_lost_truncation(nodes, reporter)
+    program = _Program(nodes, dict(_blocks(checked)))
+    for warn in DIFFERENCES.values():
+        warn(program, reporter)
 
 
-def _warn_of_prefixes(nodes: Sequence[s.Node], reporter: Reporter) -> None:
-    for node in nodes:
-        if not isinstance(node, s.KeyElement) or node.match_kind != "lpm" or node.expression.type is None:
+def _warn(node: s.Node, message: str, reporter: Reporter) -> None:
+    reporter.warning(node.loc, message, node.end, category="bmv2")
+
+
+# ---- What a block reaches ----
+
+
+def _blocks(checked: CheckedProgram) -> Iterator[tuple[str, list[s.Node]]]:
+    target = checked.main.call.target if checked.main is not None and checked.main.call is not None else None
+    if target is None:
+        return
+    for parameter, argument in zip(target.parameters, target.bound, strict=True):
+        if argument is not None and isinstance(argument.type, Applicable):
+            yield parameter.name, _reached_from(argument.type.signature)
+
+
+def _reached_from(signature: Signature) -> list[s.Node]:
+    """All nodes of a parser or control, and of what it applies and calls."""
+    found: list[s.Node] = []
+    seen, pending = {id(signature.node)}, [signature.node]
+    while pending:
+        for node in s.walk(pending.pop()):
+            found.append(node)
+            called = node.target.declaration if isinstance(node, s.Call) and node.target is not None else None
+            if isinstance(called, Signature) and id(called.node) not in seen:
+                seen.add(id(called.node))
+                pending.append(called.node)
+    return found
+
+
+def _calls(nodes: Sequence[s.Node], *names: str) -> list[s.Call]:
+    return [n for n in nodes if isinstance(n, s.Call) and n.target is not None and n.target.name in names]
+
+
+def _reads(nodes: Sequence[s.Node], *fields: str) -> list[s.Member]:
+    """Reads of fields of the standard metadata."""
+    written = {id(node.target) for node in nodes if isinstance(node, s.Assignment)}
+    return [
+        node
+        for node in nodes
+        if isinstance(node, s.Member)
+        and node.name in fields
+        and isinstance(node.base.type, t.Struct)
+        and node.base.type.name == "standard_metadata_t"
+        and id(node) not in written
+    ]
+
+
+def _clones(nodes: Sequence[s.Node], kind: str) -> list[s.Call]:
+    return [call for call in _calls(nodes, *_CLONE) if any(_names(call.arguments[:1], kind))]
+
+
+def _names(node: object, name: str) -> Iterator[s.Member]:
+    return (each for each in s.walk(node) if isinstance(each, s.Member) and each.name == name)
+
+
+# ---- The differences ----
+
+
+def _warn_of_lost_ingress_ports(program: _Program, reporter: Reporter) -> None:
+    """BMv2 resets the metadata of packets that it sends through a block again, and of clones."""
+    ways = (
+        ("resubmitted packets", _calls(program.nodes, *_RESUBMIT), ("p", "ig", "eg")),
+        ("recirculated packets", _calls(program.nodes, *_RECIRCULATE), ("p", "ig", "eg")),
+        # Their parser still has it: BMv2 resets the metadata behind it.
+        ("clones from ingress", _clones(program.nodes, "I2E"), ("eg",)),
+        ("clones from egress", _clones(program.nodes, "E2E"), ("eg",)),
+    )
+    for block, nodes in program.blocks.items():
+        lost = [
+            what
+            for what, calls, blocks in ways
+            if block in blocks and not all(any(_names(call.arguments, "ingress_port")) for call in calls)
+        ]
+        if lost:
+            message = f"on BMv2 the ingress_port of {_listed(lost)} is 0 here: keep it in metadata of a field list"
+            for read in _reads(nodes, "ingress_port"):
+                _warn(read, message, reporter)
+
+
+def _listed(items: Sequence[str]) -> str:
+    return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
+
+
+def _warn_of_lost_errors(program: _Program, reporter: Reporter) -> None:
+    clones = _clones(program.nodes, "I2E")
+    for read in _reads(program.blocks.get("eg", ()), "parser_error", "checksum_error"):
+        if not all(any(_names(call.arguments, read.name)) for call in clones):
+            _warn(read, f"on BMv2 the {read.name} of clones from ingress is 0 here, as if there was none", reporter)
+
+
+def _warn_of_prefixes(program: _Program, reporter: Reporter) -> None:
+    for node in program.nodes:
+        if not isinstance(node, s.KeyElement) or node.match_kind != "lpm":
             continue
-        width_bits = t.width_bits(t.representation(node.expression.type)) or 0
+        width_bits = _width_bits(node.expression)
         if width_bits % 8:
             message = f"BMv2 matches prefixes of {width_bits} bits wrongly: it takes them for whole bytes"
-            reporter.warning(node.loc, message, node.end, category="bmv2")
+            _warn(node, message, reporter)
 
 
-def _warn_of_lost_truncation(nodes: Sequence[s.Node], reporter: Reporter) -> None:
+def _width_bits(expression: s.Expression) -> int:
+    """Of a number, 0 where the type is not known."""
+    type_ = expression.type
+    return (t.width_bits(t.representation(type_)) or 0) if type_ is not None else 0
+
+
+def _warn_of_lost_truncation(program: _Program, reporter: Reporter) -> None:
     """BMv2 copies a packet for multicast and recirculation without the length that truncate() gave it."""
-    names = {node: node.target.name for node in nodes if isinstance(node, s.Call) and node.target is not None}
-    truncated = [node for node, name in names.items() if name == "truncate"]
-    multicast = any(isinstance(n, s.Assignment) and _writes(n.target, "mcast_grp") for n in nodes)
-    recirculated = any(name in _RECIRCULATE for name in names.values())
-    if not multicast and not recirculated:
-        return
-    how = " and ".join(way for way, met in (("multicast", multicast), ("recirculation", recirculated)) if met)
-    for call in truncated:
-        message = f"on BMv2 a packet is whole again after {how}, whatever length truncate() gave it before"
-        reporter.warning(call.loc, message, call.end, category="bmv2")
+    multicast = any(isinstance(n, s.Assignment) and _writes(n.target, "mcast_grp") for n in program.nodes)
+    recirculated = bool(_calls(program.nodes, *_RECIRCULATE))
+    how = [way for way, met in (("multicast", multicast), ("recirculation", recirculated)) if met]
+    if how:
+        message = f"on BMv2 a packet is whole again after {_listed(how)}, whatever length truncate() gave it before"
+        for call in _calls(program.nodes, "truncate"):
+            _warn(call, message, reporter)
 
 
 def _writes(target: s.Expression, field: str) -> bool:
     return isinstance(target, s.Member) and target.name == field
+
+
+def _warn_of_no_match(program: _Program, reporter: Reporter) -> None:
+    """Of selects of which it is certain that some value has no case, where a program asks for the error."""
+    if not any(_reads(nodes, "parser_error") for nodes in program.blocks.values()):
+        return
+    for node in program.blocks.get("p", ()):
+        if isinstance(node, s.Transition) and node.keys is not None and _lacks_cases(node.keys, node.cases):
+            _warn(node, "with p4c's JSON a packet that no case fits has no error: write a default", reporter)
+
+
+def _lacks_cases(keys: Sequence[s.Expression], cases: Sequence[s.SelectCase]) -> bool:
+    widths_bits = [_width_bits(key) for key in keys]
+    if not all(widths_bits):
+        return False
+    taken = 0
+    for case in cases:
+        labels = case.label.items if isinstance(case.label, s.ListExpression) else [case.label]
+        wildcard = isinstance(case.label, s.Wildcard)
+        sizes = [None] if len(labels) != len(keys) else list(map(_values, labels, widths_bits))
+        if wildcard or None in sizes:
+            return False
+        taken += math.prod(size for size in sizes if size is not None)
+    return taken < 1 << sum(widths_bits)
+
+
+def _values(label: s.Expression, width_bits: int) -> int | None:
+    """How many values a label takes; None for a value set."""
+    if isinstance(label, s.Wildcard):
+        return 1 << width_bits
+    if isinstance(label, s.Binary) and label.operator in ("&&&", ".."):
+        low, high = label.left.value, label.right.value
+        if not isinstance(low, int) or not isinstance(high, int):
+            return None
+        return high - low + 1 if label.operator == ".." else 1 << width_bits - high.bit_count()
+    return None if isinstance(label.type, t.SetOf) else 1
+
+
+def _warn_of_registers(program: _Program, reporter: Reporter) -> None:
+    """Of indices that are known to be behind the end."""
+    for call in _calls(program.nodes, "read", "write"):
+        assert call.target is not None
+        receiver = call.target.receiver
+        if receiver is None or not isinstance(receiver.type, Extern) or receiver.type.klass.name != "register":
+            continue
+        index = call.target.bound[1 if call.target.name == "read" else 0]
+        cells = _cells(receiver)
+        if cells is not None and index is not None and isinstance(index.value, int) and index.value >= cells:
+            message = f"this is behind the end of the {cells} cells: BMv2 {call.target.name}s other memory"
+            _warn(call, message, reporter)
+
+
+def _cells(register: s.Expression) -> int | None:
+    node = register.symbol.node if isinstance(register, s.Name) and register.symbol is not None else None
+    built = node.call.target if isinstance(node, s.Instantiation) and node.call is not None else None
+    size = built.bound[0] if built is not None and built.bound else None
+    return size.value if size is not None and isinstance(size.value, int) else None
+
+
+def _warn_of_union_stacks(program: _Program, reporter: Reporter) -> None:
+    for call in _calls(program.nodes, "push_front", "pop_front"):
+        assert call.target is not None
+        stack = call.target.receiver.type if call.target.receiver is not None else None
+        if isinstance(stack, t.Stack) and isinstance(stack.element, t.Struct) and stack.element.is_union:
+            message = "BMv2 leaves header unions that are shifted out of a stack in it, as valid as they were"
+            _warn(call, message, reporter)
+
+
+def _warn_of_wide_ranges(program: _Program, reporter: Reporter) -> None:
+    for table in program.nodes:
+        if not isinstance(table, s.TableDeclaration):
+            continue
+        for entry in table.entries or ():
+            for label, key in zip(entry.keys, table.key, strict=False):
+                width_bits = _width_bits(key.expression)
+                if key.match_kind == "range" and isinstance(label, s.Wildcard) and width_bits >= _INT_BITS:
+                    message = f"with p4c's JSON a range of {width_bits} bits ends too early: write its end, not _"
+                    _warn(label, message, reporter)
+
+
+DIFFERENCES: Mapping[str, Callable[[_Program, Reporter], None]] = {
+    "`ingress_port` of clones, resubmitted and recirculated packets": _warn_of_lost_ingress_ports,
+    "`parser_error` and `checksum_error` of clones from ingress to egress": _warn_of_lost_errors,
+    "an lpm key that is not whole bytes": _warn_of_prefixes,
+    "`truncate` before multicast or recirculation": _warn_of_lost_truncation,
+    "`select` without a case that fits": _warn_of_no_match,
+    "a register behind its end": _warn_of_registers,
+    "`push_front` and `pop_front` of a stack of header unions": _warn_of_union_stacks,
+    "`_` for a range of 32 bits or more in entries": _warn_of_wide_ranges,
+}
+"""By the row of the table in docs/conformance.md."""

@@ -47,7 +47,7 @@ def analyse_program(checked: CheckedProgram, actions: Sequence[ir.LoweredAction]
         if not reporter.sources.is_standard(declaration.loc)
     ]
     warn_of_unused(declarations, reporter)
-    warn_of_bmv2_differences(declarations, reporter)
+    warn_of_bmv2_differences(checked, declarations, reporter)
     warn_of_unreachable_code(declarations, reporter)
     # The rest needs types, which the declarations of generic things have not.
     concrete = [item for item in declarations if not getattr(item, "type_parameters", None)]

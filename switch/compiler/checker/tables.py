@@ -154,6 +154,8 @@ def _check_entry(node: s.TableDeclaration, entry: s.TableEntry, scope: Scope, co
         _check_needs_priorities(node, entry, context)
     keys = entry.keys
     if len(keys) == 1 and isinstance(keys[0], s.Wildcard) and len(node.key) > 1:
+        message = f"p4c refuses one _ for the {len(node.key)} keys of table '{node.name}': write one for each"
+        context.reporter.warning(keys[0].loc, message, keys[0].end, category="unsupported")
         keys = entry.keys = [s.Wildcard(keys[0].loc, keys[0].end) for _ in node.key]
     if len(keys) != len(node.key):
         context.error(entry, f"table '{node.name}' has {len(node.key)} keys, but {len(keys)} are given")
