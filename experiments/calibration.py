@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from common.errors import UserError
+from common.modules import COMMAND
 from experiments.fidelity.report import FidelityReport
 from experiments.records.run_folder import processor_model
 from experiments.scale import Scale
@@ -94,7 +95,7 @@ def load_calibration() -> Calibration | None:
         raise UserError(f"cannot read the calibration {path}: {error.strerror}") from None
     except (ValueError, TypeError, KeyError):
         raise UserError(
-            f"the calibration {path} is damaged: run 'gradbed calibrate' again, or remove it, or give --scale"
+            f"the calibration {path} is damaged: run 'sudo {COMMAND} calibrate' again, or remove it, or give --scale"
         ) from None
     return calibration if calibration.machine == machine_key() else None
 
@@ -106,7 +107,7 @@ def study_scale() -> Scale:
         return calibration.scale
     print(
         f"gradbed: this machine is not calibrated: links run at {UNCALIBRATED_FACTOR:g} of their nominal rate; "
-        "'gradbed calibrate' finds what it carries",
+        f"'sudo {COMMAND} calibrate' finds what it carries",
         file=sys.stderr,
     )
     return Scale(UNCALIBRATED_FACTOR)

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Generic
 
 from common.errors import UserError
+from common.modules import COMMAND
 from experiments.configuration.point import Configuration, Shorthands
 from experiments.phases import Point
 from experiments.setup import NetworkSetup, PointTask, SwitchCollectives, Underlay
@@ -82,7 +83,7 @@ class System(ABC, Generic[Configuration]):
     def network(self, task: PointTask[Configuration]) -> NetworkSetup:
         """The network of `gradbed up --system NAME`: no jobs are known yet. UserError where there is none."""
         raise UserError(
-            f"{self.name} has no network to look around in without a point to run: gradbed run {self.name}"
+            f"{self.name} has no network to look around in without a point to run: {COMMAND} run {self.name}"
         )
 
     def underlay(self, topology: Topology, way: str, seed: int) -> Underlay:

@@ -15,6 +15,7 @@ from typer.models import CommandInfo
 from cli import layers
 from common.errors import UserError
 from common.modules import COMMAND, attribute
+from common.templates import with_commands
 from experiments.systems import makers
 
 TEMPLATES = Path(__file__).resolve().parents[1] / "templates" / "program"
@@ -105,7 +106,7 @@ def new(
         raise UserError(f"cannot make {folder}: {error.strerror}") from None
     for template in sorted(TEMPLATES.iterdir()):
         target = folder / (f"{name}.p4" if template.name == SOURCE else template.name)
-        text = template.read_text(encoding="utf-8").replace("FOLDER", str(folder)).replace("NAME", name)
+        text = with_commands(template.read_text(encoding="utf-8"), folder).replace("NAME", name)
         target.write_text(text, encoding="utf-8")
     print(f"made {folder}/: {', '.join(sorted(path.name for path in folder.iterdir()))}")
     print(f"now: {COMMAND} run workload {folder}/{name}.p4")

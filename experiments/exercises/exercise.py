@@ -1,7 +1,7 @@
 """An exercise: a folder with its description, starter code, hints, solution and checks.
 
 exercise.yaml   title, minutes, topics, learnt, place
-README.md       for the student, copied with the starter code
+README.md       for the student, copied with the starter code; FOLDER in its commands is where to
 hints.md        a heading (##) for each hint, from the gentlest to the plainest
 starter/        NAME.p4, and what else the student gets, such as entries.yaml
 solution/       the files of starter/ that the solution changes
@@ -25,6 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from common.errors import UserError
 from common.problems import first_problem
 from common.suggestion import suggestion
+from common.templates import with_commands
 from common.yaml_numbers import bounded_loader
 
 Words = Annotated[str, Field(min_length=1)]
@@ -73,7 +74,9 @@ class Exercise:
         """Make the folder, with README and starter code. UserError if it is there or cannot be made."""
         try:
             folder.mkdir(parents=True)
-            for file in (self.folder / "README.md", *sorted((self.folder / "starter").iterdir())):
+            task = (self.folder / "README.md").read_text(encoding="utf-8")
+            (folder / "README.md").write_text(with_commands(task, folder), encoding="utf-8")
+            for file in sorted((self.folder / "starter").iterdir()):
                 shutil.copyfile(file, folder / file.name)
         except FileExistsError:
             raise UserError(f"{folder} is there already: choose another name") from None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from common.errors import UserError
+from common.modules import COMMAND
 from controller.entries.commands import not_applied
 from controller.entries.planner import EntriesPlanner
 from controller.entries.settings import EntriesSettings
@@ -72,7 +73,7 @@ class OwnProgramSystem(System[OwnProgramConfiguration]):
         self.given = given
 
     def point(self, task: PointTask[OwnProgramConfiguration]) -> Point[OwnProgramConfiguration]:
-        raise UserError("a program of your own runs with gradbed run workload")
+        raise UserError(f"a program of your own runs with {COMMAND} run workload")
 
     def network(self, task: PointTask[OwnProgramConfiguration], skip_invalid: bool = False) -> NetworkSetup:
         configuration = task.configuration

@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from common.errors import UserError
+from common.modules import COMMAND
 from experiments.records.results import StudyResults, load_results
 from experiments.study.command import INTERRUPTED, RunOptions, conclude, run_points, write_report
 from experiments.study.definition.expansion import with_values
@@ -82,8 +83,9 @@ def run_demo(system: str, options: RunOptions, clock: str | None = None) -> int:
     write_report(run, options, console)
     console.print(f"data: {run.folder}/")
     status = conclude(run, study.system.closing(results), console)
-    width = max(map(len, demo.next), default=0)
-    _say(console, "next", [f"{command:<{width}}  {shows}" for command, shows in demo.next.items()])
+    commands = {command.replace("gradbed", COMMAND, 1): shows for command, shows in demo.next.items()}
+    width = max(map(len, commands), default=0)
+    _say(console, "next", [f"{command:<{width}}  {shows}" for command, shows in commands.items()])
     return status
 
 

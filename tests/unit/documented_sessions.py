@@ -50,6 +50,14 @@ def typed(document: Path) -> Iterator[Typed]:
             yield Typed(document.name, command, status)
 
 
+def in_readme(readme: Path) -> list[Typed]:
+    """What the README of a folder that gradbed has made tells people to type without sudo; files to look at, too."""
+    text = readme.read_text(encoding="utf-8").replace("\\\n", " ")
+    blocks = [line.strip() for block in FENCED.finditer(text) for line in block[2].splitlines()]
+    typed_lines = [line for line in blocks if line.startswith(("./gradbed ", "cat "))]
+    return [Typed(readme.parent.name, line) for line in [*typed_lines, *INLINE.findall(text)]]
+
+
 def _fenced(text: str) -> Iterator[tuple[int, str, int]]:
     for block in FENCED.finditer(text):
         about = block[1].split()

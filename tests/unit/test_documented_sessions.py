@@ -4,6 +4,7 @@ user on a machine without the packages that networks need. Each ends with the st
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -13,10 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from cli.commands.exercise import EXERCISES
+from experiments.exercises.exercise import exercises
 from tests.command import ROOT
 from tests.plain_machine import USER, PlainMachine, plain_machine
 from tests.unit import test_tutorial
-from tests.unit.documented_sessions import DOCUMENTS, Typed, typed
+from tests.unit.documented_sessions import DOCUMENTS, Typed, in_readme, typed
 
 pytestmark = pytest.mark.root
 
@@ -45,6 +48,9 @@ STATUS = {
     "./gradbed p4 trace": 2,
 }
 """Where a document says nothing of it, and a command ends with another status than 0."""
+
+QUICK_MADE = ("my_program", "forward")
+"""Of what `gradbed new` and `gradbed exercise` make."""
 
 LEFT_OUT = {
     "./gradbed p4 stf my_program.p4": "a pattern: files and BMv2 of the reader's",
@@ -179,6 +185,26 @@ def test_the_tutorial(machine: PlainMachine) -> None:
                 for line in block.text.splitlines():
                     if line.startswith("$ "):
                         expect(machine, Typed("tutorial.md", line.removeprefix("$ "), status))
+
+
+MADE = {
+    "my_program": "./gradbed new {folder}",
+    **{name: f"./gradbed exercise solution {name} {{folder}}" for name in sorted(exercises(EXERCISES))},
+}
+
+
+@pytest.mark.parametrize(
+    "name", [*QUICK_MADE, *(pytest.param(name, marks=pytest.mark.slow) for name in MADE if name not in QUICK_MADE)]
+)
+def test_what_gradbed_makes_says_commands_that_run(machine: PlainMachine, name: str) -> None:
+    """Typed where the folder was asked for. With the solution in it, an exercise's end well, too."""
+    folder = Path("my work", name)
+    with machine.kept():
+        expect(machine, Typed(name, MADE[name].format(folder=shlex.quote(str(folder)))))
+        lines = in_readme(machine.clone / folder / "README.md")
+        assert any(str(folder) in line.command for line in lines)
+        for line in lines:
+            expect(machine, line)
 
 
 def test_what_is_left_out_stands_in_a_document() -> None:

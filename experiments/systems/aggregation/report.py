@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from common.modules import COMMAND
 from experiments.systems.aggregation.figure import draw
 from experiments.systems.aggregation.phase import IN_NETWORK, PARAMETER_SERVER
 from experiments.tables.fitted import FittedTable
@@ -61,9 +62,9 @@ def closing(row: Row, of_job: Sequence[Row], figure: Path, beside: bool) -> list
     says so, and claims nothing. row: of the points table; beside: whether the other clock has been told of."""
     trusted = row["verdict"] in ("model", "valid")
     clock = " --clock virtual" if row["verdict"] == "model" else ""  # who has no root needs none next time either
-    what_next = f"gradbed run aggregation{clock} --programmable 4 --baselines parameter-server,ring"
+    what_next = f"{COMMAND} run aggregation{clock} --programmable 4 --baselines parameter-server,ring"
     if not trusted and not beside:
-        what_next = "gradbed run aggregation --clock virtual   (the network's times, on any machine)"
+        what_next = f"{COMMAND} run aggregation --clock virtual   (the network's times, on any machine)"
     return [f"means: {meaning(of_job, trusted)}", f"figure: {figure}", f"next: {what_next}"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ def test_a_machine_that_carries_nothing_gets_the_slowest_rate() -> None:
 
 def test_what_is_stored_is_the_scale_of_studies(capsys: pytest.CaptureFixture[str]) -> None:
     assert study_scale() == Scale(UNCALIBRATED_FACTOR)
-    assert "gradbed calibrate" in capsys.readouterr().err
+    assert "sudo ./gradbed calibrate" in capsys.readouterr().err
     calibration.store(*find_factor(lambda rate: FidelityReport(verdict="valid") if rate <= 50 else DOUBTFUL))
     assert study_scale() == Scale(0.4)
     assert capsys.readouterr().err == ""
@@ -80,7 +81,8 @@ def test_the_calibration_of_another_machine_does_not_count(monkeypatch: pytest.M
 def test_a_damaged_file_is_one_line(own_file: Path, text: str) -> None:
     calibration.store(0.5, 50.0, [])
     own_file.write_bytes(text.encode("latin-1"))
-    with pytest.raises(UserError, match=rf"^the calibration {own_file} is damaged: run 'gradbed calibrate' again"):
+    damaged = f"the calibration {own_file} is damaged: run 'sudo ./gradbed calibrate' again"
+    with pytest.raises(UserError, match=f"^{re.escape(damaged)}"):
         study_scale()
     calibration.store(0.5, 50.0, [])
     assert study_scale() == Scale(0.5)

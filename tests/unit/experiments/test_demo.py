@@ -114,7 +114,7 @@ def test_a_demo_prints_a_table_its_meaning_a_figure_and_what_is_next(
     assert "16 hosts --16-- 8 edge --16-- 8 aggregation --16-- 4 core" in printed
     assert "None" not in printed
     assert f"figure: {folder / 'demo.png'}" in printed and (folder / "demo.png").stat().st_size > 10_000
-    assert printed.index("means:") < printed.index("figure:") < printed.index("next: gradbed run shuffle")
+    assert printed.index("means:") < printed.index("figure:") < printed.index("next: ./gradbed run shuffle")
 
     # What the machine had a part in shows nothing of the network.
     study, demo = load_demo("shuffle")
