@@ -13,12 +13,14 @@ from cli.p4 import corpus as p4_corpus
 from cli.p4 import coverage as p4_coverage
 from cli.p4 import dissector as p4_dissector
 from cli.p4 import plan as p4_plan
+from cli.p4 import run as p4_run
 from cli.p4 import shell as p4_shell
 from cli.p4 import stf
 from cli.p4 import trace as p4_trace
 from common.errors import UserError
 
 app = typer.Typer(help="Work with P4 programs.", no_args_is_help=True)
+app.command("run")(p4_run.run)
 app.command("stf")(stf.stf)
 app.command("conformance")(stf.conformance)
 app.command("corpus")(p4_corpus.corpus)

@@ -50,7 +50,7 @@ class Setup:
         """Write what the files say into a fresh switch."""
         from switch.stf import parse_stf
 
-        texts = {path: _read(path) for path in entries}
+        texts = {path: read_text(path) for path in entries}
         plans = {path for path, text in texts.items() if text.lstrip().startswith("{")}
         if switch_name is not None and not plans:
             raise UserError(f"--switch {switch_name} goes with a plan for several switches: --entries PLAN.json")
@@ -169,7 +169,8 @@ def _updates(schema: Any, plan: Any) -> list[Any]:
     return [update.message for batch in steps for update in batch]
 
 
-def _read(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """Of a file that the user named."""
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
@@ -180,7 +181,7 @@ def _read(path: Path) -> str:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(_read(path))
+        content = json.loads(read_text(path))
     except ValueError:
         raise UserError(f"{path} is not JSON") from None
     if not isinstance(content, dict):
@@ -194,7 +195,7 @@ def _p4info(path: Path) -> Any:
 
     info = p4i.P4Info()
     try:
-        text_format.Parse(_read(path), info)
+        text_format.Parse(read_text(path), info)
     except (text_format.ParseError, ValueError):  # or a number that its field cannot take
         raise UserError(f"{path} is not P4Info as text") from None
     return info

@@ -16,6 +16,7 @@ from cli import options
 from common.errors import UserError
 
 if TYPE_CHECKING:
+    from switch.reference.stf import ReferenceOutcome
     from switch.stf import Outcome, Script
 
 REASON_CHARACTERS = 200
@@ -32,18 +33,26 @@ def stf(
     ] = None,
     include: options.Include = None,
     define: options.Define = None,
-    switch: Annotated[str, typer.Option("--switch", help="gradbed, or bmv2 where it is installed.")] = "gradbed",
+    switch: Annotated[
+        str, typer.Option("--switch", help="gradbed, bmv2 where it is installed, or reference.")
+    ] = "gradbed",
 ) -> int:
     """Send the packets of STF files through a program and check what comes out. Exit status 1 if a file fails."""
     from switch.stf import read_stf
 
-    run = _runner(switch)
-    scripts = [read_stf(path) for path in tests or [program.with_suffix(".stf")]]
-    compiled = _read_json(bmv2_json) if bmv2_json is not None else _compile(program, include, define)
+    if switch == "reference":
+        if bmv2_json is not None:
+            raise UserError("the reference interprets the source: leave --bmv2-json out")
+        run_one: Callable[[Script], Outcome | ReferenceOutcome] = partial(_run_on_reference, program, include, define)
+        scripts = [read_stf(path) for path in tests or [program.with_suffix(".stf")]]
+    else:
+        run = _runner(switch)
+        scripts = [read_stf(path) for path in tests or [program.with_suffix(".stf")]]
+        run_one = partial(run, _read_json(bmv2_json) if bmv2_json is not None else _compile(program, include, define))
     passed = True
     for script in scripts:
         try:
-            outcome = run(compiled, script)
+            outcome = run_one(script)
         except ValueError as error:
             raise UserError(f"{bmv2_json or program}: {error}") from None
         if outcome.misfit is not None:
@@ -109,7 +118,7 @@ def _runner(name: str) -> Callable[[dict[str, Any], Script], Outcome]:
     if name == "gradbed":
         return _run
     if name != "bmv2":
-        raise UserError(f"--switch: gradbed or bmv2, not {name}")
+        raise UserError(f"--switch: gradbed, bmv2 or reference, not {name}")
     from switch.p4lang.bmv2_programs import require_simple_switch
 
     require_simple_switch()
@@ -127,6 +136,15 @@ def _run_on_bmv2(bmv2_json: dict[str, Any], script: Script) -> Outcome:
     from switch.stf.bmv2_target import run_script_on_bmv2
 
     return run_script_on_bmv2(bmv2_json, script)
+
+
+def _run_on_reference(
+    program: Path, include: list[Path] | None, define: list[str] | None, script: Script
+) -> ReferenceOutcome:
+    from switch.reference import ReferenceSwitch
+    from switch.reference.stf import run_on_reference
+
+    return run_on_reference(ReferenceSwitch(program, include or (), defines=options.macros(define)), script)
 
 
 def _compile(program: Path, include: list[Path] | None = None, define: list[str] | None = None) -> dict[str, Any]:

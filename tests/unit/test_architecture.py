@@ -40,8 +40,8 @@ COMMAND_LINE_OF_THE_API = "api/__main__.py"
 
 ROOMS = {
     "switch": (
-        "bmv2_json codegen compiler corpus engine insight p4lang p4runtime runtime server shims simple_switch "
-        "state stf virtual"
+        "bmv2_json codegen compiler corpus engine insight p4lang p4runtime reference runtime server shims "
+        "simple_switch state stf virtual"
     ),
     "topo": "files shapes",
     "emulation": "links nodes switches",
@@ -229,6 +229,29 @@ def test_an_import_for_the_type_checker_counts() -> None:
     text = "if TYPE_CHECKING:\n    from a.b import C\n"
     assert list(names_imported(text, "here")) == ["a.b.C"]
     assert list(names_imported(text, "here", for_types=False)) == []
+
+
+# ---- The reference of P4 ----
+
+OF_THE_REFERENCE = ("common", "switch.reference", "switch.stf.parser", "switch.stf.statements", "switch.stf.line")
+"""What the reference for P4 may use: the reader of STF files knows no program."""
+
+
+def test_the_reference_shares_no_code_with_compiler_and_data_plane() -> None:
+    """Or a mistake of both would look like agreement."""
+    waiting = [module for module in modules() if is_in(module, "switch.reference")]
+    reached = set(waiting)
+    wrong = []
+    while waiting:
+        module = waiting.pop()
+        for name in imports(modules()[module]):
+            ours = name.split(".")[0] in MAY_IMPORT
+            if ours and not any(is_in(name, of) for of in OF_THE_REFERENCE):
+                wrong.append(f"{module} imports {name}")
+        found = {imported for importer, imported in links() if importer == module} - reached
+        reached |= found
+        waiting += [name for name in found if is_in(name, "switch")]
+    assert len(reached) > 5 and wrong == []
 
 
 # ---- Systems ----

@@ -1,0 +1,146 @@
+"""Tables: what their entries match, which entry wins, and what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from switch.reference.scope import Subroutine, Typed
+from switch.reference.values import Value
+
+PRIORITY_KINDS = frozenset(("ternary", "range", "optional"))
+
+
+class Matcher(Protocol):
+    """One key field of an entry, or one set of a select."""
+
+    def matches(self, value: Value) -> bool: ...
+
+
+@dataclass(frozen=True)
+class Exact:
+    value: Value
+
+    def matches(self, value: Value) -> bool:
+        return bool(value == self.value)
+
+
+@dataclass(frozen=True)
+class Masked:
+    value: int
+    mask: int
+
+    def matches(self, value: Value) -> bool:
+        return bool(int(value) & self.mask == self.value & self.mask)
+
+
+@dataclass(frozen=True)
+class Between:
+    """Both ends are inside."""
+
+    low: int
+    high: int
+
+    def matches(self, value: Value) -> bool:
+        return bool(self.low <= value <= self.high)
+
+
+@dataclass(frozen=True)
+class Any_:
+    """`_` and `default`."""
+
+    def matches(self, value: Value) -> bool:
+        return True
+
+
+@dataclass
+class Key:
+    """width: in bits, None for what has none (errors, enums without numbers)."""
+
+    name: str
+    match: str
+    typed: Typed
+    width: int | None
+
+
+@dataclass
+class ActionCall:
+    """action, with what the control plane gives it. bound: runs it with these arguments."""
+
+    action: str
+    arguments: tuple[Value, ...] = ()
+
+
+@dataclass
+class Group:
+    """Members of an action selector, of which the packet's hash chooses one."""
+
+    members: list[ActionCall]
+
+
+@dataclass
+class Entry:
+    matches: tuple[Matcher, ...]
+    call: ActionCall | Group
+    priority: int = 0
+    packets: int = 0
+    bytes: int = 0
+    constant: bool = False
+    meter: Any = None
+
+
+@dataclass
+class ListedAction:
+    """An action of a table. run: with what the control plane gives, by the calling convention."""
+
+    name: str
+    subroutine: Subroutine
+    run: Callable[[Sequence[Value]], None]
+
+
+@dataclass
+class Table:
+    """name: as the control plane has it. The larger priority wins; of prefixes the longest."""
+
+    name: str
+    keys: list[Key]
+    actions: dict[str, ListedAction]
+    default: ActionCall
+    entries: list[Entry] = field(default_factory=list)
+    counter: Any = None
+    meter: Any = None
+    profile: Any = None
+    current: Entry | None = None
+
+    @property
+    def matched_keys(self) -> list[Key]:
+        """Those of entries: a selector's only choose among members."""
+        return [key for key in self.keys if key.match != "selector"]
+
+    @property
+    def has_priorities(self) -> bool:
+        return any(key.match in PRIORITY_KINDS for key in self.keys)
+
+    def values(self) -> list[Value]:
+        """Evaluate the key, left to right."""
+        return [key.typed.run() for key in self.keys]
+
+    def find(self, values: Sequence[Value]) -> Entry | None:
+        of_match = [v for v, key in zip(values, self.keys, strict=True) if key.match != "selector"]
+        best: Entry | None = None
+        for entry in self.entries:
+            if all(m.matches(v) for m, v in zip(entry.matches, of_match, strict=True)) and (
+                best is None or self._rank(entry) > self._rank(best)
+            ):
+                best = entry
+        return best
+
+    def _rank(self, entry: Entry) -> int:
+        if self.has_priorities:
+            return entry.priority
+        return sum(
+            m.mask.bit_count()
+            for m, key in zip(entry.matches, self.matched_keys, strict=True)
+            if key.match == "lpm" and isinstance(m, Masked)
+        )

@@ -1,0 +1,210 @@
+"""Values of P4_16. Numbers are Python's, in the range of their type; enums and errors are the names of members.
+
+Choices where the specification leaves a value undefined are those of BMv2: what was never assigned is 0, a field of a
+header that is not valid keeps what it had, and setValid() changes no field. docs/conformance.md lists them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from switch.reference.types import (
+    BOOLEAN,
+    ERROR,
+    Bits,
+    EnumType,
+    ListType,
+    Record,
+    Stack,
+    Type,
+    Varbit,
+    base_of,
+    bits_of,
+)
+
+if TYPE_CHECKING:
+    from typing import Self
+
+Value = Any
+"""int, bool, str, VarbitValue, or a composite of this module."""
+
+
+@dataclass(frozen=True)
+class VarbitValue:
+    """width: bits that it has now."""
+
+    width: int = 0
+    value: int = 0
+
+
+class Composite:
+    """A value with parts. It is changed in place, so that saved l-values stay what they were."""
+
+    __slots__ = ("parts", "type")
+
+    def __init__(self, type_: Type, parts: list[Value]) -> None:
+        self.type = type_
+        self.parts = parts
+
+    def copy(self) -> Self:
+        made = self.__class__.__new__(self.__class__)
+        made.type = self.type
+        made.parts = [part.copy() if isinstance(part, Composite) else part for part in self.parts]
+        return made
+
+    def assign(self, other: Self) -> None:
+        """Take over all that the other one holds."""
+        for index, part in enumerate(other.parts):
+            mine = self.parts[index]
+            if isinstance(mine, Composite):
+                mine.assign(part)
+            else:
+                self.parts[index] = part
+
+    def equals(self, other: Self) -> bool:
+        return all(equal(a, b) for a, b in zip(self.parts, other.parts, strict=True))
+
+
+class Header(Composite):
+    __slots__ = ("valid",)
+
+    def __init__(self, type_: Type, parts: list[Value], valid: bool = False) -> None:
+        super().__init__(type_, parts)
+        self.valid = valid
+
+    def copy(self) -> Self:
+        made = super().copy()
+        made.valid = self.valid
+        return made
+
+    def assign(self, other: Self) -> None:
+        """A header that is not valid makes the target invalid (section 8.17); its fields are undefined then."""
+        self.valid = other.valid
+        super().assign(other)
+
+    def equals(self, other: Self) -> bool:
+        """Both invalid, or both valid and all fields the same (section 8.17)."""
+        if not self.valid or not other.valid:
+            return self.valid == other.valid
+        return super().equals(other)
+
+
+class Union(Composite):
+    """At most one of its headers is valid (section 8.20)."""
+
+    __slots__ = ()
+
+    def make_valid(self, header: Header) -> None:
+        for part in self.parts:
+            part.valid = part is header
+
+
+class StackValue(Composite):
+    """next: where .next writes."""
+
+    __slots__ = ("next",)
+
+    def __init__(self, type_: Type, parts: list[Value]) -> None:
+        super().__init__(type_, parts)
+        self.next = 0
+
+    def copy(self) -> Self:
+        made = super().copy()
+        made.next = self.next
+        return made
+
+    def assign(self, other: Self) -> None:
+        super().assign(other)
+        self.next = other.next
+
+    def push(self, count: int) -> None:
+        """push_front (section 8.18): the first `count` elements become invalid."""
+        size = len(self.parts)
+        for index in range(size - 1, -1, -1):
+            if index >= count:
+                self.parts[index].assign(self.parts[index - count])
+            else:
+                invalidate(self.parts[index])
+        self.next = min(self.next + count, size)
+
+    def pop(self, count: int) -> None:
+        """pop_front: the last `count` elements become invalid."""
+        size = len(self.parts)
+        for index in range(size):
+            if index + count < size:
+                self.parts[index].assign(self.parts[index + count])
+            else:
+                invalidate(self.parts[index])
+        self.next = max(self.next - count, 0)
+
+
+def invalidate(value: Composite) -> None:
+    """Make a header, or every header of a union, invalid."""
+    if isinstance(value, Header):
+        value.valid = False
+    else:
+        for part in value.parts:
+            invalidate(part)
+
+
+def equal(a: Value, b: Value) -> bool:
+    return a.equals(b) if isinstance(a, Composite) else a == b
+
+
+def copied(value: Value) -> Value:
+    return value.copy() if isinstance(value, Composite) else value
+
+
+def default(type_: Type) -> Value:
+    """What a variable of this type holds before anything is assigned."""
+    base = base_of(type_)
+    if isinstance(base, Bits):
+        return 0
+    if base == BOOLEAN:
+        return False
+    if base == ERROR:
+        return "NoError"
+    if isinstance(base, Varbit):
+        return VarbitValue()
+    if isinstance(base, EnumType):
+        return base.members[0][1]
+    if isinstance(base, Record):
+        parts = [default(each.type) for each in base.fields]
+        if base.kind == "header":
+            return Header(base, parts)
+        return Union(base, parts) if base.kind == "header_union" else Composite(base, parts)
+    if isinstance(base, Stack):
+        return StackValue(base, [default(base.element) for _ in range(base.size)])
+    if isinstance(base, ListType):
+        return Composite(base, [])
+    return 0
+
+
+def bit_parts(type_: Type, value: Value) -> Iterator[tuple[int, int]]:
+    """(width, number) of every bit field in a value, in order: what checksums and digests are made of."""
+    if isinstance(value, VarbitValue):
+        yield value.width, value.value
+    elif isinstance(value, Composite):
+        types = (
+            [each.type for each in value.type.fields]
+            if isinstance(value.type, Record)
+            else [value.type.element] * len(value.parts)  # type: ignore[attr-defined]
+        )
+        for part_type, part in zip(types, value.parts, strict=True):
+            yield from bit_parts(part_type, part)
+    else:
+        bits = bits_of(type_)
+        if bits is None:
+            raise ValueError(f"a value of type {type_} has no bits")
+        yield bits.width, int(value) & bits.mask
+
+
+def joined(parts: Iterator[tuple[int, int]]) -> tuple[int, int]:
+    """(width, number) of bit fields side by side."""
+    width = number = 0
+    for each, value in parts:
+        width += each
+        number = number << each | value
+    return width, number
