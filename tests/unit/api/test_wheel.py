@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import subprocess
@@ -19,18 +20,32 @@ PURELIB = Path(sysconfig.get_paths()["purelib"])
 
 
 @pytest.fixture(scope="session")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("wheel")
+def wheel(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """Built once, by the first of the processes that share the tests."""
+    shared = tmp_path_factory.getbasetemp()
+    if worker_id != "master":
+        shared = shared.parent
+    with (shared / "wheel.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        place = shared / "wheel"
+        if not place.exists():
+            _build(place)
+    (found,) = place.glob("gradbed-*.whl")
+    return found
+
+
+def _build(place: Path) -> None:
+    """Put the wheel into a new folder, all or nothing."""
+    scratch = place.with_suffix(".part")
     # The build writes beside setup.py: not into this checkout.
-    sources = place / "sources"
-    sources.mkdir()
+    sources = scratch / "sources"
+    sources.mkdir(parents=True)
     for path in ROOT.iterdir():
         if not path.name.startswith(".") and path.name not in ("tests", "docs", "results", "build"):
             (sources / path.name).symlink_to(path)
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
-    subprocess.run([*build, "--wheel-dir", str(place), str(sources)], check=True, timeout=300)
-    (found,) = place.glob("gradbed-*.whl")
-    return found
+    subprocess.run([*build, "--wheel-dir", str(scratch), str(sources)], check=True, timeout=300)
+    scratch.rename(place)
 
 
 class Installed:

@@ -14,6 +14,8 @@ from common.errors import UserError
 from experiments.live.recording import FILE, MOST, VERSION, Recording, recordings
 
 BEGIN = {"kind": "begin", "version": VERSION, "t_us": 0}
+LONG_LINE = json.dumps({**BEGIN, "title": "x" * 1_000_000}).encode() + b"\n"
+"""Of the file's limit a hundredth part."""
 
 
 def full(frames: int, seed: int = 1) -> tuple[Recording, dict[str, list[int]]]:
@@ -115,7 +117,7 @@ def test_what_is_saved_is_loaded_in_the_order_of_telling(tmp_path: Path) -> None
         (gzip.compress(b"[" * 100_000), "line 1 is no JSON"),
         (gzip.compress(b"1" * 5000), "line 1 is no JSON"),
         (gzip.compress(b"[" + b"[]," * 10_000_000 + b"[]]"), "it is larger than recordings are"),
-        (gzip.compress((json.dumps(BEGIN).encode() + b"\n") * 3_000_000), "it is larger than recordings are"),
+        (gzip.compress(LONG_LINE * 200), "it is larger than recordings are"),
     ],
     # In bytes there is the time, and processes that share the tests have to find the same ones.
     ids=[
