@@ -7,6 +7,7 @@ import gc
 import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,10 +15,14 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+from tests.examples import THOROUGH_EXAMPLES
+
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+for _tier, _examples in (("commit", 30), ("thorough", THOROUGH_EXAMPLES), ("nightly", 300)):
+    settings.register_profile(_tier, PATIENT, max_examples=_examples)
 # Of mutants: that something is found is enough, and smaller cases of it would take minutes.
-settings.register_profile("as-found", settings.get_profile("patient"), phases=[Phase.explicit, Phase.generate])
-settings.load_profile("patient")
+settings.register_profile("as-found", settings.get_profile("thorough"), phases=[Phase.explicit, Phase.generate])
+settings.load_profile("commit")
 
 
 def pytest_configure() -> None:
@@ -34,6 +39,20 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(50_000, 10, 10)
     gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of a test that is marked `commit_cases(N)` the first N cases run before each commit, the others with --all."""
+    seen: Counter[str] = Counter()
+    for item in items:
+        if item.get_closest_marker("slow"):
+            item.add_marker("nightly")
+        if few := item.get_closest_marker("commit_cases"):
+            test = item.nodeid.partition("[")[0]
+            seen[test] += 1
+            if seen[test] > few.args[0]:
+                item.add_marker("thorough")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,51 +1,75 @@
-"""gradbed test: style, types and every test, in namespaces of its own."""
+"""gradbed test: style, types and tests, in namespaces of their own."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import time
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cli.layers import require_checkout
+from common.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 600
-"""For one test, unless --slow: one that hangs has failed then, and shows where. By a signal, since some tests fork,
-which they may not do beside other threads."""
+"""For one test, unless --nightly: one that hangs has failed then, and shows where. By a signal, since some tests
+fork, which they may not do beside other threads."""
+NO_TESTS = 5
+"""What pytest ends with where a path has no test of a tier."""
 SHELL_VARIABLE = "GRADBED_P4RUNTIME_SHELL"
+
+
+class Tier(Enum):
+    """When tests run. The value is the marker of its tests; those without one run before each commit."""
+
+    COMMIT = ""
+    THOROUGH = "thorough"
+    NIGHTLY = "nightly"
+
+    @property
+    def marked(self) -> str:
+        """What pytest selects by -m for this tier alone."""
+        later = list(Tier)[list(Tier).index(self) + 1 :]
+        return " and ".join(filter(None, [self.value, *(f"not {tier.value}" for tier in later)]))
+
+    @property
+    def profile(self) -> str:
+        """Hypothesis' profile (tests/conftest.py), which says how many examples a property gets."""
+        return self.name.lower()
 
 
 def test(
     context: typer.Context,
-    slow: Annotated[bool, typer.Option("--slow", help="Also the tests that take long.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also the tests that take longer.")] = False,
+    nightly: Annotated[
+        bool, typer.Option("--nightly", help="Also what takes hours: random search, chaos, long runs, mutants.")
+    ] = False,
+    changed: Annotated[
+        bool, typer.Option("--changed", help="Only tests that concern the files changed since the last commit.")
+    ] = False,
 ) -> int:
     """Check style and types, and run the tests; further arguments go to pytest."""
     require_checkout("gradbed test")
     from common.namespaces import require_root
-    from common.sandbox import run_in_sandbox
 
     require_root("gradbed test")
     arguments = list(context.args)
+    if changed:
+        if everything or nightly or arguments:
+            raise UserError("--changed chooses the tests itself: give no paths, and neither --all nor --nightly")
+        arguments = _tests_of_changes()
+        if not arguments:
+            return 0
     _install_optional_programs(arguments)
-    marked = [] if slow else ["-m", "not slow"]
-    patience = [] if slow else [f"--timeout={PATIENCE_S}", "--timeout-method=signal"]
-
-    def pytest(*more: str) -> int:
-        def run() -> int:
-            os.chdir(ROOT)
-            # Patience first, so that --timeout among the arguments counts.
-            command = [sys.executable, "-m", "pytest", "--rootdir", str(ROOT), *patience, *arguments, *more, *marked]
-            return subprocess.run(command, env=_keeping_bytecode(), check=False).returncode
-
-        # Whatever a test leaves behind (namespaces, interfaces, processes) ends with the sandbox.
-        return run_in_sandbox(run)
-
+    tiers = [tier for tier in Tier if tier is Tier.COMMIT or nightly or (everything and tier is Tier.THOROUGH)]
     if arguments:
-        return pytest()
+        wanted = [Tier.COMMIT, Tier.THOROUGH] if changed else tiers
+        return _pytest(" or ".join(f"({tier.marked})" for tier in wanted), wanted[-1], arguments)
     for command in (["ruff", "check"], ["ruff", "format", "--check"]):
         print(f"gradbed: {' '.join(command)}", flush=True)
         if subprocess.run([sys.executable, "-m", *command], cwd=ROOT, check=False).returncode != 0:
@@ -53,13 +77,52 @@ def test(
     # mypy keeps one processor busy for a minute: beside the tests, of which there is one process for each processor.
     with subprocess.Popen([sys.executable, "-m", "mypy"], cwd=ROOT, stdout=subprocess.PIPE, text=True) as mypy:
         try:
-            status = pytest("-n", str(len(os.sched_getaffinity(0))), "--dist", "worksteal")
+            statuses = [_run_tier(tier, Tier.NIGHTLY if nightly else tier) for tier in tiers]
         except BaseException:
             mypy.kill()
             raise
         said, _ = mypy.communicate()
     print(f"gradbed: mypy\n{said}", end="", flush=True)
-    return status or mypy.returncode
+    if nightly:
+        print("gradbed: mutants", flush=True)
+        statuses.append(subprocess.run([sys.executable, "-m", "tests.mutants"], cwd=ROOT, check=False).returncode)
+    return next((status for status in [*statuses, mypy.returncode] if status), 0)
+
+
+def _run_tier(tier: Tier, effort: Tier) -> int:
+    """Run a tier's tests on all processors, and return their status. effort: the tier that sets the bounds."""
+    start_s = time.monotonic()
+    status = _pytest(tier.marked, effort, ["-n", str(len(os.sched_getaffinity(0))), "--dist", "worksteal"])
+    print(f"gradbed: tests of the {tier.profile} tier took {time.monotonic() - start_s:.0f} s", flush=True)
+    return status
+
+
+def _pytest(marked: str, effort: Tier, arguments: list[str]) -> int:
+    """Run the tests that are so marked in a sandbox, where whatever they leave behind (namespaces, interfaces,
+    processes) ends with it. effort: how many examples a property gets, and how long a test may take."""
+    from common.sandbox import run_in_sandbox
+
+    patience = [] if effort is Tier.NIGHTLY else [f"--timeout={PATIENCE_S}", "--timeout-method=signal"]
+    # Ours first, so that those among the arguments count.
+    given = ["--hypothesis-profile", effort.profile, *patience, "-m", marked, *arguments]
+
+    def run() -> int:
+        os.chdir(ROOT)
+        command = [sys.executable, "-m", "pytest", "--rootdir", str(ROOT), *given]
+        status = subprocess.run(command, env=_keeping_bytecode(), check=False).returncode
+        return 0 if status == NO_TESTS and effort is not Tier.COMMIT else status
+
+    return run_in_sandbox(run)
+
+
+def _tests_of_changes() -> list[str]:
+    """The paths of the tests to run; what was chosen is printed."""
+    chosen = subprocess.run([sys.executable, "-m", "tests.changed"], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    if chosen.returncode != 0:
+        raise UserError("--changed needs a git checkout, and git")
+    paths = chosen.stdout.split()
+    print(f"gradbed: tests of what has changed since the last commit: {' '.join(paths) or 'none'}", flush=True)
+    return paths
 
 
 def _keeping_bytecode() -> dict[str, str]:

@@ -13,7 +13,7 @@ from cli.p4.commands import app
 from tests.browser.browser import BROWSER, WHY_NOT, ask
 from tests.unit.insight.tracing import ORDER_COMMANDS, ORDERS
 
-pytestmark = pytest.mark.skipif(BROWSER is None, reason=WHY_NOT)
+pytestmark = [pytest.mark.thorough, pytest.mark.skipif(BROWSER is None, reason=WHY_NOT)]
 
 MARKUP = '// </td></table><script>document.title = "taken"</script> & "quoted" &amp; \'so\' <b>'
 

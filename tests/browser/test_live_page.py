@@ -24,7 +24,7 @@ from tests.unit.experiments.live.fake_feed import FakeFeed
 from tests.unit.experiments.live.test_observer import FAULTS, run
 
 pytest.importorskip("playwright", reason="Playwright is not installed")
-pytestmark = pytest.mark.skipif(BROWSER is None, reason=WHY_NOT)
+pytestmark = [pytest.mark.thorough, pytest.mark.skipif(BROWSER is None, reason=WHY_NOT)]
 
 SCREENSHOTS = os.environ.get("GRADBED_SCREENSHOTS")
 """A folder into which docs/images/live.png and replay.png are written anew."""

@@ -13,7 +13,7 @@ import pytest
 from experiments.study.command import RunOptions, run_study_file
 from tests.browser.browser import BROWSER, WHY_NOT, ask
 
-pytestmark = pytest.mark.skipif(BROWSER is None, reason=WHY_NOT)
+pytestmark = [pytest.mark.thorough, pytest.mark.skipif(BROWSER is None, reason=WHY_NOT)]
 
 STUDY = """
 # How much longer is a round where links lose packets, and one fails?

@@ -12,7 +12,7 @@ from tests.unit.controller.fake_southbound import FakeSouthbound
 from tests.unit.controller.lamps import LAMPS
 from topo.shapes.star import star
 
-pytestmark = pytest.mark.skipif(BROWSER is None, reason=WHY_NOT)
+pytestmark = [pytest.mark.thorough, pytest.mark.skipif(BROWSER is None, reason=WHY_NOT)]
 
 
 def test_every_endpoint_is_on_the_page() -> None:

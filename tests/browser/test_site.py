@@ -11,7 +11,7 @@ from cli.commands.docs import docs
 from tests.browser.browser import BROWSER, WHY_NOT, ask, dom
 from tests.browser.site_pictures import PICTURES, make_pictures
 
-pytestmark = pytest.mark.skipif(BROWSER is None, reason=WHY_NOT)
+pytestmark = [pytest.mark.thorough, pytest.mark.skipif(BROWSER is None, reason=WHY_NOT)]
 
 
 @pytest.fixture(scope="module")

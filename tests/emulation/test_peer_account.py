@@ -10,7 +10,7 @@ import pytest
 
 from common.peer_account import LoopbackPeers
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 UID = 65534
 CONNECT = """

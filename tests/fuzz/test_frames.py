@@ -24,6 +24,7 @@ NIGHTLY_FRAMES = 1_000_000
 NIGHTLY_RUNS = 20
 
 
+@pytest.mark.commit_cases(1)
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
 def test_some_frames(source: Path, tmp_path: Path) -> None:
     program = program_json(source)

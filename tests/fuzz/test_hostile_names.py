@@ -78,6 +78,7 @@ def code_of(text: str) -> str:
     return _LITERAL.sub('""', text)
 
 
+@pytest.mark.commit_cases(6)
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
 def test_names_are_nothing_but_strings(source: Path) -> None:
     program = program_json(source)

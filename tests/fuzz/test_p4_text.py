@@ -41,6 +41,7 @@ def compile_mutants(source: Path, folder: Path, seed: int, count: int) -> None:
         victim.write_text(original)
 
 
+@pytest.mark.commit_cases(3)
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
 def test_mutants(source: Path, tmp_path: Path) -> None:
     compile_mutants(source, tmp_path, 1, MUTANTS)

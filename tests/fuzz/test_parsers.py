@@ -20,6 +20,7 @@ FINDINGS = Path(__file__).with_name("findings")
 each_target = pytest.mark.parametrize("name", TARGETS)
 
 
+@pytest.mark.thorough
 @each_target
 def test_inputs_that_are_hostile_to_any_parser(name: str) -> None:
     for text in HOSTILE.values():
@@ -35,6 +36,7 @@ def test_what_once_was_a_finding(file: Path) -> None:
     TARGETS[file.parent.name].check(file.read_bytes())
 
 
+@pytest.mark.commit_cases(8)
 @each_target
 def test_changed_seeds(name: str) -> None:
     """Some are taken, unless what is no answer cannot be told from one that is."""

@@ -43,6 +43,7 @@ def accepted_copies(program: dict[str, Any], seed: int, copies: int) -> Iterator
 
 
 # The largest takes as long as all others together.
+@pytest.mark.commit_cases(4)
 @pytest.mark.parametrize(
     "source",
     [pytest.param(path, marks=[pytest.mark.slow] if path.stem == "ndn" else [], id=path.stem) for path in SOURCES],

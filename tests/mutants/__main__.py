@@ -70,7 +70,7 @@ def _passes(copies: queue.Queue[Path], tests: Sequence[str]) -> str:
 
 def _failed(copy: Path, tests: Sequence[str]) -> str:
     """Nothing, or the first test that fails, or what else ended them."""
-    command = [str(copy / ".venv/bin/python"), "-I", "-m", "cli", "test", "-x", "-q", *PROFILE, *tests]
+    command = [str(copy / ".venv/bin/python"), "-I", "-m", "cli", "test", "--all", "-x", "-q", *PROFILE, *tests]
     try:
         done = subprocess.run(command, cwd=copy, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:

@@ -32,6 +32,7 @@ def test_the_recordings_are_there() -> None:
     assert all(recording(seed)["packets"] and recording(seed)["out"] for seed in SEEDS)
 
 
+@pytest.mark.commit_cases(5)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_packets_leave_as_recorded(seed: str, tmp_path: Path) -> None:
     recorded = recording(seed)

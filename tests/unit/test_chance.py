@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from experiments.systems import find_system
 from experiments.systems.interconnect.configuration import InterconnectConfiguration
 from experiments.systems.workload.configuration import WorkloadConfiguration
+from tests.examples import examples
 from tests.unit.points import differing_metrics, differing_tables
 from tests.unit.workload.runs import OWN, ROUTES
 
@@ -21,6 +22,7 @@ NDN = {"peers": 3, "rounds": 2}
 COMPRESSION = {"workers": 3, "rounds": 3, "values": 4000}
 
 
+@pytest.mark.commit_cases(2)
 @pytest.mark.parametrize(
     ("system", "sections"),
     [
@@ -36,7 +38,7 @@ def test_two_seeds_give_the_same(system: str, sections: dict[str, Any]) -> None:
 
 
 REGULAR = {"arrivals": "on-off", "bursts": "constant", "sizes": "fixed"}
-FEW = settings(max_examples=20, derandomize=True, suppress_health_check=list(HealthCheck), deadline=None)
+FEW = settings(max_examples=examples(20), derandomize=True, suppress_health_check=list(HealthCheck), deadline=None)
 
 
 @st.composite
@@ -64,6 +66,7 @@ def sections_of(draw: st.DrawFn, system: str) -> dict[str, Any]:
     return {"topology": {"kind": "star:4", "link": link}, "samples": samples, "training": training}
 
 
+@pytest.mark.commit_cases(1)
 @pytest.mark.parametrize("system", ["interconnect", "workload", "shuffle"])
 def test_nothing_is_drawn_where_no_chance_is_told(system: str, tmp_path: Path) -> None:
     """Of configurations at random: all tables are those of another seed, too."""

@@ -40,7 +40,7 @@ QUICK = {
         "./gradbed run workload my_program/my_program.p4",
     ),
 }
-"""Without --slow: what takes a second or two, and one run of a system."""
+"""Without --nightly: what takes a second or two, and one run of a system."""
 
 STATUS = {
     "./gradbed exercise check forward": 1,  # of the starter code, whose gaps are the exercise

@@ -26,6 +26,7 @@ SYSTEMS = {
 of_every_system = pytest.mark.parametrize("runs", SYSTEMS.values(), ids=SYSTEMS)
 
 
+@pytest.mark.commit_cases(1)
 @of_every_system
 def test_no_random_run_closes_over_a_wrong_result(runs: RandomRuns) -> None:
     runs.outcomes(runs.few)

@@ -33,6 +33,7 @@ def test_nothing_in_the_tree_knows_it(outside: Path) -> None:
     assert "tiny" in run_well("run", "--help", PYTHONPATH=outside).stdout
 
 
+@pytest.mark.thorough
 def test_one_point(outside: Path, tmp_path: Path) -> None:
     options = ["--topology", "fat-tree:4", "--packets", "20", "--flow-rate-mbps", "5"]
     ended = run_well("run", "tiny", "--clock", "virtual", *options, "--output", tmp_path, PYTHONPATH=outside)
@@ -53,6 +54,7 @@ def test_a_study_with_losses(outside: Path, tmp_path: Path) -> None:
     assert len(received) == 1 and received != {60}
 
 
+@pytest.mark.thorough
 def test_its_figures(outside: Path, tmp_path: Path) -> None:
     ended = run_well("figures", "tiny", "--quick", "--output", tmp_path, PYTHONPATH=outside)
     assert "2 Mbit/s" in ended.stdout

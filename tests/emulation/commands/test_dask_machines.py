@@ -12,7 +12,7 @@ from tests import own_study
 from tests.emulation.machines import CACHE, CHECKOUT, HERE, PYTHON, Machine, switchboard
 
 pytest.importorskip("distributed")
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 PORT = 8786
 PEOPLE = HERE / "people"

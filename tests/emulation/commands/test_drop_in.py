@@ -16,7 +16,7 @@ from scapy.utils import RawPcapReader
 from switch.shims import write_shims
 from tests.emulation.engine.test_engine_veth import Bench, ethernet, make_bench
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 PATIENCE_S = 60.0
 CPU_PORT = 100

@@ -28,7 +28,7 @@ from tests.waiting import wait_until
 from topo.link import LinkModel
 from topo.shapes.star import star
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 VIRTUAL = ("run", "aggregation", "--clock", "virtual", "--topology", "star:3", "--workers", "2", "--rounds", "2")
 IN_TIME_S = 120

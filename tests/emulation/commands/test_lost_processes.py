@@ -14,7 +14,7 @@ from tests.command import ROOT
 from tests.listening import descendants
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 RUN = ("run", "aggregation", "--clock", "real", "--topology", "star:3", "--workers", "2", "--rounds", "1000")
 

@@ -32,7 +32,7 @@ from tests.unit.controller.rest.test_rest import controller, southbound
 from tests.unit.p4runtime.client import Client
 from tests.unit.p4runtime.fake_device import FakeDevice, FakeProgram
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 __all__ = ["southbound"]  # a fixture
 
 NOBODY_UID = 65534

@@ -13,7 +13,7 @@ import pytest
 
 from tests.command import ROOT, rows, run_well
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 TIMEOUT_S = 120
 

@@ -11,6 +11,7 @@ from tests.command import rows, run_well
 from tests.p4.switch_under_test import needs_bmv2
 
 pytestmark = [
+    pytest.mark.thorough,
     pytest.mark.root,
     # Of the same packets each pair makes the same: tests/p4/test_differential.py; training on BMv2: test_main_job.py.
     pytest.mark.slow,

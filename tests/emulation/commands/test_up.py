@@ -27,7 +27,7 @@ from tests.pcapng import read_pcapng
 from tests.unit.cli.bootstrap.test_bootstrap import write_program
 from tests.unit.p4runtime.certificates import Authority
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 TIMEOUT_S = 200
 

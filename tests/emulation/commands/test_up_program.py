@@ -13,7 +13,7 @@ from cli.commands.new import new
 from tests.conftest import GradbedHere
 from tests.emulation.prompt import Prompt
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 PROGRAM = ("--program", "mine.p4", "--topology", "star:2")
 

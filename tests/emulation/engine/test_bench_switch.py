@@ -6,7 +6,7 @@ import pytest
 
 from tests.emulation.sandboxed import in_sandbox
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 
 @in_sandbox

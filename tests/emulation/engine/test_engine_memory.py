@@ -14,7 +14,7 @@ from tests.emulation.engine.test_engine_veth import Bench, make_bench
 from tests.unit.engine.instructed import instructed_program, pass_through
 from topo.link import LinkModel
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 COUNT = 400
 SEED = 77

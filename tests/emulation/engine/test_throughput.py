@@ -12,7 +12,7 @@ from experiments.systems.aggregation.configuration import AggregationConfigurati
 from tests.command import run_well
 from tests.emulation.sandboxed import in_sandbox
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from common.sandbox import run_in_sandbox
 from experiments.bench.load.leftovers import SHARED_MEMORY, Leftover, come_and_go
 from tests.command import gradbed
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 KEPT: list[object] = []
 

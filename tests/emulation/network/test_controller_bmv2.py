@@ -28,7 +28,7 @@ ROUTES = shortest_routes(TOPOLOGY)
 BASE = routes_alone(TOPOLOGY)
 WITH_JOB = BASE.merged(shared_path_job(TOPOLOGY, 1, ("h2", "h3", "h5"), "h1").plan)
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 
 class Bmv2:

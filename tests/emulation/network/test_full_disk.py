@@ -11,7 +11,7 @@ import pytest
 from tests.command import gradbed
 from tests.emulation.sandboxed import in_sandbox
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 RUN = ["run", "aggregation", "--topology", "star:3", "--workers", "2", "--rounds", "2"]
 

@@ -14,7 +14,7 @@ import gradbed as gb
 import pytest
 from scapy.layers.inet import IP, UDP
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 PROGRAM = Path(__file__).resolve().parents[3] / "cli" / "templates" / "program"
 

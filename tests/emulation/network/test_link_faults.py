@@ -17,7 +17,7 @@ from experiments.systems.aggregation.system import AggregationSystem
 from experiments.testbeds.mininet_testbed import MininetTestbed
 from tests.emulation.sandboxed import in_sandbox
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 PATH = ("h1", "l1", "s1", "l2", "h2")
 """The only one in the network."""

@@ -25,7 +25,7 @@ from topo.places import place
 from topo.shapes.fat_tree import fat_tree
 from topo.shapes.leaf_spine import leaf_spine
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 
 def running(word: str) -> bool:

@@ -23,7 +23,7 @@ from topo.link import LinkModel
 from topo.shapes.leaf_spine import leaf_spine
 from topo.shapes.star import star
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 LANES = 32
 ETH_P_ALL = 3

@@ -13,7 +13,7 @@ from tests.emulation.sandboxed import in_sandbox
 from tests.unit.p4runtime.client import TIMEOUT_S, Client
 from topo.shapes.star import star
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 
 @pytest.mark.parametrize("long", [False, True])

@@ -17,7 +17,7 @@ from tests.emulation.engine.test_engine_veth import make_bench
 from tests.unit import p4runtime
 from tests.unit.p4runtime.network import frame
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 BALANCED = 0x1000
 FRAMES = 20

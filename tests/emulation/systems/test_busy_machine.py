@@ -18,6 +18,7 @@ from experiments.systems import SYSTEMS
 from tests.emulation.real_point import real_point
 
 pytestmark = [
+    pytest.mark.thorough,
     pytest.mark.root,
     pytest.mark.slow,
 ]

@@ -11,7 +11,7 @@ from experiments.study.chaos import with_chaos
 from tests.command import rows, run_well
 from tests.p4.switch_under_test import needs_bmv2
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 
 def verdicts(folder: Path, system: str, *words: str) -> dict[str, str]:

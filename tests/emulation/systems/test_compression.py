@@ -12,7 +12,7 @@ import pytest
 from tests.command import rows, run_well
 from tests.emulation.torch_example import torch_digits
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 
 TWO_LEAVE = """

@@ -15,7 +15,7 @@ from tests.emulation.systems.test_ring import run
 
 pytest.importorskip("torch", reason="PyTorch is not installed")
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 
 @pytest.mark.parametrize(

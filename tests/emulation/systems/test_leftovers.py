@@ -17,7 +17,7 @@ from experiments.study.running.measure import PointOrder
 from experiments.study.running.sandboxed import run_sandboxed
 from tests.emulation.sandboxed import in_sandbox
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 
 def outcome_of(run: Callable[[], Outcome]) -> Outcome:

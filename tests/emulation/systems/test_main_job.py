@@ -20,7 +20,7 @@ from switch.p4lang.bmv2_programs import find_simple_switch_grpc
 from tests.command import ROOT, gradbed
 from tests.command import rows as rows_of
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 TIMEOUT_S = 240
 PATIENT = ["--min-timeout-us", "4000000"]

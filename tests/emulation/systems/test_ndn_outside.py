@@ -16,7 +16,7 @@ from tests.command import run_well
 
 pytest.importorskip("ndn", reason="python-ndn is not installed")
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 LANES = 96
 VALUE = 7

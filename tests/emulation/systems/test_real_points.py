@@ -11,7 +11,7 @@ import pytest
 from tests.command import rows
 from tests.emulation.real_point import real_point
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 Row = dict[str, str]
 HYBRID = "--topology optical-electrical:2 --packets 560 --scale 0.05 --load 0.3"

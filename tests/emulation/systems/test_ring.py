@@ -11,7 +11,7 @@ from hosts.learning.reference import reference, synthetic_reference
 from hosts.learning.settings import SyntheticSettings, TrainingSettings
 from tests.emulation.agent_hosts import LauncherProcess, StarOfHosts
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 PATIENT_US = 10_000_000
 """No worker resends, however slow the machine: the counts are exact."""

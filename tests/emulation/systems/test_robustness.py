@@ -26,7 +26,7 @@ from tests.emulation.programs import eventually
 from tests.emulation.sandboxed import in_sandbox
 from tests.unit.experiments.virtual_points import LANES, configuration
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 PATIENT_US = 20_000_000
 """No worker resends for want of an answer, however busy the machine is."""

@@ -30,7 +30,7 @@ from tests.emulation.systems.test_robustness import (
     events_of,
 )
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 # So that a controller stands by; when it takes over each test says.
 FAULTS = [{"fault": "controller-failover", "at_ms": 1e9}]

@@ -16,7 +16,7 @@ from tests.emulation.torch_example import TORCH_DIGITS, torch_digits
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 LANES = 64
 TIMEOUT_S = 240

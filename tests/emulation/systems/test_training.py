@@ -8,7 +8,7 @@ import pytest
 
 from tests.emulation.real_point import real_point
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 COLLECTIVE = "--topology star:4 --rate-mbps 100 --size-bytes 200000 --contents --scale 1"
 

@@ -15,7 +15,7 @@ from tests.emulation.sandboxed import TIMEOUT_S, in_sandbox
 from tests.unit.workload.runs import OWN, ROUTES, run, table
 from tests.unit.workload.test_addressing import FLOODED, LEARNING
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 SECTIONS: dict[str, Any] = {
     "clock": "real",

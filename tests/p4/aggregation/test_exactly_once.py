@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from experiments.programs import P4_SOURCES
 from switch.codegen import BuiltProgram, build_program
 from switch.compiler import compile_p4
+from tests.examples import examples
 from tests.p4.aggregation.lossy_network import (
     EVERYBODY,
     FAR,
@@ -73,7 +74,8 @@ def take(network: LossyNetwork, step: tuple[str, int, int]) -> None:
         network.deliver(one % len(network.under_way))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.thorough
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     firsts=st.lists(st.one_of(one_switch, routes), min_size=FRAGMENTS, max_size=FRAGMENTS),
     second=st.booleans(),

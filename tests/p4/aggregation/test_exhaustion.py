@@ -53,6 +53,7 @@ def ranges() -> Iterator[range]:
         yield range(a, b)
 
 
+@pytest.mark.commit_cases(1)
 @pytest.mark.parametrize("whole", [True, False])
 def test_all_slots_of_a_range_are_held(whole: bool) -> None:
     """Each range with its neighbours held or free, then with single slots missing."""

@@ -78,6 +78,7 @@ def within(found: int, packets: int, probability: float) -> bool:
     return abs(found - packets * probability) <= 6 * (packets * probability * (1 - probability)) ** 0.5
 
 
+@pytest.mark.thorough
 def test_ecmp_keeps_flows_and_spreads_them(switch: Switch) -> None:
     switch.balance("ecmp", 1, len(WAYS), 7)
     assert len(switch.ways(*[frame()] * 50)) == 1
@@ -121,6 +122,7 @@ def test_flowlets_choose_anew_after_a_pause_alone(switch: Switch) -> None:
     assert all(within(found[port], 400, 1 / 4) for port in WAYS)
 
 
+@pytest.mark.commit_cases(1)
 @pytest.mark.parametrize(("k_min", "k_max", "p_max"), [(10, 410, 0.5), (0, 100, 1.0), (50, 51, 1.0)])
 def test_marks_grow_from_k_min_to_k_max(switch: Switch, k_min: int, k_max: int, p_max: float) -> None:
     switch.balance("round_robin_spraying", 1, 1)

@@ -31,6 +31,7 @@ def test_live_tables(tmp_path: Path) -> None:
     assert lines[4] == "last UDP port seen at south: 4242"
 
 
+@pytest.mark.thorough
 def test_tests_of_ones_own_network(tmp_path: Path) -> None:
     said = output(tmp_path, "-m", "pytest", "-q", "-o", "addopts=", "-p", "no:cacheprovider", EXAMPLES)
     assert "3 passed" in said

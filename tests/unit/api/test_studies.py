@@ -63,6 +63,7 @@ def test_it_is_the_study_that_a_file_describes(place: Path) -> None:
     assert len(study()) == 4
 
 
+@pytest.mark.thorough
 def test_its_results_are_frames_of_the_rows_that_are_stored(place: Path) -> None:
     results = study(figures={"loads": {"x": "traffic.load", "y": "p50_us"}}).run(jobs=1)
     assert (results.ok, results.failures, results.verdict) == (True, [], "model")
@@ -161,6 +162,7 @@ print(len(gb.Study.from_file("study.yaml").run(jobs=2)))
 """
 
 
+@pytest.mark.thorough
 def test_a_script_needs_no_guard_for_points_side_by_side(place: Path) -> None:
     """Each of the processes that run points would otherwise run the script again."""
     (place / "script.py").write_text(SCRIPT)

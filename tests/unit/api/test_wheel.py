@@ -84,6 +84,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installe
     return Installed(wheel, tmp_path_factory.mktemp("installed"))
 
 
+@pytest.mark.thorough
 def test_the_wheel_has_one_package_and_all_files_of_the_rooms(wheel: Path) -> None:
     names = {Path(name) for name in zipfile.ZipFile(wheel).namelist()}
     assert {name.parts[0].split("-")[0] for name in names} == {"gradbed"}
@@ -124,6 +125,7 @@ def test_no_module_of_it_loads_a_room_by_its_plain_name(installed: Installed) ->
     assert not set(ROOMS) & set(loaded.stdout.split())
 
 
+@pytest.mark.thorough
 def test_a_program_of_ones_own_from_any_folder(installed: Installed) -> None:
     made = installed.run(installed.gradbed, "new", "mine")
     assert made.stdout.splitlines()[-1] == "now: gradbed run workload mine/mine.p4"

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from experiments.configuration.faults import Fault, fault_of_text
 from experiments.scale import Scale
 from experiments.study.chaos import Verdict
+from tests.examples import examples
 from tests.unit.chaos.explanations import causes
 from tests.unit.chaos.schedules import schedules, text
 from tests.unit.chaos.search import Searched, judge
@@ -42,6 +43,7 @@ def search(searched: Searched, count: int, same: bool) -> Counter[Verdict]:
     return found
 
 
+@pytest.mark.commit_cases(1)
 @of_every_system
 def test_no_schedule_makes_a_run_end_wrong(searched: Searched) -> None:
     search(searched, FEW, same=True)
@@ -97,6 +99,7 @@ FOUND: Sequence[tuple[str, Sequence[str]]] = [
 """Schedules that once were judged to end wrong, at their shortest."""
 
 
+@pytest.mark.commit_cases(4)
 @pytest.mark.parametrize(("system", "told"), FOUND)
 def test_what_was_found_stays_mended(system: str, told: Sequence[str]) -> None:
     (searched,) = (each for each in SYSTEMS if each.system == system)
@@ -113,7 +116,7 @@ def test_no_schedule_of_1000_makes_a_run_end_wrong(searched: Searched) -> None:
     assert found["right"] > MANY / 4
 
 
-@settings(max_examples=50, derandomize=True, database=None)
+@settings(max_examples=examples(50), derandomize=True, database=None)
 @given(schedules(SYSTEMS[0].places))
 def test_the_command_that_is_told_has_the_same_faults(faults: tuple[Fault, ...]) -> None:
     searched = SYSTEMS[0]

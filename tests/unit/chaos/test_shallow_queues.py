@@ -61,6 +61,7 @@ def search(searched: Searched, count: int, same: bool) -> Counter[Verdict]:
     return found
 
 
+@pytest.mark.commit_cases(1)
 @of_every_transport
 def test_no_shallow_queue_starves_a_run(searched: Searched) -> None:
     assert search(searched, FEW, same=True)["right"] == FEW

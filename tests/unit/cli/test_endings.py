@@ -28,6 +28,7 @@ def started(*arguments: str, blocked: bool = False, **options: object) -> subpro
     )
 
 
+@pytest.mark.commit_cases(5)
 @pytest.mark.parametrize("delay_ms", range(0, 500, 50))
 def test_ctrl_c_in_the_first_half_second(delay_ms: int, tmp_path: Path) -> None:
     process = started("run", "aggregation", "--output", str(tmp_path), blocked=True)

@@ -165,6 +165,7 @@ def said(ended: Ended) -> str:
     return ended.err
 
 
+@pytest.mark.commit_cases(3)
 @pytest.mark.parametrize(("arguments", "words"), WRONG, ids=[" ".join(arguments) for arguments, _ in WRONG])
 def test_one_line_and_status_2(arguments: list[str], words: list[str], gradbed_here: GradbedHere) -> None:
     line = said(gradbed_here(*arguments))

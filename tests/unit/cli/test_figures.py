@@ -97,6 +97,7 @@ def test_times_of_what_ended_before_an_interruption(
     assert [row["study"] for row in read_csv(file)] == busy[:2] and len(busy) == 3
 
 
+@pytest.mark.commit_cases(2)
 @pytest.mark.parametrize(
     ("only", "quick", "processors", "minutes", "status", "verdict"),
     [
@@ -137,6 +138,7 @@ def test_the_goal_is_of_all_figures_in_full_on_two_processors(
     assert verdict in ended.out
 
 
+@pytest.mark.commit_cases(1)
 @pytest.mark.parametrize(
     ("options", "said"),
     [

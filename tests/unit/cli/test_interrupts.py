@@ -83,6 +83,7 @@ while True:
 """
 
 
+@pytest.mark.commit_cases(2)
 @pytest.mark.parametrize(
     ("module", "printed"),
     [

@@ -39,6 +39,7 @@ def test_program_entries_and_packet_test_fit_each_other(tmp_path: Path, capsys: 
     assert f"./gradbed run workload {folder}/my_router.p4" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 def test_its_tests_in_python_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     new(Path("mine"))

@@ -21,6 +21,7 @@ def test_what_a_topology_has() -> None:
     assert re.search(r"h1 and h[5-9], 6 links apart", said)
 
 
+@pytest.mark.thorough
 def test_a_file_is_taken_as_a_topology(tmp_path: Path) -> None:
     file = tmp_path / "net.yaml"
     run_well("topo", "export", "star:3", "--rate-mbps", 50, "--delay-us", 20, "--output", file)

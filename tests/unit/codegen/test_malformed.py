@@ -50,6 +50,7 @@ def damage(json_value: Any, rng: random.Random, where: list[tuple[Any, ...]]) ->
     return result
 
 
+@pytest.mark.commit_cases(1)
 @pytest.mark.parametrize("program", PROGRAMS, ids=["router", "stateful"])
 def test_damaged_programs_load_or_are_refused(program: dict[str, Any]) -> None:
     rng = random.Random(5)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.unit.compiler.bmv2_model import Bmv2Model, Packet
 from tests.unit.compiler.programs import compile_text, control, run
 
@@ -134,7 +135,8 @@ def program(assignment: str) -> str:
     return text.replace("packet.emit(hdr.g);", "").replace("packet.extract(hdr.h);", "")
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.thorough
+@settings(max_examples=examples(150), deadline=None)
 @given(cases())
 def test_expressions_mean_what_p4_says(case: tuple[dict[tuple[int, bool], int], Sample]) -> None:
     values, sample = case

@@ -14,6 +14,7 @@ from switch.compiler.diagnostics import Abandoned, Reporter
 from switch.compiler.lexer import STRING, Token, tokenize_fragment
 from switch.compiler.preprocessor import Preprocessor
 from switch.compiler.source import SourceManager
+from tests.examples import examples
 
 
 class Run:
@@ -252,7 +253,7 @@ def test_a_file_that_includes_itself_is_refused(tmp_path: Path) -> None:
     assert error.endswith("files include each other more than 100 deep")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     st.recursive(
         st.integers(0, 99).map(str),

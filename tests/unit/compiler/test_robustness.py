@@ -6,10 +6,12 @@ import re
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from switch.compiler import CompileError, compile_p4
+from tests.examples import examples
 from tests.unit.compiler.programs import control
 
 PROGRAMS = Path(__file__).parents[2] / "p4" / "programs"
@@ -64,19 +66,21 @@ def mutated(draw: st.DrawFn) -> str:
     return "".join(parts)
 
 
-@settings(max_examples=250, deadline=None)
+@pytest.mark.thorough
+@settings(max_examples=examples(250), deadline=None)
 @given(mutated())
 def test_mutated_programs(text: str) -> None:
     compiles_or_complains(text)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=60).map("".join))
 def test_soup_of_tokens_in_a_control(text: str) -> None:
     compiles_or_complains(control(text))
 
 
-@settings(max_examples=50, deadline=None)
+@pytest.mark.thorough
+@settings(max_examples=examples(50), deadline=None)
 @given(st.text(max_size=200))
 def test_any_text(text: str) -> None:
     compiles_or_complains(text)

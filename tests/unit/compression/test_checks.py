@@ -173,6 +173,7 @@ def test_weights_that_differ_in_their_last_bits_are_found_out(monkeypatch: pytes
     assert any("its weights are not those of a single process" in line for line in found.failures)
 
 
+@pytest.mark.thorough
 def test_twice_the_pace_is_found_out_by_the_queue(monkeypatch: pytest.MonkeyPatch) -> None:
     sections: dict[str, Any] = {"topology": {"kind": "star:5", "link": {"rate_mbps": 100, "queue_packets": 1000}}}
     workload = {"workers": 4, "rounds": 2, "values": 40_000}

@@ -54,6 +54,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return results
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["workers", "step", "ratio"])
 def test_it_is_drawn(name: str, folder: Path) -> None:
     assert (folder / f"{name}.png").stat().st_size > 0

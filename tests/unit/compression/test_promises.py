@@ -29,6 +29,7 @@ def metrics(workers: int, rate_mbps: int = 100, queue: int = 1000, **sections: A
     return dict(found.metrics)
 
 
+@pytest.mark.commit_cases(1)
 @pytest.mark.parametrize(
     ("workers", "queue"),
     [(4, 64), (8, 64), *(pytest.param(*each, marks=pytest.mark.slow) for each in ((16, 64), (6, 1000), (12, 1000)))],
@@ -44,6 +45,7 @@ def test_an_iteration_takes_as_long_when_the_servers_link_is_halved_and_nothing_
     assert sent > 0.9 * (0.5 - 0.5 * 0.5 / workers)
 
 
+@pytest.mark.thorough
 def test_without_a_rule_everything_is_sent_at_the_rate_that_is_left() -> None:
     before, after = metrics(8, ratio={"rule": "none"}), metrics(8, 50, 64, ratio={"rule": "none"})
     # The first 15 ms of 108 were at the whole rate.
@@ -51,11 +53,13 @@ def test_without_a_rule_everything_is_sent_at_the_rate_that_is_left() -> None:
     assert after["queue_drops"] == 0 and after["ratio"] == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rate_mbps", [25, pytest.param(75, marks=pytest.mark.slow)])  # 50: the first test
 def test_the_gradient_is_there_as_soon_whatever_is_left_of_the_rate(rate_mbps: int) -> None:
     assert metrics(12, rate_mbps)["sending_time_s"] < 1.1 * metrics(12)["sending_time_s"]
 
 
+@pytest.mark.commit_cases(1)
 @pytest.mark.parametrize("pacing", ["even", "active", "aimd", "none"])
 @pytest.mark.parametrize(
     ("workers", "compress"), [(8, "none"), (5, "quantise:8"), pytest.param(32, "topk:0.1", marks=pytest.mark.slow)]
@@ -94,6 +98,7 @@ def test_the_sources_rule_gives_up_most_of_every_gradient() -> None:
     assert found.metrics["ratio"] < 0.15  # type: ignore[operator]
 
 
+@pytest.mark.commit_cases(1)
 @pytest.mark.parametrize(("workers", "values"), [(4, 17_600), (16, 8_800)])
 def test_a_queue_of_a_packet_for_each_worker_suffices_if_workers_are_paced(workers: int, values: int) -> None:
     losses = {}
@@ -149,6 +154,7 @@ def sending_s(pacing: str, *, half_of_them_leave: bool) -> float:
     return seconds
 
 
+@pytest.mark.thorough
 def test_the_links_rate_is_divided_among_the_workers_that_still_send() -> None:
     """With half of the workers gone the others have twice the rate; at B1/N they have what they had."""
     everybody = sending_s("active", half_of_them_leave=False)
@@ -162,6 +168,7 @@ threshold, and the next round trip halves it once more. From there it grows even
 is five eighths in the mean, and the queue of which the marks tell only adds to that."""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("workers", [2, 8])
 def test_aimd_carries_what_its_sawtooth_does_and_keeps_the_queue_near_its_threshold(workers: int) -> None:
     found = run(
@@ -275,6 +282,7 @@ def test_a_gradient_of_one_value() -> None:
     assert found.metrics["ratio"] == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("at_ms", [3, 9])
 def test_a_worker_whose_host_stood_still_stays_out(at_ms: int) -> None:
     """The server has given it up after 5 s and gone on: what has come of later sums meanwhile is not taken for the

@@ -53,6 +53,7 @@ def refused(config: dict[str, Any], directory: Path) -> str:
     return lines[0]
 
 
+@pytest.mark.thorough
 def test_the_configuration_can_be_named_on_standard_input(config: dict[str, Any], tmp_path: Path) -> None:
     del config["switches"]
     *module, path = command(config, tmp_path)
@@ -86,6 +87,7 @@ def test_it_programs_the_switches_serves_jobs_and_opens_no_port(
     assert (tmp_path / "stderr").read_text() == ""
 
 
+@pytest.mark.thorough
 def test_a_successor_of_a_killed_controller_goes_on_without_touching_the_switches(
     switches: FakeP4Runtime, config: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -196,6 +198,7 @@ def test_a_wrong_configuration_is_one_line(
     assert str(caught.value).startswith(f"{path}: {line}")
 
 
+@pytest.mark.commit_cases(1)
 @pytest.mark.parametrize(
     ("change", "line"),
     [
@@ -220,6 +223,7 @@ def test_what_prevents_a_start_is_one_line(
     assert line in refused({**config, **change}, tmp_path)
 
 
+@pytest.mark.thorough
 def test_no_configuration_at_all(tmp_path: Path) -> None:
     for arguments, line in (
         ([], "usage: python -m controller.app CONFIG.json"),

@@ -82,6 +82,7 @@ def test_json_keeps_every_value(switch: SwitchPlan) -> None:
     assert Plan.from_json(plan.to_json()) == plan
 
 
+@pytest.mark.thorough
 @given(switch_plans, switch_plans)
 @settings(deadline=None)
 def test_applying_a_difference_leads_from_one_plan_to_the_other(old: SwitchPlan, new: SwitchPlan) -> None:

@@ -16,6 +16,7 @@ from controller.planning.diff import switch_diff
 from controller.planning.failures import link_name, remaining_network
 from controller.planning.plan import Lpm, SwitchPlan
 from controller.planning.routing import routing_plan, shortest_routes
+from tests.examples import examples
 from tests.unit.controller.networks import REGULAR, network, random_networks, routes_alone
 from tests.unit.controller.plan_walker import IPV4_DST, PlanWalker
 from topo.graph import Topology
@@ -40,7 +41,7 @@ def test_every_host_reaches_every_other_along_a_shortest_path(name: str) -> None
 
 
 @given(random_networks())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_random_networks_are_routed_along_shortest_paths(topology: Topology) -> None:
     check_all_pairs(topology)
 
@@ -112,7 +113,7 @@ def test_paths_by_prefix_are_those_by_host_on_every_shape_and_after_a_failure(sh
 
 
 @given(random_networks(), st.randoms(use_true_random=False))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_paths_by_prefix_are_those_by_host_on_random_networks(topology: Topology, random: Random) -> None:
     down = [link_name(link) for link in topology.switch_links if random.random() < 0.3]
     check_paths(remaining_network(topology, down))

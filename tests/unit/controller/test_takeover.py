@@ -80,6 +80,7 @@ def _comparable(update: Any) -> tuple[int, bytes]:
     return update.type, entity.SerializeToString(deterministic=True)
 
 
+@pytest.mark.thorough
 def test_a_successor_writes_what_was_changed_meanwhile_and_nothing_else(
     switches: FakeP4Runtime, config: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -114,6 +115,7 @@ def standing_by(config: dict[str, Any], directory: Path) -> Iterator[subprocess.
         yield process
 
 
+@pytest.mark.thorough
 def test_a_standby_takes_over_from_one_that_is_killed_and_from_one_that_stands_still(
     switches: FakeP4Runtime, config: dict[str, Any], tmp_path: Path
 ) -> None:

@@ -24,6 +24,7 @@ def test_what_is_large_is_told_and_what_is_small_is_not(
     assert len(said.splitlines()) == 1
 
 
+@pytest.mark.commit_cases(1)
 @pytest.mark.parametrize(
     ("word", "machine", "reason"),
     [

@@ -184,6 +184,7 @@ def test_packets_are_served_in_turn_with_one_that_circles() -> None:
         assert frames == [(0, 2, b"served")]
 
 
+@pytest.mark.thorough
 def test_a_storm_is_limited_by_memory_and_counted() -> None:
     """Two copies of each packet for ever: the pool's limit of 1 GiB holds."""
     with Engine(manual_clock=True) as engine:

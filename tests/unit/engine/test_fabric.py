@@ -171,6 +171,7 @@ def test_the_process_serves_and_ends(tmp_path: Path, last_words: str) -> None:
     assert (process.returncode, errors) == (0, "")
 
 
+@pytest.mark.commit_cases(2)
 @pytest.mark.parametrize(
     ("config", "message"),
     [

@@ -24,6 +24,7 @@ def run(driver: Path, *arguments: int) -> str:
     return outcome.stdout
 
 
+@pytest.mark.thorough
 def test_no_bad_memory_access_no_undefined_behaviour_no_leak(tmp_path: Path) -> None:
     driver = sanitized(tmp_path / "driver", SOURCES)
     for seed in (1, 2, 3):
@@ -34,6 +35,7 @@ def test_no_bad_memory_access_no_undefined_behaviour_no_leak(tmp_path: Path) -> 
     run(driver, 4, 10_000, 3)
 
 
+@pytest.mark.thorough
 def test_partitions_side_by_side_do_what_one_does(tmp_path: Path) -> None:
     driver = sanitized(tmp_path / "driver", SIDE_BY_SIDE)
     for seed in (1, 2, 3):

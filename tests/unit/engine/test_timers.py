@@ -14,6 +14,7 @@ DRIVER = Path(__file__).parent / "programs" / "timer_driver.c"
 STEPS = 20_000
 
 
+@pytest.mark.commit_cases(2)
 @pytest.mark.parametrize(
     ("timers", "spread_ns"),
     [

@@ -45,6 +45,7 @@ def test_each_is_whole() -> None:
         assert sum(wrong == name for wrong, _ in WRONG) >= 3, name
 
 
+@pytest.mark.commit_cases(2)
 @pytest.mark.parametrize("exercise", KNOWN.values(), ids=lambda each: each.name)
 def test_the_solution_passes_and_the_starter_fails(exercise: Exercise, tmp_path: Path) -> None:
     exercise.solve(tmp_path / "solved")
@@ -64,6 +65,7 @@ def mutated(exercise: Exercise, mutant: dict[str, Any], folder: Path) -> None:
     file.write_text(text.replace(mutant["old"], mutant["new"]))
 
 
+@pytest.mark.commit_cases(11)
 @pytest.mark.parametrize(
     ("name", "mutant"), WRONG, ids=[f"{name}-{number}" for number, (name, _) in enumerate(WRONG)]
 )

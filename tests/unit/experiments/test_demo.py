@@ -101,6 +101,7 @@ def test_a_sentence_is_true_whichever_way_the_numbers_come_out(first: float, las
     assert sentence("It takes", TIME, comparison, "time_s") == f"It takes {end}"
 
 
+@pytest.mark.thorough
 def test_a_demo_prints_a_table_its_meaning_a_figure_and_what_is_next(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from experiments.systems.aggregation.figure import draw
 from tests.unit.experiments.outcomes import BOTH, BOTH_ROUNDS, outcome, rounds_of
 
@@ -13,6 +15,7 @@ def test_it_is_written_in_three_formats(tmp_path: Path) -> None:
     assert starts == {".png": b"\x89PNG\r", ".svg": b"<?xml", ".pdf": b"%PDF-"}
 
 
+@pytest.mark.thorough
 def test_baselines_without_a_server_are_drawn_as_well(tmp_path: Path) -> None:
     baselines = [outcome("ring", 0, 0.02), outcome("gloo", 0, 0.03)]
     rounds = [*BOTH_ROUNDS, *rounds_of("ring", 0.02), *rounds_of("gloo", 0.03)]

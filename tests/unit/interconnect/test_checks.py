@@ -33,6 +33,7 @@ def run_with(
     return run(folder, **sections)
 
 
+@pytest.mark.commit_cases(1)
 @pytest.mark.parametrize(
     ("file", "text", "instead", "words"),
     [
@@ -120,6 +121,7 @@ def policy_in_place_of(patch: pytest.MonkeyPatch, asked: PolicyName, done: Polic
     patch.setattr("controller.systems.interconnect.service.POLICIES", {**POLICIES, asked: POLICIES[done]})
 
 
+@pytest.mark.commit_cases(2)
 @pytest.mark.parametrize(
     ("asked", "done", "words"),
     [
@@ -158,6 +160,7 @@ def test_a_detour_that_no_packet_needs_is_a_failure(tmp_path: Path, monkeypatch:
     assert any("packets, of" in line and "after the warm-up" in line for line in found.failures)
 
 
+@pytest.mark.commit_cases(2)
 @pytest.mark.parametrize(
     ("name", "change", "words"),
     [

@@ -23,6 +23,7 @@ def all_to_all(network: Interconnect) -> None:
     network.settle()
 
 
+@pytest.mark.commit_cases(1)
 @pytest.mark.parametrize("n", [2, 3])
 @pytest.mark.parametrize("policy", ["least-loaded", "mesh-first"])
 def test_exact_distances_and_loads(n: int, policy: str) -> None:
@@ -184,6 +185,7 @@ def test_ecmp_keeps_a_flow_on_one_way_and_spreads_flows() -> None:
         assert len(ways) == 4
 
 
+@pytest.mark.commit_cases(1)
 @pytest.mark.parametrize("n", [2, 4])
 def test_every_switch_hashes_flows_in_its_own_way(n: int) -> None:
     """Flows to the switch of the same number in another unit have two planes to choose from. Were these coins, of 24

@@ -40,6 +40,7 @@ def test_the_bounds_of_all_to_all(n: int, per_wavelength: bool) -> None:
     assert bound == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.commit_cases(1)
 @pytest.mark.parametrize("policy", ["least-loaded", "random-plane", "fixed-plane", "mesh-first", "ecmp"])
 @pytest.mark.parametrize("per_wavelength", [True, False])
 def test_packets_of_the_model_take_the_right_number_of_links(policy: PolicyName, per_wavelength: bool) -> None:
@@ -57,6 +58,7 @@ def test_packets_of_the_model_take_the_right_number_of_links(policy: PolicyName,
     assert (found.latency_slots >= found.links).all()
 
 
+@pytest.mark.thorough
 def test_an_overloaded_fibre_limits_the_model() -> None:
     """N = 4 with one channel for a fibre: 2 (N^3-1) / (N^3 (N-1)) = 0.656 of what goes to other units (48 of 63);
     what stays in its unit arrives."""

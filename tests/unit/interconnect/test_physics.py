@@ -16,6 +16,7 @@ FRAME_TIMES = 80e-6 / 20e-3
 """A frame's share of the measured time: the end of one that was being sent."""
 
 
+@pytest.mark.commit_cases(1)
 @pytest.mark.parametrize("channels", ["wavelength", "uplink", "circuit"])
 @pytest.mark.parametrize("queue_packets", [32, pytest.param(1000, marks=pytest.mark.slow)])  # longer, as full
 def test_full_queues_make_no_load_above_one(tmp_path: Path, channels: str, queue_packets: int) -> None:
@@ -34,6 +35,7 @@ def test_full_queues_make_no_load_above_one(tmp_path: Path, channels: str, queue
     assert all(row["load"] is None or row["load"] <= 1 + FRAME_TIMES for row in found.tables["classes"])
 
 
+@pytest.mark.thorough
 def test_what_arrives_of_circuits_is_within_a_bound_that_holds(tmp_path: Path) -> None:
     """N = 4: 15 of 63 stay in their unit, and 96 light paths carry 12 packets in every third slot for 64 hosts."""
     found = run(

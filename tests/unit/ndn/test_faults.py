@@ -49,6 +49,7 @@ def test_observers_that_come_for_the_end_end(join_ms: int) -> None:
     assert (seen[-1:] == [9]) == (join_ms < 95) or not seen
 
 
+@pytest.mark.thorough
 def test_a_killed_observer_is_forgotten_and_the_others_go_on() -> None:
     kill = [{"fault": "agent-stop", "at_ms": 100, "agent": "observer 0"}]
     alive, dead = observed(observers=[{}]), observed(observers=[{}], faults=kill)
@@ -115,6 +116,7 @@ def test_a_publisher_that_is_cut_off_is_a_failure() -> None:
     assert any(line.startswith("peer 1 ended after") and " s without h1" in line for line in result.failures)
 
 
+@pytest.mark.thorough
 def test_a_restarted_router_gets_its_subscriptions_back() -> None:
     """From those who miss pushes, not in the next epoch, which this run does not come to."""
     for switch in ("e1", "c1", "a1"):
@@ -147,6 +149,7 @@ def test_peers_do_not_wait_for_one_that_died_before_it_had_subscribed() -> None:
         run(topology=slow_links, workload={"peers": 3, "rounds": 2, **WAITING}, faults=stop)
 
 
+@pytest.mark.thorough
 def test_who_begins_late_has_what_came_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """Others may have pushed their first versions by the time that an agent hears that training begins."""
     wait = Node.wait_for_all
@@ -176,6 +179,7 @@ def test_subscriptions_last_where_links_are_slow() -> None:
     assert result.failures == []
 
 
+@pytest.mark.thorough
 def test_recovery_takes_as_long_at_a_slower_scale() -> None:
     """Timers of peers and of routers are stretched alike."""
     link = {"rate_mbps": 100, "delay_us": 50, "queue_packets": 1000, "loss": 0.05}
@@ -187,6 +191,7 @@ def test_recovery_takes_as_long_at_a_slower_scale() -> None:
     assert 0.6 < ratio < 1.6
 
 
+@pytest.mark.thorough
 def test_rows_may_age_where_insertions_are_lost() -> None:
     """With many short epochs rows are made more often than deleted, and that is no failure."""
     result = run(

@@ -38,6 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run_study_named_small(STUDY, tmp_path_factory.mktemp("small"))[0]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["byte-hops", "recoveries"])
 def test_it_is_drawn(name: str, folder: Path) -> None:
     assert (folder / f"{name}.png").stat().st_size > 0

@@ -10,6 +10,7 @@ from tests.unit.ndn.runs import lossy, recoveries, run
 from topo.registry import parse_topology
 
 
+@pytest.mark.thorough
 def test_every_pushed_fragment_crosses_each_link_of_its_tree_once() -> None:
     result = run()
     assert result.failures == []
@@ -26,6 +27,7 @@ def test_the_same_on_128_hosts() -> None:
     assert result.metrics["unicast_transmissions"] == 92_928
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("exchange", "transmissions"), [("pull", 448), pytest.param("unicast", 1312, marks=pytest.mark.slow)]
 )
@@ -43,6 +45,7 @@ def test_ring_all_reduce_on_the_same_routers() -> None:
     assert result.metrics["gradient_hops"] > 4 * 15 / 16 * 28
 
 
+@pytest.mark.commit_cases(1)
 @pytest.mark.parametrize("kind", ["fat-tree:4", "leaf-spine:4,4,4"])
 def test_no_link_between_switches_carries_two_flows_of_the_ring(kind: str) -> None:
     """Neighbours of the ring are neighbours of the network, so that no choice among equal paths could serve it
@@ -76,6 +79,7 @@ def test_a_wrong_lane_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert any("not the reference's" in line for line in run(workload={"peers": 4, "rounds": 1}).failures)
 
 
+@pytest.mark.thorough
 def test_training_ends_where_everybodys_loss_is_small_enough() -> None:
     result = run(workload={"kind": "training", "peers": 4, "rounds": 20, "target_loss": 1.5})
     assert result.failures == []
@@ -83,6 +87,7 @@ def test_training_ends_where_everybodys_loss_is_small_enough() -> None:
     assert {row["peers"] for row in result.tables["versions"]} == {4}
 
 
+@pytest.mark.thorough
 def test_observers_know_of_the_target() -> None:
     workload = {"kind": "training", "peers": 4, "rounds": 20, "target_loss": 1.5, "observers": [{}]}
     result = run(workload=workload)
@@ -93,6 +98,7 @@ def test_observers_know_of_the_target() -> None:
 # ---- Losses ----
 
 
+@pytest.mark.thorough
 def test_5_percent_loss_on_every_link() -> None:
     result = run(topology={"link": {"loss": 0.05}}, workload={"kind": "training", "rounds": 2, "hidden_units": 16})
     assert result.failures == []

@@ -67,6 +67,7 @@ def test_it_is_right_without() -> None:
     assert run(workload={"peers": 4, "rounds": 2, "values": 6400}, topology=LOSSY).failures == []
 
 
+@pytest.mark.commit_cases(1)
 @pytest.mark.parametrize("what", SABOTAGES)
 def test_it_is_told(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, right, wrong, sections, line = SABOTAGES[what]

@@ -46,6 +46,7 @@ def test_the_search_knows_a_tree_that_is_shorter_than_shortest_paths() -> None:
     assert least_links(graph, frozenset(["hub", "a", "b", "c", "d"])) == 5
 
 
+@pytest.mark.commit_cases(3)
 @pytest.mark.parametrize(
     ("kind", "peers", "planned", "least"),
     [

@@ -249,6 +249,7 @@ def test_a_report_that_cannot_be_written_fails_no_run(
     )
 
 
+@pytest.mark.thorough
 def test_a_large_study_is_a_page_of_a_few_megabytes(tmp_path: Path, gradbed_here: GradbedHere) -> None:
     text = STUDY.replace("[20, 40]", str(list(range(20, 120)))).replace("repetitions: 3", "repetitions: 1")
     _, folder = run(tmp_path, gradbed_here, text)

@@ -207,6 +207,7 @@ SENTENCES: list[Callable[[], str]] = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_a_sentence_is_what_the_data_say(sentence: Callable[[], str]) -> None:
     said(PAGE, sentence())

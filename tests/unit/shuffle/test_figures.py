@@ -62,6 +62,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run_study_named_small(STUDY, tmp_path_factory.mktemp("small"))[0]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["time", "waits"])
 def test_it_is_drawn(name: str, folder: Path) -> None:
     assert (folder / f"{name}.png").stat().st_size > 0
@@ -81,6 +82,7 @@ def test_numbers_of_figures_are_those_of_the_tables(folder: Path) -> None:
         assert {epoch: len(found) for epoch, found in line.steps.items()} == {1: 3, 2: 3, 3: 3}
 
 
+@pytest.mark.thorough
 def test_schedules_alone_are_drawn_too(tmp_path: Path) -> None:
     folder = run_study_named_small(PLANNED, tmp_path)[0]
     for name in ("hops", "packets", "growth"):

@@ -33,6 +33,7 @@ TOPOLOGIES = ["fat-tree:4", "bcube:4,1"]
 FAST = [name for name in SCHEDULERS if name != "exact"]
 
 
+@pytest.mark.commit_cases(2)
 @pytest.mark.parametrize("kind", TOPOLOGIES)
 @pytest.mark.parametrize("scheduler", FAST)
 def test_switches_count_the_hops_of_the_schedule(scheduler: str, kind: str, tmp_path: Path) -> None:
@@ -47,6 +48,7 @@ def test_switches_count_the_hops_of_the_schedule(scheduler: str, kind: str, tmp_
     assert sum(row["transmissions"] for row in found.tables["loads"]) == metrics["hops"]
 
 
+@pytest.mark.commit_cases(2)
 @pytest.mark.parametrize("multicast", ["bit-string", "groups"])
 @pytest.mark.parametrize("kind", TOPOLOGIES)
 def test_unequal_samples_in_several_fragments(kind: str, multicast: str, tmp_path: Path) -> None:
@@ -369,6 +371,7 @@ def changed_row(patch: pytest.MonkeyPatch, **changes: Any) -> None:
     )
 
 
+@pytest.mark.commit_cases(3)
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

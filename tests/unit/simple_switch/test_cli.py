@@ -237,6 +237,7 @@ def test_mirroring(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
     assert say(shell, capsys, "mirroring_get 100").startswith("Error: ")
 
 
+@pytest.mark.commit_cases(6)
 @pytest.mark.parametrize(
     ("command", "message"),
     [

@@ -217,6 +217,7 @@ def test_packets_from_files(tmp_path: Path) -> None:
     assert "1 packet dropped by In.drop on a miss in table In.routes, at everything.p4:" in output
 
 
+@pytest.mark.commit_cases(2)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

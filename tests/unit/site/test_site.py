@@ -25,6 +25,8 @@ from cli.site import build as site_build
 from cli.site.sources import source_of
 from common.errors import UserError
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).resolve().parents[3]
 MADE = ("contributing.md", "license.md", "reference.md")
 """Pages of no file in docs/."""

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from switch.device import KeyMatch
 from switch.stf import StfError, names, parse_stf, run_script
 from switch.stf import statements as s
+from tests.examples import examples
 from tests.unit.stf.programs import program
 
 PATH = Path("t.stf")
@@ -281,7 +282,8 @@ COMMANDS = [
 ]
 
 
-@settings(deadline=None, max_examples=150)
+@pytest.mark.thorough
+@settings(deadline=None, max_examples=examples(150))
 @given(
     st.lists(
         st.sampled_from(COMMANDS).flatmap(

@@ -71,6 +71,7 @@ def test_the_same_seed_gives_the_same_results(tmp_path: Path) -> None:
     assert one.histogram.as_json() != other.histogram.as_json()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("sizes", "load"),
     [

@@ -20,6 +20,7 @@ SEVEN = {"ranks": 7, "placement": "racks"}
 BROADCAST = {"operation": "broadcast", "size_bytes": 40_004, "root": 3, "repetitions": 2}
 
 
+@pytest.mark.commit_cases(4)
 @pytest.mark.parametrize("link", [{}, LOSSY], ids=["without loss", "with loss"])
 @pytest.mark.parametrize(
     ("kind", "ranks"), [("star:5", {"ranks": 4}), ("star:5", {"ranks": 3}), ("leaf-spine:3,2,3", SEVEN)], ids=str

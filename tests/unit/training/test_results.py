@@ -19,6 +19,7 @@ COLLECTIVES = [(operation, algorithm) for operation in Operation for algorithm i
 ROOTED = (Operation.BROADCAST, Operation.REDUCE, Operation.GATHER, Operation.SCATTER)
 
 
+@pytest.mark.commit_cases(14)
 @pytest.mark.parametrize(("kind", "ranks"), [("star:7", 7), ("leaf-spine:3,2,3", 6), ("leaf-spine:2,1,2", 3)])
 @pytest.mark.parametrize(("operation", "algorithm"), COLLECTIVES, ids=lambda each: each.value)
 def test_results_are_those_of_the_formula(kind: str, ranks: int, operation: Operation, algorithm: Algorithm) -> None:

@@ -116,6 +116,7 @@ def check_the_same(numbers: range, patch: pytest.MonkeyPatch) -> None:
     assert begun > len(numbers) / 2
 
 
+@pytest.mark.thorough
 def test_some_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     check_the_same(range(12), monkeypatch)
 

@@ -70,6 +70,7 @@ def hop_ns() -> int:
         return hops_ns // 2
 
 
+@pytest.mark.thorough
 def test_what_cards_send_at_one_time_keeps_its_order() -> None:
     lost, step_ns = 0, hop_ns()
     for seed in range(120):

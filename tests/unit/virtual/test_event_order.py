@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
 from switch.virtual import HostInterface, VirtualFabric
+from tests.examples import examples
 from tests.unit.engine.instructed import instructed_program, pass_through
 from tests.unit.virtual.event_model import Cable, EventModel, Frame
 from tests.unit.virtual.test_hosts import rows, texts
@@ -137,7 +138,7 @@ def compare(links: Links, sendings: list[Sending]) -> None:
     assert arrivals_in_fabric(links, sendings) == arrivals_in_model(links, sendings)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 @example(*BEHIND_ANOTHER)
 @example(*BETWEEN_TWO)
 @given(links=LINKS, sendings=st.lists(SENDINGS, min_size=2, max_size=25))
@@ -146,7 +147,7 @@ def test_events_of_one_time_happen_in_the_order_of_their_causes(links: Links, se
 
 
 @pytest.mark.slow
-@settings(max_examples=3000, deadline=None, derandomize=True)
+@settings(max_examples=examples(3000), deadline=None, derandomize=True)
 @given(links=LINKS, sendings=st.lists(SENDINGS, min_size=2, max_size=60))
 def test_many_events_of_one_time_happen_in_the_order_of_their_causes(links: Links, sendings: list[Sending]) -> None:
     compare(links, sendings)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from switch.device import Replica
 from switch.fabric_config import FabricConfig, InterfaceConfig, SwitchConfig
 from switch.virtual import VirtualFabric
+from tests.examples import examples
 from tests.unit.engine.instructed import Ingress, instructed_program, pass_through
 from tests.unit.virtual.test_hosts import rows, texts
 from topo.link import LinkModel
@@ -48,7 +49,7 @@ def test_what_waits_for_long_comes_before_what_was_caused_later() -> None:
     assert order == [(5_000_000, 1), (5_000_000, 2), (5_000_040, 0), (5_024_000, 0)]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(sends=st.lists(st.tuples(st.sampled_from(PAUSES_NS), st.sampled_from(range(len(DELAYS_US)))), max_size=40))
 def test_frames_arrive_at_their_times_in_order(sends: list[tuple[int, int]]) -> None:
     with fabric_of(DELAYS_US) as fabric:

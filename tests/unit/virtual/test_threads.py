@@ -25,6 +25,7 @@ from switch.device import ActionCall, KeyMatch, Program
 from switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
 from switch.program_cache import compiled_files
 from switch.virtual import Generator, HostInterface, VirtualFabric
+from tests.examples import examples
 from tests.unit.engine.instructed import pass_through
 from tests.unit.virtual.test_event_order import HOSTS, LINKS, SENDINGS, US, Links, Sending, fabric_of, send, texts
 from topo.link import LinkModel
@@ -63,7 +64,7 @@ def came_to(interface: HostInterface) -> list[tuple[int, int]]:
     return list(zip(interface.times_ns.tolist(), found, strict=True))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(links=LINKS, sendings=st.lists(SENDINGS, min_size=2, max_size=25))
 def test_events_of_one_time_keep_their_order(links: Links, sendings: list[Sending]) -> None:
     alone = arrivals(links, sendings, 1)
@@ -75,6 +76,7 @@ FAST = (0, 8)
 """A link that takes no time for bytes, so that many frames are under way on it in one window."""
 
 
+@pytest.mark.thorough
 def test_frames_behind_one_another_keep_their_place_among_others() -> None:
     """Two frames of one link, of which the first arrives together with others that were sent between the two: their
     numbers in a window are other ones' numbers afterwards."""
@@ -322,6 +324,7 @@ def compare(seed: int) -> None:
         assert seen_in(seed, threads) == alone, f"seed {seed}, {threads} threads"
 
 
+@pytest.mark.commit_cases(3)
 @pytest.mark.parametrize("seed", range(8))
 def test_a_network_with_faults_is_the_same_on_several_threads(seed: int) -> None:
     compare(seed)

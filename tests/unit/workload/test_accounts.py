@@ -135,6 +135,7 @@ PLACES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.commit_cases(10)
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("name", SABOTAGES)
 def test_a_count_that_is_wrong_fails_the_run(

@@ -47,6 +47,7 @@ def test_a_static_mac_table(addressing: str | None, received: int, tmp_path: Pat
     assert list(result.failures) == []
 
 
+@pytest.mark.thorough
 def test_a_learning_switch_floods_until_it_knows(tmp_path: Path) -> None:
     program = {"path": LEARNING, "registers": ["port_of"]}
     result = run(tmp_path, FLOODED, program=program, topology=two_racks("l2"))

@@ -31,6 +31,7 @@ def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 RUN = ("run", "workload", "one/one.p4", "--topology", "star:3", "--packets", "60")
 
 
+@pytest.mark.thorough
 def test_two_programs_stand_beside_each_other(two: Path, gradbed_here: GradbedHere) -> None:
     (two / "two" / "entries.yaml").write_text("tables: {}\n")
     ended = gradbed_here(*RUN, "--compare", "two/two.p4")
@@ -88,6 +89,7 @@ def test_what_cannot_be_compared_is_one_line(
     assert re.search(message, said[0])
 
 
+@pytest.mark.thorough
 def test_expectations_of_the_command_line_decide_its_status(two: Path, gradbed_here: GradbedHere) -> None:
     assert gradbed_here(*RUN, "--expect", "loss=0", "--expect", "register:seen[1] >= 60").status == 0
     ended = gradbed_here(*RUN, "--expect", "loss=0", "--expect", "p99_us<0.001")

@@ -169,7 +169,8 @@ def commands(group: Any = None, path: tuple[str, ...] = ()) -> Iterator[list[tup
         yield made
 
 
-# What a command lacks that another one of its group has brought is found with --slow: 50 processes in place of 20.
+# What a command lacks that another one of its group has brought is found with --nightly: 50 processes in place of 20.
+@pytest.mark.thorough
 @pytest.mark.parametrize("alone", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_the_help_of_every_command(clone: Clone, monkeypatch: pytest.MonkeyPatch, alone: bool) -> None:
     # Other tests add systems of their own.
@@ -187,6 +188,7 @@ def test_the_help_of_every_command(clone: Clone, monkeypatch: pytest.MonkeyPatch
         assert f"Usage: gradbed {command} " in answer
 
 
+@pytest.mark.commit_cases(2)
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -217,6 +219,7 @@ def outside_modules() -> dict[str, Path]:
     return {name: file for name, file in found.items() if name not in {*sys.stdlib_module_names, *SOURCES}}
 
 
+@pytest.mark.thorough
 def test_every_module_of_others_leads_to_what_brings_it(contents: dict[str, set[str]]) -> None:
     """What is missed while a command runs is installed then: so that it is known what to install."""
     outside = outside_modules()

@@ -140,7 +140,8 @@ def test_the_welcome_is_folded_between_words(width: int, terminal: Callable[[int
     assert shown.split() == INTRODUCTION.split()
 
 
-@pytest.mark.parametrize("width", [WIDTHS[0], pytest.param(WIDTHS[1], marks=pytest.mark.slow)])  # as of tables
+@pytest.mark.thorough
+@pytest.mark.parametrize("width", [WIDTHS[0], pytest.param(WIDTHS[1], marks=pytest.mark.thorough)])  # as of tables
 def test_help_of_every_command(
     width: int, every_command: list[tuple[str, ...]], terminal: Callable[[int, str], str]
 ) -> None:
@@ -156,8 +157,9 @@ def test_help_of_every_command(
 
 
 # What fits the narrower one fits the other: tests/unit/experiments/test_fitted.py has both.
+@pytest.mark.commit_cases(1)
 @pytest.mark.parametrize("name", PRINTING)
-@pytest.mark.parametrize("width", [WIDTHS[0], pytest.param(WIDTHS[1], marks=pytest.mark.slow)])
+@pytest.mark.parametrize("width", [WIDTHS[0], pytest.param(WIDTHS[1], marks=pytest.mark.thorough)])
 def test_tables(
     name: str, width: int, tmp_path: Path, terminal: Callable[[int, str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

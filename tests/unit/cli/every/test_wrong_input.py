@@ -142,12 +142,13 @@ def test_there_are_many_of_every_command() -> None:
 
 @pytest.mark.parametrize(
     "line",
-    [pytest.param(line, marks=[pytest.mark.slow] if number % OFTEN else []) for number, line in enumerate(LINES)],
+    [pytest.param(line, marks=[pytest.mark.thorough] if number % OFTEN else []) for number, line in enumerate(LINES)],
 )
 def test_a_wrong_command_line_is_one_line(line: str, folder: Path, gradbed_here: GradbedHere) -> None:
     check(gradbed_here(*shlex.split(line)))
 
 
+@pytest.mark.commit_cases(24)
 @pytest.mark.parametrize("name", WRONG_FILES)
 def test_a_broken_file_is_one_line(name: str, folder: Path, gradbed_here: GradbedHere) -> None:
     line, content = WRONG_FILES[name]

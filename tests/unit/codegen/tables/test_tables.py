@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from switch.codegen import build_program
 from switch.device import ActionCall, EntryExists, KeyMatch, StateFull
+from tests.examples import examples
 from tests.unit.codegen import program_maker as make
 from tests.unit.codegen.bare_switch import BareSwitch, field_bits
 
@@ -140,7 +141,7 @@ def draw_entry(rng: random.Random, kind: str) -> ModelEntry:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_lookups_agree_with_the_model(kind: str, seed: int) -> None:
     rng = random.Random(seed)

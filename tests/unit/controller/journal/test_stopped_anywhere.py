@@ -104,6 +104,7 @@ CASES = pytest.mark.parametrize(
 Asked = Callable[[Path], Callable[[Tell], None]]
 
 
+@pytest.mark.thorough
 @CASES
 def test_killed_at_any_system_call(asked: Asked, before: list[int], after: list[int], tmp_path: Path) -> None:
     seen, stops = set(), 0
@@ -127,6 +128,7 @@ def test_killed_at_any_system_call(asked: Asked, before: list[int], after: list[
     assert 20 < stops < MAX_STOPS - 1
 
 
+@pytest.mark.thorough
 @on_x86_64
 @CASES
 @pytest.mark.parametrize(
@@ -162,6 +164,7 @@ def test_refused_at_any_system_call(
 FILE_CALLS = {3, 8, 16, 74, 75, 82, 87, 257, 262, 263, 264, 316}
 
 
+@pytest.mark.thorough
 @CASES
 def test_a_disk_that_is_full_anywhere_in_a_record(
     asked: Asked, before: list[int], after: list[int], tmp_path: Path
@@ -222,6 +225,7 @@ def test_a_record_that_was_torn_is_not_read(tmp_path: Path) -> None:
             assert "\n" not in str(error)
 
 
+@pytest.mark.thorough
 def test_a_claim_that_is_killed_at_any_system_call(tmp_path: Path) -> None:
     """The next one is in charge of the same jobs, once and without waiting."""
     for stops in range(MAX_STOPS):
@@ -261,6 +265,7 @@ def adds_and_bids(lights: Controller, term: Term, tell: Tell) -> None:
         tell(b"may not bid\n")
 
 
+@pytest.mark.thorough
 def test_one_that_slept_at_any_system_call_writes_no_more(tmp_path: Path) -> None:
     """It goes on when another one is in charge: its job is in the successor's journal from the beginning, and done,
     or it never is, and is refused."""

@@ -21,6 +21,7 @@ from controller.systems.aggregation.placement.rates.rates import SPLITS, solve_r
 from controller.systems.aggregation.placement.rates.realised import realised_rates
 from controller.systems.aggregation.placement.rates.solution import Rates
 from formats.aggregation import DIRECT, Designation
+from tests.examples import examples
 from tests.unit.controller.networks import network
 from tests.unit.controller.placement.examples import problems_with_switches, two_racks
 from topo.link import LinkModel
@@ -30,7 +31,7 @@ Labels = dict[str, tuple[Designation, ...]]
 
 
 @given(problems_with_switches(), st.integers(1, 40))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_labels_are_consistent(example: tuple[AggregationProblem, tuple[str, ...]], period: int) -> None:
     problem, programmable = example
     rates = solve_rates(problem, programmable, arrivals=True)
@@ -84,7 +85,7 @@ def test_the_two_racks_reach_the_bound() -> None:
 
 
 @given(problems_with_switches(), st.sampled_from([16, 50]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_two_kinds_of_workers_are_always_nested(
     example: tuple[AggregationProblem, tuple[str, ...]], period: int
 ) -> None:
@@ -188,6 +189,7 @@ def test_the_planner_takes_named_switches_and_a_demand() -> None:
             planner.choose(*asked)
 
 
+@pytest.mark.commit_cases(1)
 @pytest.mark.parametrize(
     ("method", "share"), [("greedy", 0.99), ("every-tor", 0.77), ("highest-degree", 0.99), ("grid", 0.78)]
 )

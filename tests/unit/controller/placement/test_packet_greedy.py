@@ -24,7 +24,7 @@ from topo.link import LinkModel
 from topo.shapes.fat_tree import fat_tree
 
 FABRICS, FEW = range(40), 8
-"""FEW: without --slow; each is another draw of the same."""
+"""FEW: without --nightly; each is another draw of the same."""
 CAPACITY_BPS = 20e6
 
 
@@ -45,6 +45,7 @@ def check_against_highest_degree(
     assert reached(chosen) >= reached(highest_degree(problem, maximum)) * (1 - 1e-9)
 
 
+@pytest.mark.commit_cases(1)
 @pytest.mark.parametrize(
     "seed", [pytest.param(seed, marks=[pytest.mark.slow] if seed >= FEW else []) for seed in FABRICS]
 )
@@ -68,6 +69,7 @@ def fat_tree_problem() -> AggregationProblem:
     return AggregationProblem.of(topology, *choose_hosts(topology, 15))
 
 
+@pytest.mark.thorough
 def test_four_core_switches_where_gradients_alone_lead_astray() -> None:
     problem = fat_tree_problem()
     chosen = greedy(RateSolver(problem, returned_sums="by-switch"), 4)
@@ -77,6 +79,7 @@ def test_four_core_switches_where_gradients_alone_lead_astray() -> None:
     assert packet_rate_bps(problem, place(problem, 4, "greedy-gradients").programmable) < 8
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", [11, 18])
 def test_packets_beside_the_best_of_all_placements(seed: int) -> None:
     problem = fabric_problem(seed)

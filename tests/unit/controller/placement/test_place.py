@@ -13,6 +13,7 @@ from controller.systems.aggregation.placement.place import METHODS, place
 from controller.systems.aggregation.placement.rates.problem import AggregationProblem
 from controller.systems.aggregation.placement.rates.rates import RateSolver
 from experiments.systems.aggregation.bench.random_fabrics import random_fabric
+from tests.examples import examples
 from tests.unit.controller.networks import network
 from tests.unit.controller.placement.examples import random_problems, two_racks
 from topo.link import LinkModel
@@ -43,8 +44,9 @@ def test_greedy_beside_the_optimum(seed: int) -> None:
     assert 0.6 * best < found <= best * (1 + 1e-6)
 
 
+@pytest.mark.thorough
 @given(random_problems())
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=examples(4), deadline=None)
 def test_every_method_chooses(problem: AggregationProblem) -> None:
     maximum = min(2, len(problem.topology.switches))
     solver = RateSolver(problem)

@@ -12,6 +12,7 @@ from controller.systems.aggregation.placement.rates.equitable import quotient
 from controller.systems.aggregation.placement.rates.problem import AggregationProblem
 from controller.systems.aggregation.placement.rates.rate_program import ReturnedSums
 from controller.systems.aggregation.placement.rates.rates import SPLITS, RateSolver, solve_rates
+from tests.examples import examples
 from tests.unit.controller.placement.examples import problems_with_switches, two_racks
 from tests.unit.controller.placement.plain_program import plain_gamma
 from topo.link import LinkModel
@@ -49,9 +50,10 @@ def test_star(workers: int, server_rate: int, capacity: float | None) -> None:
     assert solve_rates(problem, ()).gamma_bps == pytest.approx(gamma, abs=1e-6)
 
 
+@pytest.mark.commit_cases(1)
 @pytest.mark.parametrize("returned_sums", [None, "by-switch", "together"])
 @given(example=problems_with_switches())
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 def test_as_the_plain_program(
     returned_sums: ReturnedSums | None, example: tuple[AggregationProblem, tuple[str, ...]]
 ) -> None:
@@ -64,7 +66,7 @@ def test_as_the_plain_program(
 
 
 @given(problems_with_switches())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_a_solution_obeys_every_constraint(example: tuple[AggregationProblem, tuple[str, ...]]) -> None:
     problem, programmable = example
     rates = solve_rates(problem, programmable)
@@ -99,7 +101,7 @@ def test_a_solution_obeys_every_constraint(example: tuple[AggregationProblem, tu
 
 
 @given(problems_with_switches())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_orders_of_bounds(example: tuple[AggregationProblem, tuple[str, ...]]) -> None:
     """No ToR that sums <= its rates <= more switches; with the arrival of fragments the bound is not higher."""
     problem, programmable = example
@@ -143,7 +145,7 @@ def test_a_quotient_is_small_and_its_solution_fits_the_original() -> None:
 
 
 @given(problems_with_switches())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_splits(example: tuple[AggregationProblem, tuple[str, ...]]) -> None:
     """free and alike are both optimal; with same nobody's split differs from another's."""
     problem, programmable = example

@@ -51,6 +51,7 @@ def test_the_program_with_returned_sums_has_room_for_them() -> None:
     assert by_switch.gamma_bps == pytest.approx(10)
 
 
+@pytest.mark.commit_cases(2)
 @pytest.mark.parametrize(("maximum", "share"), [(0, 1.0), (1, 0.93), (2, 1.0), (4, 1.0)])
 def test_eight_workers_on_a_fat_tree_reach_the_bound_with_returned_sums_counted(maximum: int, share: float) -> None:
     topology = fat_tree(4, LinkModel(rate_bps=10_000_000))

@@ -58,6 +58,7 @@ def job(rate_bps: int = 10_000_000) -> tuple[Topology, Routes, tuple[str, ...], 
     return topology, shortest_routes(topology), tuple(workers), server
 
 
+@pytest.mark.commit_cases(1)
 @pytest.mark.parametrize("method", METHODS)
 def test_a_choice_of_the_cache_is_that_of_the_solver(method: str, solved: list[Any]) -> None:
     options = {**OPTIONS, "method": method}

@@ -94,11 +94,13 @@ def check_walks(system: str, walks: int) -> Counter[tuple[str, int]]:
     return seen
 
 
+@pytest.mark.commit_cases(1)
 @each_system
 def test_answers_are_those_that_are_described(system: str) -> None:
     assert check_each_operation(system, EXAMPLES) >= 10
 
 
+@pytest.mark.commit_cases(1)
 @each_system
 def test_one_request_after_the_other(system: str) -> None:
     """What one has made, the next ones ask for."""

@@ -24,6 +24,7 @@ from controller.systems.aggregation.placement.planner import (
 from controller.systems.aggregation.slots import SlotRange
 from formats.addresses import MulticastAddress
 from formats.aggregation import DIRECT, Designation
+from tests.examples import examples
 from tests.unit.controller.networks import REGULAR, network, random_networks, routes_alone
 from tests.unit.controller.plan_walker import PlanWalker
 from topo.graph import Topology
@@ -83,7 +84,7 @@ def test_gradients_meet_at_their_switch_and_acknowledgements_reach_each_worker_o
 
 
 @given(random_networks(), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_any_job_on_any_network(topology: Topology, data: st.DataObject) -> None:
     names = data.draw(st.permutations([host.name for host in topology.hosts]))
     workers = names[1 : data.draw(st.integers(2, len(names)))]

@@ -24,6 +24,7 @@ from controller.systems.training.service import (
     TrainingSettings,
 )
 from switch.compiler import compile_p4
+from tests.examples import examples
 from tests.unit.controller.networks import network, random_networks
 from tests.unit.controller.plan_walker import PlanWalker
 from topo.graph import Topology
@@ -151,7 +152,7 @@ def test_packets_take_all_shortest_paths_and_no_other(shape: str, policy: str) -
 
 
 @given(random_networks(), st.sampled_from(POLICIES))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_on_random_networks_too(topology: Topology, policy: str) -> None:
     check_all_shortest_paths(topology, service(topology, policy=policy).base())
 
@@ -176,6 +177,7 @@ def test_links_that_go_down_are_left_out_and_come_back() -> None:
     assert made.base() == before
 
 
+@pytest.mark.thorough
 def test_a_thousand_hosts_need_few_entries_each() -> None:
     topology = parse_topology("fat-tree:16")
     assert len(topology.hosts) == 1024

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from switch.engine import Engine, LinkStatistics
+from tests.examples import examples
 from tests.unit.engine.instructed import Egress, exchange, instructed_program, pass_through, read_report
 from topo.link import LinkModel
 
@@ -285,7 +286,7 @@ def test_the_two_directions_of_a_link_in_memory_decide_for_themselves() -> None:
     assert losses == {1: 200 - len(forth), 2: 200 - len(back)}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     rate_bps=st.sampled_from([64_000, 1_000_000, 33_333_333, 10_000_000_000]),
     delay_us=st.integers(0, 2000),

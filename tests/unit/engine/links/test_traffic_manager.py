@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from common.errors import UserError
 from switch.device import Replica
 from switch.engine import Engine, EngineDevice
+from tests.examples import examples
 from tests.unit.engine.instructed import Egress, Ingress, exchange, instructed_program, pass_through, read_report
 from tests.unit.engine.links.test_link_model import arrivals_us, host_port, row
 from topo.link import LinkModel
@@ -49,7 +50,7 @@ def test_jitter_spreads_delays_evenly_around_the_delay() -> None:
     assert len(set(times)) > 300
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(delay_us=st.integers(0, 500), jitter=st.floats(0, 1), gap_us=st.integers(0, 100), seed=st.integers(0, 99))
 def test_packets_keep_their_order_unless_they_may_overtake(
     delay_us: int, jitter: float, gap_us: int, seed: int
@@ -163,7 +164,7 @@ def test_clones_have_the_class_of_service_of_their_session(engine: Engine, devic
     assert {port: read_report(frame).priority for _, port, frame in sent} == {2: 2, 3: 5}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     queue_packets=st.integers(1, 4),
     packets=st.lists(st.tuples(st.integers(0, 150), st.integers(0, 7), st.integers(1, 200)), max_size=40),

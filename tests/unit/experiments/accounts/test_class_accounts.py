@@ -226,6 +226,7 @@ def a_switch_changes_one(patch: pytest.MonkeyPatch, number: int) -> None:
     tampered(change)(patch)
 
 
+@pytest.mark.commit_cases(1)
 @pytest.mark.parametrize("system", SMALL)
 def test_all_packets_of_all_classes_are_accounted_for(
     system: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -271,6 +272,7 @@ SABOTAGES: Mapping[str, tuple[Callable[[pytest.MonkeyPatch, int], None], str]] =
 }
 
 
+@pytest.mark.commit_cases(2)
 @pytest.mark.parametrize("system", SMALL)
 @pytest.mark.parametrize("place", SABOTAGES)
 def test_one_that_is_not_fails_the_run(

@@ -43,6 +43,7 @@ def test_quality_is_in_shares() -> None:
         assert 0.5 < row.packets_of_gamma <= row.arrivals + 1e-6 <= 1 + 2e-6
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("one_switch")
 def test_the_figure_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_bench_placement([(4, 1)], 1, tmp_path / "figure") == 0

@@ -22,6 +22,7 @@ STAR = ScalePoint(
 )
 
 
+@pytest.mark.thorough
 def test_points_that_there_are() -> None:
     points = known_points()
     assert {

@@ -109,6 +109,7 @@ def test_the_status_tells_of_a_missed_goal(
     assert run_bench_virtual([4], 1) == 1
 
 
+@pytest.mark.thorough
 def test_a_measurement_has_a_process_of_its_own() -> None:
     assert [each.hosts for each in measure_apart(Permutation(2), 1, networks=2)] == [2, 2]
     assert milliseconds(Permutation(4), 3_000_000) == 1250

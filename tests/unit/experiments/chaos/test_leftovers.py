@@ -37,6 +37,7 @@ def test_descriptors_and_files_are_told(tmp_path: Path) -> None:
         assert told == [f"descriptor {file.fileno()} ({file.name})", f"file {file.name}"]
 
 
+@pytest.mark.thorough
 def test_processes_are_told_orphans_too() -> None:
     with own_orphans():
         before = belongings()

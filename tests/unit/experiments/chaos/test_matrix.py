@@ -24,6 +24,7 @@ whole_matrix = functools.cache(load_chaos)
 """Which takes seconds."""
 
 
+@pytest.mark.commit_cases(2)
 @pytest.mark.parametrize(
     "system", ["aggregation", "ndn", "shuffle", "compression", "interconnect", "workload", "training"]
 )
@@ -115,6 +116,7 @@ def test_what_is_right_clear_and_failed(fault: str, found: StoredPoint | str, wa
     assert packets == (None if isinstance(found, str) else found.tables["links"][0]["packets"] / 100)
 
 
+@pytest.mark.thorough
 def test_the_command_tells_cells_and_goes_on_where_it_was(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -67,6 +67,7 @@ def test_the_documents_are_of_the_matrix_as_it_is_now(system: str) -> None:
     assert system in with_chaos()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("system", "fault"),
     # Slow: another cell of another system; the whole matrix is a command (docs/faults.md).

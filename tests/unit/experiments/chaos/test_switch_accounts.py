@@ -26,6 +26,7 @@ def run(system: str, folder: Path) -> PointResult:
     return run_point(find_system(system), PointTask(configuration, 1, Scale(), folder))
 
 
+@pytest.mark.commit_cases(2)
 @pytest.mark.parametrize("system", with_chaos())
 def test_a_drop_that_was_not_is_seen(system: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told, calls = VirtualSwitches.device_statistics, count()
@@ -40,6 +41,7 @@ def test_a_drop_that_was_not_is_seen(system: str, tmp_path: Path, monkeypatch: p
     assert any("packets came and" in line for line in failures)
 
 
+@pytest.mark.commit_cases(3)
 @pytest.mark.parametrize("system", with_chaos())
 def test_a_packet_that_vanishes_on_its_way_is_seen(
     system: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

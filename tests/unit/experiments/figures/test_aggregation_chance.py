@@ -12,6 +12,7 @@ from tests.unit.points import differing_metrics
 SMALL = {"workers": 4, "rounds": 2, "values": 3520}
 
 
+@pytest.mark.commit_cases(1)
 @pytest.mark.parametrize(
     "sections",
     [

@@ -18,6 +18,7 @@ from experiments.systems.aggregation.figures.workers import ring_bound
 from tests.unit.experiments.figures.made_up import made_up_run
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", range(1, 8))
 def test_every_figure_is_drawn_from_its_study(number: int, tmp_path: Path) -> None:
     study, results = made_up_run(number, tmp_path)

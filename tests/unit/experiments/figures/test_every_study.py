@@ -22,6 +22,7 @@ STUDIES = [path for path in sorted(SYSTEMS.glob("*/studies/*.yaml")) if "\nfigur
 assert len(STUDIES) > 30
 
 
+@pytest.mark.commit_cases(8)
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
 def test_it_is_readable(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(style, "FORMATS", ("png",))

@@ -27,6 +27,7 @@ def test_a_legend_that_would_lie_over_points_goes_below(tmp_path: Path) -> None:
         assert [text.get_text() for text in made.legends[0].texts] == [line.get_label() for line in axes.lines]
 
 
+@pytest.mark.commit_cases(1)
 @pytest.mark.parametrize("kind", ["line between points", "bar", "interval", "upright"])
 def test_what_lies_between_points_counts(kind: str, tmp_path: Path) -> None:
     with style.figure() as (made, [axes]):

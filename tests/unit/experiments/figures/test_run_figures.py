@@ -30,6 +30,7 @@ SMALL: dict[str, tuple[dict[str, Any], list[str]]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("system", SMALL)
 def test_a_run_says_what_ran_and_draws(system: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     values, figures = SMALL[system]

@@ -8,11 +8,14 @@ import subprocess
 import urllib.request
 from pathlib import Path
 
+import pytest
+
 from common.json_lines import own_program
 
 IN_TIME_S = 120
 
 
+@pytest.mark.thorough
 def test_ctrl_c_ends_a_run_whose_page_is_open(tmp_path: Path) -> None:
     options = ["--clock", "virtual", "--live-paused", "--topology", "star:3", "--workers", "2"]
     with subprocess.Popen(

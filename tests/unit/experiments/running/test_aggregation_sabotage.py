@@ -93,6 +93,7 @@ RESULTS: Mapping[str, tuple[object, str, object, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.commit_cases(2)
 @pytest.mark.parametrize(
     "sections", [STAR, SCARCE, LEVELS, LOSSY, VERY_LOSSY], ids=["star", "scarce", "levels", "lossy", "very lossy"]
 )
@@ -102,6 +103,7 @@ def test_it_is_right_without(sections: Mapping[str, Any], policy: str) -> None:
     assert virtual_point("aggregation", **{**sections, "switches": switches}).failures == []
 
 
+@pytest.mark.commit_cases(1)
 @pytest.mark.parametrize("what", PROGRAMS)
 def test_a_wrong_program_fails_the_run(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, right, wrong, sections, line = PROGRAMS[what]

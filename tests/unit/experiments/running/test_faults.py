@@ -165,6 +165,7 @@ def test_a_wrong_text_is_one_line(text: str, line: str) -> None:
         configuration(faults=[text])
 
 
+@pytest.mark.commit_cases(2)
 @pytest.mark.parametrize("case", SURVIVED)
 def test_sums_are_exact_whatever_happens(case: str) -> None:
     faults, happened = SURVIVED[case]
@@ -196,6 +197,7 @@ def test_every_phase_has_the_faults_at_its_own_time() -> None:
     assert accounts.count(("parameter server", 2)) == accounts.count(("in-network", 2)) == 2
 
 
+@pytest.mark.commit_cases(2)
 @pytest.mark.parametrize(
     ("faults", "line"),
     [

@@ -38,6 +38,7 @@ def run(tmp_path: Path, **sections: Any) -> tuple[int, StudyResults]:
     return status, load_results(tmp_path / "aggregation" / "latest")
 
 
+@pytest.mark.thorough
 def test_right_sums_and_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, results = run(tmp_path)
     assert status == 0
@@ -57,6 +58,7 @@ def test_right_sums_and_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "FAILED" not in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("exchange", "placement", "phase", "share"),
     [("server", "none", "parameter server", 1.0), ("ring", "server-tor", "ring", None)],
@@ -77,6 +79,7 @@ def test_what_is_asked_for_may_be_one_of_the_baselines(
     assert results.points[0].row["server_share"] == share
 
 
+@pytest.mark.thorough
 def test_every_job_has_a_table_and_a_figure_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, results = run(
         tmp_path, topology={"kind": "star:6"}, workload={"jobs": 2, "baselines": ["parameter-server"]}
@@ -122,6 +125,7 @@ def failures(results: StudyResults) -> list[str]:
     return results.points[0].stored.failures
 
 
+@pytest.mark.commit_cases(1)
 @pytest.mark.parametrize(("exchange", "phase"), [("server", "in-network"), ("ring", "ring")])
 def test_a_lane_that_is_corrupted_on_the_wire_fails_the_run(
     exchange: str, phase: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -10,6 +10,7 @@ from tests.unit.experiments.virtual_points import FRAGMENTS, LANES, ROUNDS, even
 BAD_LINK = {"loss": 0.05, "duplicate": 0.05, "jitter_us": 100, "reorder": True}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", [1, 2])
 def test_losses_duplicates_and_reordering_on_every_link(seed: int) -> None:
     result = run(seed, link=BAD_LINK, workload={"baselines": ["parameter-server", "ring"]})

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
+import pytest
+
 from experiments.study.running.attempt import Broken
 from experiments.study.running.execution import SideBySide
 from experiments.study.running.measure import PointOrder
@@ -58,6 +60,7 @@ def busy_processors() -> Iterator[None]:
             loop.wait()
 
 
+@pytest.mark.thorough
 def test_neither_other_programs_nor_the_number_of_processes_change_a_byte(tmp_path: Path) -> None:
     two = digests(tmp_path / "two", processes=2)
     with busy_processors():

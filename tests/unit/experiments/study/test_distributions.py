@@ -104,6 +104,7 @@ figures:
 """
 
 
+@pytest.mark.thorough
 def test_a_study_has_the_figure_and_its_quantiles(tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(STUDY)
     study = load_study(tmp_path / "study.yaml")
@@ -125,6 +126,7 @@ def test_a_study_has_the_figure_and_its_quantiles(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.thorough
 def test_a_column_that_is_not_there_ends_no_study(tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(STUDY.replace("x: throw,", "x: through,"))
     study = load_study(tmp_path / "study.yaml")

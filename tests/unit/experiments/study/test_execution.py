@@ -78,6 +78,7 @@ def counting(counted: Path) -> Callable[..., Outcome]:
     return point
 
 
+@pytest.mark.thorough
 def test_a_point_on_the_virtual_clock_stands_still_while_the_other_measures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,6 +129,7 @@ def both(folder: Path, monkeypatch: pytest.MonkeyPatch, real: Callable[..., Outc
         return [outcome for _, outcome in running.results(lambda _: None)]
 
 
+@pytest.mark.thorough
 def test_what_the_other_of_two_points_starts_is_not_left_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,6 +186,7 @@ def test_ctrl_c_ends_both(
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.thorough
 def test_workers_of_dask_find_what_this_process_does(tmp_path: Path) -> None:
     here = {order.digest: outcome for order, outcome in SideBySide(orders(tmp_path, (1,)), 1).results(lambda _: None)}
     with dask_client("local") as client:

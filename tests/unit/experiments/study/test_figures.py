@@ -86,6 +86,7 @@ figures:
 """
 
 
+@pytest.mark.thorough
 def test_figures_are_written_in_three_formats_and_are_the_same_again(tmp_path: Path) -> None:
     file = tmp_path / "study.yaml"
     file.write_text(STUDY)

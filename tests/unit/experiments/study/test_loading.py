@@ -141,6 +141,7 @@ def test_what_is_wrong_with_quick(tmp_path: Path, old: str, new: str, line: int,
     assert message in str(caught.value)
 
 
+@pytest.mark.commit_cases(15)
 @pytest.mark.parametrize("path", sorted(SYSTEMS.glob("*/studies/*_*.yaml")), ids=lambda path: path.stem)
 @pytest.mark.parametrize("quick", [False, True])
 def test_the_studies_that_come_with_it_are_right(path: Path, quick: bool) -> None:

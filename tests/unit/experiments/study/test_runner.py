@@ -288,6 +288,7 @@ def test_large_tables_are_not_written_after_every_point(tmp_path: Path, monkeypa
     assert written == [1, 30]
 
 
+@pytest.mark.thorough
 def test_sigkill_in_the_middle_costs_only_the_point_that_ran(tmp_path: Path, trace: Path) -> None:
     slow = STUDY + "coins: {sleep_s: 0.2}\n"
     (tmp_path / "study.yaml").write_text(slow)

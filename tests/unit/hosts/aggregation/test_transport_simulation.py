@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from formats.aggregation import MAX_MAGNITUDE
 from hosts.systems.aggregation.worker.sender import RETRIES
+from tests.examples import examples
 from tests.unit.hosts.aggregation.labels import labels
 from tests.unit.hosts.aggregation.reordering_network import Hop, ReorderingNetwork
 from tests.unit.hosts.aggregation.simulation import JobSettings, JobSimulation
@@ -104,7 +105,8 @@ JOBS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@pytest.mark.thorough
+@settings(max_examples=examples(300), deadline=None)
 @given(designations(), JOBS)
 def test_every_sum_is_exact_whatever_the_network_does(designated: dict[str, Any], job: dict[str, Any]) -> None:
     simulate(**designated, **job)

@@ -54,6 +54,7 @@ def simulate(case: Case, in_network: bool, seed: int = 1) -> JobSimulation:
     return simulation
 
 
+@pytest.mark.commit_cases(1)
 @IN_NETWORK
 @pytest.mark.parametrize(
     "case",
@@ -81,6 +82,7 @@ def test_without_loss_nothing_is_resent(case: Case, in_network: bool) -> None:
         assert network.to_server.packets == network.from_server.packets == packets
 
 
+@pytest.mark.commit_cases(1)
 @IN_NETWORK
 @pytest.mark.parametrize("seed", [1, 2])
 def test_losses_cost_tenths_of_a_second(in_network: bool, seed: int) -> None:
@@ -100,6 +102,7 @@ def test_losses_on_slow_links_do_not_pile_up(in_network: bool) -> None:
     assert simulation.resends / 20 < 150
 
 
+@pytest.mark.thorough
 @IN_NETWORK
 def test_rare_losses_in_long_rounds_are_found_without_timers(in_network: bool) -> None:
     simulation = simulate(Case(loss=0.002, duplicate=0.002, fragments=200, rounds=5), in_network)
@@ -115,6 +118,7 @@ def test_a_round_of_one_fragment_needs_timers_only(in_network: bool) -> None:
     assert simulation.timeout_resends / 60 < 12
 
 
+@pytest.mark.thorough
 @IN_NETWORK
 def test_heavy_loss_ends(in_network: bool) -> None:
     """Rounds that last long must not make timers, and so later rounds, longer and longer."""
@@ -153,6 +157,7 @@ def test_marks_keep_queues_short_and_links_busy() -> None:
     assert wire_us < statistics.median(controlled.round_times_us) < 1.1 * wire_us
 
 
+@pytest.mark.thorough
 @IN_NETWORK
 @pytest.mark.parametrize("loss", [0.03, 0.05])
 def test_timers_do_not_grow_under_steady_loss(loss: float, in_network: bool) -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.unit.hosts.collectives.ring_network import RingSettings, RingSimulation
 
 LARGEST = (1 << 31) - 1
@@ -18,7 +19,7 @@ def run(**fields: object) -> RingSimulation:
     return simulation
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     workers=st.integers(1, 7),
     fragments=st.integers(1, 40),

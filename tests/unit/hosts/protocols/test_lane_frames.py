@@ -27,6 +27,7 @@ from hosts.protocols.lane_frames import LaneFrames, lane_frame_type, pack_lane_f
 from hosts.protocols.layers import datagram
 from hosts.systems.aggregation.gradient import Gradient, gradient_frame
 from hosts.systems.aggregation.gradient_frames import magnitudes, pack_frames, parse_frames
+from tests.examples import examples
 
 LANES = 32
 Fields = dict[str, Any]
@@ -142,6 +143,7 @@ def drawn(data: st.DataObject, form: Format, lanes: int) -> Fields:
     }
 
 
+@pytest.mark.commit_cases(1)
 @RELAXED
 @given(st.data(), st.sampled_from([0, 32, 64, 128]), st.integers(1, 4))
 def test_numpy_packs_what_scapy_builds(form: Format, data: st.DataObject, lanes: int, count: int) -> None:
@@ -161,6 +163,7 @@ def test_scapy_dissects_what_numpy_packs(form: Format, data: st.DataObject) -> N
     assert (frame[UDP].sport, frame[UDP].dport, frame[UDP].chksum) == (form.source_port(fields), form.port, 0)
 
 
+@pytest.mark.commit_cases(1)
 @RELAXED
 @given(st.data(), st.lists(st.sampled_from([0, LANES]), min_size=1, max_size=5))
 def test_numpy_parses_what_scapy_builds(form: Format, data: st.DataObject, lanes: list[int]) -> None:
@@ -267,7 +270,7 @@ def test_wrong_lengths_are_malformed(form: Format, length: int) -> None:
         assert (len(parsed.with_lanes), len(parsed.without_lanes), parsed.malformed) == (0, 0, 1)
 
 
-@settings(RELAXED, max_examples=200)
+@settings(RELAXED, max_examples=examples(200))
 @given(st.lists(st.binary(max_size=160), max_size=4), st.data())
 def test_nothing_that_arrives_raises(form: Format, rubbish: list[bytes], data: st.DataObject) -> None:
     mutated = bytearray(form.by_scapy(form.good()))

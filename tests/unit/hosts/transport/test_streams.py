@@ -121,6 +121,7 @@ def test_what_was_never_sent_cannot_be_acknowledged(number: int) -> None:
     assert stream.statistics.stale_acknowledgements == 2
 
 
+@pytest.mark.thorough
 @given(st.integers(0, 1 << 30))
 def test_everything_arrives_once_whatever_is_lost(seed: int) -> None:
     chance = random.Random(seed)

@@ -15,6 +15,7 @@ from controller.rest.interface import create_app
 from controller.rest.server import RestServer, listening_socket
 from experiments.systems.ndn.counts import DROP_REASONS
 from formats.tlv import GENERIC, HOP_LIMIT, INTEREST, NAME, NONCE, number, tlv
+from tests.examples import examples
 from tests.unit.ndn.routers.one_router import ETHERNET, OneRouter, drops, gradient_frame, interest, name, ports
 
 NONCE_TLV = tlv(NONCE, bytes(4))
@@ -164,7 +165,7 @@ def counted(router: OneRouter, before: dict[str, int]) -> int:
     return sum(after.values()) - sum(before.values())
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=120), st.sampled_from([b"", b"\x05", b"\x06", b"\x05\x10\x07", b"\x06\xfd\x01\x00\x07"]))
 def test_random_bytes_are_dropped_and_counted(shared: OneRouter, rest: bytes, begin: bytes) -> None:
     before = drops(shared.counts())

@@ -145,6 +145,7 @@ def test_subscriptions_do_not_change_where_hops_are_used_up(router: OneRouter, o
 NONCE_BYTES = 6
 
 
+@pytest.mark.commit_cases(8)
 @pytest.mark.parametrize("size", [1, 200, 220, 221, 222, 230])
 @pytest.mark.parametrize("flags", [b"", b"\x21\0", b"\x12\0", b"\x21\0\x12\0"])
 def test_an_interest_without_a_nonce_gets_one(router: OneRouter, size: int, flags: bytes) -> None:
@@ -270,6 +271,7 @@ def colliding_names() -> tuple[str, str]:
     raise AssertionError
 
 
+@pytest.mark.thorough
 def test_names_with_equal_hashes_are_told_apart(router: OneRouter) -> None:
     one, other = colliding_names()
     assert name_id([one.encode()]) >> 32 == name_id([other.encode()]) >> 32

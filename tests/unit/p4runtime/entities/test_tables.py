@@ -163,6 +163,7 @@ def test_a_failing_update_does_not_stop_the_batch(client: Client) -> None:
     assert len(client.read(entry(ROUTES))) == 2
 
 
+@pytest.mark.commit_cases(13)
 @pytest.mark.parametrize(
     ("wrong", "code"),
     [

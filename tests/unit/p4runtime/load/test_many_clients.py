@@ -52,6 +52,7 @@ def at_once(work: Callable[[int], Any]) -> list[Any]:
         return list(pool.map(work, range(CLIENTS)))
 
 
+@pytest.mark.thorough
 def test_fifty_primaries_each_of_its_own_role(
     client: Client, clients: list[Client], device: FakeDevice, server: P4RuntimeServer
 ) -> None:
@@ -71,6 +72,7 @@ def test_fifty_primaries_each_of_its_own_role(
     assert server.drops(1) == {}
 
 
+@pytest.mark.thorough
 def test_one_primary_and_its_backups(client: Client, clients: list[Client], device: FakeDevice) -> None:
     """The primary (the largest id) writes while all others read, and try to write."""
     streams = [Stream(each.stub) for each in clients]
@@ -120,6 +122,7 @@ def resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
+@pytest.mark.thorough
 def test_who_never_reads_slows_nobody_and_is_told_less(
     primary: Stream, clients: list[Client], device: FakeDevice, server: P4RuntimeServer
 ) -> None:
@@ -154,6 +157,7 @@ def test_who_never_reads_slows_nobody_and_is_told_less(
     assert int.from_bytes(idle.read(1)[0].packet.payload[:4], "big") == packets
 
 
+@pytest.mark.thorough
 def test_who_asks_without_reading_is_sent_away(
     client: Client, clients: list[Client], server: P4RuntimeServer
 ) -> None:

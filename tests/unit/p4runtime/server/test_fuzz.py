@@ -13,6 +13,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.unit.p4runtime.client import INSERT, TIMEOUT_S, Client, action, batch_errors, entry, exact, serving
 from tests.unit.p4runtime.fake_device import FakeDevice
 from tests.unit.p4runtime.sample_program import (
@@ -50,7 +51,7 @@ BOUNDS = {
     FieldDescriptor.CPPTYPE_UINT64: (0, 2**64 - 1),
 }
 
-RELAXED = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+RELAXED = settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def scalars(field: FieldDescriptor) -> st.SearchStrategy[Any]:
@@ -139,6 +140,7 @@ def test_whole_write_request(fuzzed: Client, fields: dict[str, Any]) -> None:
     assert status(lambda: fuzzed.stub.Write(p4r.WriteRequest(**fields), timeout=TIMEOUT_S))
 
 
+@pytest.mark.thorough
 @given(st.lists(messages(p4r.Entity.DESCRIPTOR), max_size=4))
 @RELAXED
 def test_read(fuzzed: Client, entities: list[dict[str, Any]]) -> None:
@@ -159,6 +161,7 @@ def test_set_pipeline(fuzzed: Client, fields: dict[str, Any]) -> None:
     )
 
 
+@pytest.mark.thorough
 @given(st.data())
 @RELAXED
 def test_mutated_p4info(fuzzed: Client, data: st.DataObject) -> None:

@@ -272,6 +272,7 @@ def _name_by_strings(info: Any, described: Any) -> None:
     info.type_info.new_types["Name"].translated_type.sdn_string.SetInParent()
 
 
+@pytest.mark.commit_cases(8)
 @pytest.mark.parametrize("what", BROKEN)
 @pytest.mark.parametrize("push", ["VERIFY", "VERIFY_AND_COMMIT"])
 def test_unusable_configs_leave_the_old_pipeline(client: Client, device: FakeDevice, what: str, push: str) -> None:

@@ -120,6 +120,7 @@ def test_start_twice(server: P4RuntimeServer) -> None:
         server.start()
 
 
+@pytest.mark.thorough
 def test_hundreds_of_devices_connected_at_once() -> None:
     """Every device has a stream that stays open; writes, reads and packets still get through."""
     count = 200  # more than a connection has streams at once by default

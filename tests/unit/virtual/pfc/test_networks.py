@@ -17,6 +17,7 @@ from switch.device import ActionCall, KeyMatch
 from switch.engine.statistics import LinkStatistics
 from switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
 from switch.virtual import HostInterface, VirtualFabric
+from tests.examples import examples
 from tests.unit.virtual.pfc.networks import (
     LEAST_BYTES,
     frame,
@@ -124,7 +125,7 @@ Tree = tuple[FabricConfig, networkx.Graph, int]
 
 
 @given(trees())
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 def test_nothing_is_lost_where_there_is_room(case: Tree) -> None:
     config, graph, seed = case
     with loaded(config) as fabric:
@@ -150,8 +151,9 @@ def by_threads(case: Tree, threads: int) -> tuple[list[Arrivals], list[LinkStati
         return [arrivals(interface) for interface in interfaces], fabric.engine.link_statistics()
 
 
+@pytest.mark.thorough
 @given(trees(least_delay_us=1))
-@settings(max_examples=4, deadline=None, derandomize=True)
+@settings(max_examples=examples(4), deadline=None, derandomize=True)
 def test_any_tree_is_the_same_on_several_threads(case: Tree) -> None:
     alone = by_threads(case, 1)
     assert by_threads(case, 2) == alone

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from formats.roce import Opcode
 from switch.simple_switch.pcap_reader import read_pcap
+from tests.examples import examples
 from tests.unit.virtual.transport import roce_frames as rf
 from tests.unit.virtual.transport.network import RECEIVED, SENT, Line
 from topo.link import LinkModel
@@ -146,7 +147,7 @@ def outcome(threads: int, loss: float, recovery: str, messages: list[tuple[int, 
         return line.done, statistics, line.fabric.engine.link_statistics()
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=examples(15), deadline=None, derandomize=True)
 @given(
     loss=st.sampled_from([0, 0.02]),
     recovery=st.sampled_from(["go-back-n", "selective-repeat"]),

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formats.roce import Opcode
+from tests.examples import examples
 from tests.unit.virtual.transport import roce_frames as rf
 from tests.unit.virtual.transport.network import Line
 from topo.link import LinkModel
@@ -105,7 +106,7 @@ EVENTS = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 @given(events=EVENTS)
 def test_a_window_follows_rfc_8257(events: Sequence[Event]) -> None:
     model = Dctcp()
@@ -216,6 +217,7 @@ class Dcqcn:
             self.rate, self.rate_at_ns = LINE_BPS, None
 
 
+@pytest.mark.commit_cases(3)
 @pytest.mark.parametrize(
     ("notified_us", "until_us"),
     [

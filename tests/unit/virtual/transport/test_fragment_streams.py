@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from common.errors import UserError
+from tests.examples import examples
 from tests.unit.virtual.transport.network import Line
 from tests.unit.virtual.transport.stream_ends import (
     AGAIN,
@@ -49,7 +50,7 @@ def ended(line: Line, host: int, kind: int = STREAMED) -> list[int]:
 SIZES = st.lists(st.integers(0, 30 * VALUES), min_size=1, max_size=5)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
 @given(
     sizes=SIZES,
     window=st.integers(1, 20),
@@ -131,7 +132,7 @@ def test_a_source_waits_for_all_who_have_to_reply() -> None:
 # ---- A server ----
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 @given(seed=st.integers(0, 10**6), workers=st.integers(1, 5), fragments=st.integers(1, 6))
 def test_a_server_adds_up_parts_in_any_order_each_once(seed: int, workers: int, fragments: int) -> None:
     """Of each fragment a random partition of the workers comes summed, and later every worker alone; shuffled, some

@@ -16,6 +16,7 @@ from switch.device import Replica
 from switch.engine.abi import MAX_FRAME_BYTES
 from switch.simple_switch.pcap_reader import read_pcap
 from switch.virtual import VirtualFabric
+from tests.examples import examples
 from tests.unit.virtual.transport.network import Line, contents
 from topo.link import LinkModel
 
@@ -70,7 +71,7 @@ def test_a_program_that_does_all_to_payloads_sees_zeros() -> None:
     assert len(completions[1]) >= 64
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 @given(
     messages=st.lists(st.tuples(st.integers(0, 0xFFFF), st.integers(64, 9000)), min_size=1, max_size=8),
     mtu_bytes=st.sampled_from([64, 1024, 4096]),

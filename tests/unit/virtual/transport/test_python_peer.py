@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.unit.virtual.transport.network import SENT, Line, contents
 from tests.unit.virtual.transport.python_peer import PythonPeer
 from topo.link import LinkModel
@@ -16,7 +17,7 @@ NUMBER = 7
 SIZES = st.lists(st.integers(0, 20_000), max_size=6)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 @given(
     forth=SIZES,
     back=SIZES,

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.unit.virtual.transport.network import FAILED, SENT, Line, contents
 from topo.link import LinkModel
 
@@ -46,7 +47,7 @@ def check(messages: list[tuple[int, int, bool]], link: LinkModel, **options: Any
     return line
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(
     messages=MESSAGES,
     recovery=st.sampled_from(RECOVERIES),

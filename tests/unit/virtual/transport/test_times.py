@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.unit.virtual.transport.network import RECEIVED, SENT, Line, contents
 from topo.link import LinkModel
 
@@ -87,7 +88,7 @@ def test_messages_of_a_pair_take_as_long_as_by_formula(hops: int, rate_bps: int)
     assert received + sent == times_of(messages, mtu_bytes, 4, hops, rate_bps, 2)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 @given(
     messages=st.lists(st.integers(0, 40_000), min_size=1, max_size=8),
     mtu_bytes=st.sampled_from([256, 1000, 4096]),

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hosts.systems.aggregation.worker.sender import Sender
+from tests.examples import examples
 from tests.unit.hosts.aggregation.worker.reference.sender import Sender as ReferenceSender
 
 NUMBERS = 1 << 32
@@ -114,7 +115,8 @@ def schedules(seed: int) -> Iterator[Schedule]:
     yield Schedule(chance, Pair(**options(chance)))
 
 
-@settings(max_examples=150)
+@pytest.mark.thorough
+@settings(max_examples=examples(150))
 @given(st.integers(0, NUMBERS))
 def test_both_do_the_same(seed: int) -> None:
     for schedule in schedules(seed):

@@ -60,6 +60,7 @@ def run(case: dict[str, Any]) -> StoredPoint:
     return run_now("aggregation", find_system("aggregation").configuration.model_validate(sections), Scale())
 
 
+@pytest.mark.commit_cases(1)
 @pytest.mark.parametrize("name", CASES)
 def test_turns_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     turns: Counter[str] = Counter()

@@ -15,6 +15,7 @@ from hosts.systems.training.collectives.algorithms import Algorithm, algorithms,
 from hosts.systems.training.collectives.progress import Progress
 from hosts.systems.training.collectives.schedule import Action
 from hosts.systems.training.execution import Operation
+from tests.examples import examples
 from tests.unit.hosts.training.collectives.random_network import carried_out, inputs, outputs
 
 PAIRS = [(algorithm, operation) for operation in Operation for algorithm in algorithms(operation)]
@@ -59,6 +60,7 @@ def check(
         np.testing.assert_array_equal(buffer[one.output_start : one.output_stop], expected)
 
 
+@pytest.mark.commit_cases(137)
 @pytest.mark.parametrize(("algorithm", "operation"), PAIRS)
 # 32 is as much a power of two as 64.
 @pytest.mark.parametrize("size", [*range(1, 18), 32, pytest.param(64, marks=pytest.mark.slow)])
@@ -68,7 +70,7 @@ def test_results_are_those_of_numpy(algorithm: Algorithm, operation: Operation, 
         check(algorithm, operation, size, elements, chunks, root=(size * 2) // 3, seed=size + elements)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     pair=st.sampled_from(PAIRS),
     size=st.integers(1, 17),

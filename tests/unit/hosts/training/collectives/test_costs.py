@@ -11,6 +11,7 @@ from hosts.systems.training.collectives.algorithms import Algorithm, algorithms,
 from hosts.systems.training.collectives.costs.idle_network import cheapest, cost_ns
 from hosts.systems.training.collectives.costs.network import Hop, Network, Packets, message_ns, of_topology, star
 from hosts.systems.training.execution import Operation
+from tests.examples import examples
 from tests.unit.hosts.training.collectives.packet_network import PacketNetwork
 from topo.link import LinkModel
 from topo.shapes.fat_tree import fat_tree
@@ -63,6 +64,7 @@ def test_costs_are_within_2_per_cent_of_packets_on_a_star(
     assert expected == pytest.approx(found, rel=0.02)
 
 
+@pytest.mark.commit_cases(69)
 @pytest.mark.parametrize(
     "algorithm", [Algorithm.RING, Algorithm.HALVING_DOUBLING, Algorithm.SHARDED_PARAMETER_SERVER]
 )
@@ -144,7 +146,7 @@ def frames_one_by_one_ns(path: list[Hop], size_bytes: int, mtu_bytes: int) -> fl
     return time
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     rates=st.lists(st.integers(1, 400), min_size=1, max_size=6),
     delays=st.lists(st.integers(0, 5000), min_size=6, max_size=6),
@@ -159,7 +161,7 @@ def test_a_message_passes_links_of_any_rates_like_its_frames(
     assert message_ns(tuple(path), Packets(mtu_bytes=mtu_bytes), size_bytes) == pytest.approx(expected)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(size=st.integers(2, 9), links=st.lists(st.integers(0, 20), min_size=9, max_size=9), chunks=st.integers(1, 5))
 def test_a_rings_formula_is_its_longest_way_whatever_delays_links_have(
     size: int, links: list[int], chunks: int
