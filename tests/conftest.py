@@ -41,6 +41,16 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say which programs are no longer what BMv2 was recorded with: their recordings are replayed as they were."""
+    reports = (report for stat in terminalreporter.stats.values() for report in stat)
+    if any("tests/p4/test_recordings.py" in getattr(report, "nodeid", "") for report in reports):
+        from tests.p4.recordings import changed_programs
+
+        for program, names in changed_programs().items():
+            terminalreporter.line(f"{program} has changed since it was recorded on BMv2: {', '.join(names)}")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Of a test that is marked `commit_cases(N)` the first N cases run before each commit, the others with --all."""

@@ -40,8 +40,8 @@ COMMAND_LINE_OF_THE_API = "api/__main__.py"
 
 ROOMS = {
     "switch": (
-        "bmv2_json codegen compiler corpus engine insight p4lang p4runtime reference runtime server shims "
-        "simple_switch state stf virtual"
+        "bmv2_json codegen compiler corpus engine insight p4lang p4runtime recordings reference runtime server "
+        "shims simple_switch state stf virtual"
     ),
     "topo": "files shapes",
     "emulation": "links nodes switches",
