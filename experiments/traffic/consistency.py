@@ -60,7 +60,8 @@ def latency_contradictions(
 ) -> Iterator[str]:
     """A line for each latency that cannot be beside the others. mean_us, percentiles_us (by percent): as told."""
     rows = [row for row in results.pair_rows() if row["received_packets"]]
-    if not rows or mean_us is None:
+    arrived = bool(rows) or not results.all_reported
+    if mean_us is None or not arrived:
         if mean_us is not None or any(value is not None for value in percentiles_us.values()):
             yield "a latency is told, and no packet arrived"
         return
@@ -70,10 +71,24 @@ def latency_contradictions(
                 f"{row['sender']} to {row['receiver']}: a mean latency of {row['latency_us_mean']:g} us, not of "
                 f"{row['latency_us_min']:g} to {row['latency_us_max']:g} us"
             )
+    yield from _beside_histogram(results, mean_us, percentiles_us)
+    if not results.all_reported:
+        return  # packets of stopped agents are in mean and percentiles, and in no pair
     received = sum(row["received_packets"] for row in rows)
     of_pairs_us = sum(row["received_packets"] * row["latency_us_mean"] for row in rows) / received
     if abs(mean_us - of_pairs_us) > ROUNDING * of_pairs_us:
         yield f"the mean latency is {mean_us:g} us, that of all pairs together {of_pairs_us:g} us"
+    least_us = min(row["latency_us_min"] for row in rows)
+    most_us = max(row["latency_us_max"] for row in rows)
+    for percent, value in percentiles_us.items():
+        if value is not None and not _rising(least_us * (1 - BIN), value, most_us * (1 + BIN) + 0.001):
+            yield f"a latency that {percent:g} % do not exceed is {value:g} us, not {least_us:g} to {most_us:g} us"
+
+
+def _beside_histogram(
+    results: TrafficResults, mean_us: float, percentiles_us: Mapping[float, float | None]
+) -> Iterator[str]:
+    """A line for a mean that is not the histogram's, and for percentiles that do not rise or contradict the mean."""
     latencies_us, shares = results.latency_distribution()
     of_bins_us = float(np.diff(shares, prepend=0.0) @ latencies_us)
     if abs(mean_us - of_bins_us) > BIN * of_bins_us + 0.001:
@@ -82,11 +97,7 @@ def latency_contradictions(
     for (low, low_us), (high, high_us) in pairwise(told):
         if low_us > high_us:
             yield f"latency: {low:g} % of the packets take up to {low_us:g} us, and {high:g} % up to {high_us:g} us"
-    least_us = min(row["latency_us_min"] for row in rows)
-    most_us = max(row["latency_us_max"] for row in rows)
     for percent, value in told:
-        if not _rising(least_us * (1 - BIN), value, most_us * (1 + BIN) + 0.001):
-            yield f"a latency that {percent:g} % do not exceed is {value:g} us, not {least_us:g} to {most_us:g} us"
         # So many are not below it.
         if mean_us < (1 - percent / 100) * value * (1 - 2 * BIN):
             yield f"the mean latency is {mean_us:g} us, though {100 - percent:g} % take {value:g} us and more"

@@ -131,8 +131,15 @@ class TrafficResults:
 
     @property
     def mean_latency_us(self) -> float | None:
-        total = int(self.flows["latency_ns_total"].sum())
-        return self._time_us(total / self.received) if self.received else None
+        """The mean of the packets that the percentiles are of, those of stopped agents among them."""
+        arrived = [report["flows"] for report in self.reports.values()]
+        packets, total_ns = (sum(sum(flows[name]) for flows in arrived) for name in ("packets", "latency_ns_total"))
+        return self._time_us(total_ns / packets) if packets else None
+
+    @property
+    def all_reported(self) -> bool:
+        """Whether no agent was stopped: the flows are all that was sent."""
+        return len(self.reports) == len(self.traffic.sources)
 
     def latency_distribution(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Latencies in microseconds, and the share that is not longer."""

@@ -147,9 +147,8 @@ class InterconnectPoint(Point[InterconnectConfiguration]):
         latency_us, p99_us = (
             None if values[name] is None else 1e6 * values[name] for name in ("latency_s", "latency_p99_s")
         )
-        touched = bool(touched_agents(configuration.faults))  # what they have sent is in histograms alone
-        if not touched:
-            yield from latency_contradictions(results, latency_us, {50: results.latency_us(50), 99: p99_us})
+        touched = bool(touched_agents(configuration.faults))  # what they have sent is in no flow
+        yield from latency_contradictions(results, latency_us, {50: results.latency_us(50), 99: p99_us})
         yield from contradictions(values, [row.load for row in loads if row.load is not None])
         if configuration.program.model == "gradbed" and not touched:
             causes = loss_by_cause(self.topology, counts)

@@ -257,9 +257,9 @@ class WorkloadPoint(Point[WorkloadConfiguration]):
         if found.unsettled or isinstance(results, ConnectionResults):
             return
         percentiles_us = {percent: metrics[name] for name, percent in PERCENTILES.items()}
-        # What agents that were stopped have sent is in histograms alone.
+        # What agents that were stopped have sent is in no flow.
         touched = bool(touched_agents(configuration.faults))
-        if not results.replayed and not touched:
+        if not results.replayed:
             yield from latency_contradictions(results, metrics["mean_us"], percentiles_us)
         if found.counts.devices and self.background is None and not touched:
             # Of links as the run tells it, of switches as they tell it.

@@ -108,3 +108,27 @@ def test_a_link_that_carries_more_than_its_rate_is_a_failure(tmp_path: Path, mon
     monkeypatch.setattr(point, "busiest_link_load", lambda *arguments: 3.0)
     found = run(tmp_path, topology={"kind": "leaf-spine:2,1,2"}, traffic={"packets": None, "duration_ms": 20})
     assert any("the busiest link carried 3 of its rate" in line for line in found.failures)
+
+
+STOPPED: dict[str, Any] = {
+    "topology": {"link": {"rate_mbps": 100, "queue_packets": 20, "delay_us": 20}},
+    "traffic": {"packets": None, "duration_ms": 20, "load": 0.9},
+    "faults": [{"fault": "agent-stop", "agent": "traffic of h1", "at_ms": 10}],
+}
+"""h1's packets arrive until it is stopped, and what it sent is never told."""
+
+
+def test_mean_and_percentiles_are_of_the_same_packets_where_an_agent_is_stopped(tmp_path: Path) -> None:
+    found = run(tmp_path, **STOPPED)
+    assert found.failures == []
+    assert found.metrics["mean_us"] < found.metrics["p99_us"] <= found.metrics["max_us"]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("mean_us", "that of the histogram"), ("p99_us", "of the packets take up to")]
+)
+def test_a_latency_that_contradicts_the_others_is_found_there_too(
+    name: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    altered(monkeypatch, {name: lambda value: value / 2})
+    assert any(words in line for line in run(tmp_path, **STOPPED).failures)
