@@ -6,7 +6,7 @@ So a B packet never waits, and the more there is to send before it, the less an 
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -84,17 +84,18 @@ class Queues:
         threshold (S4 asks before a cluster becomes a candidate)."""
         if not any(loan.borrower == sender for loan in loans):
             return True
-        places: defaultdict[int, list[int]] = defaultdict(list)
+        lent: Counter[int] = Counter()
         arrivals_us = []
         for loan in loans:
-            # Loans of one packet by one lender follow each other, so that a later one never delays an earlier one.
-            own = places[loan.lender]
-            place = self._place_of_b(self._queues[loan.lender], own[-1] if own else 0, len(own))
+            # Loans of one packet by one lender follow each other. None gets past what stopped an earlier one: that
+            # would have to wait longer still.
+            before = lent[loan.lender]
+            place = self._place_of_b(self._queues[loan.lender], before=before)
             if loan.borrower == sender:
                 hops = int(self.trees.distances[loan.lender, loan.borrower])
-                arrivals_us.append((place + len(own)) * self.timing.host_us + self.timing.transfer_us(hops))
-            own.append(place)
-        ready_us = self._last_ready_us(sender, lent=sum(loan.lender == sender for loan in loans))
+                arrivals_us.append((place + before) * self.timing.host_us + self.timing.transfer_us(hops))
+            lent[loan.lender] += 1
+        ready_us = self._last_ready_us(sender, lent=lent[sender])
         return max(arrivals_us) - ready_us <= self.timing.threshold_us
 
     def add(self, packet: Packet) -> None:

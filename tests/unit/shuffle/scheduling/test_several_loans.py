@@ -50,6 +50,18 @@ def test_no_packet_waits_longer_than_the_threshold(most_loans: int) -> None:
     assert waited > 100
 
 
+def test_a_loan_does_not_delay_an_earlier_one_of_its_packet() -> None:
+    """The lender has nothing else to send: its loan to the sender comes 26 us later, by when the sender, who has
+    nothing else to send either, may send the packet. Behind the loan to a receiver it would come at 36 us."""
+    queues = Queues(INSTANCE, TREES, Timing(PACKET_US, PACKET_US, threshold_us=26, hop_delay_us=DELAY_US))
+    loans = (Loan(lender=1, borrower=0, sample=1), Loan(lender=1, borrower=2, sample=6))
+    assert queues.fits(0, loans)
+    queues.add(Packet(0, ((3, 0),), 0, 2, loans))
+    schedule = queues.schedule("two loans")
+    assert schedule.queues[1] == (0, 1)
+    assert schedule.transmissions[2].wait_us == 26
+
+
 def test_a_wait_that_is_not_as_planned_is_found() -> None:
     schedule = random_schedule(5, 1, 80)
     assert any("is planned to wait" in line for line in planned_wait_failures(schedule, PACKET_US, DELAY_US + 1, 80))
