@@ -4,8 +4,9 @@ hosts' own counts, and times against the bounds that a table prints. Nothing her
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, zip_longest
 from typing import Any
 
 from experiments.accounts.accounting import Tally
@@ -15,6 +16,7 @@ from experiments.phases import Measured
 from experiments.systems.aggregation.counts import event_at
 from experiments.systems.aggregation.phase import AggregationPhase
 from experiments.tables.tables import Row
+from formats.aggregation import Designation
 
 SLOT_OWNER = "AggregationIngress.aggregation.slot_owner"
 """A register of the switches that sum: of each slot whether it is held, and what it holds or held last."""
@@ -35,6 +37,13 @@ def undisturbed(phase: AggregationPhase, found: Measured) -> bool:
     """Neither faults, nor packets that links lost, doubled or dropped."""
     return not phase.task.configuration.faults and all(
         effect.lost_packets == effect.duplicates.packets == 0 for effect in found.counts.effects.values()
+    )
+
+
+def lossless(phase: AggregationPhase, found: Measured) -> bool:
+    """As undisturbed, but links may have doubled packets."""
+    return not phase.task.configuration.faults and not any(
+        effect.lost_packets for effect in found.counts.effects.values()
     )
 
 
@@ -59,7 +68,7 @@ def _switches(phase: AggregationPhase) -> list[str]:
 
 def wrong_slots(phase: AggregationPhase, found: Measured) -> Iterator[str]:
     """Each fragment that claims a slot leaves it by its ACK, or a resend takes it along; what is left is held at the
-    end, and in an undisturbed run nothing is."""
+    end, and nothing is where no packet was lost."""
     for switch in _switches(phase):
         events = _events(found.counts, switch)
         left = events.get("claimed", 0) - events.get("released", 0) - events.get("resend_summed", 0)
@@ -70,7 +79,7 @@ def wrong_slots(phase: AggregationPhase, found: Measured) -> Iterator[str]:
                 f"{switch} holds {held} slots; {events.get('claimed', 0)} were claimed, {events.get('released', 0)} "
                 f"released by an ACK and {events.get('resend_summed', 0)} taken along by a resend"
             )
-        elif left and undisturbed(phase, found):
+        elif left and lossless(phase, found):
             yield f"{switch} still holds {left} slots at the end, though no packet was lost"
 
 
@@ -88,6 +97,75 @@ def wrong_events(phase: AggregationPhase, found: Measured) -> Iterator[str]:
             )
         if len(phase.jobs) == 1 and events.get("contention"):
             yield f"{switch} counted {events['contention']} packets that met another job, and there is one job"
+
+
+def wrong_claims(phase: AggregationPhase, found: Measured) -> Iterator[str]:
+    """A fragment claims a slot once, a claim takes in the workers of its fan-in once each, and a complete sum leaves
+    again for the lowest-numbered of them alone. With one slot, who is refused finds all of them held."""
+    doubled = any(effect.duplicates.packets for effect in found.counts.effects.values())
+    fragments = sum(
+        description.fragments_per_round * len(rounds)
+        for description, rounds in zip(phase.descriptions, phase.rounds, strict=True)
+    )
+    for switch in _switches(phase):
+        number = phase.shared.topology.switch(switch).number
+        events = Counter(_events(found.counts, switch))
+        claims = events["claimed"] + events["reclaimed"]
+        if len(phase.jobs) == 1 and events["claimed"] > fragments + events["reclaimed"]:
+            yield f"{switch} counted {events['claimed']} claims of slots, there are {fragments} fragments"
+        unfinished = max(0, claims - events["completed"] - events["resend_summed"])
+        most = claims * (_fan_in(phase, number) - 1) - unfinished
+        if events["added"] > most:
+            yield f"{switch} added {events['added']} gradients to those that claimed a slot, fan-ins allow {most}"
+        again = None if doubled else _sent_again_by_the_lowest(phase, found, number)
+        if again is not None and events["repeated"] > again:
+            yield f"{switch} repeated {events['repeated']} sums, the workers that it does so for sent {again} again"
+        refused = events["collision"] + events["contention"]
+        if phase.shared.configuration.switches.slots == 1 and events["exhaustion"] != refused:
+            yield (
+                f"{switch} refused {refused} packets, counted {events['exhaustion']} times that its one slot was held"
+            )
+
+
+def _fan_in(phase: AggregationPhase, number: int) -> int:
+    """The most workers that a switch waits for, of all labels."""
+    return max(
+        (
+            fan_in
+            for description in phase.descriptions
+            for label in chain(*description.designations)
+            for switch, fan_in in (
+                (label.switch_number, label.fan_in),
+                (label.next_switch, label.next_fan_in),
+            )
+            if switch == number
+        ),
+        default=1,
+    )
+
+
+def _sent_again_by_the_lowest(phase: AggregationPhase, found: Measured, number: int) -> int | None:
+    """Gradients sent again by the lowest-numbered of the workers that a switch waits for, whichever packets' label
+    they share. None: not all have told what they sent."""
+    if phase.task.configuration.faults:
+        return None
+    total = 0
+    for description in phase.descriptions:
+        lowest = {
+            min(worker for worker, label in enumerate(labels) if label and number in _switches_of(label))
+            for labels in zip_longest(*description.designations)
+            if any(label and number in _switches_of(label) for label in labels)
+        }
+        for worker in lowest:
+            final = found.final.get((description.job, f"worker {worker}"))
+            if final is None or "timeout_resends" not in final:
+                return None
+            total += final["timeout_resends"] + final["early_resends"]
+    return total
+
+
+def _switches_of(label: Designation) -> tuple[int, int]:
+    return label.switch_number, label.next_switch
 
 
 def wrong_consumption(phase: AggregationPhase, found: Measured) -> Iterator[str]:
@@ -284,6 +362,7 @@ def wrong(
     """All kinds of failures. summary, rounds, jobs: the phase's rows of these tables, as they are shown."""
     yield wrong_slots(phase, found)
     yield wrong_events(phase, found)
+    yield wrong_claims(phase, found)
     yield wrong_consumption(phase, found)
     yield wrong_outcomes(phase, found)
     yield unevenly_used(phase, found)

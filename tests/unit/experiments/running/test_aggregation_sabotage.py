@@ -31,6 +31,8 @@ LEVELS: Mapping[str, Any] = {
 LOSSY: Mapping[str, Any] = {**STAR, "topology": {"kind": "star:5", "link": {"loss": 0.03}}}
 VERY_LOSSY: Mapping[str, Any] = {**STAR, "topology": {"kind": "star:5", "link": {"loss": 0.15}}}
 """So many losses that workers resend fragments of which the switch holds a sum."""
+DOUBLED: Mapping[str, Any] = {**STAR, "topology": {"kind": "star:5", "link": {"duplicate": 0.1}}}
+ONE: Mapping[str, Any] = {**STAR, "switches": {"placement": "server-tor", "slots": 1}}
 SLOTS, POLICY = "include/aggregation/slots.p4", "include/aggregation/slot_policy.p4"
 EVENT = "events.count(job_events + (bit<32>)verdict);"
 PROGRAMS = {
@@ -77,6 +79,16 @@ PROGRAMS = {
         "bool finished = verdict == Event.COLLISION || verdict == Event.STALE",
         LEVELS, "outcomes of designated gradients",
     ),
+    "duplicates that count as added": (
+        SLOTS, EVENT, EVENT.replace("verdict", "(verdict == Event.DUPLICATE ? Event.ADDED : verdict)"),
+        DOUBLED, "fan-ins allow",
+    ),
+    "exhaustion that is never counted": (
+        SLOTS, "if (exhausted) {", "if (false) {", ONE, "that its one slot was held",
+    ),
+    "a sum that leaves again for every retry": (
+        "include/aggregation/verdict.p4", "complete && speaks_for_all", "complete", LOSSY, "that it does so for sent",
+    ),
 }  # fmt: skip
 MEDIAN, MEAN, BYTE_HOPS = statistics.median, statistics.fmean, Counts.byte_hops.fget
 assert BYTE_HOPS is not None
@@ -95,7 +107,9 @@ RESULTS: Mapping[str, tuple[object, str, object, str]] = {
 
 @pytest.mark.commit_cases(2)
 @pytest.mark.parametrize(
-    "sections", [STAR, SCARCE, LEVELS, LOSSY, VERY_LOSSY], ids=["star", "scarce", "levels", "lossy", "very lossy"]
+    "sections",
+    [STAR, SCARCE, LEVELS, LOSSY, VERY_LOSSY, DOUBLED, ONE],
+    ids=["star", "scarce", "levels", "lossy", "very lossy", "doubled", "one slot"],
 )
 @pytest.mark.parametrize("policy", ["dynamic", "static"])
 def test_it_is_right_without(sections: Mapping[str, Any], policy: str) -> None:
