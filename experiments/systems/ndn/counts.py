@@ -49,9 +49,9 @@ def router_count(counts: Counts, router: str, name: str) -> int:
     return counts.cell(router, name, 0).packets
 
 
-def router_interests(counts: Counts, router: str, way: str) -> int:
-    """Interests, no insertions or deletions, that came to a router ("in") or left it ("out"), over all ports."""
-    place = KINDS.index("interest")
+def router_packets(counts: Counts, router: str, way: str, kind: str) -> int:
+    """Packets of a kind that came to a router ("in") or left it ("out"), over all ports."""
+    place = KINDS.index(kind)
     cells = counts.counters.get(router, {}).get(f"ndn_{way}", {})
     return sum(tally.packets for cell, tally in cells.items() if cell % _CELLS_A_PORT == place)
 

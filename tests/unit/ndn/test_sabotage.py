@@ -54,6 +54,12 @@ SABOTAGES = {
          "workload": {"exchange": "pull", "peers": 5, "rounds": 2, "values": 700}},
         "are enough",
     ),
+    "equal Interests that all go on where pushes get lost": (
+        "include/ndn/pending_interests.p4", "                    verdict = Pending.AGGREGATED;",
+        "                    verdict = Pending.FORWARD;",
+        {"topology": LOSSY, "workload": {"peers": 4, "rounds": 2, "values": 6400}},
+        "were new to its PIT or due again",
+    ),
     "departures that are counted twice": (
         "include/ndn/packet_counters.p4", "ndn_out.count(cell);", "ndn_out.count(cell); ndn_out.count(cell);", {},
         "packets, the link brought",
@@ -65,6 +71,9 @@ def test_it_is_right_without() -> None:
     for sections in ({"topology": {"kind": "star:4"}}, {"topology": LOSSY}):
         assert run(workload={"peers": 4, "rounds": 2}, **sections).failures == []
     assert run(workload={"peers": 4, "rounds": 2, "values": 6400}, topology=LOSSY).failures == []
+    timing = {"compute_us": 150_000, "compute_distribution": "exponential"}
+    busy = run(workload={"peers": 4, "rounds": 8}, topology={"kind": "star:4"}, timing=timing)
+    assert busy.failures == [], "probes wait while a publisher computes"
 
 
 @pytest.mark.commit_cases(1)
