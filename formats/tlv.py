@@ -8,6 +8,7 @@ INTEREST, DATA, NAME = 0x05, 0x06, 0x07
 GENERIC, SEGMENT, VERSION = 0x08, 0x32, 0x36
 CAN_BE_PREFIX, MUST_BE_FRESH, NONCE, LIFETIME, HOP_LIMIT = 0x21, 0x12, 0x0A, 0x0C, 0x22
 META_INFO, CONTENT = 0x14, 0x15
+LP_PACKET = 0x64
 
 NULL_SIGNATURE = bytes.fromhex("16031b01c81700")
 """SignatureInfo with SignatureType 200 and a SignatureValue of no bytes: routers give Data a name that its publisher

@@ -14,7 +14,8 @@ def _packet(name: str, kind: int, *becomes: str) -> PacketClass:
 
 
 CLASSES = (
-    # A router that holds the Data answers the Interest.
-    _packet("Interest", tlv.INTEREST, "Data"),
+    # A router that holds the Data answers the Interest, one that had it before, or has no way, sends a Nack.
+    _packet("Interest", tlv.INTEREST, "Data", "LpPacket"),
     _packet("Data", tlv.DATA),
+    _packet("LpPacket", tlv.LP_PACKET, "Interest", "Data"),
 )

@@ -26,7 +26,7 @@ from hosts.systems.ndn.subscriptions import Subscriptions
 from hosts.transport.settling import settle
 
 _PACKET_LIFETIME_MS = 4000
-_LP_PACKET = b"\x64"
+_LP_PACKET = bytes((tlv.LP_PACKET,))
 """Type of NDNLPv2's LpPacket."""
 
 

@@ -219,3 +219,11 @@ def test_a_slow_peer_holds_up_only_those_who_wait_for_it() -> None:
     # A gradient of the slow peer takes 50 ms; it sends all of it before it makes the next.
     first_s = min(row["at_s"] for row in waiting.tables["peers"] if row["peer"] == "peer 0")
     assert 0.05 < first_s < 0.075
+
+
+def test_links_that_double_interests_make_routers_send_nacks() -> None:
+    link = {"rate_mbps": 20, "delay_us": 52, "loss": 0.1, "duplicate": 0.2, "queue_packets": 10}
+    result = run(seed=9, topology={"kind": "star:5", "link": link}, workload={"exchange": "pull", "peers": 2})
+    assert result.failures == []
+    (nacks,) = [row for row in result.tables["packet_classes"] if row["class"] == "LpPacket"]
+    assert nacks["hosts_received"] > 0 == nacks["hosts_sent"]
