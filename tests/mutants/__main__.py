@@ -1,12 +1,14 @@
 """python -m tests.mutants [NAME...]: try the mutants of these lists (all of them), each in a copy of the tree.
 
-A mutant dies if one of its tests fails, or has not ended after ten minutes. Status 1 if one lives that should not, or
-if tests fail without any mistake: then they would say nothing.
+A mutant dies if one of its tests fails, or has not ended after ten minutes, and its run fails too if it has one.
+Status 1 if one lives that should not, or if tests or runs fail without any mistake: then they would say nothing.
+--table instead of names prints the tables of docs/testing.md.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import queue
 import re
@@ -19,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.mutants.entries import ROOT, Mutant, lists, mutants_of
+from tests.mutants.table import tables
 
 TIMEOUT_S = 600
 PROFILE = ("--hypothesis-profile", "as-found")
@@ -27,6 +30,9 @@ PROCESSORS = len(os.sched_getaffinity(0))
 
 
 def main(names: Sequence[str]) -> int:
+    if list(names) == ["--table"]:
+        print(tables(), end="")
+        return 0
     if unknown := sorted(set(names) - set(lists())):
         print(f"no list of mutants is called {unknown[0]}: there are {', '.join(lists())}", file=sys.stderr)
         return 2
@@ -35,7 +41,11 @@ def main(names: Sequence[str]) -> int:
         copies: queue.Queue[Path] = queue.Queue()
         for number in range(PROCESSORS):
             copies.put(_copy(Path(folder) / str(number)))
-        sound = list(pool.map(lambda tests: _passes(copies, tests), {tuple(mutant.tests) for _, mutant in mutants}))
+        tests = sorted({test for _, mutant in mutants for test in mutant.tests})
+        parts = [part for start in range(PROCESSORS) if (part := tests[start::PROCESSORS])]
+        sound = list(pool.map(lambda part: _passes(copies, part), parts))
+        runs = sorted({json.dumps(mutant.run) for _, mutant in mutants if mutant.run})
+        sound += pool.map(lambda run: _run_passes(copies, run), runs)
         for failed in (text for text in sound if text):
             print(f"fails without any mistake: {failed}")
         if any(sound):
@@ -53,7 +63,10 @@ def _try(copies: queue.Queue[Path], name: str, mutant: Mutant) -> str:
         kept = original.read_bytes()
         try:
             original.write_text(text, encoding="utf-8")
-            failed = _failed(copy, mutant.tests)
+            failed = _failed(copy, mutant.tests, TIMEOUT_S)
+            if mutant.run and failed:
+                said = _run_failed(copy, json.dumps(mutant.run))
+                failed = f"{failed}; {said}" if said else ""
         finally:
             original.write_bytes(kept)
     verdict = "died" if failed else "lives" if mutant.lives else "LIVES"
@@ -68,17 +81,33 @@ def _passes(copies: queue.Queue[Path], tests: Sequence[str]) -> str:
         return _failed(copy, tests)
 
 
-def _failed(copy: Path, tests: Sequence[str]) -> str:
+def _run_passes(copies: queue.Queue[Path], run: str) -> str:
+    """Nothing, or how the run fails in the tree as it is."""
+    with _borrowed(copies) as copy:
+        return _run_failed(copy, run)
+
+
+def _failed(copy: Path, tests: Sequence[str], timeout_s: float | None = None) -> str:
     """Nothing, or the first test that fails, or what else ended them."""
     command = [str(copy / ".venv/bin/python"), "-I", "-m", "cli", "test", "--all", "-x", "-q", *PROFILE, *tests]
     try:
-        done = subprocess.run(command, cwd=copy, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+        done = subprocess.run(command, cwd=copy, capture_output=True, text=True, timeout=timeout_s, check=False)
     except subprocess.TimeoutExpired:
-        return f"not ended after {TIMEOUT_S} s"
+        return f"not ended after {timeout_s} s"
     if done.returncode == 0:
         return ""
     failed = FAILED.search(done.stdout)
     return failed[1] if failed else f"status {done.returncode}: {done.stderr.strip()[-100:]}"
+
+
+def _run_failed(copy: Path, sections: str) -> str:
+    """Nothing, or the first failure that the run finds in itself."""
+    command = [str(copy / ".venv/bin/python"), "-I", "-m", "tests.mutants.trial", sections]
+    try:
+        done = subprocess.run(command, cwd=copy, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired:
+        return f"its run has not ended after {TIMEOUT_S} s"
+    return f"its run: {done.stderr.strip().splitlines()[-1]}" if done.returncode else ""
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
@@ -20,6 +21,10 @@ class Mutant(BaseModel):
     tests: list[str] = Field(min_length=1)
     lives: str = ""
     """Why no test can tell it from the original; empty: one must."""
+    mistake: str = ""
+    """What goes wrong with it, for the table of docs/testing.md; empty: the table leaves it out."""
+    run: dict[str, Any] = Field(default_factory=dict)
+    """The system and sections of the configuration of a run on the virtual clock that finds itself wrong with it."""
 
     def mutated(self, root: Path = ROOT) -> str:
         """The file's text with the mistake in it. ValueError if the text to be replaced does not stand there once."""

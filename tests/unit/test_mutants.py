@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.mutants.entries import ROOT, lists, mutants_of
+from tests.mutants.table import tables
 
 
 @pytest.mark.parametrize("name", lists())
@@ -16,3 +17,8 @@ def test_each_can_be_made(name: str) -> None:
             assert (ROOT / path).exists(), f"{target} of {mutant.file}: no such tests"
             text = (ROOT / path).read_text(encoding="utf-8") if names else ""
             assert all(part.split("[")[0] in text for part in names), f"{target} is not there"
+
+
+def test_the_documented_tables_are_those_of_the_lists() -> None:
+    text = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
+    assert tables() in text, "docs/testing.md: put in what `python -m tests.mutants --table` prints"

@@ -1,0 +1,25 @@
+"""python -m tests.mutants.trial SECTIONS: one run on the virtual clock, of a system and sections of its configuration
+as JSON. Status 1, and the first failure, if the run finds itself wrong."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from common.errors import UserError
+from tests.unit.points import virtual_point
+
+
+def main(text: str) -> int:
+    sections = json.loads(text)
+    system = sections.pop("system")
+    try:
+        failures = list(virtual_point(system, **sections).failures)
+    except UserError as error:
+        failures = [str(error)]
+    print(failures[0] if failures else "", file=sys.stderr)
+    return int(bool(failures))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
