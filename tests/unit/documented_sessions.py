@@ -30,6 +30,10 @@ PLACEHOLDERS = {
 """What stands for something of the reader's, and what the tests put in its place."""
 
 
+SYSTEMS = {"run NAME --help": "run shuffle --help", "figures NAME --quick": "figures shuffle --quick"}
+"""Where NAME is a system, not the reader's program."""
+
+
 @dataclass(frozen=True)
 class Typed:
     """A line of a document, without root. status: what the document says it ends with."""
@@ -79,6 +83,8 @@ def _inline(text: str) -> Iterator[tuple[int, str, int]]:
 
 def _with_names(command: str) -> str:
     command = " ".join(command.split())
+    for general, of_a_system in SYSTEMS.items():
+        command = command.replace(general, of_a_system)
     for placeholder, name in PLACEHOLDERS.items():
         command = re.sub(rf"(?<![\w.]){re.escape(placeholder)}(?![\w.])", name, command)
     command = re.sub(r"(?<![\w.])NAME(?=\.p4\b)", "my_program", command)

@@ -4,6 +4,7 @@ user on a machine without the packages that networks need. Each ends with the st
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -20,6 +21,7 @@ from tests.command import ROOT
 from tests.plain_machine import USER, PlainMachine, plain_machine
 from tests.unit import test_tutorial
 from tests.unit.documented_sessions import DOCUMENTS, Typed, in_readme, typed
+from tests.unit.readers_files import LACKING, make_readers_files
 
 pytestmark = pytest.mark.root
 
@@ -53,64 +55,36 @@ QUICK_MADE = ("my_program", "forward")
 """Of what `gradbed new` and `gradbed exercise` make."""
 
 LEFT_OUT = {
-    "./gradbed p4 stf my_program.p4": "a pattern: files and BMv2 of the reader's",
-    "./gradbed p4 conformance": "works on p4c's checkout",
-    "./gradbed p4 corpus": "works on programs of the reader's",
     "./gradbed p4 trace p4src/aggregation.p4": "reads a capture of the reader's",
     "./gradbed p4 coverage p4src/aggregation.p4": "reads a test of the reader's",
-    "./gradbed p4 shell": "installs p4runtime-shell from the network",
-    "./gradbed p4 compile program.p4": "a program of the reader's",
-    "./gradbed run my_program/study.yaml --scheduler": "needs a scheduler on another machine",
-    "./gradbed run workload tunnel.p4": "a program of the reader's",
-    "./gradbed run workload --topology my_network": "a network of the reader's",
-    "./gradbed run training --trace my_network": "a trace of the reader's",
-    "./gradbed run torch --compress": "needs PyTorch",
-    "./gradbed run torch --trace": "needs PyTorch",
-    "./gradbed run my_program --help": "NAME is a system there",
-    "./gradbed figures my_program": "NAME is a system there",
     "./gradbed python -m pip install": "needs a network",
     "./gradbed python -m notebook": "what the line above it installs",
-    "./gradbed python": "reads what is typed",
     "./gradbed python -m pytest": "alone: all tests of the reader's folder",
-    "./gradbed exercise grade": "solutions of a class",
-    "./gradbed p4 trace p4src/router.p4": "reads entries of the reader's",
-    "./gradbed run aggregation": "alone: in a picture of processes",
 }
-"""What needs more than a clone; by the beginning of the line, or by the whole line where that is short."""
-WHOLE = {"./gradbed python", "./gradbed python -m pytest", "./gradbed run aggregation"}
+"""What is not run, by the beginning of the line."""
+WHOLE = {"./gradbed python -m pytest"}
+"""Of these, the lines that have nothing behind it."""
 
 BEGUN = ("./gradbed bench ", "./gradbed figures ", "./gradbed replay ")
-"""Of what takes minutes, or ends with Ctrl-C, it is seen that it begins: a line of it, or so many seconds."""
+"""What takes minutes, or ends with Ctrl-C, is run for so many seconds, and then interrupted."""
 BEGUN_S = 30.0
+ENDS_S = 120.0
+"""After Ctrl-C, on a busy machine."""
 
 
 def is_left_out(command: str) -> bool:
     return command in WHOLE or any(command.startswith(beginning) for beginning in LEFT_OUT if beginning not in WHOLE)
 
 
-def prepare(machine: PlainMachine, lines: list[Typed]) -> None:
-    """Make what the lines take for granted: a program called my_program, another one, a script."""
-    needed = " ".join(line.command for line in lines)
-    makes = [line.command for line in lines if line.command.startswith("./gradbed new ")]
-    (machine.clone / "script.py").write_text("import gradbed as gb\nprint(len(gb.star(2).hosts))\n")
-    if "my_program" in needed and "./gradbed new my_program" not in makes:
-        expect(machine, Typed("", "./gradbed new my_program"))
-    if "other/" in needed:
-        expect(machine, Typed("", "./gradbed new other"))
-    if "gpt" in needed and "./gradbed new trace gpt" not in needed:
-        expect(machine, Typed("", "./gradbed new trace gpt --preset tiny --dp 2 --tp 2"))
-    if "results/aggregation/latest" in needed:
-        expect(
-            machine, Typed("", "./gradbed run aggregation --clock virtual --rounds 1 --topology star:3 --workers 2")
-        )
-
-
 def expect(machine: PlainMachine, line: Typed) -> None:
     status, said = machine.run(line.command)
+    assert "Traceback" not in said, f"{line.document}: {line.command}\n{said[-3000:]}"
+    lacking = next((words for command, words in LACKING.items() if re.match(command, line.command)), None)
+    if lacking is not None and status == 2 and re.search(lacking, said.splitlines()[-1]):
+        return
     assert status == STATUS.get(line.command, line.status), (
         f"{line.document}: {line.command}: {status}\n{said[-3000:]}"
     )
-    assert "Traceback" not in said
 
 
 def begins(machine: PlainMachine, line: Typed) -> None:
@@ -118,15 +92,18 @@ def begins(machine: PlainMachine, line: Typed) -> None:
     until_s = time.monotonic() + BEGUN_S
     while process.poll() is None and time.monotonic() < until_s:
         time.sleep(0.2)
-    if process.poll() is None:
+    interrupted = process.poll() is None
+    if interrupted:
         os.killpg(process.pid, signal.SIGINT)
     try:
-        said, _ = process.communicate(timeout=60)
+        said, _ = process.communicate(timeout=ENDS_S)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
-        said, _ = process.communicate()
-    assert process.returncode in (0, 1, 128 + signal.SIGINT, -signal.SIGKILL), f"{line.command}: {said[-3000:]}"
-    assert "Traceback" not in said or "KeyboardInterrupt" in said
+        pytest.fail(f"{line.command} goes on after Ctrl-C: {process.communicate()[0][-3000:]}")
+    # What a benchmark measures may miss its goal: that is for the machine it is run on.
+    expected = {0, 128 + signal.SIGINT} if interrupted else {0, 1} if " bench " in line.command else {0}
+    assert process.returncode in expected, f"{line.command}: {process.returncode}\n{said[-3000:]}"
+    assert "Traceback" not in said, f"{line.command}\n{said[-3000:]}"
 
 
 @pytest.fixture(scope="module", params=[USER, None], ids=["user", "root"])
@@ -144,7 +121,8 @@ def session(machine: PlainMachine, document: str, only: tuple[str, ...] | None =
     wanted = [line for line in lines if not is_left_out(line.command) and (only is None or line.command in only)]
     assert wanted
     with machine.kept():
-        prepare(machine, wanted)
+        commands = "\n".join(line.command for line in wanted)
+        make_readers_files(machine, commands, path_of(document), lambda command: expect(machine, Typed("", command)))
         for line in wanted:
             (begins if line.command.startswith(BEGUN) else expect)(machine, line)
 
