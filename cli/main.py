@@ -16,7 +16,7 @@ import typer
 from cli import layers
 from cli.commands import Commands, Entry
 from cli.interrupts import raise_interrupts
-from common.errors import MissingPackages, ProcessLost, UserError, nobody_reads, say, trouble
+from common.errors import MissingPackages, ProcessLost, UserError, nobody_reads, out_of_reach, say, trouble
 from common.json_lines import own_program
 from common.modules import COMMAND, INSTALLED
 from common.version import VERSION
@@ -159,7 +159,7 @@ def main() -> NoReturn:
         if nobody_reads(error):
             _discard_output()
             sys.exit(128 + signal.SIGPIPE)
-        known = trouble(error)
+        known = trouble(error) or out_of_reach(error)
         if known is None:
             raise
         sys.exit(_complain(f"{known.prefix}{known}"))

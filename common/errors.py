@@ -76,6 +76,16 @@ def trouble(error: BaseException | None) -> UserError | None:
     return trouble(error.__cause__ or error.__context__)
 
 
+def out_of_reach(error: BaseException) -> UserError | None:
+    """What the user can put right of a path that may not even be looked at.
+
+    Before Python 3.14, `Path.is_file` and the like raise this of a path in a folder that may not be searched.
+    """
+    if isinstance(error, PermissionError) and error.errno == errno.EACCES and error.filename:
+        return UserError(f"cannot reach {error.filename}: {error.strerror}")
+    return None
+
+
 def nobody_reads(error: BaseException) -> bool:
     """Whether the error comes of a reader of standard output or standard error that has gone: `| head` (EPIPE), or a
     terminal that was closed (EIO)."""
