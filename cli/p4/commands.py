@@ -13,6 +13,7 @@ from cli.p4 import corpus as p4_corpus
 from cli.p4 import coverage as p4_coverage
 from cli.p4 import dissector as p4_dissector
 from cli.p4 import plan as p4_plan
+from cli.p4 import record as p4_record
 from cli.p4 import run as p4_run
 from cli.p4 import shell as p4_shell
 from cli.p4 import stf
@@ -24,6 +25,7 @@ app.command("run")(p4_run.run)
 app.command("stf")(stf.stf)
 app.command("conformance")(stf.conformance)
 app.command("corpus")(p4_corpus.corpus)
+app.command("record")(p4_record.record)
 app.command("plan")(p4_plan.plan)
 app.command("trace")(p4_trace.trace)
 app.command("coverage")(p4_coverage.coverage)

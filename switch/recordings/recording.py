@@ -11,7 +11,7 @@ from typing import Any
 
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from common.errors import UserError
 
@@ -26,8 +26,6 @@ STANDARD_INCLUDES = Path(__file__).resolve().parents[1] / "compiler" / "p4includ
 
 class Exchange(BaseModel):
     """One frame, and what came out because of it."""
-
-    model_config = ConfigDict(populate_by_name=True)
 
     in_port: int
     sent: str = Field(alias="in")

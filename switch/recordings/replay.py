@@ -1,26 +1,20 @@
-"""A recording once more on this switch: in this process and on a manual clock, so that it ends the same each time."""
+"""A recording once more on this switch, and where the two differ."""
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from finsy.proto import p4i, p4r
+from finsy.proto import p4i
 
 from common.errors import UserError
 from switch.codegen import build_program
-from switch.engine import Engine
-from switch.p4runtime.values.status import BatchError
+from switch.recordings.own_switch import OwnSwitch
 from switch.recordings.recording import Outputs, Recording, State, ends_in_tag, state_of, without_tag
-from switch.state.pipeline import Build, Pipelines
-from switch.virtual.target import LocalTarget
+from switch.state.pipeline import Build
 
-_DEVICE_ID = 1
-_BETWEEN_FRAMES_US = 1000
-_MAX_EVENTS = 1_000_000
 _SHOWN_CELLS = 8
 
 
@@ -43,39 +37,34 @@ def compile_recorded(recording: Recording) -> tuple[dict[str, Any], p4i.P4Info]:
 def replay(
     recording: Recording, bmv2_json: Mapping[str, Any], info: p4i.P4Info, build: Build = build_program
 ) -> list[str]:
-    """Where this switch, with this program, differs from what was recorded: frames in order, then state. [] if
-    nowhere.
+    """Where this switch, with this program, differs from what was recorded: entries, frames in order, state at the
+    end. [] if nowhere.
 
     Registers that the recorded program does not have are passed over: p4c leaves out those that decide nothing.
     """
-    with Engine(manual_clock=True) as engine:
-        device = engine.add_switch(_DEVICE_ID, "recorded")
-        for port in range(1, recording.ports + 1):
-            engine.add_open_port(_DEVICE_ID, port)
-        target = LocalTarget(device, Pipelines(build), lambda message: None, lambda: None)
-        target.set_pipeline(
-            p4r.ForwardingPipelineConfig(p4info=info, p4_device_config=json.dumps(bmv2_json).encode())
-        )
-        try:
-            target.write([p4r.Update(type=p4r.Update.INSERT, entity=entity) for entity in recording.entities()])
-        except BatchError as error:
-            return [f"entries: {error}"]
-        differences = list(_frames(recording, engine))
-        found = state_of(_registers(target, info), _counters(target, info), info, recording.times)
+    with OwnSwitch(recording.ports, build) as switch:
+        switch.push(bmv2_json, info)
+        refused = [
+            f"entry {number}: {why}"
+            for number, entity in enumerate(recording.entities())
+            if (why := switch.insert(entity))
+        ]
+        differences = [*refused, *_frames(recording, switch)]
+        found = state_of(switch.registers(info), switch.counters(info), info, recording.times)
         return differences + list(_state(recording.state, found))
 
 
-def _frames(recording: Recording, engine: Engine) -> Iterator[str]:
+def _frames(recording: Recording, switch: OwnSwitch) -> Iterator[str]:
     for number, exchange in enumerate(recording.frames):
         frame = bytes.fromhex(exchange.sent)
         arrives = not (recording.untagged and ends_in_tag(frame))
-        came_out = _sent(engine, exchange.in_port, frame) if arrives else {}
+        came_out = switch.exchange(exchange.in_port, frame) if arrives else {}
         out = {port: [_seen(recording, each).hex() for each in frames] for port, frames in came_out.items()}
         if out != exchange.out:
             yield f"frame {number}: {_shown(out)} instead of {_shown(exchange.out)}"
         for _ in range(recording.rounds):
             for port, marker in recording.markers_from(exchange.in_port):
-                if _sent(engine, exchange.in_port, marker).keys() != {port}:
+                if switch.exchange(exchange.in_port, marker).keys() != {port}:
                     yield f"frame {number}: the marker to port {port} does not leave by it alone"
 
 
@@ -83,43 +72,8 @@ def _seen(recording: Recording, frame: bytes) -> bytes:
     return without_tag(frame) if recording.untagged else frame
 
 
-def _sent(engine: Engine, port: int, frame: bytes) -> dict[int, list[bytes]]:
-    engine.inject(_DEVICE_ID, port, frame)
-    try:
-        engine.advance(_BETWEEN_FRAMES_US, _MAX_EVENTS)
-    except RuntimeError:
-        raise UserError("a frame of the recording goes round in circles and never comes to rest") from None
-    out: dict[int, list[bytes]] = {}
-    for _, left_by, data in engine.drain():
-        out.setdefault(left_by, []).append(data)
-    return out
-
-
 def _shown(out: Outputs) -> str:
     return ", ".join(f"port {port}: {' '.join(frames)}" for port, frames in sorted(out.items())) or "nothing"
-
-
-def _registers(target: LocalTarget, info: p4i.P4Info) -> dict[str, list[int]]:
-    return {
-        each.preamble.name: [
-            int.from_bytes(found.register_entry.data.bitstring, "big")
-            for found in target.read([p4r.Entity(register_entry=p4r.RegisterEntry(register_id=each.preamble.id))])
-        ]
-        for each in info.registers
-    }
-
-
-def _counters(target: LocalTarget, info: p4i.P4Info) -> dict[str, dict[int, tuple[int, int]]]:
-    return {
-        each.preamble.name: {
-            found.counter_entry.index.index: (
-                found.counter_entry.data.packet_count,
-                found.counter_entry.data.byte_count,
-            )
-            for found in target.read([p4r.Entity(counter_entry=p4r.CounterEntry(counter_id=each.preamble.id))])
-        }
-        for each in info.counters
-    }
 
 
 def _state(recorded: State, found: State) -> Iterator[str]:

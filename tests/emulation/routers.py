@@ -9,8 +9,8 @@ import networkx
 from finsy.proto import p4r
 
 from emulation.network import EmulatedNetwork
+from switch.recordings.random_entries import canonical
 from tests.emulation.sandboxed import ROOT
-from tests.p4.random_entries import canonical
 from tests.unit.p4runtime.client import INSERT, Client, action, entry, exact, ids, lpm, pipeline_of
 from topo.graph import Switch, Topology
 

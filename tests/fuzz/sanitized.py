@@ -12,9 +12,9 @@ from typing import Any
 from switch.bmv2_json.load import load_program
 from switch.bmv2_json.model import Action, ProgramModel, Table
 from switch.codegen.program import generate
+from switch.recordings.parser_frames import parser_frames
 from switch.runtime.library import RUNTIME_SOURCES
 from switch.state.abi import packed
-from tests.fuzz.parser_frames import parser_frames
 from tests.sanitizers import sanitized
 
 FRAMES = Path(__file__).with_name("frames")

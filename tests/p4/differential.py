@@ -23,8 +23,9 @@ from switch.p4lang.bmv2_programs import require_simple_switch
 from switch.p4lang.bmv2_shell import THRIFT_MOST, Shell
 from switch.p4lang.p4c import find_p4c
 from switch.program_cache import CompiledFiles, compiled_files
-from tests.fuzz.parser_frames import parser_frames
-from tests.p4.random_entries import PORTS, canonical, random_entries
+from switch.recordings.parser_frames import parser_frames
+from switch.recordings.random_entries import PORTS, canonical, random_entries
+from switch.recordings.record import mend_ipv4_checksum
 from tests.p4.switch_under_test import PACKET_TIMEOUT_S, bmv2_switch, open_socket, serve_gradbed
 from tests.unit.p4runtime.client import INSERT, Client, ids, lpm
 
@@ -206,17 +207,6 @@ def _finish(case: Case, frame: bytes, rng: random.Random) -> bytes:
     if rng.random() < 0.9:
         mend_ipv4_checksum(data)
     return bytes(MIN_FRAME_BYTES) if case.is_marker(bytes(data)) else bytes(data)
-
-
-def mend_ipv4_checksum(frame: bytearray) -> None:
-    """RFC 1071, if there is an IPv4 header behind the Ethernet header."""
-    length = 4 * (frame[14] & 15) if len(frame) > 14 else 0
-    if frame[12:14] != b"\x08\0" or length < 20 or len(frame) < 14 + length:
-        return
-    frame[24:26] = b"\0\0"
-    total = sum(struct.unpack(f">{length // 2}H", frame[14 : 14 + length]))
-    total = (total & 0xFFFF) + (total >> 16)
-    frame[24:26] = struct.pack(">H", ~(total + (total >> 16)) & 0xFFFF)
 
 
 def _exchange(case: Case, sockets: dict[int, socket.socket], port: int, frame: bytes) -> Outputs:

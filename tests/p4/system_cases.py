@@ -14,8 +14,9 @@ from controller.systems.ndn.names import name_id
 from formats import tlv
 from hosts.systems.ndn.packets.gradient_format import VersionHead, body
 from hosts.systems.ndn.packets.packets import EMPTY_BODY, data_frame, ethernet
+from switch.recordings.random_entries import PORTS, canonical, small
 from tests.p4.differential import MARKER, UDP, Case, Names, ipv4_marker, is_ipv4_marker, to_marker
-from tests.p4.random_entries import PORTS, balanced_ports, canonical, small
+from tests.p4.random_entries import balanced_ports
 from tests.unit.p4runtime.client import action, entry, exact, lpm, ternary
 
 P4_SOURCES = Path(__file__).resolve().parents[2] / "p4src"

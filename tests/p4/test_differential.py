@@ -13,6 +13,7 @@ import pytest
 from finsy.proto import p4r
 
 from switch.p4lang.p4c import find_p4c
+from switch.recordings.random_entries import PORTS, canonical
 from tests.emulation.sandboxed import in_sandbox
 from tests.p4.differential import (
     MARKER,
@@ -29,7 +30,7 @@ from tests.p4.differential import (
     outcome,
     to_marker,
 )
-from tests.p4.random_entries import PORTS, balanced_ports, canonical
+from tests.p4.random_entries import balanced_ports
 from tests.p4.switch_under_test import needs_bmv2
 from tests.p4.system_cases import SYSTEM_CASES, ipv4_frame
 from tests.unit.p4runtime.client import action, entry, exact, lpm, ternary

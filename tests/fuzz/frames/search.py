@@ -11,8 +11,8 @@ from typing import Any
 
 from switch.bmv2_json.load import load_program
 from switch.codegen.program import generate
+from switch.recordings.parser_frames import parser_frames
 from switch.runtime.library import RUNTIME_SOURCES
-from tests.fuzz.parser_frames import parser_frames
 from tests.fuzz.programs import ROOT, SOURCES, program_json
 from tests.fuzz.sanitized import table_lines
 from tests.fuzz.test_hostile_names import renamed

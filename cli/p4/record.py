@@ -1,0 +1,126 @@
+"""gradbed p4 record: what a switch does with a program, to be replayed elsewhere."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from cli import options
+from common.errors import UserError
+
+if TYPE_CHECKING:
+    from switch.recordings import Recording
+    from switch.recordings.record import RecordedCompiler, SwitchToRecord
+
+ALL_BITS = (1 << 64) - 1
+
+
+def record(
+    program: Annotated[Path, typer.Argument(help="A P4_16 program for v1model.")],
+    frames: Annotated[int, typer.Option(callback=options.within(1), help="Number of random frames.")] = 400,
+    seed: Annotated[int, typer.Option(help="Random seed of entries and frames.")] = 1,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Default: NAME.SEED.json.gz of the program's name.")
+    ] = None,
+    define: options.Define = None,
+    like: Annotated[
+        Path | None, typer.Option(help="Take macros, entries and frames of this recording; none are random then.")
+    ] = None,
+    time: Annotated[
+        list[str] | None, typer.Option(metavar="REGISTER", help="A register that holds times: it is left out.")
+    ] = None,
+    compiler: Annotated[Literal["gradbed", "p4c"], typer.Option(help="Compiles the program.")] = "p4c",
+    switch: Annotated[Literal["gradbed", "bmv2"], typer.Option(help="Runs it; bmv2 needs root.")] = "bmv2",
+) -> int:
+    """Record what p4c and BMv2 make of a program: frames in and out, registers and counters at the end."""
+    from common.sandbox import run_in_sandbox
+    from switch.p4lang.bmv2_programs import find_simple_switch_grpc, require_simple_switch
+    from switch.recordings import read_recording
+
+    if not program.is_file():
+        raise UserError(f"no such P4 program: {program}")
+    other = read_recording(like) if like is not None else None
+    defines = dict(other.defines) if other is not None else options.macros(define)
+    times = other.times if other is not None else dict.fromkeys(time or (), ALL_BITS)
+    seed = other.seed if other is not None else seed
+    output = output or Path(f"{program.stem}.{seed}.json.gz")
+    compiled_by = _compiler(compiler)
+
+    def run(switch: SwitchToRecord) -> int:
+        from switch.recordings import write_recording
+        from switch.recordings.record import record
+
+        made = record(program, defines, compiled_by, switch, frames=frames, seed=seed, times=times, like=other)
+        write_recording(made, output)
+        _report(made, output)
+        return 0
+
+    if switch == "gradbed":
+        return _on_own_switch(run)
+    find_simple_switch_grpc()
+    require_simple_switch()
+    return run_in_sandbox(partial(_on_bmv2, run), "gradbed p4 record")
+
+
+def _compiler(name: str) -> RecordedCompiler:
+    from switch.recordings.record import RecordedCompiler
+
+    if name == "gradbed":
+        return RecordedCompiler("gradbed", _compile)
+    from switch.p4lang.p4c import require_p4c, version
+
+    p4c = require_p4c()
+    number = version(p4c).partition("Version ")[2].strip() or "of an unknown version"
+    return RecordedCompiler(f"p4c {number}", partial(_compile_with_p4c, p4c))
+
+
+def _compile(program: Path, defines: Mapping[str, str]) -> tuple[dict[str, Any], Any]:
+    from switch.compiler import compile_p4
+
+    compiled = compile_p4(program, defines=defines)
+    return compiled.json, compiled.p4info
+
+
+def _compile_with_p4c(p4c: str, program: Path, defines: Mapping[str, str]) -> tuple[dict[str, Any], Any]:
+    from finsy.proto import p4i
+    from google.protobuf import text_format
+
+    from switch.p4lang.p4c import compile_with_p4c
+
+    with tempfile.TemporaryDirectory() as folder:
+        bmv2_json, p4info = Path(folder, "program.json"), Path(folder, "program.p4info.txt")
+        compile_with_p4c(p4c, program, defines, bmv2_json, p4info)
+        return json.loads(bmv2_json.read_text()), text_format.Parse(p4info.read_text(), p4i.P4Info())
+
+
+def _on_own_switch(run: Any) -> int:
+    from switch.recordings.own_switch import OwnSwitch
+    from switch.recordings.random_entries import PORTS
+
+    with OwnSwitch(PORTS) as switch:
+        status: int = run(switch)
+    return status
+
+
+def _on_bmv2(run: Any) -> int:
+    from emulation.nodes.bmv2_alone import Bmv2Alone
+    from switch.recordings.random_entries import PORTS
+
+    with tempfile.TemporaryDirectory() as folder, Bmv2Alone(PORTS, Path(folder)) as switch:
+        status: int = run(switch)
+    return status
+
+
+def _report(made: Recording, output: Path) -> None:
+    answered = sum(bool(each.out) for each in made.frames)
+    cells = sum(map(len, made.state.values()))
+    print(
+        f"{output}: {len(made.frames)} frames, {answered} with packets out; {len(made.inserted)} entries; "
+        f"{cells} cells of registers and counters; {made.compiler} on {made.switch}"
+    )
