@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from switch.reference import syntax as x
 from switch.reference.calls import Calls, Externs
 from switch.reference.expressions import ParserFailure
+from switch.reference.parse import parse_expressions
 from switch.reference.scope import (
     Cell,
     Generic,
@@ -471,8 +472,11 @@ class Blocks(Calls):
         priorities: list[int | None] = [
             None if each.priority is None else self.natural(each.priority, scope) for each in node.entries
         ]
+        counted: list[int]
         if all(each is None for each in priorities):
-            counted = [len(priorities) - index for index in range(len(priorities))]
+            # As P4Runtime counts entries that are ranked by position: the last one has 1.
+            ranks = self._ranks(node.entries, scope)
+            counted = [max(ranks) + 1 - rank for rank in ranks]
         else:
             counted = []
             for each in priorities:
@@ -497,6 +501,15 @@ class Blocks(Calls):
                 raise ProgramError(entry.position, f"{table.name} has no action {entry.action.name}")
             data = self._data(action, self._given(entry.action, action), scope)
             table.entries.append(Entry(matchers, ActionCall(entry.action.name, data), priority, constant=True))
+
+    def _ranks(self, entries: list[x.Entry], scope: Scope) -> list[int]:
+        """1, 2, ... in order, of which the smallest wins; @priority, which is p4c's own, gives another rank."""
+        ranks = list(range(1, len(entries) + 1))
+        for index, entry in enumerate(entries):
+            for annotation in entry.annotations:
+                if annotation.name == "priority":
+                    ranks[index] = self.natural(parse_expressions(annotation.tokens)[0], scope)
+        return ranks
 
     def apply_table(self, table: Table) -> tuple[bool, str]:
         """Key, entry, action (section 14.2.2); returns whether it hit, and the action's name in the table."""

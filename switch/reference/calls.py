@@ -323,7 +323,10 @@ class Calls(Statements):
         if function.name != "extract":
             return None
         argument = node.arguments[0].value
-        if not isinstance(argument, x.Member) or argument.name != "next":
+        # In a stack of unions it stands before the header: extract(stack.next.header).
+        while isinstance(argument, x.Member) and argument.name != "next":
+            argument = argument.base
+        if not isinstance(argument, x.Member):
             return None
         owner = self.expression(argument.base, scope)
         if not isinstance(base_of(owner.type), Stack):

@@ -500,10 +500,10 @@ class _Parser:
         keys = self.keyset()
         self.require(":")
         action = self.action_reference()
-        self.annotations()
+        annotations = self.annotations()
         self.take(";")
         items = keys.items if isinstance(keys, x.Tuple) else [keys]
-        return x.Entry(items, action, priority, constant, position=here)
+        return x.Entry(items, action, priority, constant, annotations, position=here)
 
     def typed_declaration(self) -> x.Declaration:
         """A variable, an instance, or a function."""

@@ -441,6 +441,7 @@ class Entry(Node):
     action: ActionReference
     priority: Expression | None
     constant: bool
+    annotations: list[Annotation] = field(default_factory=list)
 
 
 @dataclass

@@ -12,6 +12,8 @@ import pytest
 from switch.reference import ReferenceSwitch
 from switch.reference.stf import ReferenceTarget, run_on_reference
 from switch.stf import parse_stf, read_stf
+from tests.p4.recordings import PATHS
+from tests.p4.reference_replay import read, replay
 from tests.p4.test_random_programs import SEEDS, recording
 from tests.p4.test_stf import NAMES, SCRIPTS, source
 
@@ -36,3 +38,9 @@ def test_packets_leave_as_recorded(seed: str) -> None:
         for to, left in switch.process(port, bytes.fromhex(frame)):
             received.setdefault(str(to), []).append(left.hex())
     assert received == recorded["out"]
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_frames_and_state_as_bmv2_had_them(name: str, tmp_path: Path) -> None:
+    """Our own programs, compiled by p4c; tests/p4/recorded/bmv2/README.md."""
+    assert replay(read(PATHS[name]), tmp_path) == []
