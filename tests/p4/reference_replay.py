@@ -40,7 +40,7 @@ def replay(recorded: dict[str, Any], folder: Path) -> list[str]:
 
 
 def _frames(switch: ReferenceSwitch, recorded: dict[str, Any]) -> Iterator[str]:
-    markers = [(*map(int, way.split(">")), bytes.fromhex(frame)) for way, frame in recorded["markers"].items()]
+    markers = [(int(way.split(">")[0]), bytes.fromhex(frame)) for way, frame in recorded["markers"].items()]
     for number, exchange in enumerate(recorded["frames"]):
         frame, came_by = bytes.fromhex(exchange["in"]), exchange["in_port"]
         out: dict[str, list[str]] = {}
@@ -52,7 +52,7 @@ def _frames(switch: ReferenceSwitch, recorded: dict[str, Any]) -> Iterator[str]:
         if out != exchange["out"]:
             yield f"frame {number} by port {came_by}: {out} instead of {exchange['out']}"
         for _ in range(recorded["rounds"]):
-            for start, _port, marker in markers:
+            for start, marker in markers:
                 if start == came_by:
                     switch.process(came_by, marker)
 
@@ -100,22 +100,22 @@ class _Writer:
         values = {names[each.param_id]: int.from_bytes(each.value, "big") for each in action.params}
         return known.preamble.name, values
 
-    def _ActionProfileMember(self, member: p4r.ActionProfileMember) -> None:  # noqa: N802
+    def _ActionProfileMember(self, member: p4r.ActionProfileMember) -> None:
         self._members[member.action_profile_id, member.member_id] = self._call(member.action)
 
-    def _ActionProfileGroup(self, group: p4r.ActionProfileGroup) -> None:  # noqa: N802
+    def _ActionProfileGroup(self, group: p4r.ActionProfileGroup) -> None:
         self._groups[group.action_profile_id, group.group_id] = [each.member_id for each in group.members]
 
-    def _MulticastGroupEntry(self, group: p4r.MulticastGroupEntry) -> None:  # noqa: N802
+    def _MulticastGroupEntry(self, group: p4r.MulticastGroupEntry) -> None:
         replicas = [(each.egress_port, each.instance) for each in group.replicas]
         self._switch.set_multicast_group(group.multicast_group_id, replicas)
 
-    def _CloneSessionEntry(self, session: p4r.CloneSessionEntry) -> None:  # noqa: N802
+    def _CloneSessionEntry(self, session: p4r.CloneSessionEntry) -> None:
         replicas = [(each.egress_port, each.instance) for each in session.replicas]
         cut = session.packet_length_bytes or None
         self._switch.set_mirror_replicas(session.session_id, replicas, cut)
 
-    def _TableEntry(self, entry: p4r.TableEntry) -> None:  # noqa: N802
+    def _TableEntry(self, entry: p4r.TableEntry) -> None:
         known = self._tables[entry.table_id]
         name = known.preamble.name
         keys = self._switch.table(name).matched_keys

@@ -16,6 +16,7 @@ import pytest
 
 from switch.codegen import build_program
 from switch.compiler import compile_p4
+from switch.reference import ReferenceSwitch
 from switch.stf.engine_target import EngineTarget
 from switch.stf.statements import Packet
 
@@ -295,24 +296,34 @@ V1Switch(P(), C(), I(), E(), C(), D()) main;
 ORDER = ("x", "y", "sa", "sb", "ha", "hb", "e0", "e1", "e2", "e3")
 
 
+def compiled_switch(source: Path, frames: list[bytes]) -> list[bytes]:
+    program = build_program(compile_p4(source).json, optimise="-O1")
+    with EngineTarget(program, frozenset((0, 1))) as switch:
+        for frame in frames:
+            switch.send(Packet(0, 0, frame))
+        return [frame for _, frame in switch.drain()]
+
+
+def reference(source: Path, frames: list[bytes]) -> list[bytes]:
+    switch = ReferenceSwitch(source)
+    return [left for frame in frames for _, left in switch.process(0, frame)]
+
+
 @pytest.mark.parametrize("seed", range(4))
-def test_random_statements(seed: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("run", [compiled_switch, reference])
+def test_random_statements(run: Callable[[Path, list[bytes]], list[bytes]], seed: int, tmp_path: Path) -> None:
     generator = Generator(seed)
     statements = [generator.statement() for _ in range(STATEMENTS)]
     body = "\n".join(f"if (h.first.which == {n}) {{ {node.text} }}" for n, node in enumerate(statements))
     text = PROGRAM.replace("BODY", body).replace("FUNCTIONS", FUNCTIONS)
     source = tmp_path / "random_calls.p4"
     source.write_text(text.replace("ACTIONS", ACTIONS).replace("CONTROL", CONTROL))
-    program = build_program(compile_p4(source).json, optimise="-O1")
     frames = [
         bytes((number, *random.Random(f"{seed} {number} {repeat}").randbytes(len(ORDER))))
         for number in range(STATEMENTS)
         for repeat in range(PACKETS_EACH)
     ]
-    with EngineTarget(program, frozenset((0, 1))) as switch:
-        for frame in frames:
-            switch.send(Packet(0, 0, frame))
-        received = [frame for _, frame in switch.drain()]
+    received = run(source, frames)
     assert len(received) == len(frames)
     for sent, got in zip(frames, received, strict=True):
         memory = dict(zip(ORDER, sent[1:], strict=True))
