@@ -5,6 +5,7 @@
 #define GRADBED_NDN_CONTENT_STORE_P4
 
 #include "packet.p4"
+#include "rows.p4"
 
 // A power of two; 0: no store.
 #ifndef CONTENTS
@@ -34,16 +35,14 @@ control ContentStore(inout headers_t hdr, in metadata_t meta, out bool hit) {
     counter(1, CounterType.packets) content_kept;
     counter(1, CounterType.packets) content_evicted;
     counter(1, CounterType.packets) content_collisions;     // another name with the same CRC-32 is there
+    FirstRow() first_row;
 
     bit<64> first_name = 0;
     bit<64> second_name = 0;
-    bit<32> pair = 0;
     bit<32> row = 0;
     bit<32> first_lane = 0;
 
     action read_names() {
-        pair = (bit<32>)(meta.id >> 32) & (CONTENTS / 2 - 1);
-        row = pair << 1;
         content_name.read(first_name, row);
         content_name.read(second_name, row + 1);
     }
@@ -69,6 +68,8 @@ control ContentStore(inout headers_t hdr, in metadata_t meta, out bool hit) {
 
     apply {
         hit = false;
+        first_row.apply(meta.id, CONTENTS, row);
+        bit<32> pair = row >> 1;
         read_names();
         bool first = first_name == meta.id;
         bool second = second_name == meta.id;

@@ -1,5 +1,5 @@
 // Names as numbers. A name's identity follows from that of the name without its last component, and that component:
-// a CRC-32 that finds rows, and CRC-16 and the Internet checksum as the fingerprint, which tell two names apart
+// a CRC-32 that finds rows (rows.p4), and CRC-16 and the Internet checksum as the fingerprint, which tell two names apart
 // whose CRC-32 is the same.
 //
 // /distribute/PUBLISHER/TRAINING/VERSION/SEGMENT is what a push calls what a probe calls

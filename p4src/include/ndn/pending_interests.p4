@@ -7,6 +7,7 @@
 #define GRADBED_NDN_PENDING_INTERESTS_P4
 
 #include "packet.p4"
+#include "rows.p4"
 
 #ifndef PENDING
 #define PENDING 16384
@@ -56,6 +57,7 @@ control PendingInterests(in headers_t hdr, in metadata_t meta, in bit<48> now_us
     counter(1, CounterType.packets) pending_repeated;
     counter(1, CounterType.packets) pending_satisfied;
     counter(1, CounterType.packets) pending_evicted;
+    FirstRow() first_row;
     Lifetime() lifetime;
 
     bit<64> name = 0;
@@ -67,7 +69,6 @@ control PendingInterests(in headers_t hdr, in metadata_t meta, in bit<48> now_us
     bit<32> tick = 0;
 
     action read() {
-        row = ((bit<32>)(name >> 32) & (PENDING / 2 - 1)) << 1;
         pending_name.read(first_name, row);
         pending_name.read(second_name, row + 1);
         pending_state.read(state, row);
@@ -85,6 +86,7 @@ control PendingInterests(in headers_t hdr, in metadata_t meta, in bit<48> now_us
             name = name ^ MARK_INSERTION;
         }
         tick = (bit<32>)(now_us >> 10);
+        first_row.apply(name, PENDING, row);
         read();
         // Ticks are compared as numbers that go round.
         bool first_lives = first_name != 0 && state[63:32] - tick < 0x80000000;

@@ -9,6 +9,7 @@
 
 #include "packet.p4"
 #include "pending_interests.p4"
+#include "rows.p4"
 
 #ifndef PREFIXES
 #define PREFIXES 1024
@@ -23,6 +24,7 @@ const bit<64> MARK_DIGEST = 0x0000000000000004;
     if (meta.components >= n && end - tick < 0x80000000) { \
         name = meta.id_##n; \
         digest_name = meta.components == n ? meta.id_##n ^ MARK_DIGEST : meta.id_##n; \
+        first_row.apply(name, PREFIXES, row); \
         take(); \
     }
 
@@ -36,6 +38,7 @@ control PendingPrefixes(in headers_t hdr, in metadata_t meta, in bit<48> now_us,
     counter(1, CounterType.packets) prefixes_made;
     counter(1, CounterType.packets) prefixes_satisfied;
     counter(1, CounterType.packets) prefixes_evicted;
+    FirstRow() first_row;
     Lifetime() lifetime;
 
     bit<64> name = 0;
@@ -49,7 +52,6 @@ control PendingPrefixes(in headers_t hdr, in metadata_t meta, in bit<48> now_us,
     port_set_t waiting = 0;
 
     action read() {
-        row = ((bit<32>)(name >> 32) & (PREFIXES / 2 - 1)) << 1;
         prefix_name.read(first_name, row);
         prefix_name.read(second_name, row + 1);
         prefix_state.read(first_state, row);
@@ -102,6 +104,7 @@ control PendingPrefixes(in headers_t hdr, in metadata_t meta, in bit<48> now_us,
             bit<32> last = tick + lifetime_ms;
             bit<16> went_on = tick[15:0];
             waiting = meta.in_port;
+            first_row.apply(name, PREFIXES, row);
             read();
             bool first_lives = first_name != 0 && first_state[63:32] - tick < 0x80000000;
             bool second_lives = second_name != 0 && second_state[63:32] - tick < 0x80000000;

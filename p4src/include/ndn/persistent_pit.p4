@@ -17,6 +17,7 @@
 #define GRADBED_NDN_PERSISTENT_PIT_P4
 
 #include "packet.p4"
+#include "rows.p4"
 
 #ifndef SUBSCRIPTIONS
 #define SUBSCRIPTIONS 4096
@@ -115,6 +116,7 @@ control PersistentPit(in headers_t hdr, in metadata_t meta, in bit<48> now_us, o
     counter(1, CounterType.packets) subscriptions_made;
     counter(1, CounterType.packets) subscriptions_ended;
     counter(1, CounterType.packets) subscription_collisions;
+    FirstRow() first_row;
     ChooseRow() choose_row;
     Insert() insert;
 
@@ -126,7 +128,6 @@ control PersistentPit(in headers_t hdr, in metadata_t meta, in bit<48> now_us, o
     subscription_t row;
 
     action read() {
-        index = ((bit<32>)(meta.id_2 >> 32) & (SUBSCRIPTIONS / 2 - 1)) << 1;
         subscription_name.read(first_name, index);
         subscription_name.read(second_name, index + 1);
         subscription_state.read(first_state, index);
@@ -143,6 +144,7 @@ control PersistentPit(in headers_t hdr, in metadata_t meta, in bit<48> now_us, o
         bit<64> last;
         bool interest = meta.packet_type == TYPE_INTEREST;
         bit<16> epoch = (bit<16>)(now_us >> EPOCH_SHIFT);
+        first_row.apply(meta.id_2, SUBSCRIPTIONS, index);
         read();
         choose_row.apply(meta, epoch, first_name, second_name, first_state, second_state, row, offset);
         index = index + offset;

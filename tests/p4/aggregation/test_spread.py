@@ -9,17 +9,9 @@ import zlib
 import pytest
 
 from tests.p4.aggregation.still_switch import StillSwitch
+from tests.random_hashing import SIGMAS, assert_random, occupied
 
 RUNS = 40
-SIGMAS = 4.5
-"""Of the mean of all runs; for normal errors one in 100,000 is farther away."""
-
-
-def occupied(slots: int, fragments: int) -> tuple[float, float]:
-    """Slots that get a fragment if each takes any of them: mean and variance (Feller, volume 1, IX.10)."""
-    empty = (1 - 1 / slots) ** fragments
-    two_empty = (1 - 2 / slots) ** fragments
-    return slots * (1 - empty), slots * empty + slots * (slots - 1) * two_empty - (slots * empty) ** 2
 
 
 @pytest.mark.parametrize(
@@ -39,11 +31,7 @@ def test_as_many_find_a_slot_as_if_thrown_at_random(slots: int, fragments: int, 
             claimed.append(switch.count(job, "claimed"))
             # No fragment has been answered, so the others found their slot held.
             assert claimed[-1] + switch.count(job, "collision") == fragments
-    mean, variance = occupied(slots, fragments)
-    assert sum(claimed) / RUNS == pytest.approx(mean, abs=SIGMAS * math.sqrt(variance / RUNS))
-    # Nor are the runs too much alike: chi-squared with RUNS degrees of freedom.
-    spread = sum((each - mean) ** 2 for each in claimed) / variance
-    assert abs(spread - RUNS) < SIGMAS * math.sqrt(2 * RUNS)
+    assert_random(claimed, slots, fragments)
 
 
 def test_jobs_that_share_a_range_do_not_meet_everywhere() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 
@@ -55,7 +56,9 @@ class OneRouter:
         self.fabric = VirtualFabric(fabric_config(self.topology, "memory", 1, ()))
         (switch,) = self.topology.switches
         self._switch = switch.name
+        self._device = self.fabric.devices[switch.number]
         files = Program.own("ndn", **{**MACROS, **macros}).compiled()
+        self._json = json.loads(files.json.read_text())
         self.southbound = LocalSouthbound(
             self.fabric, {switch.name: switch.number}, {"ndn": Pipeline.load("ndn", files.json, files.p4info)}
         )
@@ -111,6 +114,20 @@ class OneRouter:
         end_ns = self.fabric.now_ns + 1000 * time_us
         while self.fabric.now_ns < end_ns:
             self.fabric.run_until(end_ns)
+
+    def register(self, name: str) -> list[int]:
+        """All cells of the register with this name."""
+        return self._device.state.registers.read_all(self._full_names(name)[0])
+
+    def clear(self, stem: str) -> None:
+        """Write 0 to all cells of the registers whose names begin like this."""
+        for full in self._full_names(stem):
+            for index in range(len(self._device.state.registers.read_all(full))):
+                self._device.state.registers.write(full, index, 0)
+
+    def _full_names(self, stem: str) -> list[str]:
+        names = (array["name"] for array in self._json["register_arrays"])
+        return [full for full in names if full.rsplit(".", 1)[-1].startswith(stem)]
 
     def counts(self) -> dict[str, int]:
         """Packets by counter, where there are any; those by port and kind apart."""
