@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 
 from common.errors import UserError
-from hosts.systems.training.collectives import direct, halving_doubling, hierarchical, ring, trees
+from hosts.systems.training.collectives import direct, halving_doubling, hierarchical, recursive_doubling, ring, trees
 from hosts.systems.training.collectives.schedule import Schedule, Step, Steps, part
 from hosts.systems.training.collectives.steps import ExchangeSteps, Pattern, PatternSteps, StoredSteps
 from hosts.systems.training.execution import Operation
@@ -19,6 +19,7 @@ class Algorithm(str, Enum):
 
     RING = "ring"
     HALVING_DOUBLING = "halving-doubling"
+    RECURSIVE_DOUBLING = "recursive-doubling"
     BINARY_TREE = "binary-tree"
     DOUBLE_BINARY_TREE = "double-binary-tree"
     HIERARCHICAL = "hierarchical"
@@ -79,6 +80,12 @@ def _hierarchical(call: Call) -> Made:
         raise UserError(f"a hierarchical all-reduce needs the rack of each of the {call.group_size} ranks")
 
     def among(algorithm: Algorithm) -> hierarchical.SubSteps:
+        if algorithm is Algorithm.RECURSIVE_DOUBLING:
+            raise UserError(
+                "recursive-doubling needs room beside the vector, which parts of a hierarchical all-reduce have not: "
+                "choose ring or halving-doubling"
+            )
+
         def steps(operation: Operation, size: int, rank: int, elements: int) -> Made:
             return _maker(algorithm, operation)(Call(size, rank, elements))
 
@@ -113,6 +120,9 @@ _DIRECT: Mapping[Operation, Maker] = {
 _MAKERS: Mapping[Algorithm, Mapping[Operation, Maker]] = {
     Algorithm.RING: _RING,
     Algorithm.HALVING_DOUBLING: _HALVING_DOUBLING,
+    Algorithm.RECURSIVE_DOUBLING: {
+        Operation.ALL_REDUCE: lambda call: recursive_doubling.all_reduce(call.group_size, call.rank, call.elements)
+    },
     Algorithm.BINARY_TREE: {
         Operation.ALL_REDUCE: _binary(up=True, down=True),
         Operation.REDUCE: _binary(up=True, down=False),
@@ -184,7 +194,11 @@ def schedule(
         raise UserError(f"a collective needs 0 or more elements and at least one chunk, got {elements} and {chunks}")
     vector = elements * group_size if operation is Operation.ALL_GATHER else elements
     steps = maker(Call(group_size, rank, vector, chunks, root, racks, inside, between))
-    return _laid_out(operation, group_size, rank, elements, rank == root, steps)
+    laid_out = _laid_out(operation, group_size, rank, elements, rank == root, steps)
+    if algorithm is not Algorithm.RECURSIVE_DOUBLING:
+        return laid_out
+    start, stop = recursive_doubling.output(group_size, rank, elements)
+    return replace(laid_out, elements=2 * elements, output_start=start, output_stop=stop)
 
 
 def _laid_out(operation: Operation, size: int, rank: int, elements: int, at_root: bool, steps: Made) -> Schedule:

@@ -78,6 +78,9 @@ def cost_ns(
 
 
 def _pieces(algorithm: Algorithm, size_bytes: int, chunks: int, network: Network) -> int:
+    if algorithm is Algorithm.RECURSIVE_DOUBLING:
+        # In folded groups ranks that need not wait send to those that still receive in the round before.
+        return min(MOST_PIECES, network.packets.count(size_bytes))
     if algorithm not in (Algorithm.BINARY_TREE, Algorithm.DOUBLE_BINARY_TREE):
         return 1
     return max(1, min(MOST_PIECES // chunks, network.packets.count(size_bytes // (2 * chunks))))

@@ -70,6 +70,14 @@ def _halving_doubling(asked: _Asked) -> float:
     return asked.model.time_ns(asked.phases * asked.rounds, asked.phases * asked.share, asked.added)
 
 
+def _recursive_doubling(asked: _Asked) -> float:
+    """The whole vector in each round. Groups that are no power of two are folded: two more, of which one is added."""
+    rounds = asked.size.bit_length() - 1
+    folded = asked.size != 1 << rounds
+    messages, vector = rounds + 2 * folded, asked.vector_bytes
+    return asked.model.time_ns(messages, messages * vector, (rounds + folded) * vector)
+
+
 def _tree(asked: _Asked, *, trees: int) -> float:
     """A chunk goes down from level to level, to two children one after the other, while the next follow. An inner
     rank handles each chunk of its tree twice in a broadcast, three times in an all-reduce (two trees: four, for two
@@ -97,6 +105,7 @@ def _server(asked: _Asked) -> float:
 _FORMULAS: Mapping[Algorithm, Callable[[_Asked], float]] = {
     Algorithm.RING: _ring,
     Algorithm.HALVING_DOUBLING: _halving_doubling,
+    Algorithm.RECURSIVE_DOUBLING: _recursive_doubling,
     Algorithm.BINARY_TREE: lambda asked: _tree(asked, trees=1),
     Algorithm.DOUBLE_BINARY_TREE: lambda asked: _tree(asked, trees=2),
     Algorithm.PARAMETER_SERVER: _server,

@@ -40,9 +40,8 @@ def check(
     racks = random_racks(size, seed)
     draw = random.Random(seed)
     inside = draw.choice([Algorithm.RING, Algorithm.HALVING_DOUBLING, Algorithm.DIRECT])
-    between = draw.choice(
-        [other for other in algorithms(Operation.ALL_REDUCE) if other is not Algorithm.HIERARCHICAL]
-    )
+    alone = (Algorithm.HIERARCHICAL, Algorithm.RECURSIVE_DOUBLING)
+    between = draw.choice([other for other in algorithms(Operation.ALL_REDUCE) if other not in alone])
     schedules = [
         schedule(
             *(algorithm, operation, size, rank, elements),
@@ -151,6 +150,26 @@ def test_halving_and_doubling_sends_as_little_in_groups_of_other_sizes(size: int
             out = [step for step in steps if step.action is Action.SEND]
             assert sum(step.stop - step.start for step in out) == 6 * phases * (size - 1)
             assert len({(step.peer, step.after) for step in out}) == phases * rounds
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 17, 31, 33, 100])
+def test_recursive_doubling_sends_whole_vectors_log_n_times(size: int) -> None:
+    """As MPICH does: N - 2^k folded ranks send their vectors once, and their neighbours once more than others."""
+    rounds = size.bit_length() - 1
+    folded = size - (1 << rounds)
+    lengths = [sends(Algorithm.RECURSIVE_DOUBLING, Operation.ALL_REDUCE, size, rank, 7) for rank in range(size)]
+    counts = sorted(len(each) for each in lengths)
+    assert {length for each in lengths for length in each} <= {7}
+    assert counts == sorted([1] * folded + [rounds + 1] * folded + [rounds] * (size - 2 * folded))
+
+
+def test_between_racks_recursive_doubling_is_refused() -> None:
+    with pytest.raises(UserError, match="room beside the vector"):
+        schedule(
+            *(Algorithm.HIERARCHICAL, Operation.ALL_REDUCE, 4, 0, 8),
+            racks=(0, 0, 1, 1),
+            between=Algorithm.RECURSIVE_DOUBLING,
+        )
 
 
 @pytest.mark.parametrize("size", [2, 3, 4, 5, 8, 9, 16, 17, 33])

@@ -66,7 +66,13 @@ def test_costs_are_within_2_per_cent_of_packets_on_a_star(
 
 @pytest.mark.commit_cases(69)
 @pytest.mark.parametrize(
-    "algorithm", [Algorithm.RING, Algorithm.HALVING_DOUBLING, Algorithm.SHARDED_PARAMETER_SERVER]
+    "algorithm",
+    [
+        Algorithm.RING,
+        Algorithm.HALVING_DOUBLING,
+        Algorithm.RECURSIVE_DOUBLING,
+        Algorithm.SHARDED_PARAMETER_SERVER,
+    ],
 )
 @pytest.mark.parametrize("size", [2, 3, 8, 13])
 @pytest.mark.parametrize("size_bytes", [0, 1, 4096, 40_000, 1_000_000])

@@ -24,6 +24,7 @@ MODEL = AlphaBeta(alpha_ns=1_000_000.0, beta_ns_per_byte=1.0, gamma_ns_per_byte=
         (Algorithm.RING, Operation.ALL_GATHER, 1000, {}, 7, 7000, 0),
         (Algorithm.RING, Operation.ALL_REDUCE, 8000, {"chunks": 5}, 70, 14_000, 7000),
         (Algorithm.HALVING_DOUBLING, Operation.ALL_REDUCE, 8000, {}, 6, 14_000, 7000),
+        (Algorithm.RECURSIVE_DOUBLING, Operation.ALL_REDUCE, 8000, {}, 3, 24_000, 24_000),
         (Algorithm.HALVING_DOUBLING, Operation.REDUCE_SCATTER, 8000, {}, 3, 7000, 7000),
         (Algorithm.HALVING_DOUBLING, Operation.ALL_GATHER, 1000, {}, 3, 7000, 0),
         (Algorithm.PAIRWISE, Operation.ALL_TO_ALL, 8000, {}, 7, 7000, 0),
@@ -55,6 +56,17 @@ def test_formulas_of_the_textbooks_for_eight_ranks(
 ) -> None:
     found = alpha_beta_ns(algorithm, operation, 8, size_bytes, MODEL, **more)
     assert found == pytest.approx(messages * 1e6 + sent + added * 1e-4, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("size", "rounds", "added"),
+    [(2, 1, 1), (3, 3, 2), (4, 2, 2), (5, 4, 3), (6, 4, 3), (7, 4, 3), (16, 4, 4), (17, 6, 5)],
+)
+def test_recursive_doubling_takes_log_n_rounds_of_whole_vectors(size: int, rounds: int, added: int) -> None:
+    """Thakur, Rabenseifner and Gropp, section 4.5: log2 p (alpha + n beta + n gamma); groups that are no power of two
+    are folded in, and out."""
+    found = alpha_beta_ns(Algorithm.RECURSIVE_DOUBLING, Operation.ALL_REDUCE, size, 1000, MODEL)
+    assert found == pytest.approx(rounds * (1e6 + 1000) + added * 1000 * 1e-4, rel=1e-12)
 
 
 def test_every_algorithm_has_a_formula() -> None:
