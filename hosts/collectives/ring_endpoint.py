@@ -21,27 +21,39 @@ from hosts.transport.statistics import EndpointStatistics
 
 @dataclass(frozen=True)
 class RingReceived:
-    """The wanted frames of a batch."""
+    """Frames of a batch."""
 
     data: Frames
-    """From the worker before."""
+    """What is wanted of them is from the worker before."""
     acknowledgements: Frames
     """From the next one."""
 
 
 class RingEndpoint:
-    """Worker `index` of a job between its neighbours."""
+    """Worker `index` of a job between two others: its neighbours on the ring, if nothing else is said."""
 
-    def __init__(self, job: CollectiveJob, index: int, interface: Interface) -> None:
+    def __init__(
+        self,
+        job: CollectiveJob,
+        index: int,
+        interface: Interface,
+        *,
+        before: int | None = None,
+        after: int | None = None,
+        statistics: EndpointStatistics | None = None,
+    ) -> None:
+        """statistics: those of an interface that several endpoints share."""
         self._job = job
         self._interface = interface
         own = job.workers[index]
         self._own_ip = ip_integer(own.ip)
         self._own_mac = mac_array(own.mac)
-        before, after = job.workers[index - 1], job.workers[(index + 1) % len(job.workers)]
-        self._before_ip, self._before_mac = ip_integer(before.ip), mac_array(own.mac_towards(before))
-        self._next_ip, self._next_mac = ip_integer(after.ip), mac_array(own.mac_towards(after))
-        self.statistics = EndpointStatistics()
+        count = len(job.workers)
+        source = job.workers[(index - 1) % count if before is None else before]
+        target = job.workers[(index + 1) % count if after is None else after]
+        self._before_ip, self._before_mac = ip_integer(source.ip), mac_array(own.mac_towards(source))
+        self._next_ip, self._next_mac = ip_integer(target.ip), mac_array(own.mac_towards(target))
+        self.statistics = EndpointStatistics() if statistics is None else statistics
 
     def send(self, messages: Sequence[RingMessage], sequences: Sequence[int]) -> None:
         """Send messages to the next worker under their sequence numbers."""
@@ -85,23 +97,38 @@ class RingEndpoint:
 
     def receive(self) -> RingReceived | None:
         """The wanted ones (perhaps none) among one batch of frames; None: nothing waits. Does not block."""
-        buffer, lengths = self._interface.receive()
-        if len(lengths) == 0:
+        received = read_frames(self._interface, self._job, self.statistics)
+        if received is None:
             return None
-        parsed = parse_lane_frames(RING, buffer, lengths, self._job.lanes, RingFlags.ACK, RingFlags.ACK)
-        statistics = self.statistics
-        statistics.malformed += parsed.malformed
-        data, acknowledgements = parsed.with_lanes, parsed.without_lanes
-        statistics.gradient_received.add(len(data), data.itemsize)
-        statistics.acknowledgement_received.add(len(acknowledgements), acknowledgements.itemsize)
-        return RingReceived(self._wanted(data, self._before_ip), self._wanted(acknowledgements, self._next_ip))
+        wanted = self.wanted(received)
+        for before, after in ((received.data, wanted.data), (received.acknowledgements, wanted.acknowledgements)):
+            self.statistics.misdirected += len(before) - len(after)
+        return wanted
+
+    def wanted(self, received: RingReceived) -> RingReceived:
+        """Those of this job, from the two others to this worker."""
+        return RingReceived(
+            self._wanted(received.data, self._before_ip), self._wanted(received.acknowledgements, self._next_ip)
+        )
 
     def _wanted(self, frames: Frames, src_ip: int) -> Frames:
         wanted = (frames["job"] == self._job.job) & (frames["dst_ip"] == self._own_ip) & (frames["src_ip"] == src_ip)
-        self.statistics.misdirected += len(frames) - int(np.count_nonzero(wanted))
         return frames if wanted.all() else frames[wanted]
 
     def report(self) -> dict[str, Any]:
         """The statistics so far, as JSON."""
         self.statistics.socket_drops = self._interface.drops()
         return self.statistics.to_json()
+
+
+def read_frames(interface: Interface, job: CollectiveJob, statistics: EndpointStatistics) -> RingReceived | None:
+    """The well-formed ones among one batch of frames, counted; None: nothing waits. Does not block."""
+    buffer, lengths = interface.receive()
+    if len(lengths) == 0:
+        return None
+    parsed = parse_lane_frames(RING, buffer, lengths, job.lanes, RingFlags.ACK, RingFlags.ACK)
+    statistics.malformed += parsed.malformed
+    data, acknowledgements = parsed.with_lanes, parsed.without_lanes
+    statistics.gradient_received.add(len(data), data.itemsize)
+    statistics.acknowledgement_received.add(len(acknowledgements), acknowledgements.itemsize)
+    return RingReceived(data, acknowledgements)

@@ -13,6 +13,7 @@ fragment by fragment, so that both give the same result bit for bit.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from hosts.learning.shifted_sums import restored, shifted
 
 _INT32 = np.iinfo(np.int32)
 _LOW_BITS = np.int64(0xFFFF_FFFF)
+Key = TypeVar("Key")
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,29 @@ class RingMessage:
 def segment_bounds(segment: int, fragments: int, workers: int) -> tuple[int, int]:
     """First fragment of a segment, and the one after its last; segments differ by one fragment at most."""
     return segment * fragments // workers, (segment + 1) * fragments // workers
+
+
+def partial_messages(round_number: int, step: int, fragment: int, total: NDArray[np.int64]) -> list[RingMessage]:
+    """A partial sum, exact: one message, or two halves."""
+    if total.max(initial=0) <= _INT32.max and total.min(initial=0) >= _INT32.min:
+        return [RingMessage(round_number, step, fragment, total.astype(np.int32))]
+    return [
+        RingMessage(round_number, step, fragment, part.astype(np.int32), flag)
+        for part, flag in ((total, RingFlags.LOW), (total >> 32, RingFlags.HIGH))
+    ]
+
+
+def whole_sum(message: RingMessage, halves: dict[Key, RingMessage], key: Key) -> NDArray[np.int64] | None:
+    """The partial sum that a message completes; None: half of it is missing, and the message is kept under `key`."""
+    if message.half is None:
+        return message.lanes.astype(np.int64)
+    other = halves.setdefault(key, message)
+    if other.half == message.half:
+        return None
+    del halves[key]
+    low, high = (message, other) if message.half is RingFlags.LOW else (other, message)
+    total: NDArray[np.int64] = (high.lanes.astype(np.int64) << 32) | (low.lanes.astype(np.int64) & _LOW_BITS)
+    return total
 
 
 class RingReduction:
@@ -87,38 +112,18 @@ class RingReduction:
             return None
         if message.step >= self._workers - 1:
             return self._gather(message)
-        total = self._whole(message)
+        total = whole_sum(message, self._halves, fragment)
         return [] if total is None else self._reduce(message.step, fragment, total)
-
-    def _whole(self, message: RingMessage) -> NDArray[np.int64] | None:
-        """The partial sum that a message completes; None: half of it is missing."""
-        if message.half is None:
-            return message.lanes.astype(np.int64)
-        other = self._halves.setdefault(message.fragment, message)
-        if other.half == message.half:
-            return None
-        del self._halves[message.fragment]
-        low, high = (message, other) if message.half is RingFlags.LOW else (other, message)
-        total: NDArray[np.int64] = (high.lanes.astype(np.int64) << 32) | (low.lanes.astype(np.int64) & _LOW_BITS)
-        return total
 
     def _reduce(self, step: int, fragment: int, total: NDArray[np.int64]) -> list[RingMessage]:
         total = total + self._gradient[fragment]
         if step < self._workers - 2:
             self._awaited_steps[fragment] = step + self._workers
-            return self._partial(step + 1, fragment, total)
+            return partial_messages(self._round, step + 1, fragment, total)
         lanes, shifts = shifted(total[None])
         whole = RingMessage(self._round, step + 1, fragment, lanes[0], shift=int(shifts[0]))
         self._finish(whole)
         return [whole]
-
-    def _partial(self, step: int, fragment: int, total: NDArray[np.int64]) -> list[RingMessage]:
-        if total.max(initial=0) <= _INT32.max and total.min(initial=0) >= _INT32.min:
-            return [RingMessage(self._round, step, fragment, total.astype(np.int32))]
-        return [
-            RingMessage(self._round, step, fragment, part.astype(np.int32), flag)
-            for part, flag in ((total, RingFlags.LOW), (total >> 32, RingFlags.HIGH))
-        ]
 
     def _gather(self, message: RingMessage) -> list[RingMessage]:
         self._finish(message)

@@ -10,6 +10,7 @@ import networkx
 from experiments.accounts.accounting import Tally
 from experiments.configuration.faults import restarted_switches
 from experiments.phases import Measured
+from experiments.systems.ndn.configuration import ALL_REDUCE
 from experiments.systems.ndn.counts import (
     DROP_REASONS,
     departures,
@@ -40,7 +41,7 @@ def wrong_transmissions(phase: NdnPhase, found: Measured) -> Iterator[str]:
     does a fragment that all ask for, if routers keep it for who asks late. Where packets get lost it is at most so
     many."""
     configuration = phase.configuration
-    if phase.name == "ring" or configuration.faults or configuration.topology.link.duplicate:
+    if phase.name in ALL_REDUCE or configuration.faults or configuration.topology.link.duplicate:
         return
     expected = Expected(phase)
     exact = undisturbed(phase, found)
@@ -92,7 +93,7 @@ def wrong_hops(phase: NdnPhase, found: Measured) -> Iterator[str]:
 
 def wrong_links(phase: NdnPhase, found: Measured) -> Iterator[str]:
     """Links bring what routers say that they sent, but what they lost or doubled."""
-    if phase.name == "ring":
+    if phase.name in ALL_REDUCE:
         return  # whose packets are not NDN's
     restarted = restarted_switches(phase.configuration.faults)
     for switch in phase.topology.switches:
@@ -109,7 +110,7 @@ def wrong_links(phase: NdnPhase, found: Measured) -> Iterator[str]:
 
 def wrong_answers(phase: NdnPhase, found: Measured) -> Iterator[str]:
     """Interests that come to a router are looked up once each, and are answered, sent on or dropped."""
-    if phase.name == "ring" or phase.job.outside:
+    if phase.name in ALL_REDUCE or phase.job.outside:
         return
     restarted = restarted_switches(phase.configuration.faults)
     for switch in phase.topology.switches:
@@ -185,7 +186,7 @@ def unfinished(phase: NdnPhase) -> Iterator[str]:
 
 def miscounted_pushes(phase: NdnPhase, found: Measured, uncounted: Collection[str]) -> Iterator[str]:
     """Do routers count the pushes that their hosts say they sent?"""
-    if phase.name == "ring" or phase.configuration.topology.link.duplicate:
+    if phase.name in ALL_REDUCE or phase.configuration.topology.link.duplicate:
         return
     counted = entering(found.counts, phase.topology, "push")
     for (_, name), final in found.final.items():

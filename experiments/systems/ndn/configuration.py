@@ -13,7 +13,9 @@ from experiments.configuration.sections import Section, option
 from experiments.scale import Scale
 from hosts.systems.ndn.description import Mode
 
-Exchange = Literal["push", "pull", "unicast", "ring"]
+Exchange = Literal["push", "pull", "unicast", "ring", "recursive-doubling"]
+ALL_REDUCE = ("ring", "recursive-doubling")
+"""Exchanges without names: the peers sum among themselves, over UDP."""
 
 
 class RoutersSection(Section):
@@ -53,11 +55,15 @@ class _Workload(Section):
     rounds: int = option(10, "Gradients (versions) that every peer makes.", ge=1)
     lanes: int = option(96, "int32 lanes of a Data packet; BMv2 takes at most 96.", ge=64, le=352, multiple_of=32)
     exchange: Exchange = option(
-        "push", "push (subscriptions), pull (an Interest for each fragment), unicast or ring (all-reduce)."
+        "push",
+        "push (subscriptions), pull (an Interest for each fragment), unicast, or an all-reduce: ring or "
+        "recursive-doubling.",
     )
     mode: Mode = option("synchronous", "synchronous (everybody's version, then the next) or asynchronous.")
     pace: float = option(0.95, "Of a link's rate, what all publishers together send; 0: no pace.", ge=0, le=1)
-    window_fragments: int = option(32, "Interests, or packets of the ring, that a peer has out at most.", ge=1)
+    window_fragments: int = option(
+        32, "Interests, or packets to another peer of an all-reduce, that a peer has out at most.", ge=1
+    )
     first_probe_us: int = option(200_000, "A probe's timer before anything was measured.", ge=1)
     least_probe_us: int = option(5_000, "A probe's timer is at least so much longer than the usual gap.", ge=1)
     retry_us: int = option(20_000, "An insertion or deletion without an answer is repeated.", ge=1)
@@ -97,7 +103,7 @@ class NdnConfiguration(PointConfiguration):
         if self.workload.exchange in ("push", "unicast"):
             return self
         means_nothing: dict[str, object] = {"pace": 0.0}
-        if self.workload.exchange == "ring":
+        if self.workload.exchange in ALL_REDUCE:
             return self.model_copy(
                 update={
                     "routers": RoutersSection(contents=0),

@@ -8,6 +8,7 @@ import networkx
 
 from controller.planning.multicast import multicast_tree
 from experiments.systems.ndn.phase import NdnPhase
+from hosts.collectives.recursive_doubling import partners
 from hosts.learning.fragments import fragment_count
 from hosts.learning.workload import gradient_values
 
@@ -57,9 +58,22 @@ class Expected:
         return 1 + len(multicast_tree(self._phase.topology, first, others, ()).edges())
 
     @property
+    def _doubling_hops(self) -> float:
+        """All vectors that peers send, whole, times the links on their way."""
+        peers = self._phase.job.peers
+        found = 0
+        for rank, peer in enumerate(peers):
+            distances = networkx.single_source_shortest_path_length(self._graph, peer)
+            found += sum(distances[peers[each.peer]] for each in partners(len(peers), rank) if each.sends)
+        return found
+
+    @property
     def hops(self) -> float:
         """Bytes times hops of a round by gradient bytes, without headers and Interests: trees, distances, or the
-        ring's 2 (n - 1) / n gradients over each of the tree's links in both directions."""
+        ring's 2 (n - 1) / n gradients over each of the tree's links in both directions, or those that
+        recursive doubling sends."""
+        if self._exchange == "recursive-doubling":
+            return self._doubling_hops
         if self._exchange == "ring":
             peers = len(self._phase.job.peers)
             return 4 * (peers - 1) / peers * self.spanning_edges

@@ -10,7 +10,7 @@ import numpy as np
 from controller.systems.ndn.messages import NdnRequest, Prefix
 from experiments.configuration.sections import describe
 from experiments.scale import Scale
-from experiments.systems.ndn.configuration import NdnConfiguration, TrainingWorkload
+from experiments.systems.ndn.configuration import ALL_REDUCE, NdnConfiguration, TrainingWorkload
 from experiments.testbeds.agents import AgentSpec
 from hosts.agents.addresses import worker_addresses
 from hosts.collectives.job import CollectiveJob
@@ -19,13 +19,13 @@ from hosts.learning.settings import SyntheticSettings, TrainingSettings
 from hosts.learning.shifted_sums import as_sent
 from hosts.learning.synthetic import sum_digest, synthetic_gradient
 from hosts.learning.workload import SyntheticWorkload
+from hosts.systems.ndn.all_reduce import Algorithm, AllReduceDescription
 from hosts.systems.ndn.description import NdnJob, ObserverDescription, PeerDescription
 from hosts.systems.ndn.packets.names import asked_training
-from hosts.systems.ndn.ring import RingDescription
 from topo.graph import Topology
 
 MODULE = "hosts.systems.ndn.agents"
-RING_MODULE = "hosts.systems.ndn.ring"
+ALL_REDUCE_MODULE = "hosts.systems.ndn.all_reduce"
 TRAINING = "training"
 MOST_PROBE_US = 1_000_000
 """Repeated probes back off to this; nominal."""
@@ -110,7 +110,7 @@ def _sums(settings: SyntheticSettings, peers: int, lanes: int) -> list[str]:
 
 def ndn_job(job: JobSetup, configuration: NdnConfiguration, scale: Scale, number: int) -> NdnJob:
     workload = configuration.workload
-    assert workload.exchange != "ring"
+    assert workload.exchange not in ALL_REDUCE
     rate_bps = scale.rate_bps(configuration.topology.link.rate_mbps)
     # Every host's link takes in what all others send, with unicast also gives out as many copies.
     pace_bps = None
@@ -154,8 +154,8 @@ def agent_specs(
     job: JobSetup, configuration: NdnConfiguration, topology: Topology, scale: Scale, number: int
 ) -> list[AgentSpec]:
     workload = configuration.workload
-    if workload.exchange == "ring":
-        return _ring_specs(job, configuration, topology, scale, number)
+    if workload.exchange == "ring" or workload.exchange == "recursive-doubling":
+        return _all_reduce_specs(job, configuration, topology, workload.exchange, number)
     described = ndn_job(job, configuration, scale, number)
     first_slow = len(job.peers) - workload.slow_peers
     peers = [
@@ -192,8 +192,8 @@ def agent_specs(
     return [*peers, *observers]
 
 
-def _ring_specs(
-    job: JobSetup, configuration: NdnConfiguration, topology: Topology, scale: Scale, number: int
+def _all_reduce_specs(
+    job: JobSetup, configuration: NdnConfiguration, topology: Topology, algorithm: Algorithm, number: int
 ) -> list[AgentSpec]:
     workload = configuration.workload
     described = CollectiveJob(
@@ -204,6 +204,12 @@ def _ring_specs(
         workload=job.settings,
     )
     return [
-        AgentSpec(host, f"{RING_MODULE}:peer", f"peer {i}", RingDescription(job=described, index=i), job=number)
-        for i, host in enumerate(job.peers)
+        AgentSpec(
+            host,
+            f"{ALL_REDUCE_MODULE}:peer",
+            f"peer {index}",
+            AllReduceDescription(job=described, index=index, algorithm=algorithm),
+            job=number,
+        )
+        for index, host in enumerate(job.peers)
     ]

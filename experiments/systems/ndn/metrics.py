@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from experiments.phases import Measured
+from experiments.systems.ndn.configuration import ALL_REDUCE
 from experiments.systems.ndn.counts import (
     ROUTER_COUNTERS,
     drops,
@@ -70,7 +71,7 @@ def metrics(phase: NdnPhase, found: Measured) -> dict[str, Any]:
     times_s = [row["round_time_s"] for row in version_rows(phase)]
     sent = transmissions(counts, topology, "push") + transmissions(counts, topology, "data")
     asynchronous = phase.configuration.workload.mode == "asynchronous"
-    named = phase.configuration.workload.exchange != "ring"
+    named = phase.configuration.workload.exchange not in ALL_REDUCE
     return {
         "versions": min(len(report.versions) for report in peers),
         "round_time_s": statistics.median(times_s) if times_s else None,

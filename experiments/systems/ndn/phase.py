@@ -9,7 +9,7 @@ from typing import Any
 from experiments.configuration.faults import AgentFault
 from experiments.phases import Phase, Progress
 from experiments.setup import PointTask
-from experiments.systems.ndn.configuration import NdnConfiguration
+from experiments.systems.ndn.configuration import ALL_REDUCE, NdnConfiguration
 from experiments.systems.ndn.jobs import JobSetup, agent_specs, request_of
 from experiments.testbeds.agents import AgentSpec
 from hosts.learning.settings import TrainingSettings
@@ -73,7 +73,7 @@ class NdnPhase(Phase):
             assert version is not None
             report.versions.append({**event, "version": version})
             self._check(name, version, event)
-            if self.name == "ring" and version == self.job.settings.rounds - 1:
+            if self.name in ALL_REDUCE and version == self.job.settings.rounds - 1:
                 report.left = True
         return None
 

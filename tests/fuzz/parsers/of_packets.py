@@ -14,7 +14,7 @@ from formats.datagram import DATAGRAM_BYTES
 from formats.header import Header
 from formats.ring import RING, RingFlags
 from formats.shuffle import CODED
-from hosts.collectives.ring_exchange import _messages
+from hosts.collectives.ring_stream import messages_of
 from hosts.protocols.datagram_frames import FrameType, as_bytes, frame_type, pack_datagrams
 from hosts.protocols.lane_frames import lane_frame_type, parse_lane_frames
 from hosts.systems.aggregation.gradient_frames import parse_frames
@@ -69,7 +69,7 @@ def _gradient(frame: Frame) -> object:
 
 
 def _ring(frame: Frame) -> object:
-    return list(_messages(parse_lane_frames(RING, *frame, _LANES, RingFlags.ACK, RingFlags.ACK).with_lanes))
+    return list(messages_of(parse_lane_frames(RING, *frame, _LANES, RingFlags.ACK, RingFlags.ACK).with_lanes))
 
 
 def _compressed(frame: Frame) -> object:

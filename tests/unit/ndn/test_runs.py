@@ -45,6 +45,25 @@ def test_ring_all_reduce_on_the_same_routers() -> None:
     assert result.metrics["gradient_hops"] > 4 * 15 / 16 * 28
 
 
+def test_recursive_doubling_of_a_packet_takes_log_n_ways() -> None:
+    """16 peers exchange at distances 1, 2, 4 and 8: on an edge switch, in a pod, and twice between pods."""
+    link = {"rate_mbps": 100, "delay_us": 50}
+    result = run(
+        topology={"kind": "fat-tree:4", "link": link}, workload={"exchange": "recursive-doubling", "values": 96}
+    )
+    assert result.failures == []
+    assert result.metrics["expected_hops"] == 16 * (2 + 4 + 6 + 6)
+    frame_us = 8 * (14 + 20 + 8 + 28 + 4 * 96) / 100
+    least_s = (2 + 4 + 6 + 6) * (50 + frame_us) / 1e6
+    # Acknowledgements share the links.
+    assert least_s <= result.metrics["round_time_s"] < 1.1 * least_s
+
+
+def test_recursive_doubling_of_folded_groups_and_with_losses() -> None:
+    result = run(topology={"link": {"loss": 0.02}}, workload={"exchange": "recursive-doubling", "peers": 11})
+    assert result.failures == []
+
+
 @pytest.mark.commit_cases(1)
 @pytest.mark.parametrize("kind", ["fat-tree:4", "leaf-spine:4,4,4"])
 def test_no_link_between_switches_carries_two_flows_of_the_ring(kind: str) -> None:
