@@ -90,6 +90,7 @@ def make_readers_files(machine: PlainMachine, commands: str, document: Path, run
     if "my_network/network.py" in commands:
         _make_network(machine, run)
     if "tunnel.p4" in commands:
+        run("./gradbed new my_tunnel")
         _make_tunnel(clone)
     if "results/aggregation/latest" in commands:
         run("./gradbed run aggregation --clock virtual --rounds 1 --topology star:3 --workers 2")
@@ -119,11 +120,11 @@ def _make_network(machine: PlainMachine, run: Run) -> None:
 
 
 def _make_tunnel(clone: Path) -> None:
-    text = (clone / "my_program" / "my_program.p4").read_text()
+    text = (clone / "my_tunnel" / "my_tunnel.p4").read_text()
     for old, new in TUNNEL.items():
         text = _changed(text, old, new)
     (clone / "tunnel.p4").write_text(text)
-    entries = (clone / "my_program" / "entries.yaml").read_text()
+    entries = (clone / "my_tunnel" / "entries.yaml").read_text()
     entries = _changed(entries, "{hdr.ipv4.dst_addr: $dst_ip}", "{hdr.tunnel.dst_id: $dst_number}")
     (clone / "entries.yaml").write_text(entries)
     (clone / "my_layers.py").write_text(LAYERS)

@@ -88,7 +88,7 @@ def expect(machine: PlainMachine, line: Typed) -> None:
 
 
 def begins(machine: PlainMachine, line: Typed) -> None:
-    process = machine.start(line.command)
+    process = machine.start(f"exec {line.command}")  # or the shell's end would hide the command's
     until_s = time.monotonic() + BEGUN_S
     while process.poll() is None and time.monotonic() < until_s:
         time.sleep(0.2)
