@@ -153,10 +153,15 @@ def _flatten(value: Value, node: s.Node, code: Code) -> list[ir.Expr]:
 def _fields(value: Value, node: s.Node, code: Code) -> list[ir.Expr]:
     """Scalars as metadata fields or constants, with the values they have now.
 
-    Fields of headers are copied: BMv2 leaves out the fields of headers that are not valid.
+    Fields of headers are copied: BMv2 leaves out the fields of headers that are not valid. So are arguments of
+    actions: a calculation is outside of the action that asks for it.
     """
     result: list[ir.Expr] = []
     for item in _flatten(value, node, code):
+        if isinstance(item, ir.RuntimeData):
+            copy = code.storage.scalar(item.type, "tmp")
+            code.assign(copy, item, node)
+            item = copy
         plain = isinstance(item, ir.FieldRef) and (_is_metadata(item) or isinstance(item.type, t.Varbit))
         result.append(item if plain else copied(item, node, code))
     return result
