@@ -227,7 +227,7 @@ class ReferenceSwitch:
             return
         port = get(item.standard, "egress_spec")
         if port != DROP_PORT:
-            self._to_egress(item, port, 0, item.instance, waiting)
+            self._to_egress(item, port, 0, NORMAL, waiting)
 
     def _keep(self, metadata: Composite | None, fields: int | None) -> dict[tuple[int, ...], Value]:
         paths = self._field_lists.get(fields, ()) if fields is not None else ()
