@@ -15,8 +15,8 @@ from common.compiled.c_library import compiler
 from switch.bmv2_json.load import load_program
 from switch.codegen.program import generate
 from switch.runtime.library import RUNTIME_DIR
-from tests.fuzz.programs import SOURCES, program_json
 from tests.fuzz.sanitized import build_driver, run_driver
+from tests.fuzz.sources import SOURCES, program_json
 from tests.sanitizers import FLAGS, STRICT
 
 RUNS, FRAMES = 8, 4_000

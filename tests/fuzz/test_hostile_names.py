@@ -13,8 +13,8 @@ import pytest
 from switch.bmv2_json.load import load_program
 from switch.codegen.packet_abi import STANDARD_FIELDS
 from switch.codegen.program import generate
-from tests.fuzz.programs import SOURCES, program_json
 from tests.fuzz.sanitized import build_driver, run_driver
+from tests.fuzz.sources import SOURCES, program_json
 
 HOSTILE = (
     '"};__attribute__((constructor))static void f(void){abort();}//',

@@ -20,8 +20,8 @@ from hosts.systems.ndn.packets.gradient_format import VersionHead, version_frame
 from hosts.systems.ndn.packets.packets import data_frame, ethernet, interest_frame
 from switch.bmv2_json.load import load_program
 from switch.program_cache import compiled_files
-from tests.fuzz.programs import ROOT
 from tests.fuzz.sanitized import build_driver, entry_for_all, run_driver
+from tests.fuzz.sources import ROOT
 
 LANES = 64
 HEADER = ethernet(bytes.fromhex("020000000001"))

@@ -14,7 +14,7 @@ import pytest
 
 from switch.compiler import CompileError, compile_p4
 from tests.fuzz.parsers.mutation import changed_text
-from tests.fuzz.programs import FEW_LANES, ROOT, SOURCES
+from tests.fuzz.sources import FEW_LANES, ROOT, SOURCES
 
 MUTANTS = 10
 NIGHTLY_MUTANTS = 1_000

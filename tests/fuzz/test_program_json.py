@@ -12,8 +12,8 @@ import pytest
 from switch.bmv2_json.load import load_program
 from switch.codegen import MalformedProgram
 from switch.codegen.program import generate
-from tests.fuzz.programs import SOURCES, program_json
 from tests.fuzz.sanitized import build_driver, run_driver
+from tests.fuzz.sources import SOURCES, program_json
 from tests.unit.codegen.test_malformed import damage, places
 
 COPIES = 40

@@ -13,8 +13,8 @@ from switch.bmv2_json.load import load_program
 from switch.codegen.program import generate
 from switch.recordings.parser_frames import parser_frames
 from switch.runtime.library import RUNTIME_SOURCES
-from tests.fuzz.programs import ROOT, SOURCES, program_json
 from tests.fuzz.sanitized import table_lines
+from tests.fuzz.sources import ROOT, SOURCES, program_json
 from tests.fuzz.test_hostile_names import renamed
 from tests.fuzz.test_ndn_frames import packets, routing_lines, small_router
 from tests.fuzz.test_program_json import accepted_copies

@@ -1,0 +1,238 @@
+"""A case: a random program with its table entries, groups, sessions and frames, all from one seed; and its runs."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from switch.codegen import BuiltProgram, build_program
+from switch.compiler import compile_p4
+from switch.compiler.diagnostics import CompileError
+from switch.insight.coverage.coverage import Coverage
+from switch.insight.instrumented import InstrumentedProgram, build_instrumented
+from switch.insight.recorder import Level
+from switch.insight.source import SourceMap
+from switch.insight.traced_switch import TracedSwitch
+from switch.reference import ReferenceSwitch
+from switch.reference.stf import ReferenceTarget
+from switch.stf.engine_target import EngineTarget
+from switch.stf.parser import parse_stf
+from switch.stf.statements import Add, Packet, SetDefault, ValueSetAdd
+from tests.fuzz.programs.choices import Choices
+from tests.fuzz.programs.frames import Frame, draw_frame
+from tests.fuzz.programs.program import Program, draw_program
+from tests.fuzz.programs.tables import Matched
+
+FRAMES = 40
+
+
+@dataclass(frozen=True)
+class Case:
+    program: Program
+    json: dict[str, Any]
+    frames: tuple[Frame, ...]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """kind: refused (by the compiler), failed (our switch), not read (by the reference), difference."""
+
+    kind: str
+    text: str
+    frame: int | None = None
+
+
+@dataclass(frozen=True)
+class Observed:
+    """outputs: of each frame, (port, frame) in order of ports and bytes."""
+
+    outputs: list[list[Frame]]
+    registers: dict[str, list[int]] = field(default_factory=dict)
+    counters: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+
+    def difference(self, other: Observed) -> Finding | None:
+        """The first one."""
+        for number, (ours, theirs) in enumerate(zip(self.outputs, other.outputs, strict=True)):
+            if ours != theirs:
+                return Finding("difference", f"frame {number}: {_shown(ours)} instead of {_shown(theirs)}", number)
+        for name in sorted(self.registers.keys() & other.registers.keys()):
+            if self.registers[name] != other.registers[name]:
+                what = f"register {name}: {self.registers[name]} instead of {other.registers[name]}"
+                return Finding("difference", what)
+        for name in sorted(self.counters.keys() & other.counters.keys()):
+            if self.counters[name] != other.counters[name]:
+                what = f"counter {name}: {self.counters[name]} instead of {other.counters[name]}"
+                return Finding("difference", what)
+        return None
+
+
+def _shown(outputs: Sequence[Frame]) -> str:
+    return ", ".join(f"{port} {frame.hex()}" for port, frame in outputs) or "nothing"
+
+
+def choices_of(seed: int) -> Choices:
+    return Choices(random.Random(f"{seed} program"))
+
+
+def make_case(
+    program: Program, seed: int, folder: Path, numbers: Sequence[int] = range(FRAMES), name: str = "random"
+) -> Case:
+    """Raises CompileError where the compiler refuses the program."""
+    source = folder / f"{name}.p4"
+    source.write_text(program.text)
+    compiled = compile_p4(source)
+    frames = tuple(draw_frame(program, compiled.json, f"{seed} frame {number}") for number in numbers)
+    return Case(program, compiled.json, frames)
+
+
+def case_of(seed: int, folder: Path, frames: int = FRAMES) -> Case:
+    return make_case(draw_program(choices_of(seed)), seed, folder, range(frames), f"random_{seed}")
+
+
+# ---- The control plane in the language of STF files ----
+
+
+def commands(program: Program) -> list[str]:
+    lines = []
+    for entry in program.entries:
+        parts = [f"{part.key}:{text}" for part in entry.match if (text := _match_text(part)) is not None]
+        priority = "" if entry.priority is None else f"{entry.priority} "
+        lines.append(f"add {entry.table} {priority}{' '.join(parts)} {_call(entry.action, entry.arguments)}")
+    lines += [f"setdefault {each.table} {_call(each.action, each.arguments)}" for each in program.defaults]
+    node = 0
+    for group, replicas in program.groups.items():
+        lines.append(f"mc_mgrp_create {group}")
+        for port, instance in replicas:
+            lines += [f"mc_node_create {instance} {port}", f"mc_node_associate {group} {node}"]
+            node += 1
+    for session, (port, *_) in program.sessions.items():
+        lines.append(f"mirroring_add {session} {port}")
+    for name, members in program.value_sets.items():
+        lines += [f"pvs_add {name} {member}" for member in members]
+    return lines
+
+
+def _match_text(part: Matched) -> str | None:
+    match part.kind:
+        case "lpm":
+            return f"{part.value}/{part.prefix_bits}"
+        case "ternary" | "optional":
+            return f"{part.value:#x}&&&{part.mask:#x}" if part.mask else None
+        case "range":
+            return f"{part.value}..{part.high}"
+    return str(part.value)
+
+
+def _call(action: str, arguments: Sequence[tuple[str, int]]) -> str:
+    return f"{action}({', '.join(f'{name}:{value}' for name, value in arguments)})"
+
+
+def stf_text(case: Case, outputs: Sequence[Sequence[Frame]]) -> str:
+    """The case as an STF file that expects these outputs."""
+    lines = commands(case.program)
+    for (port, frame), left in zip(case.frames, outputs, strict=True):
+        lines.append(f"packet {port} {frame.hex()}")
+        lines += [f"expect {out} {bytes_.hex()} $" for out, bytes_ in left]
+    return "\n".join(lines) + "\n"
+
+
+# ---- Our switch ----
+
+
+def run(case: Case, optimise: str = "-O1") -> Observed:
+    """On our switch, in this process."""
+    return run_built(case, build_program(case.json, optimise=optimise))
+
+
+def run_built(case: Case, built: BuiltProgram) -> Observed:
+    with EngineTarget(built, frozenset(range(9))) as switch:
+        _set_up(case, switch)
+        outputs = []
+        for port, frame in case.frames:
+            switch.send(Packet(0, port, frame))
+            outputs.append(sorted(switch.drain()))
+        return _observed(case, switch, outputs)
+
+
+def run_instrumented(case: Case, folder: Path) -> tuple[Observed, Mapping[int, int]]:
+    """With probes, not optimised, without loops made of like statements; and by line how many frames reached it."""
+    built: InstrumentedProgram = build_instrumented(case.json)
+    coverage = Coverage(built, SourceMap(built.model, [folder]))
+    with TracedSwitch(built, Level.POINTS) as traced:
+        _set_up(case, traced.target)
+        outputs = []
+        for port, frame in case.frames:
+            passage = traced.send(port, frame)
+            coverage.see_packet(passage.records)
+            outputs.append(sorted(passage.outputs))
+        observed = _observed(case, traced.target, outputs)
+    of_files = coverage.report().lines
+    lines = next((of for name, of in of_files.items() if name.endswith(built.model.name)), {})
+    return observed, {number: line.hits for number, line in lines.items()}
+
+
+def _set_up(case: Case, switch: EngineTarget) -> None:
+    model = switch.model
+    for statement in parse_stf("\n".join(commands(case.program)), Path("random.stf")).statements:
+        # The compiler leaves out what no packet reaches.
+        if isinstance(statement, Add | SetDefault) and _full(statement.table, model.tables) is None:
+            continue
+        if isinstance(statement, ValueSetAdd) and _full(statement.value_set, model.value_sets) is None:
+            continue
+        switch.apply(statement)
+
+
+def _full(name: str, names: Iterable[str]) -> str | None:
+    return next((each for each in names if each.endswith(f".{name}")), None)
+
+
+def _observed(case: Case, switch: EngineTarget, outputs: list[list[Frame]]) -> Observed:
+    state, program = switch.device.state, case.program
+    registers = {name: _full(name, switch.model.registers) for name in program.registers}
+    counters = {name: _full(name, switch.model.counters) for name in program.counters}
+    return Observed(
+        outputs,
+        {name: state.registers.read_all(full) for name, full in registers.items() if full},
+        {name: list(state.counters.read_all(full)) for name, full in counters.items() if full},
+    )
+
+
+# ---- The specification ----
+
+
+def run_reference(case: Case) -> Observed:
+    """By an interpreter of the source that shares nothing with compiler and switch."""
+    # Port 8, which no program names, is the engine's to its controller.
+    switch = ReferenceSwitch(case.program.text)
+    target = ReferenceTarget(switch)
+    for statement in parse_stf("\n".join(commands(case.program)), Path("random.stf")).statements:
+        target.apply(statement)
+    outputs = [sorted(switch.process(port, frame)) for port, frame in case.frames]
+    return Observed(
+        outputs,
+        {name: switch.register(name) for name in case.program.registers},
+        {name: switch.counter(name) for name in case.program.counters},
+    )
+
+
+def judge(make: Callable[[], Case], optimise: str = "-O0") -> tuple[Case | None, Finding | None]:
+    """Whether our switch does what the specification says."""
+    try:
+        case = make()
+    except CompileError as error:
+        errors = [line for line in str(error).splitlines() if " error: " in line]
+        return None, Finding("refused", errors[0] if errors else str(error))
+    except Exception as error:
+        return None, Finding("failed", f"{type(error).__name__}: {error}")
+    try:
+        ours = run(case, optimise)
+    except Exception as error:
+        return case, Finding("failed", f"{type(error).__name__}: {error}")
+    try:
+        reference = run_reference(case)
+    except Exception as error:
+        return case, Finding("not read", f"{type(error).__name__}: {error}")
+    return case, ours.difference(reference)

@@ -1,0 +1,209 @@
+"""Random tables: keys, actions, properties, entries of the program's own and of the control plane."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tests.fuzz.programs.statements import Lines, Statements
+from tests.fuzz.programs.values import (
+    Bits,
+    Callee,
+    TableUse,
+    mark,
+)
+
+
+@dataclass(frozen=True)
+class Matched:
+    """One key of an entry. kind: exact, lpm, ternary, optional, range."""
+
+    key: str
+    kind: str
+    width: int
+    value: int
+    mask: int = 0
+    prefix_bits: int = 0
+    high: int = 0
+
+    @property
+    def text(self) -> str:
+        """As in the program's own entries."""
+        full = (1 << self.width) - 1
+        match self.kind:
+            case "lpm":
+                mask = full >> self.width - self.prefix_bits << self.width - self.prefix_bits
+                return f"{self.value} &&& {mask:#x}" if self.prefix_bits else "_"
+            case "ternary":
+                return f"{self.value:#x} &&& {self.mask:#x}" if self.mask else "_"
+            case "optional":
+                return str(self.value) if self.mask else "_"
+            case "range":
+                return f"{self.value} .. {self.high}"
+        return str(self.value)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """That the control plane adds. priority: the larger wins; None: of no meaning here."""
+
+    table: str
+    match: tuple[Matched, ...]
+    action: str
+    arguments: tuple[tuple[str, int], ...]
+    priority: int | None = None
+
+
+@dataclass(frozen=True)
+class Default:
+    table: str
+    action: str
+    arguments: tuple[tuple[str, int], ...]
+
+
+@dataclass
+class MadeTable:
+    use: TableUse
+    lines: Lines
+    entries: list[Entry] = field(default_factory=list)
+    default: Default | None = None
+
+
+class TableWriter(Statements):
+    def table(self, outermost: bool, actions: list[Callee], extras: Lines, profile: str | None) -> MadeTable:
+        """outermost: the control plane may add entries; a control with instances has its own.
+
+        extras: further properties, such as counters. profile: "action_profile" or "action_selector" in place of
+        actions of its own.
+        """
+        c = self.c
+        name = self.names.new("t")
+        offered = [each for each in actions if self._can_bind(each)]
+        used = [each for each in offered if c.below(3)] or offered[:1]
+        kinds = ["exact"] if profile else self._kinds()
+        keys = [(f"k{number}", kind, Bits(c.pick((3, 8, 2, 1, 16, 33, 70)))) for number, kind in enumerate(kinds)]
+        lines = [f"table {name} {{"]
+        if keys:
+            lines.append("key = {")
+            for key, kind, of in keys:
+                lines.append(f'{mark(f"{kind} key")}{self.value(of, 2)} : {kind} @name("{key}");')
+            if profile == "action_selector":
+                lines.append(f'{mark("selector key")}{self.value(Bits(16), 1)} : selector @name("s");')
+            lines.append("}")
+        lines.append("actions = {" if keys else f"{mark('table without a key')}actions = {{")
+        for each in used:
+            bound = [self._argument(p.direction, p.type, 1) for p in each.parameters if p.direction]
+            found = mark("action with bound arguments") if bound else ""
+            lines.append(f"{found}{each.name}{'(' + ', '.join(bound) + ')' if bound else ''};")
+        lines += ["NoAction;", "}", *extras]
+        plain = [each for each in used if all(p.direction == "" for p in each.parameters)]
+        constant = False
+        if plain and not profile and c.below(2):
+            constant = bool(c.below(2))
+            word = "const default_action" if constant else "default_action"
+            lines.append(f"{mark(word)}{word} = {self._call_text(c.pick(plain))};")
+        else:
+            lines.append("default_action = NoAction();")
+        if profile:
+            given = "HashAlgorithm.crc16, 32, 16" if profile == "action_selector" else "32"
+            lines.append(f"{mark(profile)}implementation = {profile}({given});")
+        made = MadeTable(TableUse(name, (*(each.name for each in used), "NoAction"), bool(c.below(2))), lines)
+        drawn = self._entries(keys) if keys else []
+        if drawn and plain and not profile and (not outermost or c.below(2)):
+            lines += self._own_entries(keys, drawn, plain)
+        elif drawn and plain and outermost:
+            lines.append("size = 64;")
+            priorities = _has_priorities(kinds)
+            for number, match in enumerate(drawn, 1):
+                action = c.pick(plain)
+                made.entries.append(
+                    Entry(
+                        name,
+                        match,
+                        action.name,
+                        self._drawn_arguments(action),
+                        number if priorities else None,
+                    )
+                )
+        if outermost and plain and not profile and not constant and c.below(3) == 0:
+            action = c.pick(plain)
+            made.default = Default(name, action.name, self._drawn_arguments(action))
+        lines.append("}")
+        return made
+
+    def _can_bind(self, action: Callee) -> bool:
+        return all(p.direction in ("", "in") or self._targets(p.direction, p.type) for p in action.parameters)
+
+    def _kinds(self) -> list[str]:
+        c = self.c
+        match c.below(5):
+            case 0:
+                return ["exact"] * c.between(1, 3)
+            case 1:
+                return [*["exact"] * c.below(2), "lpm"]
+            case 2:
+                return ["exact"] * c.below(2)
+        return [c.pick(("ternary", "range", "optional", "exact")) for _ in range(c.between(1, 3))]
+
+    def _call_text(self, action: Callee) -> str:
+        values = ", ".join(str(value) for _, value in self._drawn_arguments(action))
+        return f"{action.name}({values})"
+
+    def _drawn_arguments(self, action: Callee) -> tuple[tuple[str, int], ...]:
+        """Those that the control plane gives are of type bit."""
+        drawn = []
+        for parameter in action.parameters:
+            if parameter.direction == "":
+                assert isinstance(parameter.type, Bits)
+                drawn.append((parameter.name, self.c.number(parameter.type.width)))
+        return tuple(drawn)
+
+    def _entries(self, keys: list[tuple[str, str, Bits]]) -> list[tuple[Matched, ...]]:
+        found: dict[tuple[str, ...], tuple[Matched, ...]] = {}
+        for _ in range(self.c.below(7)):
+            with self.c.span():
+                match = tuple(self._matched(key, kind, of.width) for key, kind, of in keys)
+                found.setdefault(tuple(part.text for part in match), match)
+        return list(found.values())
+
+    def _matched(self, key: str, kind: str, width: int) -> Matched:
+        c = self.c
+        value, full = c.number(width), (1 << width) - 1
+        match kind:
+            case "lpm":
+                bits = c.between(0, width)
+                return Matched(key, kind, width, value >> width - bits << width - bits, prefix_bits=bits)
+            case "ternary":
+                mask = c.pick((0, full, 1, 2 & full, c.number(width)))
+                return Matched(key, kind, width, value & mask, mask)
+            case "optional":
+                given = c.below(2)
+                return Matched(key, kind, width, value * given, full * given)
+            case "range":
+                low, high = sorted((value, c.number(width)))
+                return Matched(key, kind, width, low, high=high)
+        return Matched(key, kind, width, value)
+
+    def _own_entries(
+        self, keys: list[tuple[str, str, Bits]], drawn: list[tuple[Matched, ...]], actions: list[Callee]
+    ) -> Lines:
+        c = self.c
+        constant = c.below(2)
+        priorities = _has_priorities([kind for _, kind, _ in keys]) and c.below(2)
+        smaller_wins = bool(priorities) and not c.below(3)
+        lines = []
+        if smaller_wins:
+            lines.append(mark("smaller priority wins") + "largest_priority_wins = false;")
+        lines.append(f"{mark('const entries' if constant else 'entries')}{'const ' if constant else ''}entries = {{")
+        numbers = list(range(10, 10 + 7 * len(drawn), 7))
+        for match in drawn:
+            key = ", ".join(part.text for part in match)
+            label = f"({key})" if len(match) > 1 else key
+            given = ""
+            if priorities:
+                given = f"{mark('entry with a priority')}priority = {numbers.pop(c.below(len(numbers)))} : "
+            lines.append(f"{given}{label} : {self._call_text(c.pick(actions))};")
+        return [*lines, "}"]
+
+
+def _has_priorities(kinds: list[str]) -> bool:
+    return any(kind in ("ternary", "range", "optional") for kind in kinds)

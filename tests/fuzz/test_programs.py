@@ -1,0 +1,64 @@
+"""Random P4 programs: our compiler and switch do what an interpreter of the specification does.
+
+`python -m tests.fuzz.programs` runs as many as one likes, makes what differs smaller, and tells which constructs of
+the language there were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.programs.case import Case, Finding, case_of, judge
+from tests.fuzz.programs.search import Coverage, search
+from tests.fuzz.programs.shrinking import shrink
+
+SEEDS = 10
+NIGHTLY_SEEDS = 1000
+
+
+@pytest.mark.commit_cases(4)
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_a_random_program(seed: int, tmp_path: Path) -> None:
+    case, finding = judge(lambda: case_of(seed, tmp_path))
+    assert finding is None, finding.text
+    assert case is not None
+    assert len(case.frames) == 40
+
+
+@pytest.mark.nightly
+def test_a_thousand_random_programs(tmp_path: Path) -> None:
+    """Other ones than above; every construct of the generator is among them."""
+    coverage = Coverage()
+    for outcome in search(range(SEEDS, SEEDS + NIGHTLY_SEEDS), tmp_path):
+        assert outcome.finding is None, f"seed {outcome.seed}: {outcome.finding.text}"
+        coverage.see(outcome)
+    assert coverage.missing == []
+
+
+def test_a_seed_names_a_case(tmp_path: Path) -> None:
+    assert case_of(5, tmp_path) == case_of(5, tmp_path)
+    assert case_of(5, tmp_path).program != case_of(6, tmp_path).program
+
+
+@pytest.mark.thorough
+def test_shrinking_keeps_what_was_found(tmp_path: Path) -> None:
+    """Of a program with any exclusive or in it little else is left."""
+
+    def has_one(make: Callable[[], Case]) -> tuple[Case | None, Finding | None]:
+        case = make()
+        line = next(
+            (line for line in case.program.text.splitlines() if " ^ " in line and "meta.m1" not in line), None
+        )
+        return case, None if line is None else Finding("found", line, frame=3)
+
+    found = shrink(1, tmp_path, 80, has_one)
+    assert found is not None
+    case, finding = found
+    assert case is not None
+    assert " ^ " in finding.text
+    assert len(case.frames) == 1
+    whole = case_of(1, tmp_path).program.text
+    assert len(case.program.text) < len(whole) / 2
