@@ -138,6 +138,29 @@ def wrong_answers(phase: NdnPhase, found: Measured) -> Iterator[str]:
             yield f"{switch.name} sent {left} Interests on, {begun} of them were new to its PIT or due again"
 
 
+def wrong_tables(phase: NdnPhase, found: Measured) -> Iterator[str]:
+    """Stores keep what came, and hold what they have not given up for other Data, for which there is room. What was
+    pending was satisfied or evicted once at most."""
+    if phase.name in ALL_REDUCE:
+        return
+    restarted = restarted_switches(phase.configuration.faults)
+    for switch in phase.topology.switches:
+        if switch.name in restarted:
+            continue
+        kinds = ("data", "push", "acknowledgement")
+        came = sum(router_packets(found.counts, switch.name, "in", kind) for kind in kinds)
+        kept, evicted = (router_count(found.counts, switch.name, f"content_{how}") for how in ("kept", "evicted"))
+        if kept > came:
+            yield f"{switch.name} kept {kept} Data, {came} came"
+        if not min(kept, 1) <= kept - evicted <= phase.configuration.routers.contents:
+            yield f"{switch.name} kept {kept} Data and evicted {evicted}: it cannot hold {kept - evicted}"
+        made, *ends = (
+            router_count(found.counts, switch.name, f"pending_{how}") for how in ("made", "satisfied", "evicted")
+        )
+        if sum(ends) > made:
+            yield f"{switch.name} satisfied {ends[0]} pending Interests and evicted {ends[1]}, of {made}"
+
+
 def idle_stores(phase: NdnPhase, found: Measured) -> Iterator[str]:
     """A publisher is asked for what got lost on its own link: else the first router has it."""
     configuration = phase.configuration

@@ -21,6 +21,7 @@ from experiments.systems.ndn.checks import (
     wrong_hops,
     wrong_links,
     wrong_losses,
+    wrong_tables,
     wrong_transmissions,
 )
 from experiments.systems.ndn.classes import CLASSES
@@ -115,6 +116,7 @@ class NdnPoint(Point[NdnConfiguration]):
                     wrong_transmissions(phase, found),
                     wrong_hops(phase, found),
                     wrong_answers(phase, found),
+                    wrong_tables(phase, found),
                     idle_stores(phase, found),
                     wrong_links(phase, found),
                     miscounted_pushes(phase, found, uncounted),

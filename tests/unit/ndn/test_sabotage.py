@@ -60,6 +60,19 @@ SABOTAGES = {
         {"topology": LOSSY, "workload": {"peers": 4, "rounds": 2, "values": 6400}},
         "were new to its PIT or due again",
     ),
+    "Data that are counted twice when they are kept": (
+        "include/ndn/content_store.p4", "content_kept.count(0);", "content_kept.count(0); content_kept.count(0);",
+        {}, "Data, ",
+    ),
+    "rows that are counted as evicted when they are free": (
+        "include/ndn/content_store.p4", "if (first_name != 0 && second_name != 0) {", "if (true) {",
+        {}, "it cannot hold 0",
+    ),
+    "pending Interests that are counted twice when they are satisfied": (
+        "include/ndn/pending_interests.p4", "pending_satisfied.count(0);",
+        "pending_satisfied.count(0); pending_satisfied.count(0);",
+        {"topology": LOSSY, "workload": {"peers": 4, "rounds": 2, "values": 6400}}, "pending Interests and evicted",
+    ),
     "departures that are counted twice": (
         "include/ndn/packet_counters.p4", "ndn_out.count(cell);", "ndn_out.count(cell); ndn_out.count(cell);", {},
         "packets, the link brought",
