@@ -76,8 +76,15 @@ def conformance(
     ] = None,
     compiler: Annotated[str, typer.Option(help="gradbed, or p4c where it is installed.")] = "gradbed",
     switch: Annotated[str, typer.Option("--switch", help="gradbed, or bmv2 where it is installed.")] = "gradbed",
+    errors: Annotated[
+        bool, typer.Option("--errors", help="Instead: p4c's wrong programs, which our compiler must refuse.")
+    ] = False,
 ) -> int:
     """Run all v1model programs of a corpus that have STF files. Exit status 1 if one that must pass does not."""
+    if errors:
+        if expect is not None or (compiler, switch) != ("gradbed", "gradbed"):
+            raise UserError("--errors is about our compiler alone: leave out --expect, --compiler and --switch")
+        return _wrong_programs(corpus, only or [])
     from switch.stf.conformance import corpus_programs, read_names, run_corpus
 
     programs = corpus_programs(corpus, only or [])
@@ -102,6 +109,24 @@ def conformance(
             f"{len(must) - len(failed)} of the {len(must)} of {expect} passed; failed or missing: {failed or 'none'}"
         )
     return 1 if failed else 0
+
+
+def _wrong_programs(corpus: Path, only: list[str]) -> int:
+    """Print what is not refused at the line that p4c names, and how many of each. 1 if one is not refused."""
+    from switch.corpus.refusals import OUTCOMES, REFUSED, error_samples, refusal
+
+    results = [refusal(program) for program in error_samples(corpus, only)]
+    for result in results:
+        if result.outcome != "same line":
+            lines = ", ".join(map(str, result.lines)) or "no line"
+            said = f": {_shortened(result.ours)}" if result.ours else ""
+            print(f"{result.name}  {result.outcome} (p4c: {lines}){said}")
+    counts = Counter(result.outcome for result in results)
+    print(f"\n{sum(counts[outcome] for outcome in REFUSED)} of {len(results)} refused")
+    for outcome, meaning in OUTCOMES.items():
+        if counts[outcome]:
+            print(f"{counts[outcome]:4} {outcome}: {meaning}")
+    return 0 if counts.keys() <= REFUSED else 1
 
 
 def _compiler(name: str) -> Callable[[Path], dict[str, Any]]:

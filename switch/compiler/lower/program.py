@@ -18,6 +18,8 @@ from switch.compiler.lower.instances import instantiate, lower_variables, often_
 from switch.compiler.lower.parsers import parser_states
 from switch.compiler.symbols import Extern
 
+NO_MAIN = "the program has no package instance 'main'"
+OTHER_PACKAGE = "the package of 'main' must be V1Switch"
 V1SWITCH_PARAMETERS = ("p", "vr", "ig", "eg", "ck", "dep")
 
 
@@ -35,10 +37,10 @@ def _lower(checked: CheckedProgram, reporter: Reporter) -> LoweredProgram | None
     if main is None or main.call is None or main.call.target is None:
         if not reporter.error_count:
             hint = "end the program with V1Switch(parser(), ..., deparser()) main;"
-            reporter.error(checked.program.end, "the program has no package instance 'main'", hint=hint)
+            reporter.error(checked.program.end, NO_MAIN, hint=hint)
         return None
     if main.call.target.name != "V1Switch":
-        reporter.error(main.loc, f"the package of 'main' must be V1Switch, not {main.call.target.name}", main.end)
+        reporter.error(main.loc, f"{OTHER_PACKAGE}, not {main.call.target.name}", main.end)
         return None
     program = ProgramState(checked, reporter)
     program.often_applied = often_applied(checked.program.declarations)
