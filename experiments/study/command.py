@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +15,6 @@ from rich.console import Console
 
 from common.compiled.c_library import compiler
 from common.errors import UserError
-from common.namespaces import require_root
 from emulation.size import announce
 from experiments.calibration import study_scale
 from experiments.configuration.point import PointConfiguration
@@ -203,8 +203,8 @@ def _print_comparisons(study: Study, results: StudyResults, console: Console) ->
 def check_machine(study: Study) -> None:
     """Refuse a study for which something is missing, before anything is begun: root on the real clock, a C compiler
     on the virtual one. UserError says what."""
-    if study.needs_network:
-        require_root("gradbed run")
+    if study.needs_network and os.geteuid() != 0:
+        raise UserError("networks in Mininet need root: run with sudo, or with --clock virtual")
     if any(point.configuration.clock == "virtual" for point in study.points):
         compiler()
 

@@ -3,6 +3,7 @@ user on a machine without the packages that networks need. Each ends with the st
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shlex
@@ -17,6 +18,8 @@ import pytest
 
 from cli.commands.exercise import EXERCISES
 from experiments.exercises.exercise import exercises
+from experiments.study.loading import load_study
+from experiments.study.make_figures import chosen
 from tests.command import ROOT
 from tests.plain_machine import USER, PlainMachine, plain_machine
 from tests.unit import test_tutorial
@@ -183,6 +186,21 @@ def test_what_gradbed_makes_says_commands_that_run(machine: PlainMachine, name: 
         assert any(str(folder) in line.command for line in lines)
         for line in lines:
             expect(machine, line)
+
+
+def shown_figures() -> list[tuple[str, str]]:
+    """Documents, and their commands for figures without sudo."""
+    lines = [line for document in DOCUMENTS for line in typed(document)]
+    return [(line.document, line.command) for line in lines if line.command.startswith("./gradbed figures ")]
+
+
+@pytest.mark.parametrize(("document", "command"), shown_figures())
+def test_figures_without_sudo_need_no_root(document: str, command: str) -> None:
+    """They take minutes: of most it is only seen that they begin, perhaps not with the one that needs root."""
+    system, *options = shlex.split(command.removeprefix("./gradbed figures "))
+    of = dict(itertools.pairwise(options))
+    for study in chosen(system, of.get("--only", "")).values():
+        assert not load_study(study, "--quick" in options, of.get("--clock")).needs_network, document
 
 
 def test_what_is_left_out_stands_in_a_document() -> None:

@@ -102,6 +102,14 @@ def test_a_sentence_is_true_whichever_way_the_numbers_come_out(first: float, las
 
 
 @pytest.mark.thorough
+def test_a_network_without_root_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where Mininet is installed; else `need_debian` says what is missing."""
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    study = load_demo("aggregation", "real")[0]
+    with pytest.raises(UserError, match=r"^networks in Mininet need root: run with sudo, or with --clock virtual$"):
+        command.check_machine(study)
+
+
 def test_a_demo_prints_a_table_its_meaning_a_figure_and_what_is_next(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
