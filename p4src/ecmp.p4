@@ -1,9 +1,11 @@
 // An IPv4 router that spreads flows over equally short paths (ECMP): a hash of addresses and ports chooses one, so that
-// packets of a flow stay in order. How many there are to choose from, its entries say.
+// packets of a flow stay in order. How many there are to choose from, its entries say, and a seed of the switch, without
+// which all switches would choose alike.
 #include <core.p4>
 #include <v1model.p4>
 
 #include "include/ipv4.p4"
+#include "include/mix_hash.p4"
 
 struct headers_t {
     ethernet_t ethernet;
@@ -46,14 +48,17 @@ control EcmpVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
 control EcmpIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     bit<16> src_port = 0;
     bit<16> dst_port = 0;
+    bit<16> count = 0;
+    bit<32> hash_seed = 0;
+    MixHash() mix_hash;
 
     action drop() {
         mark_to_drop(std);
     }
-    action choose(bit<16> group, bit<16> choices) {
+    action choose(bit<16> group, bit<16> choices, bit<32> seed) {
         meta.group = group;
-        hash(meta.choice, HashAlgorithm.crc32, 16w0,
-             { hdr.ipv4.src_addr, hdr.ipv4.dst_addr, hdr.ipv4.protocol, src_port, dst_port }, choices);
+        count = choices;
+        hash_seed = seed;
     }
     action forward(port_t port, mac_addr_t dst_mac) {
         std.egress_spec = port;
@@ -85,6 +90,11 @@ control EcmpIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
                 dst_port = hdr.udp.dst_port;
             }
             if (groups.apply().hit) {
+                bit<32> flow_hash;
+                hash(flow_hash, HashAlgorithm.crc32, 32w0,
+                     { hdr.ipv4.src_addr, hdr.ipv4.dst_addr, hdr.ipv4.protocol, src_port, dst_port }, 64w0x100000000);
+                mix_hash.apply(hash_seed, flow_hash);
+                meta.choice = (bit<16>)(((bit<48>)flow_hash * (bit<48>)count) >> 32);
                 paths.apply();
             }
         }
