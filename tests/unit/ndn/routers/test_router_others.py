@@ -173,6 +173,10 @@ def test_a_fragment_is_taken_out_of_its_packet(shared: OneRouter, size: int) -> 
         (tlv(100, tlv(80, b"\x05\x05\x07\x03\x08\x01a\x00")), "nested_length"),
         (tlv(100, tlv(80, tlv(100, b"\x50\x00"))), "unknown_type"),
         (tlv(100, tlv(80, b"\x05")), "nested_length"),
+        # The Interest fills the LpPacket, and its fragment says less, or more.
+        (b"\x64\x09\x50\x06\x05\x05\x07\x03\x08\x01a", "nested_length"),
+        (b"\x64\x09\x50\x08\x05\x05\x07\x03\x08\x01a", "nested_length"),
+        (tlv(100, b"\x50\xfd\x01\x0b" + tlv(5, tlv(7, 33 * tlv(8, b"name 1")))), "nested_length"),
         (b"\x64\x20\x50\x07\x05\x05\x07\x03\x08\x01a", "truncated"),
         (b"\x64\xfd\x00\x09\x50\x07\x05\x05\x07\x03\x08\x01a", "not_shortest"),
     ],
