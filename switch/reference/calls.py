@@ -236,6 +236,8 @@ class Calls(Statements):
 
         def set_valid() -> None:
             found = header()
+            if not found.valid:
+                found.assign(default(found.type))
             found.valid = True
             if union is not None:
                 union().make_valid(found)

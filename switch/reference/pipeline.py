@@ -283,7 +283,7 @@ class ReferenceSwitch:
         if requests.recirculate is not None:
             kept = self._keep(metadata, requests.recirculate[0])
             waiting.append(Pass(frame, item.port, RECIRCULATED, kept, len(frame)))
-        elif port != DROP_PORT and (self._ports is None or port in self._ports):
+        elif frame and port != DROP_PORT and (self._ports is None or port in self._ports):
             outputs.append((port, frame))
 
     # ---- The control plane ----

@@ -1,7 +1,7 @@
 """Values of P4_16. Numbers are Python's, in the range of their type; enums and errors are the names of members.
 
 Choices where the specification leaves a value undefined are those of BMv2: what was never assigned is 0, a field of a
-header that is not valid keeps what it had, and setValid() changes no field. docs/conformance.md lists them.
+header that is not valid keeps what it had, and setValid() makes all its fields 0. docs/conformance.md lists them.
 """
 
 from __future__ import annotations

@@ -57,11 +57,12 @@ def _same_header(
 ) -> ir.Expr:
     left_valid, right_valid = validity(left, node, code), validity(right, node, code)
     has_varbit = any(isinstance(type_, t.Varbit) for type_ in left.type.fields.values())
+    neither = op.conjunction(op.negation(left_valid), op.negation(right_valid))
     if has_varbit and isinstance(left, HeaderPlace) and isinstance(right, HeaderPlace):
-        return ir.SameHeader(t.BOOL, left.name, right.name)
+        # BMv2 says false of two headers that are not valid, which P4 calls equal (section 8.17).
+        return op.binary("||", neither, ir.SameHeader(t.BOOL, left.name, right.name), t.BOOL)
     if op.FALSE in (left_valid, right_valid):
-        return op.conjunction(op.negation(left_valid), op.negation(right_valid))
+        return neither
     pairs = [(part(left, name, node, code), part(right, name, node, code)) for name in left.type.fields]
     both = op.conjunction(op.conjunction(left_valid, right_valid), _all_same(pairs, node, code))
-    neither = op.conjunction(op.negation(left_valid), op.negation(right_valid))
     return op.binary("||", neither, both, t.BOOL)

@@ -25,6 +25,7 @@ from switch.compiler.ir.places import (
     UnionPlace,
     Value,
     default_value,
+    value_type,
 )
 from switch.compiler.ir.storage import SCALARS, STANDARD_METADATA
 from switch.compiler.lower.binding import arguments_of
@@ -33,6 +34,9 @@ from switch.compiler.lower.copying import as_scalar, assign, read, set_valid
 from switch.compiler.lower.parts import copied, part
 from switch.state.externs.kind import ExternKind
 from switch.state.externs.kinds import EXTERNS
+
+DROP_PORT = 511
+"""What mark_to_drop writes to egress_spec."""
 
 
 @dataclass(frozen=True)
@@ -186,7 +190,21 @@ def _assert(call: _Call) -> None:
 
 @_function("mark_to_drop")
 def _mark_to_drop(call: _Call) -> None:
-    call.emit("mark_to_drop", ir.Ref("header", STANDARD_METADATA))
+    """BMv2's primitive acts on the packet's own metadata; of a copy, such as a parameter's, the fields are set."""
+    given = call.arguments[0] if call.arguments else None
+    if not isinstance(given, StructValue) or _is_the_packets(given):
+        call.emit("mark_to_drop", ir.Ref("header", STANDARD_METADATA))
+        return
+    for name, value in (("egress_spec", DROP_PORT), ("mcast_grp", 0)):
+        field = given.parts[name]
+        type_ = value_type(field)
+        assert type_ is not None
+        assign(field, ir.Const(type_, value), call.node, call.code)
+
+
+def _is_the_packets(given: StructValue) -> bool:
+    field = given.parts.get("egress_spec")
+    return isinstance(field, ir.FieldRef) and field.header == STANDARD_METADATA
 
 
 @_function("truncate")
