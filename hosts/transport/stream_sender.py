@@ -163,23 +163,29 @@ class StreamSender:
             return []
         self._news_us, self._timeouts = now_us, 0
         through = []
-        for number in news:
-            flight = self._flights.pop(number)
+        flights = [self._flights.pop(number) for number in news]
+        after_repeat = any(flight.repeated for flight in flights)
+        for flight in flights:
             self._window.acknowledged(
                 flight.order, next_order=self._order, marked=congested, limiting=self._queued > 0
             )
             congested = False  # one mark, one reaction
-            if self._learn(flight, now_us):
+            if self._learn(flight, now_us, after_repeat=after_repeat):
                 through.append(flight)
         self._note_overtaken(through)
         return news
 
-    def _learn(self, flight: _Flight, now_us: int) -> bool:
-        """Take the round trip's length; False if nobody knows which transmission it was of."""
+    def _learn(self, flight: _Flight, now_us: int, *, after_repeat: bool) -> bool:
+        """Take the round trip's length; False if nobody knows which transmission it was of.
+
+        after_repeat: a repeated packet is acknowledged with it. It may have come long before, and the acknowledgement
+        that told so may have been lost (Linux takes no sample either: FLAG_RETRANS_DATA_ACKED).
+        """
         round_trip_us = now_us - flight.sent_us
         if flight.repeated:
             return self._least_us is not None and round_trip_us >= self._least_us
-        self._timeout.sample(round_trip_us)
+        if not after_repeat:
+            self._timeout.sample(round_trip_us)
         self._least_us = round_trip_us if self._least_us is None else min(self._least_us, round_trip_us)
         return True
 

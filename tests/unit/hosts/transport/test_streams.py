@@ -188,3 +188,20 @@ def test_senders_in_step_leave_step_once_a_timer_has_run_out() -> None:
     assert {times[0] for times in every} == {10_000} and len({times[1] for times in every}) > 15
     assert all(20_000 <= times[1] < 25_000 for times in every)
     assert every[0] != times_us(sender_seed(2, 0))
+
+
+def test_what_came_with_a_repeated_packet_is_no_sample() -> None:
+    """Of a multicast packet that all have, one's acknowledgement got lost: that of the next repetition tells so. If
+    this took the wait for a timer for a round trip, timers would follow themselves."""
+    stream = sender(window=2)
+    now_us, waits_us = 0, []
+    for number in range(0, 20, 2):
+        stream.queue(2)
+        assert stream.transmissions(now_us) == [number, number + 1]
+        timer_us = stream.deadline_us
+        assert timer_us is not None
+        waits_us.append(timer_us - now_us)
+        assert stream.transmissions(timer_us) == [number]
+        now_us = timer_us + 500
+        assert stream.acknowledge(number + 2, 0, False, now_us) == [number, number + 1]
+    assert set(waits_us) == {INITIAL_FACTOR * 1000}
