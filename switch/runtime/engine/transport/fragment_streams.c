@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/ports/classes.h"
+#include "engine/random.h"
 #include "engine/transport/pair.h"
 #include "engine/transport/stream.h"
 
@@ -139,10 +140,17 @@ static void send_fragment(struct partition *part, struct stream *stream, uint64_
 }
 
 /* When it is sent again. After the first tries pauses double, up to a limit: who has not replied by then may compute,
- * for much longer than a packet is under way. */
+ * for much longer than a packet is under way. From the second on they are up to half longer, by another part for each
+ * source: all repeat until the parts of all have come, without jitter in one nanosecond, and a short queue would take the
+ * same ones each time. */
 static uint64_t due_ns(const struct stream *stream, const struct fragment *fragment) {
     uint32_t doublings = fragment->tries > FIRST_TRIES ? fragment->tries - FIRST_TRIES : 0;
-    return fragment->sent_ns + (stream->options.timeout_ns << (doublings < MOST_DOUBLINGS ? doublings : MOST_DOUBLINGS));
+    uint64_t pause_ns = stream->options.timeout_ns << (doublings < MOST_DOUBLINGS ? doublings : MOST_DOUBLINGS);
+    if (fragment->tries) {
+        uint64_t state = stream->seed + (fragment->number << 32) + fragment->tries;
+        pause_ns += (uint64_t)((unsigned __int128)pause_ns * random_next(&state) >> 65);
+    }
+    return fragment->sent_ns + pause_ns;
 }
 
 static void arm(struct partition *part, struct stream *stream, uint64_t at_ns) {

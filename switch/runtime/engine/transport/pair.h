@@ -37,9 +37,11 @@ struct sender {
     uint64_t deadline_ns;           /* by when there has to be news of what is unacknowledged */
     uint32_t timeouts;              /* in a row */
     /* Some packets under way, and when they were sent first; how long such ones took until they were acknowledged. */
-    struct timed { uint64_t psn, sent_ns; } timed[TIMED];
+    struct timed { uint64_t psn, sent_ns; bool repeated; } timed[TIMED];
     uint32_t timed_count, round_trips;
     uint64_t round_trips_ns[ROUND_TRIPS];   /* the last ones; 0: there were not as many */
+    uint64_t ambiguous_ns[ROUND_TRIPS];     /* of packets that were sent again, since the last round trip */
+    uint32_t ambiguous;
     struct timer pace, timeout;
     /* Selective repeat: what has come behind `una`, and what is to be sent again. */
     uint64_t *come;                 /* MOST_OUTSTANDING bits, by number; or NULL: nothing has */

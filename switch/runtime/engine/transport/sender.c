@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "engine/random.h"
 #include "engine/transport/roce.h"
 
 /* The packet with those lowest bits that is nearest to `near`. */
@@ -174,23 +175,46 @@ static void time_packet(const struct partition *part, struct queue_pair *pair, u
     uint64_t apart = sender->window_bytes / pair->options.mtu_bytes / TIMED;
     if (sender->timed_count < TIMED &&
         (!sender->timed_count || psn >= sender->timed[sender->timed_count - 1].psn + apart))
-        sender->timed[sender->timed_count++] = (struct timed){psn, part->now_ns};
+        sender->timed[sender->timed_count++] = (struct timed){.psn = psn, .sent_ns = part->now_ns};
 }
 
+static void time_no_more(struct sender *sender, uint64_t psn) {
+    for (uint32_t i = 0; i < sender->timed_count; i++)
+        if (sender->timed[i].psn == psn)
+            sender->timed[i].repeated = true;
+}
+
+static void take_round_trip(struct sender *sender, uint64_t round_trip_ns) {
+    sender->round_trips_ns[sender->round_trips++ % ROUND_TRIPS] = round_trip_ns;
+    sender->ambiguous = 0;
+}
+
+/* Of a packet that was sent again nobody knows which transmission is acknowledged (Karn and Partridge 1987): if its
+ * first counted, every timeout that follows a loss would be taken for a round trip, and the next one be twice as long. */
 static void take_round_trips(const struct partition *part, struct sender *sender) {
     uint32_t left = 0;
     for (uint32_t i = 0; i < sender->timed_count; i++) {
         const struct timed *timed = &sender->timed[i];
-        if (sender->una > timed->psn || has_come(sender, timed->psn))
-            sender->round_trips_ns[sender->round_trips++ % ROUND_TRIPS] = part->now_ns - timed->sent_ns;
-        else
+        uint64_t round_trip_ns = part->now_ns - timed->sent_ns;
+        if (sender->una <= timed->psn && !has_come(sender, timed->psn))
             sender->timed[left++] = *timed;
+        else if (!timed->repeated)
+            take_round_trip(sender, round_trip_ns);
+        else
+            sender->ambiguous_ns[sender->ambiguous++ % ROUND_TRIPS] = round_trip_ns;
     }
     sender->timed_count = left;
 }
 
-/* Twice the shortest of the last round trips, if that is longer than what was asked for. The shortest: what gets lost
- * takes longer, too. */
+/* A copy has come of what had come before: what was sent again had not been lost, but was under way for so long. */
+static void take_duplicate(struct sender *sender) {
+    uint32_t count = (uint32_t)smaller(sender->ambiguous, ROUND_TRIPS);
+    for (uint32_t i = 0; i < count; i++)
+        take_round_trip(sender, sender->ambiguous_ns[i]);
+}
+
+/* Twice the shortest of the last round trips, if that is longer than what was asked for. The shortest: what a
+ * duplicate shows may be the loss of an acknowledgement, too. */
 static uint64_t timeout_ns(const struct queue_pair *pair) {
     uint64_t shortest_ns = pair->sender.round_trips_ns[0];
     for (uint32_t i = 1; i < ROUND_TRIPS; i++)
@@ -223,6 +247,7 @@ struct packet *sender_next(struct partition *part, struct queue_pair *pair) {
     congestion_catch_up(pair, part->now_ns);
     if (again < sender->again_end) {
         packet = make(part, pair, message_of(sender, again), again);
+        time_no_more(sender, again);
         sender->again = again + 1;
     } else {
         struct message *message = sender->next_message;
@@ -230,6 +255,8 @@ struct packet *sender_next(struct partition *part, struct queue_pair *pair) {
         if (packet) {
             if (sender->next == sender->top)
                 time_packet(part, pair, sender->next);
+            else
+                time_no_more(sender, sender->next);
             sender->next_byte += packet_bytes(pair, message, sender->next);
             if (++sender->next == message->first_psn + message->packets)
                 sender->next_message = message->next;
@@ -332,6 +359,7 @@ void sender_acknowledged(struct partition *part, struct queue_pair *pair, const 
     uint64_t una = widened(sender->una, told->psn), acked_bytes = 0;
     if (una > sender->top)
         return;
+    bool duplicate = una == sender->una && !told->negative;
     if (una > sender->una)
         acked_bytes = advance(part, pair, una);
     take_round_trips(part, sender);
@@ -340,6 +368,8 @@ void sender_acknowledged(struct partition *part, struct queue_pair *pair, const 
     if (pair->options.recovery == GB_SELECTIVE_REPEAT) {
         if (told->selective && note_come(sender, told)) {
             take_round_trips(part, sender);
+            if (sender->timeouts)
+                set_timeouts(pair, 0);
             expect_news(part, pair);
             find_lost(pair);
         }
@@ -347,6 +377,8 @@ void sender_acknowledged(struct partition *part, struct queue_pair *pair, const 
         congestion_loss(pair);
         go_back(sender);
     }
+    if (duplicate)
+        take_duplicate(sender);
     sender_go_on(part, pair);
 }
 
@@ -365,6 +397,16 @@ static void fail(struct partition *part, struct queue_pair *pair) {
     timer_stop(&part->timers, &sender->pace);
     receiver_close(part, pair);
     card_forget(pair->card, pair);
+}
+
+/* A timer that has run out before becomes up to half longer, by another part for each pair and each time. Without jitter,
+ * pairs that were set in one nanosecond repeat in one, and of their packets a short queue takes the same ones each time.
+ * (Cards with NVIDIA's adaptive retransmission draw the first timeout for this reason.) */
+static uint64_t leave_step_ns(const struct queue_pair *pair) {
+    const struct gb_queue_pair_options *options = &pair->options;
+    uint64_t state = ((uint64_t)options->src_ip << 32 | options->dst_ip) ^ (uint64_t)options->number << 24;
+    state += pair->statistics.timeouts << 56;
+    return (uint64_t)((unsigned __int128)timeout_ns(pair) * random_next(&state) >> 65);
 }
 
 static void timeout_due(struct partition *part, void *owner) {
@@ -393,6 +435,7 @@ static void timeout_due(struct partition *part, void *owner) {
         go_back(sender);
     }
     expect_news(part, pair);
+    sender->deadline_ns += leave_step_ns(pair);
     timer_arm(&part->timers, &sender->timeout, sender->deadline_ns);
     sender_go_on(part, pair);
 }

@@ -30,6 +30,7 @@ struct stream {
     struct stream *next;
     struct consumer *consumer;
     struct gb_stream_options options;
+    uint64_t seed;                  /* of its random pauses, by its first template */
     struct vector *first, *last;
     uint64_t una, next_number, end; /* source: oldest that is not done, next to send, end of what is to be sent */
     struct fragment *fragments;     /* of the window */

@@ -63,6 +63,14 @@ static struct stream *find(const struct consumer *consumer, uint32_t number) {
     return stream;
 }
 
+/* Sources differ in it as their first templates do (FNV-1a). */
+static uint64_t seed_of(const struct gb_stream_options *options) {
+    uint64_t seed = UINT64_C(0xcbf29ce484222325);
+    for (uint32_t i = 0; i < options->template_bytes; i++)
+        seed = (seed ^ options->templates[0][i]) * UINT64_C(0x100000001b3);
+    return seed;
+}
+
 static int open_stream(struct gb_engine *engine, struct consumer *consumer, const struct gb_stream_options *options) {
     if (find(consumer, options->number))
         return -EEXIST;
@@ -71,6 +79,7 @@ static int open_stream(struct gb_engine *engine, struct consumer *consumer, cons
         return -ENOMEM;
     stream->consumer = consumer;
     stream->options = *options;
+    stream->seed = seed_of(options);
     static const struct timer_kind timeout = {.fire = stream_resend_due};
     stream->timeout = (struct timer){.kind = &timeout, .owner = stream};
     stream->fragments = calloc(options->window, sizeof *stream->fragments);

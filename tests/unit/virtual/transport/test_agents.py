@@ -30,7 +30,8 @@ from topo.link import LinkModel
 LINK = LinkModel(rate_bps=10**10, delay_us=5, queue_packets=1000)
 PATIENT = QueuePairOptions(timeout_us=100, give_up_after=4)
 UDP_PORT = 7000
-GIVES_UP_NS = 4 * 100_000
+GIVES_UP_NS, LATER_NS = 4 * 100_000, 3 * 50_000
+"""Four timeouts, and how much longer they are at most: all but the first by up to a half."""
 US = 1000
 Script = Callable[[AgentContext], None]
 
@@ -159,7 +160,7 @@ def test_queue_pairs_of_a_killed_agent_vanish() -> None:
     done = [each for each in events if each["event"] == "done"]
     assert [(each["kind"], each["tag"]) for each in done] == [("FAILED", tag) for tag in range(3)]
     # The last news came just after the agent's end, and then there were four timeouts.
-    assert 0 <= done[0]["time_ns"] - 100 * US - GIVES_UP_NS < 30 * US
+    assert 0 <= done[0]["time_ns"] - 100 * US - GIVES_UP_NS < 30 * US + LATER_NS
     assert next(each for each in events if each["event"] == "statistics")["timeouts"] == 4
 
 
@@ -251,11 +252,12 @@ def test_a_failed_pair_fails_at_once_and_others_do_not() -> None:
             pairs.send(1, 7, 100)
             (failed,) = await_completions(context, pairs, 1)
             assert failed.kind is CompletionKind.FAILED
-            assert context.now_ns() == GIVES_UP_NS
+            failed_ns = context.now_ns()
+            assert GIVES_UP_NS <= failed_ns < GIVES_UP_NS + LATER_NS
             pairs.send(1, 8, 100)
             pairs.send(2, 9, 100)
             again, sent = await_completions(context, pairs, 2)
-            assert (again.kind, again.tag, again.time_ns) == (CompletionKind.FAILED, 8, GIVES_UP_NS)
+            assert (again.kind, again.tag, again.time_ns) == (CompletionKind.FAILED, 8, failed_ns)
             assert (sent.kind, sent.tag) == (CompletionKind.SENT, 9)
             context.wait(until_ns=2 * GIVES_UP_NS)
             pairs.send(1, 10, 100)

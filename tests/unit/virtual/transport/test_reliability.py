@@ -113,3 +113,41 @@ def test_a_queue_that_is_longer_than_timeouts_does_not_fill_with_copies(
         assert {each.kind for each in line.done[1]} == {SENT}
         for pair in pairs:
             assert 0 < line.open(1).statistics(pair)["retransmissions"] < packets
+
+
+@pytest.mark.parametrize("recovery", RECOVERIES)
+@pytest.mark.parametrize("messages", [1, 40])
+def test_timeouts_after_losses_are_no_round_trips(recovery: str, messages: int) -> None:
+    """The first packet after a timeout finds the queue empty, so no packet takes more than one timeout. As long as
+    the wait for a timeout was a round trip, each made the next one twice as long: 53 of 10 ms took 192 s."""
+    packets, mtu_bytes, timeout_ns, window = 160, 1000, 10_000_000, 16
+    fast = LinkModel(rate_bps=2 * 10**8, delay_us=100)
+    with Line([1, 2], fast, between=LinkModel(rate_bps=10**8, delay_us=1, queue_packets=1)) as line:
+        line.connect(
+            1, 2, recovery=recovery, timeout_ns=timeout_ns, window_bytes=window * mtu_bytes, mtu_bytes=mtu_bytes,
+            reordering_packets=12,
+        )  # fmt: skip
+        for tag in range(messages):
+            line.open(1).send(1, tag, packets // messages * mtu_bytes)
+        line.run()
+        assert [each.tag for each in line.received(2)] == list(range(messages))
+        assert {each.kind for each in line.done[1]} == {SENT}
+        assert max(each.time_ns for each in line.done[1]) <= packets * (timeout_ns + window * mtu_bytes * 80)
+
+
+def test_pairs_in_step_leave_step_once_a_timer_has_run_out() -> None:
+    """Eight pairs whose peer is gone: the first timeouts are equal, the later ones up to half longer, another one for
+    each pair, and the same each time."""
+
+    def ends_us() -> list[float]:
+        hosts = range(1, 9)
+        with Line([1] * 8 + [2], RELIABLE) as line:
+            for host in hosts:
+                line.connect_end(host, 9, 1, host, timeout_ns=1_000_000, give_up_after=10)
+                line.open(host).send(1, 1, 100)
+            line.run()
+            return [line.done[host][-1].time_ns / 1e3 for host in hosts]
+
+    found = ends_us()
+    assert len(set(found)) == 8 and all(10_000 < each < 14_500 for each in found)
+    assert ends_us() == found
