@@ -96,30 +96,41 @@ class Searched:
         return shlex.join([*words, *(word for fault in faults for word in ("--fault", text(fault)))])
 
 
-def judge(searched: Searched, faults: Sequence[Fault], bound_s: float = BOUND_S) -> Cell:
+@dataclass(frozen=True)
+class Judged:
+    """A run that ended as it may. point: its result, if it came to one. took_s: of the network's time."""
+
+    cell: Cell
+    point: DonePoint | None
+    took_s: float
+
+
+def judge(searched: Searched, faults: Sequence[Fault], like: str = RANDOM) -> Judged:
     """Run it under these faults. AssertionError, with the command, where the run does not end as it may.
 
-    bound_s: of the network's time.
+    like: a fault of the matrix, under which as many packets are a storm.
     """
     configuration = searched.with_faults(faults)
     study, chaos = searched.matrix
     points = (
         Point({"fault": NOTHING}, 0, 1, searched.configuration),
-        Point({"fault": RANDOM}, 0, 1, configuration),
+        Point({"fault": like}, 0, 1, configuration),
     )
     outcome, took_s = _run(searched, configuration)
-    done, broken, details = [searched.faultless], {}, ""
+    point: DonePoint | None = None
+    broken, details = {}, ""
     if isinstance(outcome, Broken):
         broken, details = {points[1].label: outcome.reason}, f"\n{outcome.details}"
     else:
-        done.append(DonePoint({"fault": RANDOM}, 0, outcome))
-    run = StudyRun(Path(), RunFiles(Path()), tuple(done), len(points), broken, interrupted=False)
-    chaos = chaos.model_copy(update={"errors": {RANDOM: searched.allowed(faults)}})
+        point = DonePoint({"fault": like}, 0, outcome)
+    done = (searched.faultless,) if point is None else (searched.faultless, point)
+    run = StudyRun(Path(), RunFiles(Path()), done, len(points), broken, interrupted=False)
+    chaos = chaos.model_copy(update={"errors": {like: searched.allowed(faults)}})
     _, cell = judged(replace(study, points=points), chaos, run)
     again = f"\n{searched.line(faults)}"
     assert cell.verdict != "failed", f"{cell.line}{again}{details}"
-    assert took_s <= bound_s, f"it took {took_s} s of the network's time{again}"
-    return cell
+    assert took_s <= BOUND_S, f"it took {took_s} s of the network's time{again}"
+    return Judged(cell, point, took_s)
 
 
 class _Clock(Onlooker):

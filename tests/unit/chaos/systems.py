@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.unit.chaos.search import Searched
 
 _LINKS = {"topology.link.rate_mbps": 100, "topology.link.delay_us": 100, "timing.control_delay_us": 500}
@@ -123,3 +125,5 @@ SYSTEMS = (
         {"killed": _GONE, "anew": _GONE, "apart": _GONE},
     ),
 )
+
+of_every_system = pytest.mark.parametrize("searched", SYSTEMS, ids=lambda searched: searched.system)
