@@ -91,3 +91,18 @@ def test_asynchronous_training() -> None:
     said("docs/ndn.md", f"those who do not wait have {early['accuracy']:.2f} after {early['total_time_s']:.2f} s")
     said("docs/ndn.md", f"end with {late['accuracy']:.2f}")
     said("docs/ndn.md", f"falls below zero then ({late['staleness']:.1f})")
+
+
+def test_contents() -> None:
+    data = figure_data("ndn_5_state")
+    two, eight, all_peers = (int(data.row(peers=peers)["contents_held"]) for peers in (2, 8, 16))
+    names, pairs = 3 * 20 * 16, 2048
+    said(
+        "docs/ndn.md",
+        f"{two} with 2 peers, {eight} with 8 and {all_peers} with 16. That is {names - all_peers} fewer than "
+        "three rounds of 20 fragments of each",
+    )
+    # Each of the pairs holds two of a binomial number of names.
+    none = (1 - 1 / pairs) ** names
+    one = names / pairs * (1 - 1 / pairs) ** (names - 1)
+    said("docs/ndn.md", f"Of {names} random names {names - pairs * (2 - 2 * none - one):.0f} would find both")
