@@ -64,14 +64,26 @@ class ValueSet:
     def __init__(self, name: str, type_: Type, size: int) -> None:
         self.name = name
         self.size = size
-        base = base_of(type_)
-        fields = [each.type for each in base.fields] if isinstance(base, Record) else [type_]
-        self.types = fields
+        self.types = _flat_types(type_)
         self.members: list[tuple[Matcher, ...]] = []
 
     def matches(self, value: Value) -> bool:
-        parts = value.parts if hasattr(value, "parts") else [value]
+        """value: one value; of a select over several a list."""
+        parts = _flat(value)
         return any(all(m.matches(v) for m, v in zip(each, parts, strict=True)) for each in self.members)
+
+
+def _flat_types(type_: Type) -> list[Type]:
+    """The types of a value set's fields, also of structs in structs."""
+    base = base_of(type_)
+    if not isinstance(base, Record):
+        return [type_]
+    return [inner for each in base.fields for inner in _flat_types(each.type)]
+
+
+def _flat(value: Value) -> list[Value]:
+    parts = value if isinstance(value, list) else getattr(value, "parts", None)
+    return [value] if parts is None else [inner for part in parts for inner in _flat(part)]
 
 
 class Blocks(Calls):
@@ -335,14 +347,24 @@ class Blocks(Calls):
             return lambda: always
         values = [self.expression(each, scope) for each in node.values]
         cases: list[tuple[list[Callable[[], Matcher]], str]] = []
+        whole: dict[int, Matcher] = {}
         for keys, state in node.cases:
+            value_set = self.value_set(scope.find(keys.name)) if isinstance(keys, x.Name) else None
+            if value_set is not None and len(values) > 1:
+                # One name for all: a value set whose fields are those of the select.
+                whole[len(cases)] = value_set
+                cases.append(([], state))
+                continue
             items = self._items(keys, len(values))
             cases.append(([self.matcher(each, scope, v.type) for each, v in zip(items, values, strict=True)], state))
 
         def select() -> str:
             found = [copied(value.run()) for value in values]
-            for matchers, state in cases:
-                if all(make().matches(value) for make, value in zip(matchers, found, strict=True)):
+            for number, (matchers, state) in enumerate(cases):
+                if number in whole:
+                    if whole[number].matches(found):
+                        return state
+                elif all(make().matches(value) for make, value in zip(matchers, found, strict=True)):
                     return state
             raise ParserFailure("NoMatch")
 

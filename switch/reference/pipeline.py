@@ -118,7 +118,10 @@ class ReferenceSwitch:
         if package.name != "V1Switch" or len(arguments) != 6:
             raise UserError(f"the reference runs V1Switch programs, not {package.name}")
         made: list[Subroutine] = []
-        for argument in arguments:
+        names = [each.name for each in package.parameters]
+        # Arguments may be named, and then stand in any order.
+        by_name = {each.name: each for each in arguments if each.name is not None}
+        for argument in [by_name[name] for name in names] if len(by_name) == len(names) else arguments:
             # What stands in a control is named after the control's type, as the package names no instances.
             called = argument.value.function if isinstance(argument.value, Call) else None
             path = called.name if isinstance(called, Name) else ""
@@ -294,8 +297,8 @@ class ReferenceSwitch:
         return self._v1model.now_us
 
     @property
-    def digests(self) -> list[tuple[int, tuple[tuple[int, int], ...]]]:
-        """What digest() sent: (receiver, (width, value) of each field)."""
+    def digests(self) -> list[tuple[int, tuple[Any, ...]]]:
+        """What digest() sent: (receiver, the fields' values in order)."""
         return self._v1model.digests
 
     @property

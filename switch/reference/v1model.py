@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -212,7 +212,7 @@ class V1Model:
         self.requests = Requests()
         self.length = 0
         self.now_us = 0
-        self.digests: list[tuple[int, tuple[tuple[int, int], ...]]] = []
+        self.digests: list[tuple[int, tuple[Value, ...]]] = []
         self.log: list[str] = []
         self._random = random.Random(seed)
 
@@ -329,7 +329,7 @@ class V1Model:
         return ALGORITHMS[algorithm](to_bytes(width, number) + payload)
 
     def _do_digest(self, types: Sequence[Type], values: list[Value]) -> None:
-        self.digests.append((values[0], tuple(bit_parts(types[1], values[1]))))
+        self.digests.append((values[0], tuple(_flattened(values[1]))))
 
     def _do_mark_to_drop(self, types: Sequence[Type], values: list[Value]) -> None:
         if values:
@@ -382,6 +382,15 @@ class V1Model:
         for _, value in bit_parts(types[1], values[1]) if len(values) > 1 else ():
             text = text.replace("{}", str(value), 1)
         self.log.append(text)
+
+
+def _flattened(value: Value) -> Iterator[Value]:
+    """The numbers, and the names of errors and enum members, in a value."""
+    if isinstance(value, Composite):
+        for part in value.parts:
+            yield from _flattened(part)
+    else:
+        yield value
 
 
 def get(record: Composite, name: str) -> Value:

@@ -44,3 +44,41 @@ def test_packets_leave_as_recorded(seed: str) -> None:
 def test_frames_and_state_as_bmv2_had_them(name: str, tmp_path: Path) -> None:
     """Our own programs, compiled by p4c; tests/p4/recorded/bmv2/README.md."""
     assert replay(read(PATHS[name]), tmp_path) == []
+
+
+# ---- What p4c's corpus found; it is not in this repository ----
+
+BLOCKS = """
+#include <v1model.p4>
+header h_t { bit<8> a; bit<8> b; bit<8> found; }
+struct inner_t { bit<8> b; }
+struct key_t { bit<8> a; inner_t inner; }
+struct learned_t { bit<8> a; error what; }
+struct headers_t { h_t h; }
+struct meta_t { bit<8> found; }
+parser P(packet_in p, out headers_t h, inout meta_t m, inout standard_metadata_t std) {
+    value_set<key_t>(4) known;
+    state start {
+        p.extract(h.h);
+        transition select(h.h.a, h.h.b) { known: found; (3, 3): found; default: accept; }
+    }
+    state found { m.found = 1; transition accept; }
+}
+control C(inout headers_t h, inout meta_t m) { apply { } }
+control I(inout headers_t h, inout meta_t m, inout standard_metadata_t std) {
+    apply { std.egress_spec = 1; h.h.found = m.found; digest<learned_t>(1, { h.h.a, std.parser_error }); }
+}
+control E(inout headers_t h, inout meta_t m, inout standard_metadata_t std) { apply { } }
+control D(packet_out p, in headers_t h) { apply { p.emit(h.h); } }
+V1Switch(dep = D(), ig = I(), p = P(), vr = C(), eg = E(), ck = C()) main;
+"""
+
+
+def test_a_value_set_of_several_fields_a_digest_of_an_error_and_blocks_by_name() -> None:
+    switch = ReferenceSwitch(BLOCKS)
+    switch.set_value_set("known", [[1, 2], [(0x80, 0xF0), 5]])
+    found = {
+        frame: switch.process(0, bytes.fromhex(frame))[0][1][2] for frame in ("010200", "010300", "870500", "030300")
+    }
+    assert found == {"010200": 1, "010300": 0, "870500": 1, "030300": 1}
+    assert switch.digests[0] == (1, (1, "NoError"))
