@@ -128,7 +128,7 @@ def test_many_in_step_behind_a_short_queue_all_come_through(system: str, queue_p
 @pytest.mark.slow
 @of_every_system
 def test_no_shallow_queue_of_1000_networks_starves_a_run(searched: Searched) -> None:
-    """Half a minute to ten minutes of a processor for each system."""
+    """Two (workload) to seventeen minutes (NDN) of a busy machine's processor for each system."""
     found = search(searched, MANY)
     print(found.line(MANY))
     assert found.verdicts["right"] == len(MANY)
