@@ -25,6 +25,7 @@ PLACEHOLDERS = {
     "TOPOLOGY": "fat-tree:4",
     "yaml|graphml|dot|svg": "svg",
     "CLASS_FOLDER": "class",
+    "FRAME": "02000000000102000000000208004500002800010000401165bc0a0000020a00010703e80035001400007477656c7665",
     "FOLDER": "my_network",
 }
 """What stands for something of the reader's, and what the tests put in its place."""

@@ -60,7 +60,7 @@ TUNNEL = {
 """Changes to the program that `gradbed new` makes."""
 
 
-def make_readers_files(machine: PlainMachine, commands: str, document: Path, run: Run) -> None:
+def make_readers_files(machine: PlainMachine, commands: str, run: Run) -> None:
     """Make what the commands name: in the clone, and in the home of the machine's user."""
     clone, home = machine.clone, machine.home
     if "./gradbed new my_program" not in commands.splitlines() and "my_program" in commands:
@@ -79,7 +79,7 @@ def make_readers_files(machine: PlainMachine, commands: str, document: Path, run
     if "~/p4c" in commands:
         _make_corpora(home, clone)
     if "--entries routes.stf" in commands:
-        (clone / "routes.stf").write_text(_shown(document, "routes.stf"))
+        (clone / "routes.stf").write_text(_shown(ROOT / "docs" / "insight.md", "routes.stf"))
     if "grade class" in commands:
         for solution in ("forward class/ada", "forward class/ben/forward", "count class/ben/count"):
             run(f"./gradbed exercise solution {solution}")

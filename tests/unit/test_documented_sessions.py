@@ -60,6 +60,7 @@ QUICK_MADE = ("my_program", "forward")
 LEFT_OUT = {
     "./gradbed p4 trace p4src/aggregation.p4": "reads a capture of the reader's",
     "./gradbed p4 coverage p4src/aggregation.p4": "reads a test of the reader's",
+    "./gradbed p4 conformance ~/p4c --errors": "works on p4c's wrong programs and its messages",
     "./gradbed python -m pip install": "needs a network",
     "./gradbed python -m notebook": "what the line above it installs",
     "./gradbed python -m pytest": "alone: all tests of the reader's folder",
@@ -125,7 +126,7 @@ def session(machine: PlainMachine, document: str, only: tuple[str, ...] | None =
     assert wanted
     with machine.kept():
         commands = "\n".join(line.command for line in wanted)
-        make_readers_files(machine, commands, path_of(document), lambda command: expect(machine, Typed("", command)))
+        make_readers_files(machine, commands, lambda command: expect(machine, Typed("", command)))
         for line in wanted:
             (begins if line.command.startswith(BEGUN) else expect)(machine, line)
 
