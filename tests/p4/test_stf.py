@@ -27,7 +27,8 @@ NAMES = sorted(SCRIPTS)
 # p4c drops loops in a control, and refuses those over a range; lists in loops are for p4c 1.2.5.
 # It has no gradbed.p4.
 # It leaves headers with a varbit to BMv2, which says that two are not equal if neither is valid.
-NOT_FOR_P4C = {"lists", "loops", "count_min_sketch", "header_equality"}
+# It leaves default actions of tables with an action profile out of its JSON, as BMv2 wants.
+NOT_FOR_P4C = {"lists", "loops", "count_min_sketch", "header_equality", "profile_default"}
 # Programs with loops, and the first p4c that knows them.
 FOR_LOOPS = {"header_stack": (1, 2, 4, 12)}
 # Files for a program of another name.
@@ -35,6 +36,7 @@ PROGRAMS = {"out_of_range": "state", "wide_registers": "state"}
 NOT_FOR_BMV2 = {
     "out_of_range": "BMv2's release build reads and writes other memory behind a register's end",
     "count_min_sketch": "BMv2 has v1model's externs only",
+    "profile_default": "BMv2 takes no default action of a table with an action profile",
 }
 # Lines that BMv2 cannot do, and why.
 NOT_POSSIBLE = {

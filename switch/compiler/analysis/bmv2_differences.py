@@ -141,6 +141,16 @@ def _warn_of_prefixes(program: _Program, reporter: Reporter) -> None:
             _warn(node, message, reporter)
 
 
+def _warn_of_profile_defaults(program: _Program, reporter: Reporter) -> None:
+    for node in program.nodes:
+        if not isinstance(node, s.TableDeclaration) or node.property("implementation") is None:
+            continue
+        default = node.property("default_action")
+        if default is not None and isinstance(default.value, s.ActionRef) and default.value.name != "NoAction":
+            message = f"BMv2 takes no default action of table '{node.name}': it has an action profile"
+            _warn(default.value, message, reporter)
+
+
 def _width_bits(expression: s.Expression) -> int:
     """Of a number, 0 where the type is not known."""
     type_ = expression.type
@@ -249,5 +259,6 @@ DIFFERENCES: Mapping[str, Callable[[_Program, Reporter], None]] = {
     "a register behind its end": _warn_of_registers,
     "`push_front` and `pop_front` of a stack of header unions": _warn_of_union_stacks,
     "`_` for a range of 32 bits or more in entries": _warn_of_wide_ranges,
+    "a default action other than `NoAction` of a table with an action profile": _warn_of_profile_defaults,
 }
 """By the row of the table in docs/conformance.md."""

@@ -19,6 +19,7 @@ from switch.compiler.source import SourceManager
 
 _BMV2_KINDS = {"exact": "exact", "lpm": "lpm", "ternary": "ternary", "range": "range", "optional": "ternary"}
 _STRONGEST_FIRST = ("range", "ternary", "lpm", "exact")
+NO_ACTION = "NoAction"
 
 
 class TableEmitter:
@@ -51,7 +52,10 @@ class TableEmitter:
         if table.implementation is not None:
             result["action_profile"] = table.implementation.name
         result.update(self._next(node))
-        if table.implementation is None and table.default_action is not None:
+        # BMv2 refuses a default entry beside an action profile. NoAction needs none: see `_next`.
+        if table.default_action is not None and (
+            table.implementation is None or table.default_action.name != NO_ACTION
+        ):
             result["default_entry"] = {
                 "action_id": self._action_ids[table.default_action],
                 "action_const": table.default_const,
@@ -103,6 +107,9 @@ class TableEmitter:
             following = {item.action.name: everywhere for item in node.table.actions}
             following[""] = everywhere
         base = following.pop("")
+        if node.table.implementation is not None:
+            # On a miss no action runs where there is no default entry, and NoAction is the one that counts as run.
+            base = following.get(NO_ACTION, base)
         return {"base_default_next": base, "next_tables": following}
 
     def _data(self, action: LoweredAction, values: list[int]) -> list[str]:

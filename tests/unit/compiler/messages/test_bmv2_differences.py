@@ -15,6 +15,13 @@ UNIONS = "header short_t { bit<8> v; } header long_t { bit<16> v; } header_union
 STACKS = UNIONS + BYTES.replace("bytes_t g;", "bytes_t g; either_t[2] u; bytes_t[2] s;")
 RANGES = """table t { key = { KEY: range; hdr.h.b: exact; } actions = { NoAction; }
     const entries = { (LABEL, 2): NoAction(); } }"""
+PROFILE = """action set() { hdr.h.b = 1; }
+table t {
+    key = { hdr.h.a: exact; }
+    actions = { set; NoAction; }
+    default_action = DEFAULT();
+    @name("p") implementation = action_profile(4);
+}"""
 FIELD_LIST = "(CloneType.I2E, 5, 1);"
 
 
@@ -108,6 +115,13 @@ PROGRAMS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
     "`_` for a range of 32 bits or more in entries": (
         [(ranges("hdr.h.wide", "_"), "a range of 32 bits ends too early")],
         [ranges("hdr.h.narrow", "_"), ranges("hdr.h.wide", "0 .. 0xffffffff")],
+    ),
+    "a default action other than `NoAction` of a table with an action profile": (
+        [(control("t.apply();", PROFILE.replace("DEFAULT", "set")), "no default action of table 't'")],
+        [
+            control("t.apply();", PROFILE.replace("DEFAULT", "NoAction")),
+            control("t.apply();", PROFILE.replace("DEFAULT", "set").replace('@name("p") implementation', "// ")),
+        ],
     ),
     "`truncate` before multicast or recirculation": (
         [
