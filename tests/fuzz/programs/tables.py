@@ -97,7 +97,7 @@ class TableWriter(Statements):
         lines += ["NoAction;", "}", *extras]
         plain = [each for each in used if all(p.direction == "" for p in each.parameters)]
         constant = False
-        if plain and not profile and c.below(2):
+        if plain and c.below(2):
             constant = bool(c.below(2))
             word = "const default_action" if constant else "default_action"
             lines.append(f"{mark(word)}{word} = {self._call_text(c.pick(plain))};")
