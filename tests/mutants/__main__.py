@@ -70,7 +70,7 @@ def _try(copies: queue.Queue[Path], name: str, mutant: Mutant) -> str:
         finally:
             original.write_bytes(kept)
     verdict = "died" if failed else "lives" if mutant.lives else "LIVES"
-    change = f"{mutant.replace.strip()} -> {mutant.by.strip()}".replace("\n", " / ")
+    change = f"{mutant.pattern} -> {mutant.by}".replace("\n", " / ")
     print(f"{verdict:5} {name} {mutant.file}: {change[:90]}: {failed or mutant.lives}", flush=True)
     return verdict
 

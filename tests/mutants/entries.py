@@ -1,4 +1,4 @@
-"""The lists of mutants: one text of one file replaced by another, and the tests that must fail then."""
+"""The lists of mutants: a pattern in a function replaced by something else, and the tests that must fail then."""
 
 from __future__ import annotations
 
@@ -8,15 +8,22 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
+from tests.mutants.places import NotOnce, replaced
+
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = Path(__file__).resolve().parent
 
 
 class Mutant(BaseModel):
+    """A mistake, and the tests that find it."""
+
     model_config = ConfigDict(extra="forbid")
 
     file: str
-    replace: str = Field(min_length=1)
+    function: str = ""
+    """Qualified: `Class.method`, of P4 `Control.action`. Nothing: outside of functions."""
+    pattern: str = Field(min_length=1)
+    """What is replaced, once in the function; `$name` is any identifier (tests/mutants/places.py)."""
     by: str
     tests: list[str] = Field(min_length=1)
     lives: str = ""
@@ -27,11 +34,12 @@ class Mutant(BaseModel):
     """The system and sections of the configuration of a run on the virtual clock that finds itself wrong with it."""
 
     def mutated(self, root: Path = ROOT) -> str:
-        """The file's text with the mistake in it. ValueError if the text to be replaced does not stand there once."""
-        text = (root / self.file).read_text(encoding="utf-8")
-        if (count := text.count(self.replace)) != 1:
-            raise ValueError(f"{self.file} has {self.replace!r} {count} times, not once")
-        return text.replace(self.replace, self.by)
+        """Return the file's text with the mistake in it. NotOnce if the pattern is not in the function once."""
+        path = root / self.file
+        try:
+            return replaced(path.read_text(encoding="utf-8"), path.suffix, self.function, self.pattern, self.by)
+        except NotOnce as error:
+            raise NotOnce(f"{self.file}: {error}") from None
 
 
 def lists() -> list[str]:
