@@ -244,7 +244,9 @@ def _assign_header(place: HeaderPlace, value: Value, node: s.Node, code: Code) -
         case HeaderValue(parts=None):
             set_valid(place, False, node, code)
         case HeaderValue(parts=dict(parts)):
-            if any(header_names(given) & header_names(place) for given in parts.values()):
+            # Making a member of a union valid makes the others invalid.
+            written = header_names(place) | (header_names(place.union) if place.union is not None else set())
+            if any(header_names(given) & written for given in parts.values()):
                 parts = {name: snapshot(given, node, code) for name, given in parts.items()}
             set_valid(place, True, node, code)
             for name, given in parts.items():

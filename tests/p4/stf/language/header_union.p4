@@ -55,6 +55,9 @@ control TestIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
         if (hdr.type.change == 1) {
             hdr.either.wide.setValid();
             hdr.either.wide.value = 0xa0b0c0d0;
+        } else if (hdr.type.change == 3) {
+            // What is assigned is read while the other member is still valid.
+            hdr.either.wide = { hdr.either.narrow.isValid() ? (bit<32>)hdr.either.narrow.value : 0xffffffff };
         } else if (hdr.type.change == 2) {
             hdr.either.narrow.setInvalid();
             hdr.either.wide.setInvalid();
