@@ -56,8 +56,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Of a test that is marked `commit_cases(N)` the first N cases run before each commit, the others with --all."""
     seen: Counter[str] = Counter()
     for item in items:
-        if item.get_closest_marker("slow"):
-            item.add_marker("nightly")
         if few := item.get_closest_marker("commit_cases"):
             test = item.nodeid.partition("[")[0]
             seen[test] += 1

@@ -18,7 +18,7 @@ from tests.browser.live_pages import FLAGS, opened, served, until
 from topo.registry import parse_topology
 
 pytest.importorskip("playwright", reason="Playwright is not installed")
-pytestmark = [pytest.mark.thorough, pytest.mark.skipif(BROWSER is None, reason=WHY_NOT), pytest.mark.slow]
+pytestmark = [pytest.mark.thorough, pytest.mark.skipif(BROWSER is None, reason=WHY_NOT), pytest.mark.nightly]
 
 UPDATES = 6000
 MOST_BYTES = 100e6

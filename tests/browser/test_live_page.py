@@ -149,7 +149,7 @@ def test_nothing_is_wider_than_the_window(chromium: Any, url: str, scheme: str, 
         assert len(set(page.locator("#graph").screenshot())) > 100
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_is_paused_stepped_and_slowed_down_and_its_page_stays(chromium: Any, tmp_path: Path) -> None:
     command = own_program("cli", "run", "aggregation", "--clock", "virtual", "--live-paused")
     with subprocess.Popen(

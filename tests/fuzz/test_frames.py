@@ -43,7 +43,7 @@ def test_the_compiler_warns_of_nothing(source: Path, tmp_path: Path) -> None:
     assert outcome.returncode == 0, outcome.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
 def test_a_million_frames(source: Path, tmp_path: Path) -> None:
     """Each run has other table entries and other frames to start from."""

@@ -110,6 +110,6 @@ def test_packets_and_damaged_ones(tmp_path: Path) -> None:
     check(tmp_path, 1, FRAMES)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_million_of_them(tmp_path: Path) -> None:
     check(tmp_path, NIGHTLY_RUNS, NIGHTLY_FRAMES)

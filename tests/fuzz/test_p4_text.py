@@ -47,7 +47,7 @@ def test_mutants(source: Path, tmp_path: Path) -> None:
     compile_mutants(source, tmp_path, 1, MUTANTS)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
 def test_many_mutants(source: Path, tmp_path: Path) -> None:
     compile_mutants(source, tmp_path, 2, NIGHTLY_MUTANTS)

@@ -78,7 +78,7 @@ def test_what_is_a_finding(read: object, finding: type[Exception]) -> None:
         refused.check(b"")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @each_target
 def test_a_minute_of_search(name: str) -> None:
     pytest.importorskip("atheris")

@@ -46,14 +46,14 @@ def accepted_copies(program: dict[str, Any], seed: int, copies: int) -> Iterator
 @pytest.mark.commit_cases(4)
 @pytest.mark.parametrize(
     "source",
-    [pytest.param(path, marks=[pytest.mark.slow] if path.stem == "ndn" else [], id=path.stem) for path in SOURCES],
+    [pytest.param(path, marks=[pytest.mark.nightly] if path.stem == "ndn" else [], id=path.stem) for path in SOURCES],
 )
 def test_damaged_programs(source: Path) -> None:
     accepted = list(accepted_copies(program_json(source), 1, COPIES))
     assert len(accepted) < COPIES
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
 def test_frames_through_damaged_programs(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRADBED_CACHE", str(tmp_path))  # nobody needs them again

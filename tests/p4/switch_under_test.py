@@ -49,8 +49,8 @@ on_every_pair = pytest.mark.parametrize(
         ("gradbed", "gradbed"),
         pytest.param("bmv2", "gradbed", marks=needs_bmv2),
         # p4c's programs on our switch: test_stf.py; on both: test_differential.py.
-        pytest.param("gradbed", "p4c", marks=[needs_p4c, pytest.mark.slow]),
-        pytest.param("bmv2", "p4c", marks=[needs_bmv2, needs_p4c, pytest.mark.slow]),
+        pytest.param("gradbed", "p4c", marks=[needs_p4c, pytest.mark.nightly]),
+        pytest.param("bmv2", "p4c", marks=[needs_bmv2, needs_p4c, pytest.mark.nightly]),
     ],
 )
 """Of switch and compiler. What is not installed is skipped before a sandbox is made for it."""

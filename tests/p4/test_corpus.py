@@ -14,7 +14,7 @@ from tests.command import gradbed
 KNOWN_FAILURES = {"extern-funcs-bmv2"}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_whole_corpus(tmp_path: Path) -> None:
     checkout = os.environ.get("GRADBED_P4C_CORPUS")
     if not checkout:

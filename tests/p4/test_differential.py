@@ -282,7 +282,7 @@ STF = {"router", "optical", "multicast", "training", "interconnect"}
 
 @needs_bmv2
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in STF else []) for name in CASES]
+    "name", [pytest.param(name, marks=[pytest.mark.nightly] if name in STF else []) for name in CASES]
 )
 @in_sandbox
 def test_outputs_and_state_equal_those_of_bmv2(name: str, tmp_path: Path) -> None:
@@ -290,7 +290,7 @@ def test_outputs_and_state_equal_those_of_bmv2(name: str, tmp_path: Path) -> Non
 
 
 @needs_bmv2
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(2, 7))
 @pytest.mark.parametrize("name", CASES)
 @functools.partial(in_sandbox, timeout_s=NIGHTLY_TIMEOUT_S)

@@ -18,7 +18,7 @@ from switch.p4lang.p4c import compile_with_p4c, find_p4c
 from switch.stf import read_stf
 from switch.stf.bmv2_target import run_script_on_bmv2
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 KNOWN = exercises(EXERCISES).values()
 PACKETS = [(each, check) for each in KNOWN for check in each.checks if check.suffix == ".stf"]

@@ -85,7 +85,7 @@ def test_on_this_switch(name: str, compiler: str) -> None:
     [
         *((name, "gradbed") for name in NAMES),
         # Nothing of it is ours but the program, which the other tests have each with one of them.
-        *(pytest.param(name, "p4c", marks=pytest.mark.slow) for name in NAMES if name not in NOT_FOR_P4C),
+        *(pytest.param(name, "p4c", marks=pytest.mark.nightly) for name in NAMES if name not in NOT_FOR_P4C),
     ],
 )
 def test_on_bmv2(name: str, compiler: str) -> None:

@@ -131,6 +131,7 @@ def session(machine: PlainMachine, document: str, only: tuple[str, ...] | None =
             (begins if line.command.startswith(BEGUN) else expect)(machine, line)
 
 
+@pytest.mark.commit_cases(2)
 @pytest.mark.parametrize("document", QUICK)
 def test_what_is_quick(machine: PlainMachine, document: str) -> None:
     found = {line.command for line in typed(path_of(document))}
@@ -146,13 +147,13 @@ def with_commands() -> list[str]:
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("document", with_commands())
 def test_every_command(machine: PlainMachine, document: str) -> None:
     session(machine, document)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_tutorial(machine: PlainMachine) -> None:
     """With its changes made between the commands."""
     with machine.kept():
@@ -176,7 +177,7 @@ MADE = {
 
 
 @pytest.mark.parametrize(
-    "name", [*QUICK_MADE, *(pytest.param(name, marks=pytest.mark.slow) for name in MADE if name not in QUICK_MADE)]
+    "name", [*QUICK_MADE, *(pytest.param(name, marks=pytest.mark.nightly) for name in MADE if name not in QUICK_MADE)]
 )
 def test_what_gradbed_makes_says_commands_that_run(machine: PlainMachine, name: str) -> None:
     """Typed where the folder was asked for. With the solution in it, an exercise's end well, too."""

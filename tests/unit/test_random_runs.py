@@ -32,7 +32,7 @@ def test_no_random_run_closes_over_a_wrong_result(runs: RandomRuns) -> None:
     runs.outcomes(runs.few)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @of_every_system
 def test_no_run_of_200_closes_over_a_wrong_result(runs: RandomRuns) -> None:
     outcomes = runs.outcomes(200)

@@ -45,7 +45,7 @@ def test_one_point(outside: Path, tmp_path: Path) -> None:
     assert "packets that receivers counted" in ended.stdout
 
 
-@pytest.mark.slow  # a study of it is run for its figures, too
+@pytest.mark.nightly  # a study of it is run for its figures, too
 def test_a_study_with_losses(outside: Path, tmp_path: Path) -> None:
     (tmp_path / "losses.yaml").write_text(STUDY)
     run_well("run", tmp_path / "losses.yaml", "-j", "2", "--output", tmp_path, PYTHONPATH=outside)

@@ -91,7 +91,7 @@ def console(block: Block) -> None:
         assert looks_like(shown, printed), f"{command} printed\n{printed}\nand the tutorial shows\n{shown}"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_step_of_the_tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "160")

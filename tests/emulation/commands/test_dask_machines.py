@@ -141,6 +141,6 @@ def test_a_sweep_outlives_its_client_and_a_worker(cluster: Cluster) -> None:
     check_sweep(cluster, milliseconds=300, are_long=False)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_sweep_of_long_points_does(cluster: Cluster) -> None:
     check_sweep(cluster, milliseconds=5000, are_long=True)

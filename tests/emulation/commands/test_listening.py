@@ -129,7 +129,7 @@ def test_the_controller(tmp_path: Path) -> None:
         check(process.pid)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_replay_and_the_page_of_a_run(tmp_path: Path) -> None:
     url = r"http://127\.0\.0\.1:(\d+)/"
     with program(*own_program("cli", *VIRTUAL, "--live", "--output", str(tmp_path)), says=url) as (process, port):
@@ -154,7 +154,7 @@ def test_a_network_to_look_around_in(tmp_path: Path) -> None:
         up.close()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_whose_page_is_open(tmp_path: Path) -> None:
     """On the real clock. What agents in hosts listen at is reached from other hosts alone."""
     command = own_program("cli", "run", "aggregation", "--live", "--topology", "star:3", "--workers", "2")
@@ -172,7 +172,7 @@ def test_a_run_whose_page_is_open(tmp_path: Path) -> None:
     assert not elsewhere(outside_hosts)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_workers_of_dask() -> None:
     pytest.importorskip("distributed")
     with program(sys.executable, "-c", DASK.format(where=LOCAL), says="(ready)") as (process, _):

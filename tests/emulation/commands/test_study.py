@@ -49,7 +49,7 @@ def newest_run(output: Path) -> Path:
 
 # Killed and gone on with on the virtual clock: tests/unit/experiments/study/test_runner.py; rows of points on the
 # real one: tests/emulation/systems/.
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_killed_sweep_goes_on_and_decides_the_same_again(tmp_path: Path) -> None:
     run_well(*command(tmp_path), timeout_s=TIMEOUT_S)
     first = (tmp_path / "small" / "latest").resolve()

@@ -14,7 +14,7 @@ pytestmark = [
     pytest.mark.thorough,
     pytest.mark.root,
     # Of the same packets each pair makes the same: tests/p4/test_differential.py; training on BMv2: test_main_job.py.
-    pytest.mark.slow,
+    pytest.mark.nightly,
     pytest.mark.skipif(find_p4c() is None, reason="p4c is not installed"),
     needs_bmv2,
 ]

@@ -15,7 +15,7 @@ from tests.emulation.sandboxed import in_sandbox
 pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @in_sandbox
 def test_throughput_stays_below_the_bound() -> None:
     configuration = AggregationConfiguration.model_validate(
@@ -32,6 +32,6 @@ def test_throughput_stays_below_the_bound() -> None:
     assert 0 < point.row["wire_throughput_bps"] / point.row["bound_bps"] <= 1 + 1e-6
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_throughput_reaches_four_fifths_of_the_bound(tmp_path: Path) -> None:
     run_well("bench", "throughput", "--scale", 0.05, "--output", tmp_path)

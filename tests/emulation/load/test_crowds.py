@@ -25,7 +25,7 @@ from tests.unit.controller import process as controllers
 from tests.unit.p4runtime.server.test_malformed import PREFACE, SETTINGS
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.thorough, pytest.mark.slow]
+pytestmark = [pytest.mark.thorough, pytest.mark.nightly]
 
 CONNECTIONS = 10_000
 USUAL_DESCRIPTORS = 1024

@@ -14,7 +14,7 @@ from experiments.bench.load import large
 from experiments.systems import DEFAULT_SYSTEM, find_system
 from experiments.testbeds.mininet_testbed import MininetTestbed
 
-pytestmark = [pytest.mark.thorough, pytest.mark.root, pytest.mark.slow]
+pytestmark = [pytest.mark.thorough, pytest.mark.root, pytest.mark.nightly]
 
 
 def test_a_fat_tree_comes_up_and_all_pairs_reach_each_other() -> None:

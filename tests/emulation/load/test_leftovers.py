@@ -78,7 +78,7 @@ def test_nothing_left_is_nothing_told(tmp_path: Path) -> None:
     assert complaint(tmp_path, lambda folder: None) == ""
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_networks_leave_nothing() -> None:
     done = gradbed("bench", "leftovers", "--starts", "21", timeout_s=600)
     assert done.returncode == 0, done.stderr

@@ -14,7 +14,7 @@ from experiments.bench.load.courses import judge, read_samples
 from experiments.systems.aggregation.bench.soak import Leftover, Pace, soak
 from experiments.testbeds.mininet_testbed import MininetTestbed
 
-pytestmark = [pytest.mark.thorough, pytest.mark.root, pytest.mark.slow]
+pytestmark = [pytest.mark.thorough, pytest.mark.root, pytest.mark.nightly]
 
 PACE = Pace(duration_s=15, every_s=0, sample_s=0)
 Leak = Callable[[MininetTestbed], object]

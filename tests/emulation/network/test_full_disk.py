@@ -28,7 +28,7 @@ def run_on_small_disk(folder: Path, kilobytes: int, output: Path, **environment:
 
 
 # Full at the first file, in the network, and while drawing.
-@pytest.mark.parametrize("kilobytes", [4, 8, pytest.param(128, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kilobytes", [4, 8, pytest.param(128, marks=pytest.mark.nightly)])
 @in_sandbox
 def test_no_room_for_results(kilobytes: int, tmp_path: Path) -> None:
     disk = tmp_path / "disk"

@@ -73,7 +73,7 @@ with gb.up(gb.star(2), gb.Program("{PROGRAM}/program.p4", entries="{PROGRAM}/ent
 """
 
 
-@pytest.mark.parametrize("ending", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGKILL])
+@pytest.mark.parametrize("ending", [pytest.param(signal.SIGINT, marks=pytest.mark.nightly), signal.SIGKILL])
 def test_nothing_is_left_when_its_holder_ends(ending: signal.Signals) -> None:
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLDS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

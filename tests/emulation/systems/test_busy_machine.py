@@ -20,7 +20,7 @@ from tests.emulation.real_point import real_point
 pytestmark = [
     pytest.mark.thorough,
     pytest.mark.root,
-    pytest.mark.slow,
+    pytest.mark.nightly,
 ]
 RUNS = 5
 DEFAULTS = {"workload": "p4src/router.p4"}

@@ -28,14 +28,14 @@ def test_a_few_cells_come_right(tmp_path: Path) -> None:
     assert found == dict.fromkeys(["nothing", *faults], "right")
 
 
-@pytest.mark.slow  # links on the real clock: tests/emulation/network/test_link_faults.py, BMv2: test_robustness.py
+@pytest.mark.nightly  # links on the real clock: tests/emulation/network/test_link_faults.py, BMv2: test_robustness.py
 @needs_bmv2
 def test_a_link_of_bmv2_is_cut_and_mended(tmp_path: Path) -> None:
     found = verdicts(tmp_path, "workload", "--switch", "bmv2", "--scale", "0.1", "--fault", "a link is cut")
     assert found == {"nothing": "right", "a link is cut": "right"}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("switch", ["gradbed", pytest.param("bmv2", marks=needs_bmv2)])
 @pytest.mark.parametrize("system", with_chaos())
 def test_every_cell_is_right_or_clear(system: str, switch: str, tmp_path: Path) -> None:

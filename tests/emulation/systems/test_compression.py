@@ -88,7 +88,7 @@ def single_process() -> str:
 
 
 # A script's gradients: test_torch_hook.py; what is compressed and held back: tests/unit/compression/.
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_script_sends_compressed_gradients(tmp_path: Path) -> None:
     """All ranks have the weights of a single process, bit for bit: nothing of what is held back gets lost or into
     another place, though DDP hands over its buckets in another order from the second pass on."""

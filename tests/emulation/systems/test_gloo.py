@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 
 @pytest.mark.parametrize(
-    ("magnitude", "repeated"), [pytest.param(1 << 29, 0, marks=pytest.mark.slow), ((1 << 31) - 1, 2)]
+    ("magnitude", "repeated"), [pytest.param(1 << 29, 0, marks=pytest.mark.nightly), ((1 << 31) - 1, 2)]
 )
 def test_sums_are_exact_where_they_leave_int32_too(magnitude: int, repeated: int) -> None:
     workload = {"kind": "synthetic", "values": 3000, "rounds": 2, "magnitude": magnitude}
@@ -40,7 +40,7 @@ def test_sums_are_exact_where_they_leave_int32_too(magnitude: int, repeated: int
 
 
 # The whole command: test_main_job.py; ring and Gloo among processes: test_ring.py, and above.
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_baselines_of_the_experiment(tmp_path: Path) -> None:
     """The whole command, with both baselines; it succeeds only if all weights are the reference's."""
     options = "--topology leaf-spine:2,2,2 --workers 3 --rounds 4 --hidden-units 0 --baselines ring,gloo"
@@ -69,7 +69,7 @@ metrics: [round_time_s, byte_hops]
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_study(tmp_path: Path) -> None:
     """What the kernel counted in the hosts is what links carried, to the byte."""
     (tmp_path / "gloo.yaml").write_text(STUDY)

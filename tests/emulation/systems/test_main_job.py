@@ -75,7 +75,7 @@ def test_a_fat_tree_with_eight_workers(tmp_path: Path) -> None:
 
 
 # Switches linked so: tests/emulation/network/test_network_switches.py and test_link_faults.py.
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_switches_that_are_linked_by_the_kernel(tmp_path: Path) -> None:
     options = "--links veth --topology leaf-spine:3,2,2 --workers 4 --placement shared-path --rate-mbps 0"
     more = "--rounds 4 --hidden-units 0 --lanes 64"
@@ -83,7 +83,7 @@ def test_switches_that_are_linked_by_the_kernel(tmp_path: Path) -> None:
 
 
 # With P4 switches as legacy ones: tests/emulation/network/test_openflow.py, and every other test here.
-@pytest.mark.parametrize("legacy", [pytest.param("p4", marks=pytest.mark.slow), "openflow"])
+@pytest.mark.parametrize("legacy", [pytest.param("p4", marks=pytest.mark.nightly), "openflow"])
 def test_one_programmable_switch_among_legacy_ones(legacy: str, tmp_path: Path) -> None:
     if legacy == "openflow":
         skip_without(require_open_vswitch)

@@ -52,7 +52,7 @@ SLOW = {HYBRID, CASES[4][1]}
 @pytest.mark.parametrize(
     ("system", "options", "is_right"),
     [
-        pytest.param(*case, id=" ".join(case[:2]), marks=[pytest.mark.slow] if case[1] in SLOW else [])
+        pytest.param(*case, id=" ".join(case[:2]), marks=[pytest.mark.nightly] if case[1] in SLOW else [])
         for case in CASES
     ],
 )

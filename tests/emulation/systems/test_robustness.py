@@ -103,7 +103,7 @@ def bmv2_or_skip(switch: str) -> None:
     [
         ("gradbed", "s1"),
         # A ToR is restarted like a spine, on the virtual clock too.
-        pytest.param("gradbed", "l1", marks=pytest.mark.slow),
+        pytest.param("gradbed", "l1", marks=pytest.mark.nightly),
         ("bmv2", "s1"),
     ],
     ids=lambda value: str(value),
@@ -180,7 +180,7 @@ def test_a_link_that_is_cut_and_mended(tmp_path: Path) -> None:
         assert run.testbed.client.plan_text() == without_jobs
 
 
-@pytest.mark.slow  # each of it alone: the tests above, and tests/unit/experiments/running/
+@pytest.mark.nightly  # each of it alone: the tests above, and tests/unit/experiments/running/
 @in_sandbox
 def test_everything_at_once(tmp_path: Path) -> None:
     """Lossy links, scarce slots, two jobs, and in the middle both a switch and the controller go."""

@@ -36,7 +36,7 @@ pytestmark = [pytest.mark.thorough, pytest.mark.root]
 FAULTS = [{"fault": "controller-failover", "at_ms": 1e9}]
 # To a controller one is as the other: tests/emulation/network/test_controller_bmv2.py. BMv2 as arbiter beside ours:
 # tests/unit/p4runtime/server/test_bmv2_arbitration.py.
-ON_EACH = pytest.mark.parametrize("switch", ["gradbed", pytest.param("bmv2", marks=pytest.mark.slow)])
+ON_EACH = pytest.mark.parametrize("switch", ["gradbed", pytest.param("bmv2", marks=pytest.mark.nightly)])
 
 
 def running(tmp_path: Path, switch: str) -> Run:

@@ -68,7 +68,7 @@ def single_process(workers: int, steps: int, samples: int) -> tuple[list[list[fl
     ("workers", "options"),
     [
         (3, ("--loss", "0.02", "--duplicate", "0.02")),
-        pytest.param(2, ("--exchange", "ring"), marks=pytest.mark.slow),
+        pytest.param(2, ("--exchange", "ring"), marks=pytest.mark.nightly),
     ],
     ids=["server", "ring"],
 )
@@ -108,7 +108,7 @@ def test_nobody_waits_for_a_rank_that_has_ended(tmp_path: Path) -> None:
         pytest.param(
             "raise ValueError('no such\\nlayer')",
             "worker 0: the script failed: ValueError: no such layer",
-            marks=pytest.mark.slow,
+            marks=pytest.mark.nightly,
         ),
         ("print('no model here')", "registered no model"),
     ],

@@ -17,9 +17,9 @@ COLLECTIVE = "--topology star:4 --rate-mbps 100 --size-bytes 200000 --contents -
 @pytest.mark.parametrize(
     "more",
     [
-        pytest.param("", marks=pytest.mark.slow),
+        pytest.param("", marks=pytest.mark.nightly),
         "--loss 0.03",
-        pytest.param("--loss 0.03 --recovery selective-repeat", marks=pytest.mark.slow),
+        pytest.param("--loss 0.03 --recovery selective-repeat", marks=pytest.mark.nightly),
     ],
 )
 def test_an_all_reduce_sums_exactly(tmp_path: Path, more: str) -> None:
@@ -32,7 +32,7 @@ def test_an_all_reduce_sums_exactly(tmp_path: Path, more: str) -> None:
 
 
 # On the virtual clock: tests/unit/training/test_in_network.py; switches that sum on the real one: test_main_job.py.
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_switches_sum(tmp_path: Path) -> None:
     point = real_point("training", f"{COLLECTIVE} --ranks 3 --in-network aggregation", tmp_path)
     assert int(point["messages"]) == 0 < int(point["packets"])

@@ -77,7 +77,7 @@ def test_a_packet_is_followed_through_processes(tmp_path: Path) -> None:
     assert all("OwnIngress.routes" in row["text"] for row in rows)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @in_sandbox
 def test_rounds_and_packets_share_the_links(tmp_path: Path) -> None:
     result = run(tmp_path, **{**SECTIONS, "background": {"workers": ["all"], "values": 500}})
@@ -99,7 +99,7 @@ def test_tcp_of_the_kernel(tmp_path: Path) -> None:
     assert float(str(result.metrics["rtt_us"])) > 8000
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @in_sandbox
 def test_flows_of_published_sizes_are_connections(tmp_path: Path) -> None:
     traffic = {"transport": "tcp", "sizes": "web-search", "most_flow_kbytes": 50, "packets": 6, "load": 0.5}
@@ -109,7 +109,7 @@ def test_flows_of_published_sizes_are_connections(tmp_path: Path) -> None:
     assert 4000 < float(str(result.metrics["flow_p50_us"])) <= float(str(result.metrics["flow_p99_us"]))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @in_sandbox
 def test_connections_that_never_come_to_be_are_told(tmp_path: Path) -> None:
     traffic = {"transport": "tcp", "pattern": "pairs", "packets": 10}
@@ -119,7 +119,7 @@ def test_connections_that_never_come_to_be_are_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("iperf3") is None, reason="iperf3 is not installed")
-@pytest.mark.slow
+@pytest.mark.nightly
 @in_sandbox
 def test_iperf3(tmp_path: Path) -> None:
     traffic = {"transport": "iperf3", "pattern": "incast", "packets": None, "duration_ms": 500, "flows": 2}
@@ -130,7 +130,7 @@ def test_iperf3(tmp_path: Path) -> None:
     assert 0 < float(str(result.metrics["throughput_bps"])) < 10e6
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @in_sandbox
 def test_packets_that_recirculate_for_ever_fail_the_run(tmp_path: Path) -> None:
     result = run(tmp_path, **{**SECTIONS, "program": {"macros": ["ENDLESS"]}, "traffic": {"packets": 3}})
@@ -138,7 +138,7 @@ def test_packets_that_recirculate_for_ever_fail_the_run(tmp_path: Path) -> None:
     assert result.metrics["sent_packets"] == 3
 
 
-@pytest.mark.slow  # the next test sees what kernels send, too
+@pytest.mark.nightly  # the next test sees what kernels send, too
 @in_sandbox
 def test_kernels_answer_nothing_that_comes_to_their_own_addresses(tmp_path: Path) -> None:
     """No "port unreachable": all that hosts send is what their agents send."""
@@ -154,7 +154,7 @@ def test_templates_are_counted_beside_what_kernels_send(tmp_path: Path) -> None:
     assert (result.metrics["sent_packets"], result.metrics["received_packets"]) == (200, 200)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_two_kinds_of_switches_under_the_same_packets(tmp_path: Path) -> None:
     """By the command line, with our own executable of BMv2's name and arguments in BMv2's place."""
     write_shims(tmp_path / "bin")
@@ -174,7 +174,7 @@ def test_two_kinds_of_switches_under_the_same_packets(tmp_path: Path) -> None:
     assert "program_drops" not in rows
 
 
-@pytest.mark.slow  # tests/unit/workload/test_addressing.py has it on the virtual clock
+@pytest.mark.nightly  # tests/unit/workload/test_addressing.py has it on the virtual clock
 @in_sandbox
 def test_a_learning_switch(tmp_path: Path) -> None:
     """As on the virtual clock (tests/unit/workload/test_addressing.py)."""

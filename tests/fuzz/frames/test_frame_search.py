@@ -42,7 +42,7 @@ def test_what_once_was_a_finding(name: str, tmp_path: Path) -> None:
     assert done.stderr.count("Executed ") == len(files)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", TARGETS)
 def test_a_minute_of_search(name: str) -> None:
     search(name, NIGHTLY_S)

@@ -37,7 +37,7 @@ def test_tests_of_ones_own_network(tmp_path: Path) -> None:
     assert "3 passed" in said
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_test_of_ones_own_network_can_fail(tmp_path: Path) -> None:
     for name in ("gate.yaml", "test_gate.py"):
         (tmp_path / name).write_text((EXAMPLES / name).read_text())
@@ -49,7 +49,7 @@ def test_a_test_of_ones_own_network_can_fail(tmp_path: Path) -> None:
     assert "test_refused_sources_reach_nobody" in ended.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_sweep(tmp_path: Path) -> None:
     lines = output(tmp_path, EXAMPLES / "sweep.py").splitlines()
     rows = {line.split()[0]: [float(word) for word in line.split()[1:]] for line in lines[2:5]}
@@ -59,7 +59,7 @@ def test_sweep(tmp_path: Path) -> None:
     assert (tmp_path / lines[5]).exists()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_compare(tmp_path: Path) -> None:
     lines = output(tmp_path, EXAMPLES / "compare.py").splitlines()
     assert lines[-1] == "all sums are exact"
@@ -68,7 +68,7 @@ def test_compare(tmp_path: Path) -> None:
     assert speedups == sorted(speedups) and speedups[-1] > 2
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_notebook_runs_from_top_to_bottom(tmp_path: Path) -> None:
     import nbformat
     from nbclient import NotebookClient

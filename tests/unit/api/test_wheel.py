@@ -118,7 +118,7 @@ print(*sorted({name.partition(".")[0] for name in sys.modules}))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_no_module_of_it_loads_a_room_by_its_plain_name(installed: Installed) -> None:
     loaded = installed.run(installed.python, "-c", LOADS_EVERYTHING)
     assert loaded.returncode == 0, loaded.stderr
@@ -137,7 +137,7 @@ def test_a_program_of_ones_own_from_any_folder(installed: Installed) -> None:
     assert list(installed.folder.glob("results/workload/*/points.csv"))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("clock", ["virtual", pytest.param("real", marks=pytest.mark.root)])
 def test_the_demo(installed: Installed, clock: str) -> None:
     ran = installed.run(installed.gradbed, "demo", "--clock", clock)

@@ -106,7 +106,7 @@ def test_what_was_found_stays_mended(system: str, told: Sequence[str]) -> None:
     judge(searched, [fault_of_text(each, topology) for each in told])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @of_every_system
 def test_no_schedule_of_1000_makes_a_run_end_wrong(searched: Searched) -> None:
     found = search(searched, MANY, same=False)

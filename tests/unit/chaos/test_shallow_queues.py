@@ -125,7 +125,7 @@ def test_many_in_step_behind_a_short_queue_all_come_through(system: str, queue_p
     assert sum(row["queue_drops"] for row in many.faultless.table("links")) > 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @of_every_system
 def test_no_shallow_queue_of_1000_networks_starves_a_run(searched: Searched) -> None:
     """Two (workload) to seventeen minutes (NDN) of a busy machine's processor for each system."""

@@ -225,7 +225,7 @@ def test_a_p4_syntax_error_shows_place_line_and_caret(tmp_path: Path) -> None:
 
 
 # The real one asks the same function, in its network.
-@pytest.mark.parametrize("clock", [pytest.param("real", marks=pytest.mark.slow), "virtual"])
+@pytest.mark.parametrize("clock", [pytest.param("real", marks=pytest.mark.nightly), "virtual"])
 def test_no_c_compiler(clock: str, tmp_path: Path) -> None:
     words = ("run", "aggregation", "--clock", clock, "--output", str(tmp_path / "results"))
     words += ("--scale", "1") if clock == "real" else ()

@@ -173,7 +173,7 @@ def test_expressions_equal_python_integers(seed: int) -> None:
     check_expressions(random.Random(seed), WIDTHS)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(10, 34))
 def test_expressions_of_every_width(seed: int) -> None:
     """Together the runs have all widths."""

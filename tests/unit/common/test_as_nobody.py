@@ -21,7 +21,7 @@ import pytest
 
 from tests.command import ROOT
 
-pytestmark = [pytest.mark.root, pytest.mark.slow]
+pytestmark = [pytest.mark.root, pytest.mark.nightly]
 
 NOBODY = 65534
 HOMES = "gradbed-nobody-"

@@ -32,7 +32,11 @@ def metrics(workers: int, rate_mbps: int = 100, queue: int = 1000, **sections: A
 @pytest.mark.commit_cases(1)
 @pytest.mark.parametrize(
     ("workers", "queue"),
-    [(4, 64), (8, 64), *(pytest.param(*each, marks=pytest.mark.slow) for each in ((16, 64), (6, 1000), (12, 1000)))],
+    [
+        (4, 64),
+        (8, 64),
+        *(pytest.param(*each, marks=pytest.mark.nightly) for each in ((16, 64), (6, 1000), (12, 1000))),
+    ],
 )
 def test_an_iteration_takes_as_long_when_the_servers_link_is_halved_and_nothing_is_dropped(
     workers: int, queue: int
@@ -54,7 +58,7 @@ def test_without_a_rule_everything_is_sent_at_the_rate_that_is_left() -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("rate_mbps", [25, pytest.param(75, marks=pytest.mark.slow)])  # 50: the first test
+@pytest.mark.parametrize("rate_mbps", [25, pytest.param(75, marks=pytest.mark.nightly)])  # 50: the first test
 def test_the_gradient_is_there_as_soon_whatever_is_left_of_the_rate(rate_mbps: int) -> None:
     assert metrics(12, rate_mbps)["sending_time_s"] < 1.1 * metrics(12)["sending_time_s"]
 
@@ -62,7 +66,7 @@ def test_the_gradient_is_there_as_soon_whatever_is_left_of_the_rate(rate_mbps: i
 @pytest.mark.commit_cases(1)
 @pytest.mark.parametrize("pacing", ["even", "active", "aimd", "none"])
 @pytest.mark.parametrize(
-    ("workers", "compress"), [(8, "none"), (5, "quantise:8"), pytest.param(32, "topk:0.1", marks=pytest.mark.slow)]
+    ("workers", "compress"), [(8, "none"), (5, "quantise:8"), pytest.param(32, "topk:0.1", marks=pytest.mark.nightly)]
 )
 def test_undisturbed_everything_is_sent_also_while_links_jitter(pacing: str, workers: int, compress: str) -> None:
     found = run(
@@ -115,7 +119,7 @@ def test_a_queue_of_a_packet_for_each_worker_suffices_if_workers_are_paced(worke
     assert losses["none"] > 0  # type: ignore[operator]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", [1, 2, 3, 4, 5])
 def test_the_repaired_rule_costs_less_than_a_point_of_accuracy(seed: int) -> None:
     """The link loses half of its rate early in the training and all gradients are cut from then on."""

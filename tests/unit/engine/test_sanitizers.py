@@ -64,14 +64,14 @@ def no_data_race_in_the_driver(driver: Path, *arguments: int) -> None:
     assert outcome.returncode == 0, outcome.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_no_data_race_in_any_test_of_the_engine(tmp_path: Path) -> None:
     """But those of the fabric's process, which would need the sanitizer, too."""
-    options = ("-m", "not slow", "-k", "not the_process", f"--ignore={__file__}")
+    options = ("-m", "not nightly", "-k", "not the_process", f"--ignore={__file__}")
     no_data_race(tmp_path, [Path(__file__).parent], [], options)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("source", RUNTIME_SOURCES, ids=lambda path: path.stem)
 def test_what_the_compiler_finds_without_running_it(source: Path, tmp_path: Path) -> None:
     """Leaks are left to the sanitizers: gcc loses sight of what hangs in arrays and lists."""

@@ -92,7 +92,7 @@ def test_gradients_of_a_script_are_its_parameters(tmp_path: Path) -> None:
         assert sum(node.duration_ns for node in nodes if node.kind is Kind.COMPUTE) > 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_operation_has_its_group_and_size(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(OPERATIONS)
@@ -123,7 +123,7 @@ def test_every_operation_has_its_group_and_size(tmp_path: Path) -> None:
     assert found[0][(Kind.SEND, None, 24, (), None, 1, 5)] == found[1][(Kind.RECEIVE, None, 24, (), None, 0, 5)] == 1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_rank_that_fails_is_told(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text("import os, sys\nif os.environ['RANK'] == '1':\n    sys.exit('rank one has had enough')\n")

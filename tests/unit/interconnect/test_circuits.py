@@ -16,7 +16,7 @@ SLOT_US, GUARD_US = 1000, 200
 
 # Planes begin at different turns with 3 as with 4, of which packets are five times as many.
 @pytest.mark.commit_cases(1)
-@pytest.mark.parametrize("n", [2, 3, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [2, 3, pytest.param(4, marks=pytest.mark.nightly)])
 def test_one_permutation_for_each_slot_and_everything_arrives(n: int) -> None:
     """Slot s: wavelength 1 + s mod (N-1) in the first plane, half a cycle later in the second."""
     with Interconnect(n, circuits=(SLOT_US, GUARD_US)) as network:

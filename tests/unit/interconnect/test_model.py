@@ -106,7 +106,7 @@ def test_model_and_packets_agree(case: Case) -> None:
     assert meets(compare(case))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_model_and_packets_agree_on_all_common_cases() -> None:
     compared = [compare(case) for case in COMMON]
     make_console().print(comparison_table(compared))
@@ -125,7 +125,7 @@ def test_least_loaded_has_no_larger_link_load_where_a_far_link_is_the_busiest() 
     assert found.loads["least-loaded"] < 0.98 < 0.999 < found.loads["mesh-first"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(("n", "seeds"), [(2, 14), (3, 3)])
 @pytest.mark.parametrize("pattern", ["permutation", "hotspot:0.2"])
 def test_least_loaded_has_no_larger_link_load(n: int, seeds: int, pattern: str) -> None:

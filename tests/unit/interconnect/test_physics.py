@@ -18,7 +18,7 @@ FRAME_TIMES = 80e-6 / 20e-3
 
 @pytest.mark.commit_cases(1)
 @pytest.mark.parametrize("channels", ["wavelength", "uplink", "circuit"])
-@pytest.mark.parametrize("queue_packets", [32, pytest.param(1000, marks=pytest.mark.slow)])  # longer, as full
+@pytest.mark.parametrize("queue_packets", [32, pytest.param(1000, marks=pytest.mark.nightly)])  # longer, as full
 def test_full_queues_make_no_load_above_one(tmp_path: Path, channels: str, queue_packets: int) -> None:
     """Twice of what hosts can send: what waits in long queues is sent for long after the measured time."""
     found = run(

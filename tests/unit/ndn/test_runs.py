@@ -19,7 +19,7 @@ def test_every_pushed_fragment_crosses_each_link_of_its_tree_once() -> None:
     assert result.metrics["probes"] == 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_same_on_128_hosts() -> None:
     result = run(topology={"kind": "fat-tree:8"}, workload={"peers": 128, "rounds": 1, "values": 96})
     assert result.failures == []
@@ -29,7 +29,7 @@ def test_the_same_on_128_hosts() -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("exchange", "transmissions"), [("pull", 448), pytest.param("unicast", 1312, marks=pytest.mark.slow)]
+    ("exchange", "transmissions"), [("pull", 448), pytest.param("unicast", 1312, marks=pytest.mark.nightly)]
 )
 # unicast: test_faults.py, and the transmissions that are expected of it are above.
 def test_other_exchanges_sum_up_the_same(exchange: str, transmissions: int) -> None:
@@ -38,7 +38,7 @@ def test_other_exchanges_sum_up_the_same(exchange: str, transmissions: int) -> N
     assert result.metrics["transmissions"] == transmissions
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_ring_all_reduce_on_the_same_routers() -> None:
     result = run(workload={"exchange": "ring", "rounds": 2})
     assert result.failures == []
@@ -145,20 +145,20 @@ def test_what_the_last_router_holds_is_asked_of_nobody_else() -> None:
     assert found == {None: 0}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_without_stores_publishers_answer() -> None:
     result = run(topology={"link": {"loss": 0.02}}, workload={"rounds": 2}, routers={"contents": 0})
     assert result.failures == []
     assert result.metrics["store_share"] == 0.0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_duplicates_are_counted_and_change_nothing() -> None:
     result = run(topology={"link": {"duplicate": 0.05}}, workload={"rounds": 2})
     assert result.failures == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_same_seed_gives_the_same_run() -> None:
     sections = {"topology": {"link": {"loss": 0.03}}, "workload": {"peers": 6, "rounds": 2}}
     one, other = run(**sections), run(**sections)
@@ -186,7 +186,7 @@ def test_asynchronous_weights_are_those_of_a_replay() -> None:
     assert len({row["staleness"] for row in result.tables["peers"]}) > 2
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_replay_in_another_order_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     replay = phase_module.replay
 

@@ -49,12 +49,12 @@ def check(seed: int, folder: Path) -> None:
 
 # Each seed is a run like the other; 200 are below.
 @pytest.mark.thorough
-@pytest.mark.parametrize("seed", [pytest.param(3, marks=pytest.mark.slow), 11])
+@pytest.mark.parametrize("seed", [pytest.param(3, marks=pytest.mark.nightly), 11])
 def test_no_fragment_crosses_a_link_twice_in_a_direction(seed: int, tmp_path: Path) -> None:
     check(seed, tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(100, 300))
 def test_nor_in_any_of_200_runs(seed: int, tmp_path: Path) -> None:
     check(seed, tmp_path)

@@ -34,7 +34,7 @@ def test_ours_beats_the_sources_on_some_public_instances() -> None:
     hold_the_promise([measure_quality(public, (SOURCE, OURS)) for public in chosen])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_ours_beats_the_sources_on_all_public_instances() -> None:
     assert len(PUBLIC_INSTANCES) == 30
     hold_the_promise([measure_quality(public, (SOURCE, OURS)) for public in PUBLIC_INSTANCES])

@@ -77,10 +77,10 @@ def test_the_same_seed_gives_the_same_results(tmp_path: Path) -> None:
     [
         ("fixed", 0.7),
         ("exponential", 0.5),
-        pytest.param("fixed", 0.3, marks=pytest.mark.slow),
-        pytest.param("fixed", 0.5, marks=pytest.mark.slow),
-        pytest.param("exponential", 0.3, marks=pytest.mark.slow),
-        pytest.param("exponential", 0.7, marks=pytest.mark.slow),
+        pytest.param("fixed", 0.3, marks=pytest.mark.nightly),
+        pytest.param("fixed", 0.5, marks=pytest.mark.nightly),
+        pytest.param("exponential", 0.3, marks=pytest.mark.nightly),
+        pytest.param("exponential", 0.7, marks=pytest.mark.nightly),
     ],
 )
 def test_waiting_times_are_those_of_queueing_theory(sizes: str, load: float, tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def test_some_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     check_the_same(range(12), monkeypatch)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_many_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     check_the_same(range(12, 212), monkeypatch)
 

@@ -109,6 +109,6 @@ def test_what_nobody_expected_is_told_soon() -> None:
     assert stops_ns[0] == 0 and stops_ns[1] <= LINK.delay_us * 1000
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_no_data_race(tmp_path: Path) -> None:
-    no_data_race(tmp_path, [Path(__file__)], [FORWARD], ("-m", "not slow"))
+    no_data_race(tmp_path, [Path(__file__)], [FORWARD], ("-m", "not nightly"))

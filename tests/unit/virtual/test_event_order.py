@@ -146,7 +146,7 @@ def test_events_of_one_time_happen_in_the_order_of_their_causes(links: Links, se
     compare(links, sendings)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @settings(max_examples=examples(3000), deadline=None, derandomize=True)
 @given(links=LINKS, sendings=st.lists(SENDINGS, min_size=2, max_size=60))
 def test_many_events_of_one_time_happen_in_the_order_of_their_causes(links: Links, sendings: list[Sending]) -> None:

@@ -330,7 +330,7 @@ def test_a_network_with_faults_is_the_same_on_several_threads(seed: int) -> None
     compare(seed)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(8, 108))
 def test_many_networks_with_faults_are_the_same_on_several_threads(seed: int) -> None:
     compare(seed)

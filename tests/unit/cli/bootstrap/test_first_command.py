@@ -16,7 +16,7 @@ COMPILE = "./gradbed p4 compile p4src/router.p4"
 
 
 @pytest.mark.root
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("user", "commands"),
     [

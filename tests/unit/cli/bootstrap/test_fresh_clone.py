@@ -171,7 +171,7 @@ def commands(group: Any = None, path: tuple[str, ...] = ()) -> Iterator[list[tup
 
 # What a command lacks that another one of its group has brought is found with --nightly: 50 processes in place of 20.
 @pytest.mark.thorough
-@pytest.mark.parametrize("alone", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("alone", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_the_help_of_every_command(clone: Clone, monkeypatch: pytest.MonkeyPatch, alone: bool) -> None:
     # Other tests add systems of their own.
     ours = {name: place for name, place in systems.SYSTEMS.items() if place.startswith("experiments.")}
@@ -196,7 +196,7 @@ def test_the_help_of_every_command(clone: Clone, monkeypatch: pytest.MonkeyPatch
         ["new", "mine"],
         ["p4", "compile", "p4src/router.p4"],
         # Whatever a benchmark asks for, it asks for like the others.
-        pytest.param(["bench", "virtual", "--sizes", "4", "--repetitions", "1"], marks=pytest.mark.slow),
+        pytest.param(["bench", "virtual", "--sizes", "4", "--repetitions", "1"], marks=pytest.mark.nightly),
         pytest.param(["up", "--topology", "star:2", "--rest-port", "0"], marks=pytest.mark.root),
     ],
     ids=" ".join,

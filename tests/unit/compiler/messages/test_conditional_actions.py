@@ -64,7 +64,7 @@ def test_what_is_warned_of(body: str, message: str | None) -> None:
     assert found == ({message} if message else set())
 
 
-@pytest.mark.slow  # p4c stays as it is; what our compiler says of each is the test above
+@pytest.mark.nightly  # p4c stays as it is; what our compiler says of each is the test above
 @pytest.mark.skipif(find_p4c() is None, reason="p4c is not installed")
 @pytest.mark.parametrize(("body", "message"), BODIES)
 def test_p4c_refuses_the_same(body: str, message: str | None, tmp_path: Path) -> None:

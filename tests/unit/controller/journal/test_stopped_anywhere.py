@@ -134,7 +134,7 @@ def test_killed_at_any_system_call(asked: Asked, before: list[int], after: list[
 @pytest.mark.parametrize(
     "error",
     # Nothing tells one error from another.
-    [pytest.param(errno.ENOSPC, id="full"), pytest.param(errno.EIO, id="broken", marks=pytest.mark.slow)],
+    [pytest.param(errno.ENOSPC, id="full"), pytest.param(errno.EIO, id="broken", marks=pytest.mark.nightly)],
 )
 def test_refused_at_any_system_call(
     asked: Asked, before: list[int], after: list[int], error: int, tmp_path: Path

@@ -47,13 +47,13 @@ def check_against_highest_degree(
 
 @pytest.mark.commit_cases(1)
 @pytest.mark.parametrize(
-    "seed", [pytest.param(seed, marks=[pytest.mark.slow] if seed >= FEW else []) for seed in FABRICS]
+    "seed", [pytest.param(seed, marks=[pytest.mark.nightly] if seed >= FEW else []) for seed in FABRICS]
 )
 def test_never_below_highest_degree_in_packets(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     check_against_highest_degree(monkeypatch, seed, 2, CAPACITY_BPS)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("maximum", "capacity_bps"), [(1, None), (2, None), (3, None), (1, CAPACITY_BPS), (3, CAPACITY_BPS)]
 )

@@ -109,7 +109,7 @@ def test_one_request_after_the_other(system: str) -> None:
     assert {method for method, _ in seen} >= {"GET", "POST"}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @each_system
 def test_many_requests(system: str) -> None:
     check_each_operation(system, NIGHTLY_EXAMPLES)

@@ -71,7 +71,7 @@ def test_the_documents_are_of_the_matrix_as_it_is_now(system: str) -> None:
 @pytest.mark.parametrize(
     ("system", "fault"),
     # Slow: another cell of another system; the whole matrix is a command (docs/faults.md).
-    [("aggregation", "an agent is killed"), pytest.param("shuffle", "loss 20 %", marks=pytest.mark.slow)],
+    [("aggregation", "an agent is killed"), pytest.param("shuffle", "loss 20 %", marks=pytest.mark.nightly)],
 )
 def test_cells_end_as_the_documents_say(system: str, fault: str, tmp_path: Path) -> None:
     """The first of the ten. Its numbers are those of a run on the virtual clock, so they are the same everywhere."""

@@ -25,7 +25,7 @@ def rows(file: Path) -> list[dict[str, str]]:
         ]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("study", PUBLISHED)
 def test_published_data_are_those_of_today(study: str, tmp_path: Path) -> None:
     named = re.fullmatch(r"([a-z]+)_(\d+)_.*", study)

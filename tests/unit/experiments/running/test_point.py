@@ -92,7 +92,7 @@ def test_every_job_has_a_table_and_a_figure_of_its_own(tmp_path: Path, capsys: p
     assert "job 1 of 2" in printed and "job 2 of 2" in printed
 
 
-@pytest.mark.slow  # and in several processes, to the last byte: test_same_results.py
+@pytest.mark.nightly  # and in several processes, to the last byte: test_same_results.py
 def test_the_same_run_twice_is_the_same_to_the_last_byte(tmp_path: Path) -> None:
     link = {"loss": 0.02, "duplicate": 0.02, "jitter_us": 20, "reorder": True}
     timing = {"compute_us": 300, "compute_distribution": "exponential"}

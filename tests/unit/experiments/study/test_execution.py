@@ -211,7 +211,7 @@ def test_a_scheduler_that_does_not_answer_is_one_line(monkeypatch: pytest.Monkey
         pass
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_scheduler_that_goes_is_one_line(tmp_path: Path) -> None:
     told = tmp_path / "scheduler.json"
     scheduler = dask("scheduler", "--port", "0", "--scheduler-file", str(told))

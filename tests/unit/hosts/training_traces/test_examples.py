@@ -16,7 +16,7 @@ from hosts.systems.training.traces.opening import open_trace
 
 MIB = 1 << 20
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 
 def checkout(variable: str) -> Path:

@@ -303,7 +303,7 @@ def test_malformed_packets_are_counted_for_their_reasons_and_no_others_are(route
     check(router, 0, FRAMES // BATCH)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(1, 11))
 def test_many_more_of_them(router: OneRouter, seed: int) -> None:
     check(router, seed, 10 * FRAMES // BATCH)

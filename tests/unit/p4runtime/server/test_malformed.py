@@ -73,7 +73,7 @@ def test_garbage(name: str, served: tuple[Client, int]) -> None:
     still_serves(client)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_message_that_is_too_long_is_refused_by_name(served: tuple[Client, int]) -> None:
     client, _ = served
     request = client.write_request()

@@ -11,7 +11,7 @@ import pytest
 
 from tests.sanitized_python import SanitizedPython, no_data_race
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 HERE = Path(__file__).resolve().parents[1]
 NAMES = ("profiles_on_the_engine", "end_to_end", "end_to_end_state")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.sanitized_python import SanitizedPython
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 HERE = Path(__file__).resolve().parent
 TESTS = [HERE / f"test_{name}.py" for name in ("sender", "sender_reference", "round_frames")] + [
@@ -22,5 +22,5 @@ def test_no_bad_memory_access_and_no_undefined_behaviour(tmp_path: Path) -> None
     python = SanitizedPython(
         tmp_path, "libasan.so", "-fsanitize=address,undefined -fno-sanitize-recover=all", options
     )
-    outcome = python.run_tests(TESTS, ["-m", "not slow"])
+    outcome = python.run_tests(TESTS, ["-m", "not nightly"])
     assert outcome.returncode == 0, outcome.stdout[-3000:] + outcome.stderr[-3000:]

@@ -123,7 +123,7 @@ def test_both_do_the_same(seed: int) -> None:
         schedule.run()
 
 
-@pytest.mark.slow  # the same, ten times as often
+@pytest.mark.nightly  # the same, ten times as often
 @pytest.mark.parametrize("block", range(4))
 def test_both_do_the_same_in_many_rounds(block: int) -> None:
     for seed in range(500 * block, 500 * (block + 1)):

@@ -62,7 +62,7 @@ def check(
 @pytest.mark.commit_cases(137)
 @pytest.mark.parametrize(("algorithm", "operation"), PAIRS)
 # 32 is as much a power of two as 64.
-@pytest.mark.parametrize("size", [*range(1, 18), 32, pytest.param(64, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("size", [*range(1, 18), 32, pytest.param(64, marks=pytest.mark.nightly)])
 def test_results_are_those_of_numpy(algorithm: Algorithm, operation: Operation, size: int) -> None:
     """Of vectors shorter than the group, and of such as do not divide."""
     for elements, chunks in ((3, 1), (5 * size + 3, 1), (64, 3)) if size < 32 else ((3 * size + 5, 2),):
