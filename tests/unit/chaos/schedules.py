@@ -85,7 +85,9 @@ def _in_time(groups: Sequence[tuple[Fault, ...]]) -> tuple[Fault, ...]:
 
 def _cut(link: tuple[str, str], at_ms: float, back_ms: float | None) -> tuple[Fault, ...]:
     down = LinkFault(fault="link-down", link=link, at_ms=at_ms)
-    return (down,) if back_ms is None else (down, LinkFault(fault="link-up", link=link, at_ms=at_ms + back_ms))
+    return (
+        (down,) if back_ms is None else (down, LinkFault(fault="link-up", link=link, at_ms=round(at_ms + back_ms, 1)))
+    )
 
 
 def _changed(link: tuple[str, str], change: Mapping[str, Any], at_ms: float) -> tuple[Fault, ...]:
@@ -106,7 +108,11 @@ def _paused(agent: str, at_ms: float, for_ms: float) -> tuple[Fault, ...]:
 
 def _stopped(agent: str, at_ms: float, back_ms: float | None) -> tuple[Fault, ...]:
     stop = AgentFault(fault="agent-stop", agent=agent, at_ms=at_ms)
-    return (stop,) if back_ms is None else (stop, AgentFault(fault="agent-start", agent=agent, at_ms=at_ms + back_ms))
+    return (
+        (stop,)
+        if back_ms is None
+        else (stop, AgentFault(fault="agent-start", agent=agent, at_ms=round(at_ms + back_ms, 1)))
+    )
 
 
 def text(fault: Fault) -> str:

@@ -26,7 +26,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No calibration, and points that run in this process, whoever's it is."""
     monkeypatch.setenv("GRADBED_CALIBRATION", str(tmp_path / "none"))
     monkeypatch.setattr(runner, "executor", coin.in_this_process)
-    monkeypatch.setattr(command, "require_root", lambda what: None)
+    monkeypatch.setattr(command, "check_machine", lambda study: None)
 
 
 def write(tmp_path: Path, text: str = STUDY) -> str:

@@ -45,7 +45,7 @@ HALF_OF_3 = 4.302652729911275
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRADBED_CALIBRATION", str(tmp_path / "none"))
     monkeypatch.setattr(runner, "executor", coin.in_this_process)
-    monkeypatch.setattr(command, "require_root", lambda what: None)
+    monkeypatch.setattr(command, "check_machine", lambda study: None)
 
 
 def run(tmp_path: Path, gradbed_here: GradbedHere, text: str = STUDY, ends: str = '""') -> tuple[int, Path]:
