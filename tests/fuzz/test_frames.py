@@ -24,7 +24,7 @@ NIGHTLY_FRAMES = 1_000_000
 NIGHTLY_RUNS = 20
 
 
-@pytest.mark.commit_cases(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
 def test_some_frames(source: Path, tmp_path: Path) -> None:
     program = program_json(source)
@@ -33,6 +33,7 @@ def test_some_frames(source: Path, tmp_path: Path) -> None:
     assert sum(run_driver(driver, program, seed, FRAMES) for seed in range(RUNS)) > RUNS * FRAMES // 1000
 
 
+@pytest.mark.commit_cases(6)
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
 def test_the_compiler_warns_of_nothing(source: Path, tmp_path: Path) -> None:
     """But of variables and labels that generated code does not use."""

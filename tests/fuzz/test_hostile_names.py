@@ -90,6 +90,7 @@ def test_names_are_nothing_but_strings(source: Path) -> None:
         assert made.isascii() and not re.search(r"\?\?[=/'()!<>-]", made)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("source", SOURCES[:2], ids=lambda path: path.stem)
 def test_hostile_names_under_sanitizers(source: Path, tmp_path: Path) -> None:
     program = program_json(source)

@@ -106,6 +106,7 @@ def check(folder: Path, runs: int, frames: int) -> None:
     assert all(counted[name] > 0 for name in (*(f"dropped_{reason}" for reason in SEEN), *WORK))
 
 
+@pytest.mark.thorough
 def test_packets_and_damaged_ones(tmp_path: Path) -> None:
     check(tmp_path, 1, FRAMES)
 

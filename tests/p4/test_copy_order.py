@@ -309,6 +309,7 @@ def reference(source: Path, frames: list[bytes]) -> list[bytes]:
     return [left for frame in frames for _, left in switch.process(0, frame)]
 
 
+@pytest.mark.commit_cases(1)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("run", [compiled_switch, reference])
 def test_random_statements(run: Callable[[Path, list[bytes]], list[bytes]], seed: int, tmp_path: Path) -> None:

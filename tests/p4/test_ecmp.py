@@ -73,6 +73,7 @@ def chi_squared(counts: Counter[int], cells: int) -> float:
     return sum((counts[cell] - expected) ** 2 for cell in range(cells)) / expected
 
 
+@pytest.mark.commit_cases(2)
 @pytest.mark.parametrize("kind", FOLLOWING)
 @pytest.mark.parametrize("paths", [2, 3, 8])
 def test_flows_that_follow_each_other_take_paths_at_random(kind: str, paths: int) -> None:

@@ -199,6 +199,7 @@ def drops(switch: SwitchUnderTest) -> dict[int, int]:
     return {cause: packets for cause, (packets, _) in switch.counter("drops").items()}
 
 
+@pytest.mark.thorough
 @on_every_pair
 @in_sandbox
 def test_behaviours(kind: str, compiler: str, tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ def every_recording() -> list[Any]:
     return [pytest.param(name, marks=[pytest.mark.thorough] if name in late else []) for name in PATHS]
 
 
+@pytest.mark.commit_cases(2)
 @pytest.mark.parametrize("name", every_recording())
 def test_our_compiler_and_switch_do_what_bmv2_did(name: str) -> None:
     """Of the sources as they were recorded."""
@@ -50,6 +51,7 @@ def test_our_compiler_and_switch_do_what_bmv2_did(name: str) -> None:
     assert replay(recorded, *compile_recorded(recorded), QUICKLY) == []
 
 
+@pytest.mark.commit_cases(2)
 @pytest.mark.parametrize("name", every_recording())
 def test_with_p4cs_program_our_switch_does_what_bmv2_did(name: str) -> None:
     assert replayed(recording(name)) == []

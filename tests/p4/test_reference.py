@@ -26,6 +26,7 @@ def test_stf_file(name: str) -> None:
     assert not run_on_reference(ReferenceSwitch(source(name)), read_stf(SCRIPTS[name])).failures
 
 
+@pytest.mark.commit_cases(7)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_packets_leave_as_recorded(seed: str) -> None:
     recorded = recording(seed)
@@ -40,6 +41,7 @@ def test_packets_leave_as_recorded(seed: str) -> None:
     assert received == recorded["out"]
 
 
+@pytest.mark.commit_cases(2)
 @pytest.mark.parametrize("name", PATHS)
 def test_frames_and_state_as_bmv2_had_them(name: str, tmp_path: Path) -> None:
     """Our own programs, compiled by p4c; tests/p4/recorded/bmv2/README.md."""

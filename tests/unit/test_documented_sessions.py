@@ -131,7 +131,7 @@ def session(machine: PlainMachine, document: str, only: tuple[str, ...] | None =
             (begins if line.command.startswith(BEGUN) else expect)(machine, line)
 
 
-@pytest.mark.commit_cases(2)
+@pytest.mark.commit_cases(1)
 @pytest.mark.parametrize("document", QUICK)
 def test_what_is_quick(machine: PlainMachine, document: str) -> None:
     found = {line.command for line in typed(path_of(document))}
@@ -176,6 +176,7 @@ MADE = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name", [*QUICK_MADE, *(pytest.param(name, marks=pytest.mark.nightly) for name in MADE if name not in QUICK_MADE)]
 )
@@ -196,6 +197,7 @@ def shown_figures() -> list[tuple[str, str]]:
     return [(line.document, line.command) for line in lines if line.command.startswith("./gradbed figures ")]
 
 
+@pytest.mark.commit_cases(2)
 @pytest.mark.parametrize(("document", "command"), shown_figures())
 def test_figures_without_sudo_need_no_root(document: str, command: str) -> None:
     """They take minutes: of most it is only seen that they begin, perhaps not with the one that needs root."""
@@ -211,6 +213,7 @@ def test_what_is_left_out_stands_in_a_document() -> None:
         assert any(command.startswith(beginning) for command in shown), beginning
 
 
+@pytest.mark.thorough
 def test_without_packages_a_network_is_refused(machine: PlainMachine) -> None:
     """That the machine is as plain as it should be: what needs Mininet says so, by one line."""
     if machine.user is None:

@@ -59,6 +59,7 @@ def test_each_can_be_made(name: str) -> None:
             assert all(part.split("[")[0] in text for part in names), f"{target} is not there"
 
 
+@pytest.mark.commit_cases(1)
 @pytest.mark.parametrize("name", lists())
 def test_a_new_name_breaks_none(name: str) -> None:
     """Whatever `$name` stands for is renamed in the whole file, one by one."""

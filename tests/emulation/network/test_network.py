@@ -106,6 +106,7 @@ def leftovers(temporary: Path) -> tuple[list[str], list[str], list[str]]:
 # Hosts and links.
 
 
+@pytest.mark.thorough
 @in_sandbox
 def test_hosts_have_addresses_routes_and_silent_links() -> None:
     topology = star(3)

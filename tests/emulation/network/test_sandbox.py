@@ -266,6 +266,7 @@ def take_terminal_and_count_interrupts() -> None:
     count_interrupts()
 
 
+@pytest.mark.commit_cases(1)
 @pytest.mark.parametrize(
     ("send", "expected"),
     [

@@ -266,6 +266,7 @@ def answers_of_other_jobs_and_fragments_free_nothing(net: TwoLevels) -> None:
     assert "released" not in net.near.events() | net.far.events()
 
 
+@pytest.mark.thorough
 @on_every_pair
 @in_sandbox
 def test_behaviours(kind: str, compiler: str, tmp_path: Path) -> None:

@@ -332,6 +332,7 @@ def gradients_of_nobody_enter_no_sum(run: Run) -> None:
     assert run.to_server(gradient(2, fan_in=2))[Gradient].lanes == values(1, 2)
 
 
+@pytest.mark.thorough
 @on_every_pair
 @in_sandbox
 def test_behaviours(kind: str, compiler: str, tmp_path: Path) -> None:

@@ -53,6 +53,7 @@ def test_a_reader_that_goes_away() -> None:
     assert said == ""
 
 
+@pytest.mark.commit_cases(1)
 @pytest.mark.parametrize("arguments", [["--help"], ["run", "aggregation", "--help"]])
 def test_help_whose_reader_goes_away(arguments: list[str]) -> None:
     process = started(*arguments)

@@ -72,6 +72,7 @@ def test_ours_alone(gradbed_here: GradbedHere, folder: Path) -> None:
     assert gradbed_here("p4", "corpus", str(folder)).status == 0
 
 
+@pytest.mark.thorough
 def test_beside_p4c(gradbed_here: GradbedHere, folder: Path, p4c: str) -> None:
     said = gradbed_here("p4", "corpus", str(folder), "--p4c", p4c)
     assert said.status == 1
@@ -82,6 +83,7 @@ def test_beside_p4c(gradbed_here: GradbedHere, folder: Path, p4c: str) -> None:
     assert lines[-1] == "the same for 2 of 4 programs"
 
 
+@pytest.mark.thorough
 def test_as_json(gradbed_here: GradbedHere, folder: Path, p4c: str) -> None:
     said = gradbed_here("p4", "corpus", str(folder), "--p4c", p4c, "--json")
     assert said.status == 1

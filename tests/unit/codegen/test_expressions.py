@@ -168,6 +168,7 @@ class ExpressionMaker:
 setattr(ExpressionMaker, "not", ExpressionMaker.not_)
 
 
+@pytest.mark.commit_cases(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_expressions_equal_python_integers(seed: int) -> None:
     check_expressions(random.Random(seed), WIDTHS)

@@ -76,6 +76,7 @@ def test_death_between_questions(start) -> None:
         fabric.ask(GetLinkStatistics())
 
 
+@pytest.mark.thorough
 def test_silence_is_not_waited_for_forever(start, monkeypatch) -> None:
     monkeypatch.setattr(fabric_process, "READY_TIMEOUT_S", 0.05)
     monkeypatch.setattr(fabric_process, "STOP_TIMEOUT_S", 0.05)

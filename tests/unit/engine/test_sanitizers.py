@@ -44,6 +44,7 @@ def test_partitions_side_by_side_do_what_one_does(tmp_path: Path) -> None:
         assert run(driver, seed, 2) == run(driver, seed, 3) == alone
 
 
+@pytest.mark.thorough
 def test_no_data_race_between_the_data_plane_and_control_calls(tmp_path: Path) -> None:
     no_data_race_in_the_driver(sanitized(tmp_path / "driver", SOURCES, checks=THREADS), 5, 3000, 3)
 

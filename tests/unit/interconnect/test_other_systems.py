@@ -20,6 +20,7 @@ def point(folder: Path, system: str, **sections: Any) -> PointResult:
     return virtual_point(system, folder, topology=topology, **sections)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("exchange", ["push", "unicast"])
 def test_ndn_crosses_the_links_that_distances_say(tmp_path: Path, exchange: str) -> None:
     """A fragment of every one of the N^3 peers crosses a tree's links (all hosts' but the publisher's, and of the

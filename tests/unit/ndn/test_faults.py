@@ -28,6 +28,7 @@ def rows(result: PointResult, name: str) -> int:
     return sum(row[name] for row in result.tables["routers"])
 
 
+@pytest.mark.thorough
 def test_observers_come_late_and_leave_early() -> None:
     result = observed(observers=[{}, {"join_ms": 100}, {"join_ms": 50, "leave_ms": 200}])
     assert result.failures == []
@@ -39,6 +40,7 @@ def test_observers_come_late_and_leave_early() -> None:
     assert result.metrics["probes"] == 0
 
 
+@pytest.mark.commit_cases(3)
 @pytest.mark.parametrize("join_ms", [60, 95, 99, 101, 104, 300])
 def test_observers_that_come_for_the_end_end(join_ms: int) -> None:
     """Of 10 versions in 110 ms; who comes later has seen nothing."""
@@ -167,6 +169,7 @@ def test_who_begins_late_has_what_came_before(monkeypatch: pytest.MonkeyPatch) -
         assert result.metrics["probes"] == 0
 
 
+@pytest.mark.thorough
 def test_subscriptions_last_where_links_are_slow() -> None:
     """Epochs are stretched like all times: at a fiftieth of the rates insertions wait long in queues, and still come
     in time."""

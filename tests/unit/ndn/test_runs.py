@@ -222,6 +222,7 @@ def test_asynchronous_peers_ask_for_what_gets_lost() -> None:
     assert result.metrics["superseded"] > 0
 
 
+@pytest.mark.thorough
 def test_a_slow_peer_holds_up_only_those_who_wait_for_it() -> None:
     slow = {"slow_peers": 1, "slowness": 10, "rounds": 4}
     timing = {"compute_us": 5000}

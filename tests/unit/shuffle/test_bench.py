@@ -29,6 +29,7 @@ def hold_the_promise(qualities: list[Quality]) -> None:
     assert statistics.mean(row.of_the_source for row in qualities if low <= row.instance.share <= high) <= 0.9
 
 
+@pytest.mark.thorough
 def test_ours_beats_the_sources_on_some_public_instances() -> None:
     chosen = [public for public in PUBLIC_INSTANCES if public.fabric != "fat-tree:8" and public.share in (0.2, 0.4)]
     hold_the_promise([measure_quality(public, (SOURCE, OURS)) for public in chosen])

@@ -213,6 +213,7 @@ def test_a_sentence_is_what_the_data_say(sentence: Callable[[], str]) -> None:
     said(PAGE, sentence())
 
 
+@pytest.mark.thorough
 def test_ours_takes_the_fewest_hops_without_a_master_everywhere() -> None:
     for kind in (K4, "fat-tree:8", "bcube:4,1"):
         for share in SHARES:

@@ -150,6 +150,7 @@ def test_p4runtime_over_tls_for_clients_with_a_certificate(tmp_path: Path) -> No
             asyncio.run(session(credentials(None, None)))
 
 
+@pytest.mark.thorough
 def test_a_program_given_at_the_start_runs_and_can_be_written_to(tmp_path: Path) -> None:
     (tmp_path / "everything.json").write_text(json.dumps(program_json()))
     port, device_id = free_port(), 300
@@ -192,6 +193,7 @@ def test_a_program_given_at_the_start_is_none_to_controllers_before_they_push(tm
         controller.close()
 
 
+@pytest.mark.thorough
 def test_packets_from_files(tmp_path: Path) -> None:
     """And commands from the shell: packets that no route is for are dropped, and the log says so."""
     (tmp_path / "everything.json").write_text(json.dumps(program_json()))

@@ -6,6 +6,8 @@ import itertools
 import subprocess
 import sys
 
+import pytest
+
 PATIENCE_S = 60.0
 BEYOND = 3
 # SIGTERM comes at a given line after the switch runs, those of the standard library counted, too.
@@ -47,6 +49,7 @@ sys.exit(commands.simple_switch(["--no-p4"]))
 """
 
 
+@pytest.mark.thorough
 def test_a_signal_at_any_line_ends_it() -> None:
     for line in itertools.count(1):
         command = [sys.executable, "-c", PROGRAM, str(line)]

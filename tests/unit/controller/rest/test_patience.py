@@ -128,6 +128,7 @@ def test_a_crowd_that_says_nothing_makes_room(
     assert caplog.text.count("connections: those that wait longest are closed") == 1
 
 
+@pytest.mark.thorough
 def test_who_acts_is_served_however_long_the_answer_takes(port: int) -> None:
     with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=20) as client:
         assert client.get("/late").json() == "late"

@@ -251,6 +251,7 @@ BODY = b'{"a": "e1", "b": "a1", "up": false}'
 JSON = "application/json"
 
 
+@pytest.mark.commit_cases(4)
 @pytest.mark.parametrize(
     ("headers", "status", "detail"),
     [

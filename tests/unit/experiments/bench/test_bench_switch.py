@@ -67,6 +67,7 @@ def _match(entry: TableEntry, field: str, kind: str) -> KeyMatch:
     return KeyMatch(how)
 
 
+@pytest.mark.commit_cases(2)
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_a_cycle_gives_as_many_outputs_as_it_says(name: str) -> None:
     workload = WORKLOADS[name]()

@@ -53,6 +53,7 @@ def test_the_documents_show_what_the_command_left() -> None:
     assert said in " ".join(page.split()), f"docs/faults.md does not say: {said}"
 
 
+@pytest.mark.commit_cases(3)
 @pytest.mark.parametrize(
     "system", ["aggregation", "ndn", "shuffle", "compression", "interconnect", "workload", "training"]
 )

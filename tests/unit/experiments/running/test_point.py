@@ -152,6 +152,7 @@ def test_a_lane_that_is_corrupted_on_the_wire_fails_the_run(
     assert f"FAILED: {said[0]}" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 def test_a_worker_that_computes_a_wrong_gradient_fails_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -245,6 +245,7 @@ def dask(what: str, *options: str) -> subprocess.Popen[bytes]:
     )
 
 
+@pytest.mark.thorough
 def test_a_study_that_is_killed_leaves_no_process(tmp_path: Path) -> None:
     script = tmp_path / "long_study.py"
     script.write_text(LONG_STUDY)

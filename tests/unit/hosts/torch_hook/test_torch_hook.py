@@ -50,6 +50,7 @@ def layers() -> Any:
     return torch.nn.Sequential(*(torch.nn.Linear(6, 6) for _ in range(5)), torch.nn.Linear(6, 1))
 
 
+@pytest.mark.thorough
 def test_several_buckets_are_one_round(session: FakeSession) -> None:
     plain, model = layers(), torch.nn.parallel.DistributedDataParallel(layers(), bucket_cap_mb=0.0003)
     torch_hook.register(model)

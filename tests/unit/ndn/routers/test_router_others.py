@@ -114,6 +114,7 @@ def test_a_prefix_ends_with_its_lifetime(router: OneRouter) -> None:
     assert drops(router.counts()) == {"unsolicited": 1}
 
 
+@pytest.mark.thorough
 def test_more_prefixes_than_rows_forget_the_one_that_ends_first() -> None:
     with OneRouter(2, {"/a": PRODUCER}, PREFIXES=2) as router:
         for number, lifetime in enumerate((3000, 1000, 2000)):

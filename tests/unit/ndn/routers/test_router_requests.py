@@ -174,6 +174,7 @@ def test_what_may_be_ignored_stays_as_it_is(router: OneRouter) -> None:
         assert out == ETHERNET + tlv(5, body[:-1] + bytes([body[-1] - 1]) + rest)
 
 
+@pytest.mark.thorough
 def test_a_full_pit_forgets_the_one_that_ends_first() -> None:
     with OneRouter(2, {"/a": 1}, **SMALL) as router:
         for number, lifetime_ms in enumerate((3000, 1000, 2000)):
@@ -253,6 +254,7 @@ def test_the_older_of_two_contents_is_replaced() -> None:
         assert held == [False, True, True]
 
 
+@pytest.mark.thorough
 def test_without_a_store_probes_go_to_the_publisher() -> None:
     with OneRouter(4, {"/t/h1": PUBLISHER}, CONTENTS=0) as router:
         pushed(router, (3, 1))

@@ -65,6 +65,7 @@ TABLES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("pairs", [32, 256])
 @pytest.mark.parametrize("table", TABLES)
 def test_as_many_pairs_of_rows_are_taken_as_at_random(table: str, pairs: int) -> None:

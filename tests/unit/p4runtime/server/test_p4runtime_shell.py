@@ -62,6 +62,7 @@ def shell(program: str, directory: Path, script: str, *frames: bytes) -> str:
         return printed + rest
 
 
+@pytest.mark.thorough
 def test_tables_counters_and_packets(tmp_path: Path) -> None:
     printed = shell(
         "punt.p4",
