@@ -169,8 +169,11 @@ def idle_stores(phase: NdnPhase, found: Measured) -> Iterator[str]:
         return
     if configuration.timing.compute_us:
         return  # probes for what does not exist yet wait until a publisher has computed it, and are answered at once
-    if not _stores_keep_all(phase, found):
+    if not configuration.routers.contents:
         return
+    answers = any(any(hits(found.counts, switch.name).values()) for switch in phase.topology.switches)
+    if answers and not _stores_keep_all(phase, found):
+        return  # what a store has forgotten is asked for farther away
     for (_, name), final in found.final.items():
         index = phase.index(name)
         if index is None or "answered_at_once" not in final:

@@ -38,9 +38,14 @@ SABOTAGES = {
         {"topology": LOSSY}, "Interests from 2 links away",
     ),
     "stores that never answer": (
-        "include/ndn/content_store.p4", "                hit = true;", "                hit = false;",
+        "include/ndn/content_store.p4", "            if (first || second) {", "            if (false) {",
         {"topology": LOSSY, "workload": {"peers": 4, "rounds": 2, "values": 6400}},
         "probes, though its link lost",
+    ),
+    "stores that answer and say that they do not": (
+        "include/ndn/content_store.p4", "                hit = true;", "                hit = false;",
+        {"topology": LOSSY, "workload": {"peers": 4, "rounds": 2, "values": 6400}},
+        "from its store, sent",
     ),
     "hits that are counted twice": (
         "include/ndn/content_store.p4", "content_hits.count(hops);",

@@ -142,19 +142,23 @@ def expected(seen: Seen, topology: Topology) -> tuple[dict[str, Any], dict[tuple
             misdelivered += 1
             continue
         sender = names[source & ~WARM_UP]
-        if source & WARM_UP or sender in seen.stopped:
+        if source & WARM_UP:
+            continue
+        is_copy = (source, flow, sequence) in came
+        came.add((source, flow, sequence))
+        if not is_copy:
+            latencies.append(latency_ns)  # also of packets whose sender was stopped later
+        if sender in seen.stopped:
             continue
         row = pairs.setdefault((sender, host), Counter())
-        if (source, flow, sequence) in came:
+        if is_copy:
             row["duplicates"] += 1
             continue
-        came.add((source, flow, sequence))
         late = greatest.get((source, flow), 0) > sequence
         greatest[source, flow] = max(sequence, greatest.get((source, flow), 0))
         row["received_packets"] += 1
         row["reordered"] += late
         row["latency_us_max"] = max(row["latency_us_max"], latency_ns / 1000)
-        latencies.append(latency_ns)
     names_of_sums = ("sent_packets", "received_packets", "duplicates", "reordered")
     metrics: dict[str, Any] = {name: sum(row[name] for row in pairs.values()) for name in names_of_sums}
     metrics["misdelivered"] = misdelivered
