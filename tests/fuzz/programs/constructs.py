@@ -64,6 +64,7 @@ CONSTRUCTS = (
     "apply().hit",
     "apply().hit as a value",
     "apply().miss",
+    "argument changed by a later one",
     "argument inout",
     "argument out",
     "assert, assume",

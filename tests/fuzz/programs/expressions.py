@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tests.fuzz.programs.choices import Choices
 from tests.fuzz.programs.values import (
@@ -12,6 +12,7 @@ from tests.fuzz.programs.values import (
     Callee,
     Enum,
     Header,
+    Parameter,
     Place,
     Scope,
     Struct,
@@ -291,13 +292,46 @@ class Expressions:
         return self.call(self.c.pick(self._functions(kind)), depth, "call of a function")
 
     def call(self, callee: Callee, depth: int, construct: str, method: str = "") -> str:
-        arguments = [self._argument(each.direction, each.type, depth) for each in callee.parameters]
+        arguments: list[str] = []
+        handed: list[tuple[str, Type]] = []
+        for each in callee.parameters:
+            if "out" in each.direction:
+                target = self.c.pick(self._targets(each.direction, each.type))
+                handed.append((target, each.type))
+                arguments.append(mark(f"argument {each.direction}") + target)
+            else:
+                arguments.append(
+                    self._changing(each, handed, depth) or self._argument(each.direction, each.type, depth)
+                )
         found = mark(construct)
         if arguments and self.c.below(8) == 0:
             names = [each.name for each in callee.parameters]
             arguments = [f"{name} = {text}" for name, text in zip(names, arguments, strict=True)]
             found += mark("named arguments")
         return f"{found}{callee.name}{method}({', '.join(arguments)})"
+
+    def _changing(self, parameter: Parameter, handed: Sequence[tuple[str, Type]], depth: int) -> str:
+        """An argument that calls a function with what was handed over for a parameter before it, or nothing.
+
+        What of it is copied in and out when is what P4_16, section 6.8, is about.
+        """
+        fitting = [
+            (callee, changed.name, target)
+            for callee in (self._functions(parameter.type) if self.calls and depth > 0 else ())
+            for changed in callee.parameters
+            for target, kind in handed
+            if "out" in changed.direction and changed.type == kind
+        ]
+        if not fitting or not self.c.chance(50):
+            return ""
+        callee, name, target = self.c.pick(fitting)
+        arguments = [
+            mark(f"argument {each.direction}") + target
+            if each.name == name
+            else self._argument(each.direction, each.type, depth - 1)
+            for each in callee.parameters
+        ]
+        return f"{mark('argument changed by a later one')}{callee.name}({', '.join(arguments)})"
 
     def _argument(self, direction: str, kind: Type, depth: int) -> str:
         if "out" not in direction:

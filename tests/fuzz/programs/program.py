@@ -228,6 +228,9 @@ class _Writer:
             drawn.append(Parameter(direction, kind, self.names.new("p")))
         return tuple(drawn)
 
+    def _of_type(self, kind: Type, *directions: str) -> tuple[Parameter, ...]:
+        return tuple(Parameter(direction, kind, self.names.new("p")) for direction in directions)
+
     def _inside(self, scope: Scope, parameters: tuple[Parameter, ...]) -> Lines:
         """What of the parameters is in scope; `out` ones are written first."""
         lines = []
@@ -249,11 +252,20 @@ class _Writer:
         parameters = self._parameters(4, directions=("in", "inout", "out"), headers=True)
         offered: list[Type] = [Bits(8), Bits(draw_width(c)), BOOL, VOID, Bits(c.pick((16, 32))), *self.kinds]
         result = c.pick(offered)
+        changed, told = self._of_type(Bits(c.pick((8, 16))), "inout", "in")
+        nests = bool(c.below(2))
+        if nests:
+            # It can be an argument of itself, beside what it changes: fn(x, fn(x, y)).
+            result, parameters = changed.type, (changed, told, *parameters[:2])
         scope = Scope(functions=list(self.functions), result=result)
         lines = self._inside(scope, parameters)
         writer = Statements(c, scope, self.names, self.kinds)
         lines += writer.block()
-        if result != VOID:
+        if nests:
+            operator = c.pick(("+", "-", "^"))
+            lines.append(f"{changed.name} = ({changed.name} {operator} {told.name}) + {literal(c, result)};")
+            lines.append(f"return {writer.value(result, 2)} ^ {changed.name};")
+        elif result != VOID:
             lines.append(f"return {writer.value(result, 2)};")
         given = ", ".join(map(str, parameters))
         self.lines += [f"{mark('function')}{result} {name}({given}) {{", *lines, "}"]
