@@ -20,6 +20,7 @@ from experiments.accounts.counts import Counts
 from experiments.accounts.host_accounts import uncounted_hosts
 from experiments.accounts.switch_accounts import pause_disagreements, switch_disagreements
 from experiments.captures import capturing, ordered
+from experiments.configuration.faults import Fault, LinkChange
 from experiments.configuration.samples import SampleOrder
 from experiments.engine.faults import schedule
 from experiments.engine.onlooker import NOBODY, Onlooker
@@ -193,7 +194,7 @@ def run_phase(
             testbed.cancel_calls()
             unsettled = str(circle)
         except UserError as error:
-            error.args = (f"{error}{queue_drops(Counts.of_links(testbed), testbed.topology)}",)
+            error.args = (f"{error}{queue_drops(Counts.of_links(testbed), testbed.topology, faults)}",)
             raise
     final = testbed.stop_agents()
     counts = Counts.read(testbed).since(before)
@@ -228,14 +229,17 @@ def _started(sampler: Sampler) -> Sampler:
     return sampler
 
 
-def queue_drops(counts: Counts, topology: Topology) -> str:
+def queue_drops(counts: Counts, topology: Topology, faults: Sequence[Fault] = ()) -> str:
     """Which queue dropped most packets, to end an error with: it may be why an agent waits in vain. "": none did."""
     drops = {direction: effect.queue_drops.packets for direction, effect in counts.effects.items()}
     most = max(drops, key=lambda direction: drops[direction], default=None)
     if most is None or not drops[most]:
         return ""
     sender, receiver = most
-    length = topology.link(sender, receiver).model.queue_packets
+    lengths = [topology.link(sender, receiver).model.queue_packets]
+    changes = [each for each in faults if isinstance(each, LinkChange) and set(each.link) == set(most)]
+    lengths += [each.change.queue_packets for each in changes if each.change.queue_packets is not None]
+    length = ", then ".join(map(str, lengths))
     return f"; the queue from {sender} to {receiver} (length {length}) dropped {drops[most]} packets"
 
 
