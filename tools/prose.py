@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 LONGEST_WORDS = 33
-"""A student reads a sentence of so many words once; a longer one twice."""
+"""A student reads a longer sentence twice."""
 FENCED = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
 NO_PROSE = re.compile(r"^(?: {4}|[|#<]|!\[).*$", re.MULTILINE)
 """Code, rows of tables, headings, HTML and images."""

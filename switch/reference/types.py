@@ -67,7 +67,7 @@ DEFAULT = Plain("...")
 
 @dataclass(frozen=True)
 class Varbit(Type):
-    """varbit<W>: at most so many bits."""
+    """varbit<W>: at most `width` bits."""
 
     width: int
 

@@ -70,8 +70,8 @@ WHOLE = {"./gradbed python -m pytest"}
 """Of these, the lines that have nothing behind it."""
 
 BEGUN = ("./gradbed bench ", "./gradbed figures ", "./gradbed replay ")
-"""What takes minutes, or ends with Ctrl-C, is run for so many seconds, and then interrupted."""
 BEGUN_S = 30.0
+"""After this time commands that take minutes, or that end with Ctrl-C, are interrupted."""
 ENDS_S = 120.0
 """After Ctrl-C, on a busy machine."""
 

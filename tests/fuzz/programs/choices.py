@@ -50,7 +50,7 @@ class Choices:
         raise AssertionError("weights do not add up")
 
     def number(self, width: int) -> int:
-        """A number of so many bits: often a small one, or one at an edge."""
+        """Return a number that `width` bits hold: often a small one, or one at an edge."""
         full = (1 << width) - 1
         match self.below(6):
             case 0:

@@ -105,7 +105,7 @@ class _Shrinker:
 
 
 def shrink(seed: int, folder: Path, attempts: int, judged: Judge = judge) -> tuple[Case | None, Finding] | None:
-    """The smallest case found in so many attempts with a finding of the same kind; None if there is no finding."""
+    """Return the smallest case with a finding of the same kind within `attempts`; None if there is no finding."""
     shrinker = _Shrinker(seed, folder, attempts, judged)
     shrinker.run()
     return shrinker.best
