@@ -8,9 +8,12 @@ from dataclasses import dataclass, field
 from switch.compiler import ir
 from switch.compiler import types as t
 from switch.compiler.diagnostics import Reporter
-from switch.compiler.ir import LoweredTable
+from switch.compiler.ir import NO_ACTION, LoweredTable
 from switch.compiler.ir import operations as op
 from switch.compiler.ir.storage import Storage
+
+_NUMBER = t.bit(16)
+"""Of places where a table is applied, and of actions."""
 
 
 @dataclass(eq=False)
@@ -99,6 +102,8 @@ class _Builder:
         self._leave: dict[ir.Label, Node | None] = {}
         self._repeat: dict[ir.Label, Node] = {}
         self._tables: list[TableNode] = []
+        self._ran: ir.FieldRef | None = None
+        self._numbers: dict[ir.LoweredAction, int] = {}
 
     def build(self, body: list[ir.Stmt], next_: Node | None) -> Node | None:
         """The node to start `body` with, when `next_` is what follows it."""
@@ -179,36 +184,73 @@ class _Builder:
     def _share(self, table: LoweredTable, nodes: list[TableNode]) -> dict[int, Node]:
         kinds = {node.kind for node in nodes if len({id(target) for target in node.next.values()}) > 1}
         if len(kinds) > 1:
-            self._reporter.error(
-                nodes[0].loc,
-                f"table '{table.name}' is applied in several places, once with hit or miss and once with action_run",
-            )
-            return {}
+            return self._share_both(table, nodes)
         kind = kinds.pop() if kinds else "action"
         keys = ["hit", "miss"] if kind == "hit" else [*(item.action.name for item in table.actions), ""]
-        shared = TableNode(table, kind, {}, nodes[0].loc)
         for node in nodes:
             if node.kind != kind:
                 target = next(iter(node.next.values()))
                 node.next = dict.fromkeys(keys, target)
         if any(len({id(node.next[key]) for node in nodes}) > 1 for key in keys):
-            self._reporter.warning(
-                nodes[0].loc,
-                "p4c's back end for BMv2 refuses a table that is applied in several places and left differently",
-                category="unsupported",
-            )
-        site_type = t.bit(16)
-        site = self._storage.scalar(site_type, "applied_at")
-        for key in keys:
+            self._warn_of_p4c(nodes[0])
+        return self._joined(TableNode(table, kind, dict.fromkeys(keys), nodes[0].loc), nodes, [])
+
+    def _share_both(self, table: LoweredTable, nodes: list[TableNode]) -> dict[int, Node]:
+        """Some places ask for a hit, others for the action that ran.
+
+        BMv2's tables are left by one of the two. By __HIT__ and __MISS__ here: which action ran is a number that
+        the actions themselves leave behind.
+        """
+        self._warn_of_p4c(nodes[0])
+        numbers = {item.action.name: self._number(item.action) for item in table.actions}
+        for node in nodes:
+            if node.kind == "action":
+                following = node.next[""]
+                for name, number in numbers.items():
+                    if node.next[name] is not node.next[""]:
+                        following = Condition(self._ran_is(number), node.next[name], following, 0, 0)
+                node.next = {"hit": following, "miss": following}
+        # Where there is an action profile and nothing matches, no action runs, and NoAction is to count as run.
+        none = ir.Const(_NUMBER, numbers.get(NO_ACTION, 0))
+        shared = TableNode(table, "hit", {"hit": None, "miss": None}, nodes[0].loc)
+        return self._joined(shared, nodes, [ir.Assign(0, 0, self._ran_field(), none)])
+
+    def _warn_of_p4c(self, node: TableNode) -> None:
+        self._reporter.warning(
+            node.loc,
+            "p4c's back end for BMv2 refuses a table that is applied in several places and left differently",
+            category="unsupported",
+        )
+
+    def _number(self, action: ir.LoweredAction) -> int:
+        """Let an action say by its number that it ran."""
+        number = self._numbers.get(action)
+        if number is None:
+            number = self._numbers[action] = len(self._numbers) + 1
+            action.body.insert(0, ir.Assign(0, 0, self._ran_field(), ir.Const(_NUMBER, number)))
+        return number
+
+    def _ran_field(self) -> ir.FieldRef:
+        if self._ran is None:
+            self._ran = self._storage.scalar(_NUMBER, "action_run")
+        return self._ran
+
+    def _ran_is(self, number: int) -> ir.Expr:
+        return op.equal(self._ran_field(), ir.Const(_NUMBER, number))
+
+    def _joined(self, shared: TableNode, nodes: list[TableNode], before: list[ir.Stmt]) -> dict[int, Node]:
+        """One node for all; behind it the way goes on by where the table was applied."""
+        site = self._storage.scalar(_NUMBER, "applied_at")
+        for key in shared.next:
             following = nodes[-1].next[key]
             for number in range(len(nodes) - 2, -1, -1):
                 target = nodes[number].next[key]
                 if target is not following:
-                    here = op.equal(site, ir.Const(site_type, number))
+                    here = op.equal(site, ir.Const(_NUMBER, number))
                     following = Condition(here, target, following, 0, 0)
             shared.next[key] = following
         return {
-            id(node): Run([ir.Assign(0, 0, site, ir.Const(site_type, number))], shared)
+            id(node): Run([ir.Assign(0, 0, site, ir.Const(_NUMBER, number)), *before], shared)
             for number, node in enumerate(nodes)
         }
 

@@ -8,6 +8,7 @@ from switch.compiler.emit.expressions import Json, hex_digits
 from switch.compiler.emit.flow import Node, TableNode
 from switch.compiler.ir import (
     DEFAULT_SIZE,
+    NO_ACTION,
     ActionParameter,
     KeyMatch,
     LoweredAction,
@@ -19,7 +20,6 @@ from switch.compiler.source import SourceManager
 
 _BMV2_KINDS = {"exact": "exact", "lpm": "lpm", "ternary": "ternary", "range": "range", "optional": "ternary"}
 _STRONGEST_FIRST = ("range", "ternary", "lpm", "exact")
-NO_ACTION = "NoAction"
 
 
 class TableEmitter:

@@ -17,6 +17,7 @@ from switch.compiler.ir.expressions import (
 from switch.compiler.ir.statements import (
     DEFAULT_SIZE,
     MAX_SIZE,
+    NO_ACTION,
     ActionParameter,
     Advance,
     Apply,
@@ -53,6 +54,7 @@ from switch.compiler.ir.statements import (
 __all__ = [
     "DEFAULT_SIZE",
     "MAX_SIZE",
+    "NO_ACTION",
     "ActionParameter",
     "Advance",
     "Apply",

@@ -14,6 +14,7 @@ from switch.compiler.ir.expressions import Expr, FieldRef
 from switch.compiler.ir.places import ExternObject
 
 DEFAULT_SIZE = 1024
+NO_ACTION = "NoAction"
 MAX_SIZE = 1 << 28
 
 

@@ -141,6 +141,18 @@ def test_a_table_applied_in_two_places_goes_on_where_it_was_applied() -> None:
     assert run(body, bytes([3, 0, 0, 1]), TABLE) == bytes([3, 33, 0, 6])
 
 
+def test_a_table_may_be_asked_for_a_hit_here_and_for_its_action_there() -> None:
+    """Entry 4 runs the default action, so its hit is no miss, and its action tells nothing of a hit."""
+    table = TABLE.replace("3: set(33);", "3: set(33); 4: NoAction();")
+    body = """
+        if (t.apply().hit) { hdr.h.d = 16; }
+        switch (t.apply().action_run) { set: { hdr.h.d = hdr.h.d + 1; } NoAction: { hdr.h.d = hdr.h.d + 2; } }
+        if (t.apply().miss) { hdr.h.d = hdr.h.d + 32; }
+        t.apply();
+    """
+    assert [run(body, bytes([value, 0, 0, 0]), table)[3] for value in (1, 3, 4, 9)] == [17, 17, 18, 34]
+
+
 def test_keys_that_are_no_fields_are_computed_first() -> None:
     table = TABLE.replace("hdr.h.a: exact;", 'hdr.h.a + 1: exact @name("next");')
     assert run("t.apply();", bytes([2, 0, 0, 0]), table) == bytes([2, 33, 0, 0])
