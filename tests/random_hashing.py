@@ -1,8 +1,9 @@
-"""What random hashing makes of keys in cells, to hold switches' hashes against."""
+"""What random hashing makes of keys in cells and of flows on paths, to hold switches' hashes against."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 import pytest
@@ -31,3 +32,16 @@ def assert_random(found: Sequence[int], cells: int, keys: int) -> None:
     # Nor are the runs too much alike: chi-squared with as many degrees of freedom as there are runs.
     spread = sum((each - mean) ** 2 for each in found) / variance
     assert spread == pytest.approx(runs, abs=SIGMAS * math.sqrt(2 * runs)), f"{keys} in {cells} cells"
+
+
+def assert_random_choices(runs: Sequence[Counter[int]], choices: int) -> None:
+    """Check how often each of equally likely choices was made, in each of several runs: chi-squared of them all.
+
+    It has choices - 1 degrees of freedom a run, and finds choices that are too even as well as too uneven ones.
+    """
+    degrees = len(runs) * (choices - 1)
+    found = 0.0
+    for counts in runs:
+        expected = sum(counts.values()) / choices
+        found += sum((counts[choice] - expected) ** 2 for choice in range(choices)) / expected
+    assert found == pytest.approx(degrees, abs=SIGMAS * math.sqrt(2 * degrees)), f"of {choices} choices"

@@ -18,8 +18,9 @@ from switch.codegen import BuiltProgram, build_program
 from switch.compiler import compile_p4
 from switch.stf import parse_stf
 from switch.stf.engine_target import EngineTarget
+from tests.random_hashing import SIGMAS, assert_random_choices
 
-FLOWS, RUNS, SIGMAS = 64, 40, 4.5
+FLOWS, RUNS = 64, 40
 FIRST_PORT = 10
 """Of the paths."""
 Flow = tuple[str, str, tuple[int, int]]
@@ -67,24 +68,16 @@ class Router:
         return port - FIRST_PORT
 
 
-def chi_squared(counts: Counter[int], cells: int) -> float:
-    """Of cells that are all as likely."""
-    expected = sum(counts.values()) / cells
-    return sum((counts[cell] - expected) ** 2 for cell in range(cells)) / expected
-
-
 @pytest.mark.commit_cases(2)
 @pytest.mark.parametrize("kind", FOLLOWING)
 @pytest.mark.parametrize("paths", [2, 3, 8])
 def test_flows_that_follow_each_other_take_paths_at_random(kind: str, paths: int) -> None:
-    """The sum of RUNS chi-squared of paths - 1 degrees of freedom: neither too uneven nor too even."""
+    """Neither too unevenly nor too evenly."""
     with Router(paths, seed=1) as router:
         runs = [
             Counter(router.choice(FOLLOWING[kind](run, number)) for number in range(FLOWS)) for run in range(RUNS)
         ]
-    degrees = RUNS * (paths - 1)
-    found = sum(chi_squared(counts, paths) for counts in runs)
-    assert found == pytest.approx(degrees, abs=SIGMAS * math.sqrt(2 * degrees))
+    assert_random_choices(runs, paths)
 
 
 def test_a_second_switch_splits_what_the_first_has_sent_one_way() -> None:

@@ -46,5 +46,8 @@ def check(bench: Bench) -> None:
     spread(bench, by_address, "of different senders")
     by_source: dict[str, Flow] = {f"the flow from port {each}": ("10.0.0.2", UDP, (each, 7011)) for each in ports}
     spread(bench, by_source, "of one sender, from different UDP ports,")
+    even = range(32768, 32768 + 2 * 64, 2)  # as Linux gives them to those who connect
+    by_even: dict[str, Flow] = {f"the flow from port {each}": ("10.0.0.2", UDP, (each, 7011)) for each in even}
+    spread(bench, by_even, "of one sender, from even UDP ports in a row,")
     by_target: dict[str, Flow] = {f"the flow to port {each}": ("10.0.0.2", TCP, (7000, each)) for each in ports}
     spread(bench, by_target, "of one sender, to different TCP ports,")

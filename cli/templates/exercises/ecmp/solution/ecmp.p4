@@ -79,12 +79,24 @@ control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
     }
 
+    // CRCs are linear: what comes of values that follow each other follows a pattern, too. This is the end of
+    // MurmurHash3 (A. Appleby), which is not linear.
+    action mix(inout bit<32> value) {
+        value = (value ^ (value >> 16)) * 0x85EBCA6B;
+        value = (value ^ (value >> 13)) * 0xC2B2AE35;
+        value = value ^ (value >> 16);
+    }
+
     // choices: equally short paths to the group, numbered from 0 on.
     action choose(bit<16> group, bit<16> choices) {
+        bit<32> flow;
         meta.group = group;
-        hash(meta.choice, HashAlgorithm.crc32, 16w0,
+        hash(flow, HashAlgorithm.crc32, 32w0,
              { hdr.ipv4.src_addr, hdr.ipv4.dst_addr, hdr.ipv4.protocol, hdr.ports.src_port, hdr.ports.dst_port },
-             choices);
+             64w0x100000000);
+        mix(flow);
+        // From 32 bits to 0 to choices - 1, without a division, which switches lack.
+        meta.choice = (bit<16>)(((bit<48>)flow * (bit<48>)choices) >> 32);
     }
     table groups {
         key = { hdr.ipv4.dst_addr: lpm; }

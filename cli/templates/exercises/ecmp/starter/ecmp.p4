@@ -79,11 +79,21 @@ control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
     }
 
+    // CRCs are linear: what comes of values that follow each other follows a pattern, too. This is the end of
+    // MurmurHash3 (A. Appleby), which is not linear.
+    action mix(inout bit<32> value) {
+        value = (value ^ (value >> 16)) * 0x85EBCA6B;
+        value = (value ^ (value >> 13)) * 0xC2B2AE35;
+        value = value ^ (value >> 16);
+    }
+
     // choices: equally short paths to the group, numbered from 0 on.
     action choose(bit<16> group, bit<16> choices) {
+        bit<32> flow = 0;
         meta.group = group;
-        // TODO: let a hash of what names the flow choose a path, so that meta.choice is 0 to choices - 1.
-        meta.choice = 0;
+        // TODO: let flow be a hash of what names the flow, and mix it.
+        // From 32 bits to 0 to choices - 1, without a division, which switches lack.
+        meta.choice = (bit<16>)(((bit<48>)flow * (bit<48>)choices) >> 32);
     }
     table groups {
         key = { hdr.ipv4.dst_addr: lpm; }

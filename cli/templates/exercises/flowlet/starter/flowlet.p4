@@ -3,6 +3,7 @@
 #include <v1model.p4>
 
 const bit<16> ETHER_TYPE_IPV4 = 0x0800;
+// A power of two.
 const bit<32> FLOWS = 1024;
 // A pause after which packets cannot overtake those before it any more, in microseconds.
 const bit<48> PAUSE_US = 500;
@@ -87,6 +88,13 @@ control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         hdr.ethernet.dst_addr = dst_mac;
         hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
     }
+    // CRCs are linear: what comes of values that follow each other follows a pattern, too. This is the end of
+    // MurmurHash3 (A. Appleby), which is not linear.
+    action mix(inout bit<32> value) {
+        value = (value ^ (value >> 16)) * 0x85EBCA6B;
+        value = (value ^ (value >> 13)) * 0xC2B2AE35;
+        value = value ^ (value >> 16);
+    }
     action choose(bit<16> group) {
         meta.group = group;
     }
@@ -118,7 +126,9 @@ control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             bit<32> flow;
             hash(flow, HashAlgorithm.crc32, 32w0,
                  { hdr.ipv4.src_addr, hdr.ipv4.dst_addr, hdr.ipv4.protocol, hdr.ports.src_port, hdr.ports.dst_port },
-                 FLOWS);
+                 64w0x100000000);
+            mix(flow);
+            flow = flow & (FLOWS - 1);
             bit<48> now_us = std.ingress_global_timestamp;
             bit<48> before_us;
             bit<32> bytes_0;

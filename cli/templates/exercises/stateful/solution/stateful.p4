@@ -3,7 +3,7 @@
 #include <v1model.p4>
 
 const bit<16> ETHER_TYPE_IPV4 = 0x0800;
-// Bits of each of the two halves of the Bloom filter.
+// Bits of each of the two halves of the Bloom filter, a power of two.
 const bit<32> BITS = 4096;
 
 header ethernet_t {
@@ -94,11 +94,24 @@ control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         default_action = NoAction();
     }
 
+    // CRCs are linear: what comes of values that follow each other follows a pattern, too. This is the end of
+    // MurmurHash3 (A. Appleby), which is not linear. Each seed makes another hash of it.
+    action mix(in bit<32> seed, inout bit<32> value) {
+        value = value ^ seed;
+        value = (value ^ (value >> 16)) * 0x85EBCA6B;
+        value = (value ^ (value >> 13)) * 0xC2B2AE35;
+        value = value ^ (value >> 16);
+    }
+
     // Where in the filter the flow has its bits.
     action places_of(in bit<32> near, in bit<32> far, in bit<16> near_port, in bit<16> far_port,
                      out bit<32> first, out bit<32> second) {
-        hash(first, HashAlgorithm.crc32, 32w0, { near, far, hdr.ipv4.protocol, near_port, far_port }, BITS);
-        hash(second, HashAlgorithm.crc16, 32w0, { near, far, hdr.ipv4.protocol, near_port, far_port }, BITS);
+        hash(first, HashAlgorithm.crc32, 32w0, { near, far, hdr.ipv4.protocol, near_port, far_port }, 64w0x100000000);
+        second = first;
+        mix(1, first);
+        mix(2, second);
+        first = first & (BITS - 1);
+        second = second & (BITS - 1);
     }
 
     apply {
