@@ -162,7 +162,7 @@ def wrong_tables(phase: NdnPhase, found: Measured) -> Iterator[str]:
 
 
 def idle_stores(phase: NdnPhase, found: Measured) -> Iterator[str]:
-    """A publisher is asked for what got lost on its own link: else the first router has it."""
+    """A publisher is asked for what got lost on its own link, or was evicted at its router: else that has it."""
     configuration = phase.configuration
     link = configuration.topology.link
     if phase.name != "push" or configuration.faults or link.jitter_us or link.reorder:
@@ -172,16 +172,20 @@ def idle_stores(phase: NdnPhase, found: Measured) -> Iterator[str]:
     if not configuration.routers.contents:
         return
     answers = any(any(hits(found.counts, switch.name).values()) for switch in phase.topology.switches)
-    if answers and not _stores_keep_all(phase, found):
-        return  # what a store has forgotten is asked for farther away
     for (_, name), final in found.final.items():
         index = phase.index(name)
         if index is None or "answered_at_once" not in final:
             continue
         host = phase.job.peers[index]
-        lost = found.counts.effect(host, phase.topology.attachment(host).name).lost_packets
-        if final["answered_at_once"] > EARLY_PROBES + 2 * lost:
-            yield f"{host} answered {final['answered_at_once']} probes, though its link lost {lost} packets"
+        router = phase.topology.attachment(host).name
+        lost = found.counts.effect(host, router).lost_packets
+        # What is asked for again is kept again: a probe for each content that was evicted, at most.
+        evicted = router_count(found.counts, router, "content_evicted") if answers else 0
+        if final["answered_at_once"] > EARLY_PROBES + 2 * lost + evicted:
+            yield (
+                f"{host} answered {final['answered_at_once']} probes, though its link lost {lost} packets and "
+                f"{router} evicted {evicted}"
+            )
 
 
 def wrong_losses(phase: NdnPhase) -> Iterator[str]:

@@ -42,6 +42,13 @@ SABOTAGES = {
         {"topology": LOSSY, "workload": {"peers": 4, "rounds": 2, "values": 6400}},
         "probes, though its link lost",
     ),
+    "stores that answer for a sixteenth of what they hold": (
+        "include/ndn/content_store.p4", "            if (first || second) {",
+        "            if ((first || second) && meta.id[3:0] == 1) {",
+        {"topology": {"kind": "star:8", "link": {"loss": 0.05}},
+         "workload": {"peers": 8, "rounds": 1, "values": 6400}},
+        "packets and s1 evicted",
+    ),
     "stores that answer and say that they do not": (
         "include/ndn/content_store.p4", "                hit = true;", "                hit = false;",
         {"topology": LOSSY, "workload": {"peers": 4, "rounds": 2, "values": 6400}},
@@ -89,6 +96,10 @@ def test_it_is_right_without() -> None:
     for sections in ({"topology": {"kind": "star:4"}}, {"topology": LOSSY}):
         assert run(workload={"peers": 4, "rounds": 2}, **sections).failures == []
     assert run(workload={"peers": 4, "rounds": 2, "values": 6400}, topology=LOSSY).failures == []
+    many = run(
+        workload={"peers": 8, "rounds": 1, "values": 6400}, topology={"kind": "star:8", "link": {"loss": 0.05}}
+    )
+    assert many.failures == [] and any(row["content_evicted"] for row in many.tables["routers"])
     timing = {"compute_us": 150_000, "compute_distribution": "exponential"}
     busy = run(workload={"peers": 4, "rounds": 8}, topology={"kind": "star:4"}, timing=timing)
     assert busy.failures == [], "probes wait while a publisher computes"
