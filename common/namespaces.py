@@ -52,10 +52,14 @@ def unshare(flags: int) -> None:
     _check(_libc.unshare(flags), "unshare")
 
 
-def mount(source: str, target: str, filesystem: str | None, flags: int) -> None:
-    """mount(2) without data. OSError."""
+def mount(source: str, target: str, filesystem: str | None, flags: int, options: str | None = None) -> None:
+    """mount(2). OSError.
+
+    options: of the file system, as mount -o takes them.
+    """
     encoded = (text.encode() if text is not None else None for text in (source, target, filesystem))
-    _check(_libc.mount(*encoded, ctypes.c_ulong(flags), None), f"mount {target}")
+    data = options.encode() if options is not None else None
+    _check(_libc.mount(*encoded, ctypes.c_ulong(flags), data), f"mount {target}")
 
 
 def loopback_up() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable
@@ -13,13 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli import options
+from cli.p4.suites import print_suite, print_version, shortened
 from common.errors import UserError
 
 if TYPE_CHECKING:
     from switch.reference.stf import ReferenceOutcome
     from switch.stf import Outcome, Script
-
-REASON_CHARACTERS = 200
 
 
 def stf(
@@ -67,25 +67,51 @@ def stf(
 
 
 def conformance(
-    corpus: Annotated[Path, typer.Argument(help="A checkout of p4c, or a folder of programs with STF files.")],
-    only: Annotated[list[str] | None, typer.Option(help="Name of a program, without .p4; may be repeated.")] = None,
+    corpus: Annotated[
+        Path,
+        typer.Argument(
+            help="A checkout of p4c, PI, p4-guide, finsy, p4runtime-shell or tutorials, or a folder of programs with "
+            "STF files."
+        ),
+    ],
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="Name of a program, without .p4, or of a group of tests; may be repeated."),
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Programs at the same time.")] = 2,
     expect: Annotated[
         Path | None,
-        typer.Option(help="File with the names of programs that must pass, one on each line; default: all of them."),
+        typer.Option(help="File with the names of what must pass, one on each line; default: all of them."),
     ] = None,
     compiler: Annotated[str, typer.Option(help="gradbed, or p4c where it is installed.")] = "gradbed",
     switch: Annotated[str, typer.Option("--switch", help="gradbed, or bmv2 where it is installed.")] = "gradbed",
     errors: Annotated[
         bool, typer.Option("--errors", help="Instead: p4c's wrong programs, which our compiler must refuse.")
     ] = False,
+    python: Annotated[
+        Path, typer.Option(help="Python with what the tests of another repository import, such as ptf.")
+    ] = Path(sys.executable),
 ) -> int:
-    """Run all v1model programs of a corpus that have STF files. Exit status 1 if one that must pass does not."""
+    """Run the tests of a checkout on our compiler and switch. Exit status 1 if one that must pass does not.
+
+    Of p4c, these are the v1model programs with STF files. Tests of the other repositories need root.
+    """
+    from emulation.suites import find_checkout
+    from switch.stf.conformance import read_names
+
+    checkout = find_checkout(corpus)
+    if checkout is not None:
+        if errors or (compiler, switch) != ("gradbed", "gradbed"):
+            raise UserError(
+                f"{checkout.suite.name}'s tests run on our own compiler and switch: "
+                "leave out --errors, --compiler and --switch"
+            )
+        return print_suite(checkout, python, only or [], read_names(expect) if expect is not None else None)
     if errors:
         if expect is not None or (compiler, switch) != ("gradbed", "gradbed"):
             raise UserError("--errors is about our compiler alone: leave out --expect, --compiler and --switch")
         return _wrong_programs(corpus, only or [])
-    from switch.stf.conformance import corpus_programs, read_names, run_corpus
+    from switch.stf.conformance import corpus_programs, run_corpus
 
     programs = corpus_programs(corpus, only or [])
     names = {program.stem for program in programs}
@@ -95,7 +121,7 @@ def conformance(
     width = max(map(len, names))
     for result in run_corpus(programs, compile_, run, jobs=jobs):
         stages[result.name] = result.stage
-        reason = f": {_shortened(result.reason)}" if result.reason else ""
+        reason = f": {shortened(result.reason)}" if result.reason else ""
         print(f"{result.name:{width}}  {result.stage}{reason}", flush=True)
     counts = Counter(stages.values())
     share = 100 * counts["passed"] / len(names)
@@ -108,6 +134,7 @@ def conformance(
         print(
             f"{len(must) - len(failed)} of the {len(must)} of {expect} passed; failed or missing: {failed or 'none'}"
         )
+    print_version("p4c", corpus)
     return 1 if failed else 0
 
 
@@ -119,13 +146,14 @@ def _wrong_programs(corpus: Path, only: list[str]) -> int:
     for result in results:
         if result.outcome != "same line":
             lines = ", ".join(map(str, result.lines)) or "no line"
-            said = f": {_shortened(result.ours)}" if result.ours else ""
+            said = f": {shortened(result.ours)}" if result.ours else ""
             print(f"{result.name}  {result.outcome} (p4c: {lines}){said}")
     counts = Counter(result.outcome for result in results)
     print(f"\n{sum(counts[outcome] for outcome in REFUSED)} of {len(results)} refused")
     for outcome, meaning in OUTCOMES.items():
         if counts[outcome]:
             print(f"{counts[outcome]:4} {outcome}: {meaning}")
+    print_version("p4c", corpus)
     return 0 if counts.keys() <= REFUSED else 1
 
 
@@ -199,7 +227,3 @@ def _read_json(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise UserError(f"{path} is not BMv2 JSON: it is not an object")
     return content
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= REASON_CHARACTERS else f"{text[: REASON_CHARACTERS - 3]}..."

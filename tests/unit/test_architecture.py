@@ -44,7 +44,7 @@ ROOMS = {
         "shims simple_switch state stf virtual"
     ),
     "topo": "files shapes",
-    "emulation": "links nodes switches",
+    "emulation": "links nodes suites switches",
     "controller": "core entries planning rest southbound systems",
     "hosts": "agents collectives compressors learning protocols systems torch_hook traffic transport",
     "experiments": (

@@ -1,0 +1,25 @@
+"""What became of one test of another repository."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Outcome = Literal["passed", "failed", "refused", "stopped", "not run"]
+
+OUTCOMES: dict[Outcome, str] = {
+    "passed": "the test passed",
+    "failed": "the test failed, or could not start",
+    "refused": "our compiler or our switch refused what the test gave it",
+    "stopped": "took longer than its time limit",
+    "not run": "needs what is not there",
+}
+
+
+@dataclass(frozen=True)
+class Result:
+    """reason: one line; empty if the test passed."""
+
+    name: str
+    outcome: Outcome
+    reason: str = ""
