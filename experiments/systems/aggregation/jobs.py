@@ -84,7 +84,7 @@ class Shared:
 def describe_job(job: JobSetup, answer: Mapping[str, Any], exchange: Exchange, shared: Shared) -> JobDescription:
     """Names become addresses; the answer is the service's."""
     workload, topology = shared.configuration.workload, shared.topology
-    policy, slots = answer["slot_policy"], answer["slots"]
+    slots = answer["slots"] if answer["slot_policy"] == "static" else None
     window = workload.window_fragments
     return describe(
         JobDescription,
@@ -94,9 +94,8 @@ def describe_job(job: JobSetup, answer: Mapping[str, Any], exchange: Exchange, s
         exchange=exchange,
         designations=answer["designations"],
         multicast=answer["multicast"],
-        slot_policy=policy,
-        # In a range of one's own packet numbers take turns: further apart than it is long, they would meet.
-        window_fragments=window if policy == "dynamic" or slots is None else min(window, slots),
+        span_fragments=slots,
+        window_fragments=window if slots is None else min(window, slots),
         workers=worker_addresses(topology, job.workers),
         server=AgentAddress.of(topology.host(job.server)),
         workload=job.settings,

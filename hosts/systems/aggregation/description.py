@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Literal
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from common.errors import UserError
 from formats.addresses import MulticastAddress
-from formats.aggregation import DIRECT, MAX_WORKERS, Designation, SlotPolicy
+from formats.aggregation import DIRECT, MAX_WORKERS, Designation
 from hosts.agents.addresses import AgentAddress
 from hosts.collectives.job import CollectiveJob, WorkerOf
 from hosts.systems.aggregation.paths import aggregation_paths
@@ -30,9 +30,9 @@ class JobDescription(CollectiveJob):
     """Where the server sends the sum of packet number n: the n-th of these groups (modulo their number). None of
     them: to each worker by unicast."""
     server: AgentAddress
-    slot_policy: SlotPolicy = "dynamic"
-    """How switches choose slots. static: so that unacknowledged packet numbers of a
-    worker may not lie window_fragments or more apart."""
+    span_fragments: int | None = Field(default=None, ge=1)
+    """Unacknowledged packet numbers of a worker lie less than this apart: numbers take turns in as many slots of the
+    job's own, and further apart they would meet. None: no bound."""
 
     @model_validator(mode="after")
     def _consistent(self) -> JobDescription:

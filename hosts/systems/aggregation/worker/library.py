@@ -137,7 +137,7 @@ def sender_library() -> ctypes.CDLL:
     library = ctypes.PyDLL(str(path))
     sender, layout = POINTER(SenderStruct), POINTER(LayoutStruct)
     for name, result, arguments in (
-        ("create", sender, (c_int64, c_int64, c_void_p, c_int64, c_int, c_int, c_int, c_int64, c_uint64)),
+        ("create", sender, (c_int64, c_int64, c_void_p, c_int64, c_int, c_int, c_int64, c_int64, c_uint64)),
         ("free", None, (sender,)),
         ("begin", c_int, (sender, c_uint32, c_int64, c_int64)),
         ("transmissions", c_int64, (sender, c_int64)),

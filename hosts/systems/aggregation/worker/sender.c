@@ -67,15 +67,15 @@ static int by_number(const void *a, const void *b) {
 /* ---- Beginning and end ---- */
 
 struct gb_sender *gb_sender_create(int64_t window_fragments, int64_t min_timeout_us, const int32_t *paths,
-                                   int64_t path_count, int adapts, int heeds_losses, int sliding, int64_t retries,
-                                   uint64_t seed) {
+                                   int64_t path_count, int adapts, int heeds_losses, int64_t span_fragments,
+                                   int64_t retries, uint64_t seed) {
     struct gb_sender *sender = calloc(1, sizeof *sender);
     if (!sender)
         return NULL;
     window_open(&sender->window, window_fragments, adapts, heeds_losses);
     trips_open(&sender->round_trips, min_timeout_us);
     sender->maximum_fragments = window_fragments;
-    sender->sliding = sliding;
+    sender->span_fragments = span_fragments;
     sender->retries = retries;
     sender->seed = seed;
     sender->path_count = path_count;
@@ -136,8 +136,8 @@ static int64_t sendable(const struct gb_sender *sender) {
         room = sender->maximum_fragments - waiting;
     if (room > window_fragments(&sender->window) - flying)
         room = window_fragments(&sender->window) - flying;
-    if (sender->sliding && waiting) {
-        int64_t span = oldest(sender) + sender->maximum_fragments - sender->next;
+    if (sender->span_fragments && waiting) {
+        int64_t span = oldest(sender) + sender->span_fragments - sender->next;
         room = room < span ? room : span;
     }
     return room > 0 ? room : 0;

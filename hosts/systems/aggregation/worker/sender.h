@@ -72,7 +72,7 @@ struct gb_sender {
 
     struct gb_round_trips round_trips;
     int64_t maximum_fragments;
-    bool sliding;                       /* unacknowledged fragments are never maximum_fragments or more apart */
+    int64_t span_fragments;             /* unacknowledged fragments are never so many or more apart; 0: no bound */
     int64_t retries;
     uint64_t seed;
     int32_t *paths;
@@ -93,8 +93,8 @@ struct gb_sender {
 /* paths: which packet numbers take in turn: number n goes paths[n % path_count]. retries: 0 makes all that is sent again a
  * RESEND. seed: of random delays of timers that have run out before; 0: none. NULL: out of memory. */
 struct gb_sender *gb_sender_create(int64_t window_fragments, int64_t min_timeout_us, const int32_t *paths,
-                                   int64_t path_count, int adapts, int heeds_losses, int sliding, int64_t retries,
-                                   uint64_t seed);
+                                   int64_t path_count, int adapts, int heeds_losses, int64_t span_fragments,
+                                   int64_t retries, uint64_t seed);
 void gb_sender_free(struct gb_sender *);
 /* A round of `count` fragments, the first with packet number first_number, once the one before it has ended. -ENOMEM. */
 int gb_sender_begin(struct gb_sender *, uint32_t first_number, int64_t count, int64_t now_us);

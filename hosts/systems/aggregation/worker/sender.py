@@ -64,12 +64,12 @@ class Sender:
         min_timeout_us: int,
         paths: Sequence[int] = (0,),
         congestion_control: CongestionControl = "aimd",
-        sliding: bool = False,
+        span_fragments: int | None = None,
         retries: int = RETRIES,
         seed: int = 0,
     ) -> None:
         """window_fragments: the window's maximum. paths: the paths that packet numbers take in turn: number n
-        goes paths[n % len(paths)]. sliding: unacknowledged fragments are never window_fragments or more apart.
+        goes paths[n % len(paths)]. span_fragments: unacknowledged fragments are never so many or more apart.
         retries: 0 makes all that is sent again a RESEND. seed: of random delays of timers that have run out before
         (hosts.transport.retransmission_timeout.sender_seed); 0: none."""
         self.window_fragments = window_fragments
@@ -81,7 +81,7 @@ class Sender:
             len(paths),
             congestion_control != "none",
             congestion_control == "aimd",
-            sliding,
+            span_fragments or 0,
             retries,
             seed,
         )

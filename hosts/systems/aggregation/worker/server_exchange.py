@@ -44,7 +44,7 @@ class ServerExchange(PacketExchange):
             min_timeout_us=job.min_timeout_us,
             paths=job.paths,
             congestion_control=job.congestion_control,
-            sliding=job.slot_policy == "static",
+            span_fragments=job.span_fragments,
             seed=job.sender_seed(index),
         )
 

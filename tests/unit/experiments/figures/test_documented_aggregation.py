@@ -86,27 +86,27 @@ def test_loss() -> None:
         fails = 1 - (1 - loss) ** (2 * workers + 2)
         return measured[loss, how] / (measured[0, how] + fragments / window * fails / (1 - fails) * timer_s) - 1
 
-    above = [100 * over_line(loss, how) for loss in losses for how in policies]
-    said(DOCUMENT, f"Measured: {min(above):.0f} to {max(above):.0f} % above the line of timers.")
+    near = max(abs(over_line(loss, how)) for loss in losses[:-1] for how in policies)
+    (below,) = {f"{-100 * over_line(losses[-1], how):.0f}" for how in policies}
+    said(
+        DOCUMENT,
+        f"Measured: up to 1 % of loss within {100 * near:.0f} % of the line of timers, although hardly a timer runs "
+        f"out there; at 3 %, where many repairs overlap, {below} % below it.",
+    )
     for loss in losses:
         halves = sum(rows[loss, how]["mean_round_time_s_half"] for how in policies)
         assert abs(measured[loss, "aimd"] - measured[loss, "ecn"]) < halves
-    longer = [100 * (measured[loss, "ecn"] / measured[loss, "aimd"] - 1) for loss in losses]
+    shorter = [100 * (1 - measured[loss, "ecn"] / measured[loss, "aimd"]) for loss in losses]
+    assert min(shorter) > -1
     said(
         DOCUMENT,
-        f"With `ecn` rounds are {min(longer):.0f} to {max(longer):.0f} % longer in the mean than with `aimd`, "
-        "but the intervals overlap",
+        f"With `ecn` rounds are up to {max(shorter):.0f} % shorter in the mean than with `aimd`, but the intervals "
+        "overlap",
     )
-    times = {
-        how: [rows[loss, how]["resends"] / (workers * fragments) / ((workers + 3) * loss) for loss in losses]
-        for how in policies
-    }
-    aimd, ecn = times["aimd"], times["ecn"]
-    said(
-        DOCUMENT,
-        f"Points with `aimd` are {min(aimd):.1f} to {max(aimd):.1f} times as high, since what is sent again may get "
-        f"lost, too. Those with `ecn` are {min(ecn):.1f} to {max(ecn):.1f} times as high",
-    )
+    times = [
+        row["resends"] / (workers * fragments) / ((workers + 3) * loss) for (loss, _), row in rows.items() if loss
+    ]
+    said(DOCUMENT, f"Points are {min(times):.1f} to {max(times):.1f} times as high: what is sent again may get lost")
 
 
 def test_slots() -> None:

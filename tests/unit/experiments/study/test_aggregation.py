@@ -54,17 +54,23 @@ def test_rates_and_times_are_emulated_and_counts_stay() -> None:
     assert models == {(10_000_000, 35)}
 
 
-def test_a_window_is_no_longer_than_a_range_of_slots_of_ones_own() -> None:
+def test_a_window_reaches_no_further_than_a_range_of_slots_of_ones_own() -> None:
+    """Packet numbers take turns in the range, so what is unacknowledged may reach across all of it."""
     made = configuration(
         topology={"kind": "star:3"},
         switches={"placement": "server-tor", "slot_policy": "static", "slots": 8},
         workload={"workers": 2, "values": 70, "rounds": 1, "window_fragments": 32},
     )
     (phase,) = point(made, Scale()).phases
-    phase.agents([{**ANSWER, "slot_policy": "static", "slots": 8}])
-    assert phase.descriptions[0].window_fragments == 8
-    phase.agents([{**ANSWER, "slot_policy": "dynamic", "slots": 8}])
-    assert phase.descriptions[0].window_fragments == 32
+    for policy, slots, window, span in (
+        ("static", 8, 8, 8),
+        ("static", 4096, 32, 4096),
+        ("static", None, 32, None),
+        ("dynamic", 8, 32, None),
+    ):
+        phase.agents([{**ANSWER, "slot_policy": policy, "slots": slots}])
+        description = phase.descriptions[0]
+        assert (description.window_fragments, description.span_fragments) == (window, span)
 
 
 def test_placements_that_do_not_choose_are_not_asked_for_a_number() -> None:

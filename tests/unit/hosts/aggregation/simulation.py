@@ -104,7 +104,7 @@ class JobSettings:
     stall_us: int = 0
     magnitude: int = 1 << 20
     congestion_control: CongestionControl = "aimd"
-    sliding: bool = False
+    span: int | None = None
     retries: int = RETRIES
     seed: int = 1
 
@@ -146,7 +146,7 @@ class JobSimulation:
                     min_timeout_us=settings.min_timeout_us,
                     paths=paths,
                     congestion_control=settings.congestion_control,
-                    sliding=settings.sliding,
+                    span_fragments=settings.span,
                     retries=settings.retries,
                 ),
                 self._agent(),

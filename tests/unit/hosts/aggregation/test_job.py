@@ -57,7 +57,7 @@ def test_json_there_and_back() -> None:
 def test_a_synthetic_job() -> None:
     workload = {"kind": "synthetic", "values": 1000, "rounds": 2}
     job = parse_description(
-        JobDescription, description(workload=workload, slot_policy="static", congestion_control="ecn")
+        JobDescription, description(workload=workload, span_fragments=16, congestion_control="ecn")
     )
     assert parse_description(JobDescription, job.model_dump_json()) == job
     assert isinstance(job.workload, SyntheticSettings)
@@ -116,7 +116,7 @@ def test_sixty_four_workers_are_the_limit() -> None:
         ({"fan_in": 8, "designated_switches": [17]}, "fan_in: "),
         ({"workers": []}, "at least one worker"),
         ({"workers": [address(2, index=1)]}, "order of their indices"),
-        ({"slot_policy": "random"}, "slot_policy: "),
+        ({"span_fragments": 0}, "span_fragments: "),
         ({"congestion_control": "cubic"}, "congestion_control: "),
         ({"multicast": [{"ip": "239.66.0.1"}]}, "multicast.0.mac: is missing"),
         ({"server": address(1, mac="02:00")}, "not a MAC address"),

@@ -27,6 +27,7 @@ def simulate(
     designated: Sequence[Sequence[int]] | None = None,
     second: int = 0,
     slots: int = 64,
+    static: bool = False,
     hop: Hop = PERFECT,
     forget_at_us: Sequence[int] = (),
     seed: int = 1,
@@ -46,13 +47,16 @@ def simulate(
         hop=hop,
         seed=seed,
         second=second,
-        static=bool(job.get("sliding")),
+        static=static,
     )
     for at_us in forget_at_us:
         for switch in network.switches.values():
             network.clock.at(at_us, switch.forget)
     defaults: dict[str, Any] = {"fragments": 12, "rounds": 3, "window": 8, "multicast": True}
-    simulation = JobSimulation(JobSettings(workers=workers, seed=seed, **{**defaults, **job}), network)
+    described = {**defaults, **job}
+    if static:
+        described |= {"window": min(described["window"], slots), "span": slots}
+    simulation = JobSimulation(JobSettings(workers=workers, seed=seed, **described), network)
     simulation.run()
     simulation.check()
     return simulation
@@ -95,7 +99,7 @@ JOBS = st.fixed_dictionaries(
         "first_number": st.one_of(st.just(0), st.integers((1 << 32) - 40, (1 << 32) - 1)),
         "magnitude": st.sampled_from([0, 1 << 20, 1 << 30, MAX_MAGNITUDE]),
         "congestion_control": st.sampled_from(["aimd", "none"]),
-        "sliding": st.booleans(),
+        "static": st.booleans(),
         "retries": st.sampled_from([0, 1, RETRIES, 9]),
         "slots": st.integers(1, 6),
         "hop": hops,
@@ -112,9 +116,9 @@ def test_every_sum_is_exact_whatever_the_network_does(designated: dict[str, Any]
     simulate(**designated, **job)
 
 
-@pytest.mark.parametrize("sliding", [False, True])
-def test_perfect_network_needs_no_resends_and_one_packet_per_fragment(sliding: bool) -> None:
-    simulation = simulate(sliding=sliding)
+@pytest.mark.parametrize("static", [False, True])
+def test_perfect_network_needs_no_resends_and_one_packet_per_fragment(static: bool) -> None:
+    simulation = simulate(static=static)
     assert simulation.collector.statistics.merged_partials == 3 * 12
     assert simulation.collector.statistics.merged_singles == 0
     assert simulation.resends == 0
@@ -143,7 +147,7 @@ def test_one_slot_for_all_fragments_still_sums() -> None:
 
 
 def test_static_slots_as_many_as_the_window_never_collide() -> None:
-    simulation = simulate(slots=8, window=8, switches=1, fragments=100, sliding=True, congestion_control="none")
+    simulation = simulate(slots=8, window=8, switches=1, fragments=100, static=True, congestion_control="none")
     assert simulation.collector.statistics.merged_singles == 0
     assert simulation.collector.statistics.merged_partials == 300
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from dataclasses import dataclass, replace
 
@@ -10,7 +11,8 @@ import pytest
 from formats.lanes import frame_bytes
 from hosts.transport.congestion_window import CongestionControl
 from tests.unit.hosts.aggregation.constant_timers import mean_round_s
-from tests.unit.hosts.aggregation.queueing_network import LANES, QueueingNetwork, fat_tree_of_eight, star
+from tests.unit.hosts.aggregation.queueing_network import LANES, SLOTS, QueueingNetwork, fat_tree_of_eight, star
+from tests.unit.hosts.aggregation.repair_tries import mean_resends
 from tests.unit.hosts.aggregation.simulation import JobSettings, JobSimulation
 from topo.link import LinkModel
 
@@ -176,3 +178,22 @@ def test_timers_do_not_grow_under_steady_loss(loss: float, in_network: bool) -> 
     times_s = [time_us / 1e6 for time_us in simulation.round_times_us]
     assert statistics.mean(times_s) < constant_s
     assert statistics.mean(times_s[18:]) < constant_s
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("control", ["aimd", "ecn"])
+@pytest.mark.parametrize("loss", [0.0001, 0.01, 0.03])
+def test_a_range_of_slots_of_ones_own_costs_no_resends(loss: float, control: CongestionControl) -> None:
+    """Packet numbers take turns in the range, so whoever waits for a repair may go on to its end. If it stopped where
+    its window ends, all workers would wait for it, and their timers would repeat what nobody lost."""
+    workers, fragments, rounds = 8, 200, 10
+    link = LinkModel(100_000_000, 50, loss)
+    network = QueueingNetwork(star(workers), workers, link, 1, sums=True, mark_from=20)
+    job = JobSettings(workers, fragments, rounds, window=32, multicast=True, min_timeout_us=10_000, span=SLOTS)
+    simulation = JobSimulation(replace(job, congestion_control=control), network)
+    simulation.run()
+    simulation.check()
+    needed = fragments * mean_resends(workers=workers, loss=loss, fragments=20_000, seed=1)
+    # Five standard deviations of the fragments that meet a loss: each of them costs up to `workers` resends.
+    spread = 5 * workers * math.sqrt((2 * workers + 2) * loss * fragments / rounds)
+    assert simulation.resends / rounds < needed + spread

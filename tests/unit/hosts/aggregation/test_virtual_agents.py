@@ -69,7 +69,7 @@ def summing_star(job: JobDescription, link: LinkModel, threshold: int) -> Star:
     entries = [
         *(ipv4_route(IPv4Network(f"{agent.ip}/32"), port, agent.mac) for port, agent in enumerate(agents, 1)),
         multicast_route(IPv4Address(GROUP["ip"]), 1),
-        aggregation_role(JOB, OWN_NUMBER, job.slot_policy, SlotRange(0, SLOTS)),
+        aggregation_role(JOB, OWN_NUMBER, "static" if job.span_fragments else "dynamic", SlotRange(0, SLOTS)),
         congestion_threshold(1, threshold),
     ]
     group = MulticastGroup(id=1, ports=tuple(range(2, 1 + len(agents))))
@@ -99,12 +99,12 @@ def assert_equals_reference(rounds: list[dict[str, Any]], job: JobDescription) -
 
 
 @pytest.mark.parametrize(
-    ("slot_policy", "headroom_bits", "rate_bps"),
-    [("dynamic", 6, None), ("static", -2, 20_000_000)],
+    ("span_fragments", "headroom_bits", "rate_bps"),
+    [(None, 6, None), (SLOTS, -2, 20_000_000)],
     ids=["dynamic slots", "static slots, overflows and marks"],
 )
 def test_sums_in_a_switch_with_loss_and_duplicates(
-    slot_policy: str, headroom_bits: int, rate_bps: int | None
+    span_fragments: int | None, headroom_bits: int, rate_bps: int | None
 ) -> None:
     """Aggregation, multicast ACKs, repairs, packet numbers past 2^32."""
     workers = 3
@@ -112,7 +112,7 @@ def test_sums_in_a_switch_with_loss_and_duplicates(
         workers,
         workload={**TRAINING, "headroom_bits": headroom_bits},
         designations=[[{"switch_number": OWN_NUMBER, "fan_in": workers}]] * workers,
-        slot_policy=slot_policy,
+        span_fragments=span_fragments,
         window_fragments=16,
         multicast=[GROUP],
         first_packet_number=(1 << 32) - 20,

@@ -18,7 +18,7 @@ MARGIN_US = LOSSLESS_PATIENCE * MIN_TIMEOUT_US
 
 
 def sender(
-    window: int = 4, count: int = 10, paths: int = 1, first_number: int = 0, *, sliding: bool = False
+    window: int = 4, count: int = 10, paths: int = 1, first_number: int = 0, *, span: int | None = None
 ) -> Sender:
     """With a window that stays."""
     made = Sender(
@@ -26,7 +26,7 @@ def sender(
         min_timeout_us=MIN_TIMEOUT_US,
         paths=range(paths),
         congestion_control="none",
-        sliding=sliding,
+        span_fragments=span,
     )
     made.begin(first_number, count, 0)
     return made
@@ -264,13 +264,15 @@ def test_what_the_server_asks_for_goes_directly_and_at_once() -> None:
     assert after(s, 60, 4) == firsts(2)  # it was another round's fragment 2 that was asked for
 
 
-def test_with_static_slots_unacknowledged_fragments_lie_within_the_window() -> None:
-    s = sender(window=4, count=9, sliding=True)
+def test_with_static_slots_no_two_unacknowledged_fragments_take_the_same_slot() -> None:
+    """Number n takes slot n % 6, so a window of four goes on to 5 while 0 is missing, and no further."""
+    s = sender(window=4, count=12, span=6)
     assert s.transmissions(0) == firsts(0, 1, 2, 3)
-    assert after(s, 10, 1, 2) == []
-    assert s.deadline_us != 0
+    assert after(s, 10, 1, 2) == firsts(4, 5)
     assert after(s, 20, 3) == retries(0)
-    assert after(s, 30, 0) == firsts(4, 5, 6, 7)
+    assert s.deadline_us != 0
+    assert after(s, 30, 4, 5) == []
+    assert after(s, 40, 0) == firsts(6, 7, 8, 9)
 
 
 def test_losses_and_marks_close_the_window_once_per_round_trip() -> None:

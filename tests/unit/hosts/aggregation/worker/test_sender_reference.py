@@ -104,7 +104,7 @@ def options(chance: random.Random) -> dict[str, object]:
         "min_timeout_us": chance.choice([1, 100, 1000, 300_000]),
         "paths": [chance.randrange(3) for _ in range(chance.choice([1, 2, 4]))],
         "congestion_control": chance.choice(["aimd", "ecn", "none"]),
-        "sliding": chance.random() < 0.3,
+        "span_fragments": chance.choice([None, 1, 4, 20, 100]),
         "retries": chance.choice([0, 1, 3]),
         "seed": chance.choice([0, 1, NUMBERS**2 - 1]),
     }

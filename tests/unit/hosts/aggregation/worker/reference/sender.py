@@ -68,16 +68,16 @@ class Sender:
         min_timeout_us: int,
         paths: Sequence[int] = (0,),
         congestion_control: CongestionControl = "aimd",
-        sliding: bool = False,
+        span_fragments: int | None = None,
         retries: int = RETRIES,
         seed: int = 0,
     ) -> None:
         """window_fragments: the window's maximum. paths: the paths that packet numbers take in turn: number n
-        goes paths[n % len(paths)]. sliding: unacknowledged fragments are never window_fragments or more apart.
+        goes paths[n % len(paths)]. span_fragments: unacknowledged fragments are never so many or more apart.
         retries: 0 makes all that is sent again a RESEND."""
         self._window = CongestionWindow(window_fragments, congestion_control)
         self._maximum_fragments = window_fragments
-        self._span_fragments = window_fragments if sliding else None
+        self._span_fragments = span_fragments
         self._paths = tuple(paths)
         self._retries = retries
         self._seed = seed
