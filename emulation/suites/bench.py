@@ -34,6 +34,9 @@ WHAT = "gradbed p4 conformance with the tests of another repository"
 SLEEP_FACTOR = 3
 """How many times as long scripts of others sleep."""
 
+SCRATCH = Path("/var/tmp")
+"""Where the mount points of benches are: not in /tmp, which a bench covers."""
+
 _GROUP = 1
 _MTU_BYTES = 9500
 
@@ -109,10 +112,13 @@ def on_bench(
     folder: Path, python: Path, job: Callable[[Bench], list[Result]], *, bmv2_arbitration: bool = False
 ) -> list[Result]:
     """Run a job in a sandbox of its own, on a fresh bench, and return what it does."""
-    with tempfile.TemporaryFile() as results:
+    with (
+        tempfile.TemporaryFile() as results,
+        tempfile.TemporaryDirectory(prefix="gradbed-suite-", dir=SCRATCH) as scratch,
+    ):
 
         def inside() -> int:
-            pickle.dump(job(_make_bench(folder, python, bmv2_arbitration)), results)
+            pickle.dump(job(_make_bench(folder, python, Path(scratch), bmv2_arbitration)), results)
             results.flush()
             return 0
 
@@ -142,8 +148,7 @@ def check_python(python: Path, modules: Sequence[str], what: str) -> None:
         )
 
 
-def _make_bench(folder: Path, python: Path, bmv2_arbitration: bool) -> Bench:
-    scratch = Path(tempfile.mkdtemp(prefix="gradbed-suite-", dir="/var/tmp"))
+def _make_bench(folder: Path, python: Path, scratch: Path, bmv2_arbitration: bool) -> Bench:
     mount("tmpfs", str(scratch), "tmpfs", 0)
     temporary = Path("/tmp")
     _make_private(temporary, scratch)

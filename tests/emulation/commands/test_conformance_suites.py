@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from emulation.suites.bench import SCRATCH
 from tests.command import gradbed
 
 pytestmark = [pytest.mark.thorough, pytest.mark.root]
@@ -73,7 +74,7 @@ def conformance(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def test_scripts_run_on_our_switch(checkout: Path, python: Path) -> None:
-    before = sorted(checkout.rglob("*"))
+    before, scratch = sorted(checkout.rglob("*")), set(SCRATCH.glob("gradbed-suite-*"))
     ended = conformance(checkout, "--python", python)
     lines = ended.stdout.splitlines()
     assert [line for line in lines if line.startswith("good")] == [
@@ -87,6 +88,7 @@ def test_scripts_run_on_our_switch(checkout: Path, python: Path) -> None:
     assert ended.returncode == 1 and "3 of 5 passed" in lines
     assert sorted(checkout.rglob("*")) == before
     assert not list(Path(tempfile.gettempdir()).glob(f"{checkout.parent.name}-*"))
+    assert set(SCRATCH.glob("gradbed-suite-*")) <= scratch
 
 
 def test_what_must_pass(checkout: Path, python: Path, tmp_path: Path) -> None:
