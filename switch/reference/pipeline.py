@@ -218,6 +218,8 @@ class ReferenceSwitch:
             self._begin(clone)
             _restore(clone.metadata, clone.kept)
             self._clone(clone, session, INGRESS_CLONE, waiting)
+        if requests.digest is not None:
+            v1model.digests.append(requests.digest)
         if requests.resubmit is not None:
             kept = self._keep(item.metadata, requests.resubmit[0])
             waiting.append(Pass(item.frame, item.port, RESUBMITTED, kept, item.length))
@@ -436,6 +438,10 @@ class ReferenceSwitch:
         held = self._object(name, Meter)
         for cell in range(len(held.cells)) if index is None else (index,):
             held.cells[cell] = Marker(*committed, *peak, at_us=self.time_us)
+
+    def set_entry_meter(self, entry: Entry, committed: tuple[float, int], peak: tuple[float, int]) -> None:
+        """Set (rate per microsecond, burst) of the direct meter of an entry that `insert` returned."""
+        entry.meter = Marker(*committed, *peak, at_us=self.time_us)
 
     def _object(self, name: str, kind: type[Found]) -> Found:
         of_kind = {path: each for path, each in self.blocks.objects.items() if isinstance(each, kind)}

@@ -118,7 +118,10 @@ class ReferenceTarget:
                     switch.write_register(register, index, 0)
             case s.MeterSetRates(meter=meter, index=index, rates=(committed, peak)):
                 rates = (committed.rate_per_us, committed.burst), (peak.rate_per_us, peak.burst)
-                switch.write_meter(meter, index, *rates)
+                if isinstance(index, str):
+                    switch.set_entry_meter(self._entry(index), *rates)
+                else:
+                    switch.write_meter(meter, index, *rates)
             case s.ValueSetAdd(value_set=name, value=value):
                 self._value_sets.setdefault(name, []).append(value)
                 switch.set_value_set(name, self._value_sets[name])
@@ -160,7 +163,11 @@ class ReferenceTarget:
             key = _key(table, given.key)
             match[key.name] = _match(key, given.value)
         call = statement.call
-        entry = self._switch.insert(table.name, match, call.action, dict(call.arguments), statement.priority)
+        if statement.others:
+            members = [(each.action, dict(each.arguments)) for each in (call, *statement.others)]
+            entry = self._switch.insert_group(table.name, match, members, statement.priority)
+        else:
+            entry = self._switch.insert(table.name, match, call.action, dict(call.arguments), statement.priority)
         self._entries.append((statement.entry, table.name, entry))
 
     def _counted(self, counter: str, index: int | str) -> tuple[int, int]:
@@ -168,10 +175,14 @@ class ReferenceTarget:
         if isinstance(index, int):
             packets, bytes_ = _cell(self._switch.counter(counter), index, counter)
             return packets, bytes_
-        found = next((entry for name, _, entry in self._entries if name == index), None)
-        if found is None:
-            raise UserError(f"there is no entry {index}")
+        found = self._entry(index)
         return found.packets, found.bytes
+
+    def _entry(self, wanted: str) -> Entry:
+        found = next((entry for name, _, entry in self._entries if name == wanted), None)
+        if found is None:
+            raise UserError(f"there is no entry {wanted}")
+        return found
 
 
 def _check(what: str, condition: s.Condition, got: int) -> None:

@@ -176,10 +176,11 @@ class Meter:
 
 @dataclass
 class Direct:
-    """A direct counter or meter: the state is its table's entries'."""
+    """A direct counter or meter: the state is its table's entries'. colour: of the last hit."""
 
     by_bytes: bool = False
     tables: list[Table] = field(default_factory=list)
+    colour: int = GREEN
 
 
 @dataclass
@@ -195,13 +196,17 @@ class Profile:
 
 @dataclass
 class Requests:
-    """clone, resubmit, recirculate: the session and the field list (None: keep nothing)."""
+    """clone, resubmit, recirculate: the session and the field list (None: keep nothing).
+
+    digest: the receiver and the values. Of several calls of one of these the last one counts.
+    """
 
     clone: tuple[int, int | None] | None = None
     resubmit: tuple[int | None] | None = None
     recirculate: tuple[int | None] | None = None
     truncate: int | None = None
     checksum_error: bool = False
+    digest: tuple[int, tuple[Value, ...]] | None = None
 
 
 class V1Model:
@@ -276,8 +281,8 @@ class V1Model:
         values[1] = self._mark(marker, meter.by_bytes)
 
     def _direct_meter_read(self, meter: Direct, values: list[Value]) -> None:
-        entry = meter.tables[0].current if meter.tables else None
-        values[0] = self._mark(entry.meter if entry is not None else None, meter.by_bytes)
+        """The entry that was hit was marked then, whether its action reads or not (table_applied)."""
+        values[0] = meter.colour
 
     def _mark(self, marker: Marker | None, by_bytes: bool) -> int:
         return GREEN if marker is None else marker.mark(self.length if by_bytes else 1, self.now_us)
@@ -286,6 +291,8 @@ class V1Model:
         if entry is not None and table.counter is not None:
             entry.packets += 1
             entry.bytes += self.length
+        if entry is not None and table.meter is not None:
+            table.meter.colour = self._mark(entry.meter, table.meter.by_bytes)
 
     def choose(self, table: Table, entry: Entry, values: Sequence[Value]) -> ActionCall:
         """The member that the hash of the selector's fields names, of those of the group in order."""
@@ -329,7 +336,8 @@ class V1Model:
         return ALGORITHMS[algorithm](to_bytes(width, number) + payload)
 
     def _do_digest(self, types: Sequence[Type], values: list[Value]) -> None:
-        self.digests.append((values[0], tuple(_flattened(values[1]))))
+        """The values are those of now; the message leaves when ingress ends (simple_switch)."""
+        self.requests.digest = values[0], tuple(_flattened(values[1]))
 
     def _do_mark_to_drop(self, types: Sequence[Type], values: list[Value]) -> None:
         if values:

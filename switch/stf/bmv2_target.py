@@ -97,6 +97,17 @@ class Bmv2Target(CommandTarget):
             answer = self._shell.run("table_indirect_add", table.name, *words, "=>", member, *last)
         return _handle(answer, "added")
 
+    def _insert_group(self, table: Table, key: Sequence[KeyMatch], calls: Sequence[ActionCall], priority: int) -> int:
+        assert table.profile is not None
+        members = [self._member(table.profile, call) for call in calls]
+        group = _handle(self._shell.run("act_prof_create_group", table.profile), "created")
+        for member in members:
+            self._shell.run("act_prof_add_member_to_group", table.profile, member, group)
+        words = [_key_text(field, match) for field, match in zip(table.key, key, strict=True)]
+        last = [_LEAST_PRIORITY - priority] if table.match in ("ternary", "range") else []
+        answer = self._shell.run("table_indirect_add_with_group", table.name, *words, "=>", group, *last)
+        return _handle(answer, "added")
+
     def _member(self, profile: str, call: ActionCall) -> int:
         """A new one that does this."""
         made = self._shell.run("act_prof_create_member", profile, call.action, *call.arguments)
@@ -148,6 +159,9 @@ class Bmv2Target(CommandTarget):
             self._shell.run("meter_array_set_rates", meter, *words)
         else:
             self._shell.run("meter_set_rates", meter, index, *words)
+
+    def _entry_meter_write(self, entry: Entry, meter: str, rates: tuple[s.Rate, s.Rate]) -> None:
+        self._meter_write(meter, entry.handle, rates)
 
     def _value_set_add(self, value_set: ValueSet, value: int) -> None:
         raise NotPossible("BMv2's simple_switch_CLI sends members of value sets with a byte too many", ends=True)

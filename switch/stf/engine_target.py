@@ -6,7 +6,16 @@ from collections.abc import Sequence
 
 from switch.bmv2_json.model import Table, ValueSet
 from switch.codegen import BuiltProgram
-from switch.device import ActionCall, Counts, EntryCall, KeyMatch, MemberReference, MeterRates, Replica
+from switch.device import (
+    ActionCall,
+    Counts,
+    EntryCall,
+    GroupReference,
+    KeyMatch,
+    MemberReference,
+    MeterRates,
+    Replica,
+)
 from switch.engine import Engine
 from switch.engine.abi import DROP_PORT
 from switch.stf import statements as s
@@ -30,7 +39,7 @@ class EngineTarget(CommandTarget):
         super().__init__(program.model)
         self._replication = Replication()
         self._sessions: set[int] = set()
-        self._members = 0
+        self._members = self._groups = 0
         self._value_sets: dict[str, list[int]] = {}
         with self._stack as stack:
             self.engine = stack.enter_context(Engine(manual_clock=True))
@@ -52,6 +61,11 @@ class EngineTarget(CommandTarget):
         except RuntimeError:
             raise CheckFailed("the packet and its copies go round in circles and never come to rest") from None
 
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Those that were added and not removed, in order."""
+        return tuple(self._entries)
+
     def drain(self) -> list[tuple[int, bytes]]:
         return [(port, frame) for _, port, frame in self.engine.drain()]
 
@@ -65,12 +79,21 @@ class EngineTarget(CommandTarget):
     # ---- Tables ----
 
     def _insert(self, table: Table, key: Sequence[KeyMatch], call: ActionCall, priority: int) -> int:
-        held: EntryCall = call
-        if table.profile is not None:
-            self._members += 1
-            self.device.state.profiles.write_member(table.profile, self._members, call)
-            held = MemberReference(self._members)
+        held: EntryCall = call if table.profile is None else MemberReference(self._member(table.profile, call))
         return self.device.state.tables.insert(table.name, key, held, priority)
+
+    def _member(self, profile: str, call: ActionCall) -> int:
+        """A new one that does this."""
+        self._members += 1
+        self.device.state.profiles.write_member(profile, self._members, call)
+        return self._members
+
+    def _insert_group(self, table: Table, key: Sequence[KeyMatch], calls: Sequence[ActionCall], priority: int) -> int:
+        assert table.profile is not None
+        members = [self._member(table.profile, call) for call in calls]
+        self._groups += 1
+        self.device.state.profiles.write_group(table.profile, self._groups, members)
+        return self.device.state.tables.insert(table.name, key, GroupReference(self._groups), priority)
 
     def _set_default(self, table: Table, call: ActionCall) -> None:
         self.device.state.tables.set_default(table.name, call)
@@ -103,10 +126,11 @@ class EngineTarget(CommandTarget):
         self._meter_cells(meter, index)
 
     def _meter_write(self, meter: str, index: int | None, rates: tuple[s.Rate, s.Rate]) -> None:
-        committed, peak = rates
-        config = MeterRates(committed.rate_per_us * 1e6, committed.burst, peak.rate_per_us * 1e6, peak.burst)
         for cell in self._meter_cells(meter, index):
-            self.device.state.meters.write(meter, cell, config)
+            self.device.state.meters.write(meter, cell, _per_second(rates))
+
+    def _entry_meter_write(self, entry: Entry, meter: str, rates: tuple[s.Rate, s.Rate]) -> None:
+        self.device.state.tables.write_meter(entry.table.name, entry.handle, _per_second(rates))
 
     def _meter_cells(self, meter: str, index: int | None) -> range:
         size = self.model.meters[meter].size
@@ -171,3 +195,8 @@ class EngineTarget(CommandTarget):
     def _check_session(self, session: int) -> None:
         if session not in self._sessions:
             raise NoFit(f"there is no clone session {session}: mirroring_add {session} PORT makes it")
+
+
+def _per_second(rates: tuple[s.Rate, s.Rate]) -> MeterRates:
+    committed, peak = rates
+    return MeterRates(committed.rate_per_us * 1e6, committed.burst, peak.rate_per_us * 1e6, peak.burst)

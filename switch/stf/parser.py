@@ -125,9 +125,17 @@ def _add(number: int, line: Line) -> s.Add:
         if match.key in (m.key for m in matches):
             raise Mistake(f"key field {match.key} is there twice")
         matches.append(match)
-    call = _call(line)
+    call, *others = _calls(line)
     entry = line.name("a name for the entry") if line.take("=") else None
-    return s.Add(number, table, tuple(matches), call, priority, entry)
+    return s.Add(number, table, tuple(matches), call, priority, entry, tuple(others))
+
+
+def _calls(line: Line) -> list[s.Call]:
+    """One, or the members of a group."""
+    calls = [_call(line)]
+    while line.take("|"):
+        calls.append(_call(line))
+    return calls
 
 
 def _remove(number: int, line: Line) -> s.Remove:
@@ -143,10 +151,14 @@ def _condition(line: Line) -> s.Condition:
     return s.Condition(cast(Literal["==", "!=", "<", "<=", ">", ">="], operator), value)
 
 
+def _index_or_entry(line: Line) -> int | str:
+    return line.natural("an index") if line.kind() == "number" else line.name("an index or the name of an entry")
+
+
 def _check_counter(number: int, line: Line) -> s.CheckCounter:
     counter = line.name("a counter")
     line.require("(")
-    index = line.natural("an index") if line.kind() == "number" else line.name("an index or the name of an entry")
+    index = _index_or_entry(line)
     line.require(")")
     if line.at_end:
         return s.CheckCounter(number, counter, index, "packets", s.Condition("==", 0))
@@ -211,7 +223,7 @@ _COMMANDS: dict[str, Callable[[int, str], s.Statement]] = {
     "register_reset": _tokens(_name_and_numbers(s.RegisterReset, "a register")),
     "meter_get_rates": _tokens(_name_and_numbers(s.MeterGetRates, "a meter", "an index")),
     "meter_set_rates": _tokens(
-        lambda number, line: s.MeterSetRates(number, line.name("a meter"), line.natural("an index"), _rates(line))
+        lambda number, line: s.MeterSetRates(number, line.name("a meter"), _index_or_entry(line), _rates(line))
     ),
     "meter_array_set_rates": _tokens(
         lambda number, line: s.MeterSetRates(number, line.name("a meter"), None, _rates(line))

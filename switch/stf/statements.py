@@ -148,13 +148,17 @@ class Wait(Statement):
 
 @dataclass(frozen=True)
 class Add(Statement):
-    """priority: of ternary and range tables, the larger wins. entry: a name for later."""
+    """priority: of ternary and range tables, the larger wins. entry: a name for later.
+
+    others: of a table with an action selector, the further members of the entry's group, in order.
+    """
 
     table: str
     matches: tuple[Match, ...]
     call: Call
     priority: int | None = None
     entry: str | None = None
+    others: tuple[Call, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -223,10 +227,10 @@ class MeterGetRates(Statement):
 
 @dataclass(frozen=True)
 class MeterSetRates(Statement):
-    """rates: committed, peak. index: None for every cell."""
+    """rates: committed, peak. index: None for every cell; of a direct meter, the name of an entry."""
 
     meter: str
-    index: int | None
+    index: int | str | None
     rates: tuple[Rate, Rate]
 
 

@@ -98,8 +98,13 @@ class CommandTarget(Protocol):
                 self._register_reset(names.register(model, statement.register))
             case s.MeterGetRates():
                 self._meter_read(names.meter(model, statement.meter), statement.index)
-            case s.MeterSetRates():
-                self._meter_write(names.meter(model, statement.meter), statement.index, statement.rates)
+            case s.MeterSetRates(index=str(name)):
+                entry = self._entry(name)
+                direct = [m for m, held in model.meters.items() if held.table == entry.table.name]
+                meter = names.find(statement.meter, direct, f"direct meter of table {entry.table.name} named")
+                self._entry_meter_write(entry, meter, statement.rates)
+            case s.MeterSetRates(index=int() | None as index):
+                self._meter_write(names.meter(model, statement.meter), index, statement.rates)
             case s.ValueSetAdd():
                 value_set = model.value_sets[names.value_set(model, statement.value_set)]
                 self._value_set_add(value_set, statement.value)
@@ -111,11 +116,17 @@ class CommandTarget(Protocol):
     def _add(self, statement: s.Add) -> None:
         table = names.table(self.model, statement.table)
         call = names.action_call(table, statement.call)
+        others = [names.action_call(table, each) for each in statement.others]
+        if others and (table.profile is None or self.model.profiles[table.profile].selector is None):
+            raise NoFit(f"table {table.name} has no action selector, so an entry of it has one action")
         priority = names.priority(table, statement.priority)
         key = names.key_matches(table, statement.matches)
         if statement.entry is not None and any(entry.name == statement.entry for entry in self._entries):
             raise NoFit(f"there is an entry {statement.entry} already")
-        handle = self._insert(table, key, call, priority)
+        if others:
+            handle = self._insert_group(table, key, [call, *others], priority)
+        else:
+            handle = self._insert(table, key, call, priority)
         self._entries.append(Entry(table, statement.entry, handle))
 
     def _entry(self, name: str) -> Entry:
@@ -139,6 +150,9 @@ class CommandTarget(Protocol):
     def _insert(self, table: Table, key: Sequence[KeyMatch], call: ActionCall, priority: int) -> int:
         """Returns a handle. In a table with an action profile the call is that of a new member."""
 
+    def _insert_group(self, table: Table, key: Sequence[KeyMatch], calls: Sequence[ActionCall], priority: int) -> int:
+        """Returns a handle. The calls are those of new members, of which the selector chooses."""
+
     def _set_default(self, table: Table, call: ActionCall) -> None: ...
     def _delete(self, entry: Entry) -> None: ...
     def _entry_count(self, entry: Entry, counter: str) -> Counts: ...
@@ -152,6 +166,8 @@ class CommandTarget(Protocol):
     def _meter_read(self, meter: str, index: int) -> None: ...
     def _meter_write(self, meter: str, index: int | None, rates: tuple[s.Rate, s.Rate]) -> None:
         """index None: every cell."""
+
+    def _entry_meter_write(self, entry: Entry, meter: str, rates: tuple[s.Rate, s.Rate]) -> None: ...
 
     def _value_set_add(self, value_set: ValueSet, value: int) -> None: ...
     def _value_set_clear(self, value_set: str) -> None: ...

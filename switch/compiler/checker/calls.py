@@ -107,8 +107,16 @@ def _overload(node: s.Call, candidates: list[Signature], name: str, context: Con
         needed = sum(1 for parameter in candidate.parameters if not _may_be_absent(parameter))
         if needed <= given <= len(names) and named <= set(names):
             fitting.append(candidate)
-    if fitting:
+    if len(fitting) == 1:
         return fitting[0]
+    if fitting:
+        context.error(
+            node,
+            f"'{name}' could be each of {len(fitting)} declarations",
+            (fitting[0].loc, "this is one of them"),
+            hint="name its arguments",
+        )
+        return None
     counts = sorted({len(candidate.parameters) for candidate in candidates})
     wanted = " or ".join(map(str, counts))
     unknown = next((argument for argument in node.arguments if argument.name), None)

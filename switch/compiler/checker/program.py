@@ -169,7 +169,9 @@ def _function(node: s.FunctionDeclaration, scope: Scope, context: Context) -> No
         context.unfinished.pop()
     existing = scope.names.get(node.name)
     if existing is not None and existing.kind == "function" == kind:
-        if any(len(other.parameters) == len(signature.parameters) for other in existing.functions):
+        # Calls tell overloads apart by the number of arguments or by their names (P4_16, extern objects).
+        names = {parameter.name for parameter in signature.parameters}
+        if any({parameter.name for parameter in other.parameters} == names for other in existing.functions):
             count = len(signature.parameters)
             context.error(node, f"'{node.name}' with {count} parameter(s) is declared twice")
         existing.functions.append(signature)

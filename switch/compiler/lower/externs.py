@@ -328,13 +328,14 @@ def _execute_meter(call: _Call) -> None:
 
 @_method("direct_meter", "read")
 def _direct_meter(call: _Call) -> None:
+    """BMv2 writes one field at each hit, whether the action reads or not; here that field is nothing else."""
+    results = call.code.program.direct_meter_results
+    result = results.get(call.object)
+    if result is None:
+        result = results[call.object] = call.code.storage.scalar(call.target.parameters[0].type, "colour")
     (place,) = call.arguments
-    if not isinstance(place, ir.FieldRef):
-        call.error("the result of a direct meter must go into a field")
-        return
-    known = call.code.program.direct_meter_results.setdefault(call.object, place)
-    if known != place:
-        call.error("all calls of read() of one direct meter must write the same field")
+    if not isinstance(place, Nothing):
+        assign(place, result, call.node, call.code)
 
 
 @_method("register", "read")

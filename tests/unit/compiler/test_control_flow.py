@@ -42,6 +42,16 @@ def test_the_same_variable_passed_twice_is_copied_out_left_to_right() -> None:
     assert run("f(hdr.h.a, hdr.h.a);", bytes([5, 0, 0, 0]), before=function) == bytes([15, 0, 0, 0])
 
 
+def test_functions_of_one_name_are_told_apart_by_the_names_of_arguments() -> None:
+    functions = """
+        bit<8> f(in bit<8> x) { return x + 1; }
+        bit<8> f(in bit<8> y) { return y + 2; }
+        bit<8> f(in bit<8> x, in bit<8> y) { return x - y; }
+    """
+    body = "hdr.h.a = f(y = 10); hdr.h.b = f(x = 10); hdr.h.c = f(9, 4); hdr.h.d = f(y = 1, x = 8);"
+    assert run(body, before=functions) == bytes([12, 11, 5, 7])
+
+
 def test_in_arguments_keep_the_value_at_the_call() -> None:
     function = "bit<8> f(in bit<8> v, inout bit<8> w) { w = w + 1; return v; }"
     assert run("hdr.h.b = f(hdr.h.a, hdr.h.a);", bytes([5, 0, 0, 0]), before=function) == bytes([6, 5, 0, 0])

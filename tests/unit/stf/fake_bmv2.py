@@ -58,6 +58,8 @@ import sys
 ANSWERS = {
     "table_add": "Entry has been added with handle 7",
     "act_prof_create_member": "Member has been created with handle 3",
+    "act_prof_create_group": "Group has been created with handle 4",
+    "table_indirect_add_with_group": "Entry has been added with handle 6",
     "table_indirect_add": "Indirect entry has been added with handle 5",
     "counter_read": "I.seen[1]= (60 bytes, 2 packets)",
     "register_read": "I.cells[1]= 9",

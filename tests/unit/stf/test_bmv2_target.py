@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from common.errors import UserError
+from switch.compiler import compile_p4
 from switch.p4lang.bmv2_programs import find_simple_switch
 from switch.stf import parse_stf
 from switch.stf.bmv2_target import run_script_on_bmv2
@@ -113,6 +114,26 @@ def test_commands(bmv2: Path) -> None:
         "table_delete I.wild 7",
         "table_delete I.prefixes 7",
         "table_delete I.pairs 7",
+    ]
+
+
+def test_groups_and_meters_of_entries(bmv2: Path) -> None:
+    programs = Path(__file__).parents[2] / "p4" / "stf" / "architecture"
+    text = "add balanced key:1 set(value:2) | set(value:3)"
+    json = compile_p4(programs / "selector.p4").json
+    assert not run_script_on_bmv2(json, parse_stf(text, PATH)).failures
+    text = "add entries_that_mark key:1 read() = mine\nmeter_set_rates marker mine 1:2 3:4"
+    json = compile_p4(programs / "direct_meter.p4").json
+    assert not run_script_on_bmv2(json, parse_stf(text, PATH)).failures
+    assert fake_bmv2.commands(bmv2) == [
+        "act_prof_create_member balancer TestIngress.set 2",
+        "act_prof_create_member balancer TestIngress.set 3",
+        "act_prof_create_group balancer",
+        "act_prof_add_member_to_group balancer 3 4",
+        "act_prof_add_member_to_group balancer 3 4",
+        "table_indirect_add_with_group TestIngress.balanced 0x1 => 4",
+        "table_add TestIngress.entries_that_mark TestIngress.read 0x1 =>",
+        "meter_set_rates TestIngress.marker 7 1.000000000000:2 3.000000000000:4",
     ]
 
 

@@ -72,6 +72,11 @@ def one(text: str) -> s.Statement:
         ("register_write r 1 2", s.RegisterWrite(1, "r", 1, 2)),
         ("register_reset r", s.RegisterReset(1, "r")),
         ("meter_get_rates m 1", s.MeterGetRates(1, "m", 1)),
+        (
+            "add t a:1 b(c:2) | d() = mine",
+            s.Add(1, "t", (s.Match("a", s.Pattern(1)),), s.Call("b", (("c", 2),)), None, "mine", (s.Call("d"),)),
+        ),
+        ("meter_set_rates m e 1:4 2:5", s.MeterSetRates(1, "m", "e", (s.Rate(1, 4), s.Rate(2, 5)))),
         ("meter_set_rates m 1 0.5:4 2:5", s.MeterSetRates(1, "m", 1, (s.Rate(0.5, 4), s.Rate(2.0, 5)))),
         ("meter_array_set_rates m 1:1 2:2", s.MeterSetRates(1, "m", None, (s.Rate(1.0, 1), s.Rate(2.0, 2)))),
         ("mirroring_add 5 2", s.MirroringAdd(1, 5, 2)),

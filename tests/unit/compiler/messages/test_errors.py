@@ -52,6 +52,13 @@ def test_several_syntax_errors_in_one_run() -> None:
     ]
 
 
+def test_a_call_that_could_be_of_two_functions() -> None:
+    functions = "bit<8> f(in bit<8> x) { return x; } bit<8> f(in bit<8> y) { return y; }"
+    assert errors(control("hdr.h.a = f(1);", before=functions)) == ["'f' could be each of 2 declarations"]
+    again = functions.replace("in bit<8> y) { return y; }", "in bit<16> x) { return 1; }")
+    assert errors(control("", before=again)) == ["'f' with 1 parameter(s) is declared twice"]
+
+
 def test_several_type_errors_in_one_run() -> None:
     assert errors(control("hdr.h.a = true; hdr.h.q = 1; nowhere = 2; hdr.h.b = hdr.h.c + 16w1;")) == [
         "expected bit<8>, but this is bool",
