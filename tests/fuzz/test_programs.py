@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.fuzz.programs.case import Case, Finding, case_of, judge
-from tests.fuzz.programs.search import Coverage, search
+from tests.fuzz.programs.page import page, programs_by_construct
+from tests.fuzz.programs.search import Coverage, Outcome, search
 from tests.fuzz.programs.shrinking import shrink
 
 SEEDS = 10
@@ -36,6 +37,17 @@ def test_a_thousand_random_programs(tmp_path: Path) -> None:
         assert outcome.finding is None, f"seed {outcome.seed}: {outcome.finding.text}"
         coverage.see(outcome)
     assert coverage.missing == []
+
+
+def test_a_page_tells_what_was_counted() -> None:
+    coverage = Coverage()
+    coverage.see(Outcome(1, None, {"|+| of bit": 7, "enum": None}))
+    coverage.see(Outcome(2, None, {"|+| of bit": 5}))
+    text = page(coverage, "command", 2, 40, 4, 0)
+    assert "| `\\|+\\| of bit` | 2 | 12 |" in text
+    assert "| `enum` | 1 | - |" in text
+    counted = programs_by_construct(text)
+    assert (counted["|+| of bit"], counted["enum"], counted["exit"]) == (2, 1, 0)
 
 
 def test_a_seed_names_a_case(tmp_path: Path) -> None:

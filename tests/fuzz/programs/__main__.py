@@ -17,6 +17,7 @@ from pathlib import Path
 
 from common.scratch import scratch_folder
 from tests.fuzz.programs.case import FRAMES, Finding, run_reference, stf_text
+from tests.fuzz.programs.page import page
 from tests.fuzz.programs.search import Coverage, search
 from tests.fuzz.programs.shrinking import shrink
 
@@ -31,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--optimise", default="-O0", help="what the C compiler is told")
     parser.add_argument("--shrink", type=int, default=400, metavar="ATTEMPTS", help="for each finding")
     parser.add_argument("--findings", type=Path, default=Path("findings"), help="folder for programs with findings")
+    parser.add_argument("--page", type=Path, help="where to write what was covered, such as docs/random_programs.md")
     options = parser.parse_args(arguments)
     began = time.monotonic()
     coverage, found, done = Coverage(), Counter[str](), 0
@@ -53,6 +55,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if options.seconds is not None and time.monotonic() - began > options.seconds:
                 break
     print(coverage.table())
+    if options.page is not None:
+        command = f"python -m tests.fuzz.programs --count {options.count} --seed {options.seed}"
+        of_all = (options.frames, options.probes_every, found.total())
+        options.page.write_text(page(coverage, command, done, *of_all))
     print(
         f"{done} programs, {done * options.frames} frames, {time.monotonic() - began:.0f} s; "
         + (", ".join(f"{count} {kind}" for kind, count in found.items()) or "no finding")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from switch.reference import ReferenceSwitch
 from switch.reference.stf import ReferenceTarget
 from switch.stf.engine_target import EngineTarget
 from switch.stf.parser import parse_stf
-from switch.stf.statements import Add, Packet, SetDefault, ValueSetAdd
+from switch.stf.statements import Add, MeterSetRates, Packet, SetDefault, ValueSetAdd
 from tests.fuzz.programs.choices import Choices
 from tests.fuzz.programs.frames import Frame, draw_frame
 from tests.fuzz.programs.program import Program, draw_program
@@ -47,25 +48,33 @@ class Finding:
 
 @dataclass(frozen=True)
 class Observed:
-    """outputs: of each frame, (port, frame) in order of ports and bytes."""
+    """outputs: of each frame, (port, frame) in order of ports and bytes.
+
+    direct: counts of a table's entries, in order. digests: the values of each message, in order.
+    """
 
     outputs: list[list[Frame]]
     registers: dict[str, list[int]] = field(default_factory=dict)
     counters: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    direct: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    digests: list[tuple[int, ...]] = field(default_factory=list)
 
     def difference(self, other: Observed) -> Finding | None:
         """The first one."""
         for number, (ours, theirs) in enumerate(zip(self.outputs, other.outputs, strict=True)):
             if ours != theirs:
                 return Finding("difference", f"frame {number}: {_shown(ours)} instead of {_shown(theirs)}", number)
-        for name in sorted(self.registers.keys() & other.registers.keys()):
-            if self.registers[name] != other.registers[name]:
-                what = f"register {name}: {self.registers[name]} instead of {other.registers[name]}"
-                return Finding("difference", what)
-        for name in sorted(self.counters.keys() & other.counters.keys()):
-            if self.counters[name] != other.counters[name]:
-                what = f"counter {name}: {self.counters[name]} instead of {other.counters[name]}"
-                return Finding("difference", what)
+        for what, mine, its in (
+            ("register", self.registers, other.registers),
+            ("counter", self.counters, other.counters),
+            ("direct counter of", self.direct, other.direct),
+        ):
+            for name in sorted(mine.keys() & its.keys()):
+                if mine[name] != its[name]:
+                    return Finding("difference", f"{what} {name}: {mine[name]} instead of {its[name]}")
+        for number, (one, two) in enumerate(zip_longest(self.digests, other.digests)):
+            if one != two:
+                return Finding("difference", f"digest {number}: {one} instead of {two}")
         return None
 
 
@@ -100,8 +109,13 @@ def commands(program: Program) -> list[str]:
     for entry in program.entries:
         parts = [f"{part.key}:{text}" for part in entry.match if (text := _match_text(part)) is not None]
         priority = "" if entry.priority is None else f"{entry.priority} "
-        lines.append(f"add {entry.table} {priority}{' '.join(parts)} {_call(entry.action, entry.arguments)}")
+        calls = " | ".join(_call(*call) for call in ((entry.action, entry.arguments), *entry.others))
+        label = f" = {entry.name}" if entry.name else ""
+        lines.append(f"add {entry.table} {priority}{' '.join(parts)} {calls}{label}")
     lines += [f"setdefault {each.table} {_call(each.action, each.arguments)}" for each in program.defaults]
+    for rates in program.rates:
+        both = " ".join(f"{rate:.12f}:{burst}" for rate, burst in (rates.committed, rates.peak))
+        lines.append(f"meter_set_rates {rates.meter} {rates.cell} {both}")
     node = 0
     for group, replicas in program.groups.items():
         lines.append(f"mc_mgrp_create {group}")
@@ -149,12 +163,12 @@ def run(case: Case, optimise: str = "-O1") -> Observed:
 
 def run_built(case: Case, built: BuiltProgram) -> Observed:
     with EngineTarget(built, frozenset(range(9))) as switch:
-        _set_up(case, switch)
+        digests = _set_up(case, switch)
         outputs = []
         for port, frame in case.frames:
             switch.send(Packet(0, port, frame))
             outputs.append(sorted(switch.drain()))
-        return _observed(case, switch, outputs)
+        return _observed(case, switch, outputs, digests)
 
 
 def run_instrumented(case: Case, folder: Path) -> tuple[Observed, Mapping[int, int]]:
@@ -162,41 +176,68 @@ def run_instrumented(case: Case, folder: Path) -> tuple[Observed, Mapping[int, i
     built: InstrumentedProgram = build_instrumented(case.json)
     coverage = Coverage(built, SourceMap(built.model, [folder]))
     with TracedSwitch(built, Level.POINTS) as traced:
-        _set_up(case, traced.target)
+        digests = _set_up(case, traced.target)
         outputs = []
         for port, frame in case.frames:
             passage = traced.send(port, frame)
             coverage.see_packet(passage.records)
             outputs.append(sorted(passage.outputs))
-        observed = _observed(case, traced.target, outputs)
+        observed = _observed(case, traced.target, outputs, digests)
     of_files = coverage.report().lines
     lines = next((of for name, of in of_files.items() if name.endswith(built.model.name)), {})
     return observed, {number: line.hits for number, line in lines.items()}
 
 
-def _set_up(case: Case, switch: EngineTarget) -> None:
+Digests = list[tuple[int, ...]]
+
+
+def _set_up(case: Case, switch: EngineTarget) -> Digests:
+    """Return the list that is to get the values of each digest."""
     model = switch.model
+    digests: Digests = []
+    switch.device.on_digest(lambda _, words: digests.append(_values(case.program, words)))
     for statement in parse_stf("\n".join(commands(case.program)), Path("random.stf")).statements:
         # The compiler leaves out what no packet reaches.
         if isinstance(statement, Add | SetDefault) and _full(statement.table, model.tables) is None:
             continue
         if isinstance(statement, ValueSetAdd) and _full(statement.value_set, model.value_sets) is None:
             continue
+        if isinstance(statement, MeterSetRates) and _full(statement.meter, model.meters) is None:
+            continue
         switch.apply(statement)
+    return digests
+
+
+def _values(program: Program, words: Sequence[int]) -> tuple[int, ...]:
+    """Of a message of 64-bit words, the lower one first."""
+    values, at = [], 0
+    for width in program.digests[words[0]]:
+        count = -(-width // 64)
+        values.append(sum(word << 64 * i for i, word in enumerate(words[at : at + count])))
+        at += count
+    assert at == len(words)
+    return tuple(values)
 
 
 def _full(name: str, names: Iterable[str]) -> str | None:
     return next((each for each in names if each.endswith(f".{name}")), None)
 
 
-def _observed(case: Case, switch: EngineTarget, outputs: list[list[Frame]]) -> Observed:
+def _observed(case: Case, switch: EngineTarget, outputs: list[list[Frame]], digests: Digests) -> Observed:
     state, program = switch.device.state, case.program
     registers = {name: _full(name, switch.model.registers) for name in program.registers}
     counters = {name: _full(name, switch.model.counters) for name in program.counters}
+    tables = {name: full for name in program.counted if (full := _full(name, switch.model.tables))}
+    handles = {
+        name: [*state.tables.initial_handles(full), *(e.handle for e in switch.entries if e.table.name == full)]
+        for name, full in tables.items()
+    }
     return Observed(
         outputs,
         {name: state.registers.read_all(full) for name, full in registers.items() if full},
         {name: list(state.counters.read_all(full)) for name, full in counters.items() if full},
+        {name: [state.tables.count(full, handle) for handle in handles[name]] for name, full in tables.items()},
+        digests,
     )
 
 
@@ -215,7 +256,14 @@ def run_reference(case: Case) -> Observed:
         outputs,
         {name: switch.register(name) for name in case.program.registers},
         {name: switch.counter(name) for name in case.program.counters},
+        {name: [(e.packets, e.bytes) for e in switch.table(name).entries] for name in case.program.counted},
+        [_unsigned(case.program, values) for _, values in switch.digests],
     )
+
+
+def _unsigned(program: Program, values: Sequence[int]) -> tuple[int, ...]:
+    widths = program.digests[values[0]]
+    return tuple(int(value) & (1 << width) - 1 for value, width in zip(values, widths, strict=True))
 
 
 def judge(make: Callable[[], Case], optimise: str = "-O0") -> tuple[Case | None, Finding | None]:

@@ -303,8 +303,12 @@ class Expressions:
                 arguments.append(
                     self._changing(each, handed, depth) or self._argument(each.direction, each.type, depth)
                 )
-        found = mark(construct)
-        if arguments and self.c.below(8) == 0:
+        return f"{mark(construct)}{self._written(callee, arguments, method)}"
+
+    def _written(self, callee: Callee, arguments: list[str], method: str = "") -> str:
+        """The call, with the arguments' names where they tell which function is meant, and elsewhere at times."""
+        found = mark(f"overload told by {callee.overload} of arguments") if callee.overload else ""
+        if callee.overload == "names" or (arguments and self.c.below(8) == 0):
             names = [each.name for each in callee.parameters]
             arguments = [f"{name} = {text}" for name, text in zip(names, arguments, strict=True)]
             found += mark("named arguments")
@@ -331,7 +335,7 @@ class Expressions:
             else self._argument(each.direction, each.type, depth - 1)
             for each in callee.parameters
         ]
-        return f"{mark('argument changed by a later one')}{callee.name}({', '.join(arguments)})"
+        return f"{mark('argument changed by a later one')}{self._written(callee, arguments)}"
 
     def _argument(self, direction: str, kind: Type, depth: int) -> str:
         if "out" not in direction:

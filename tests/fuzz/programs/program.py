@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from tests.fuzz.programs.choices import Choices
 from tests.fuzz.programs.expressions import draw_width, literal
@@ -13,6 +15,7 @@ from tests.fuzz.programs.values import (
     VOID,
     Array,
     Bits,
+    Bool,
     Callee,
     Enum,
     Header,
@@ -35,8 +38,21 @@ PORTS = 8
 
 
 @dataclass(frozen=True)
+class Rates:
+    """Of a meter's cell, or of the meter of an entry with this name: units per microsecond, and the burst."""
+
+    meter: str
+    cell: int | str
+    committed: tuple[float, int]
+    peak: tuple[float, int]
+
+
+@dataclass(frozen=True)
 class Program:
-    """constructs: by name, the lines that have them. groups: ports and instances by number. sessions: ports."""
+    """constructs: by name, the lines that have them. groups: ports and instances by number. sessions: ports.
+
+    counted: tables with direct counters. digests: by the number in the first field, the widths of all fields.
+    """
 
     text: str
     constructs: dict[str, list[int]]
@@ -47,6 +63,9 @@ class Program:
     value_sets: dict[str, tuple[int, ...]]
     registers: tuple[str, ...]
     counters: tuple[str, ...]
+    counted: tuple[str, ...]
+    rates: tuple[Rates, ...]
+    digests: tuple[tuple[int, ...], ...]
     summed: tuple[int, int, bool] | None
     """Bytes of the first header in front of its 16-bit sum and behind it, and whether a 16-bit 7 is summed, too;
     None if the header has no Internet checksum of itself."""
@@ -80,6 +99,9 @@ class _Writer:
         self.defaults: list[Default] = []
         self.registers: list[str] = []
         self.counters: list[str] = []
+        self.counted: list[str] = []
+        self.rates: list[Rates] = []
+        self.digests: list[Struct] = []
         self.value_sets: dict[str, tuple[int, ...]] = {}
         self.parsers: list[tuple[str, Header, Bits]] = []
         self.replicates = bool(c.below(2))
@@ -118,6 +140,9 @@ class _Writer:
             self.value_sets,
             tuple(self.registers),
             tuple(self.counters),
+            tuple(self.counted),
+            tuple(self.rates),
+            tuple(_widths(kind) for kind in self.digests),
             (1, sum(kind.width for _, kind in self.headers[0].type.fields) // 8 - 3, "16w7" in self.data)
             if self.algorithm == "csum16" and not self.payload
             else None,
@@ -162,6 +187,15 @@ class _Writer:
             nested = any(isinstance(of, Struct) for _, of in fields)
             self.lines.append(f"{mark('struct in a struct' if nested else 'struct')}struct {struct} {{ {inner} }}")
             self.kinds.append(struct)
+        for number in range(c.below(3)):
+            # Enums without a number for each member are nothing that P4Runtime sends.
+            sent = [kind for kind in self.kinds if _widths(kind)]
+            offered: list[Type] = [BOOL, Bits(draw_width(c)), Bits(draw_width(c) + 1, True), *sent]
+            fields = [("which", Bits(8)), *((f"d{each}", c.pick(offered)) for each in range(c.between(1, 4)))]
+            digest = Struct(f"digest{number}_t", tuple(fields))
+            inner = " ".join(f"{of} {name};" for name, of in digest.fields)
+            self.lines.append(f"struct {digest} {{ {inner} }}")
+            self.digests.append(digest)
         first = Header("first_t", (("way", Bits(8)), ("sum", Bits(16)), *self._fields(c.between(1, 4))))
         self._declare_header(first)
         self.headers.append(HeaderPlace("h.first", first, fixed=True))
@@ -267,9 +301,26 @@ class _Writer:
             lines.append(f"return {writer.value(result, 2)} ^ {changed.name};")
         elif result != VOID:
             lines.append(f"return {writer.value(result, 2)};")
+        overload = ""
+        if self.functions and c.below(3) == 0:
+            name, overload = self._overloaded(len(parameters), name)
         given = ", ".join(map(str, parameters))
         self.lines += [f"{mark('function')}{result} {name}({given}) {{", *lines, "}"]
-        self.functions.append(Callee(name, parameters, result))
+        self.functions.append(Callee(name, parameters, result, overload))
+
+    def _overloaded(self, count: int, own_name: str) -> tuple[str, str]:
+        """The name of another function, and what tells the two apart: no parameters have one name."""
+        name = self.c.pick(self.functions).name
+        same = [each for each in self.functions if each.name == name]
+        alike = [each for each in same if len(each.parameters) == count]
+        if alike and not count:
+            return own_name, ""
+        for index, each in enumerate(self.functions):
+            if each in alike:
+                self.functions[index] = replace(each, overload="names")
+            elif each in same and not each.overload:
+                self.functions[index] = replace(each, overload="number")
+        return name, "names" if alike else "number"
 
     def _sub_control(self) -> Callee:
         c = self.c
@@ -297,7 +348,7 @@ class _Writer:
     def _state(self, control: _Control, pipeline: str, *, outermost: bool) -> None:
         """Registers, counters, meters. outermost: their cells are compared; elsewhere there are several of a name."""
         c, scope = self.c, control.scope
-        if pipeline == "ingress" or (pipeline and not self.replicates):
+        if self._in_order(pipeline):
             for _ in range(c.below(3)):
                 kind = Bits(draw_width(c))
                 if c.below(4) == 0:
@@ -314,11 +365,27 @@ class _Writer:
             scope.counters.append(counter)
             if outermost and kind_ == "packets_and_bytes":
                 self.counters.append(counter.name)
-        if c.below(5) == 0:
+        if c.below(3) == 0:
             meter = Array(self.names.new("mtr"))
-            control.lines.append(f"meter({meter.size}, MeterType.{c.pick(('packets', 'bytes'))}) {meter.name};")
+            unit = c.pick(("packets", "bytes"))
+            rated = outermost and self._in_order(pipeline) and c.below(4) > 0
+            found = mark("meter with rates") if rated else ""
+            control.lines.append(f"{found}meter({meter.size}, MeterType.{unit}) {meter.name};")
             scope.meters.append(meter)
+            if rated:
+                self.rates += [self._rates(meter.name, cell, unit) for cell in range(meter.size) if c.below(4)]
         scope.can_hash = True
+
+    def _in_order(self, pipeline: str) -> bool:
+        """Whether the order in which packets come by is the program's, and not the switch's choice."""
+        return pipeline == "ingress" or bool(pipeline and not self.replicates)
+
+    def _rates(self, meter: str, cell: int | str, unit: str) -> Rates:
+        """Such as are exact in binary: a packet comes each millisecond, so some are green, some yellow, some red."""
+        c, size = self.c, 64 if unit == "bytes" else 1
+        committed, peak = (c.pick((2, 1, 3, 0)) * size / 4096 for _ in range(2))
+        bursts = [c.below(4) * size + c.below(size) for _ in range(2)]
+        return Rates(meter, cell, (committed, bursts[0]), (committed + peak, bursts[0] + bursts[1]))
 
     def _locals(self, control: _Control) -> None:
         writer = Statements(self.c, control.scope, self.names, self.kinds)
@@ -352,7 +419,32 @@ class _Writer:
                 control.lines += [f"{found}action {name}({', '.join(map(str, parameters))}) {{", *lines, "}"]
                 control.scope.actions.append(Callee(name, parameters))
 
-    def _tables(self, control: _Control, *, outermost: bool) -> None:
+    def _reading(self, control: _Control, meter: str, width: int) -> Callee:
+        """An action that reads a direct meter; only a hit of the meter's table may run it."""
+        c, name = self.c, self.names.new("act")
+        parameters = self._parameters(2, directions=("",), headers=False)
+        scope = control.scope.inner()
+        scope.tables, scope.controls, scope.pipeline = [], [], ""
+        scope.actions = list(control.scope.actions)
+        lines = self._inside(scope, parameters)
+        colour, kind = self.names.new("v"), Bits(width)
+        held = [place for place in scope.of_type(kind) if place.writable and place.guard is None]
+        if held and c.below(2):
+            lines.append(f"{mark('direct meter read')}{meter}.read({c.pick(held).text});")
+        else:
+            lines += [f"{kind} {colour} = 3;", f"{mark('direct meter read')}{meter}.read({colour});"]
+            scope.places.append(Place(colour, kind))
+        scalars = [place for place in scope.scalars() if place.writable and place.guard is None]
+        if scope.of_type(kind) and scalars:
+            target = c.pick(scalars)
+            assert isinstance(target.type, Bits)
+            read = scope.of_type(kind)[-1].text
+            lines.append(f"{target.text} = {target.text} ^ {Statements.cast(read, kind, target.type)};")
+        lines += Statements(c, scope, self.names, self.kinds, nesting=1).block(most=3)
+        control.lines += [f"{mark('action')}action {name}({', '.join(map(str, parameters))}) {{", *lines, "}"]
+        return Callee(name, parameters)
+
+    def _tables(self, control: _Control, *, outermost: bool, pipeline: str = "") -> None:
         c, scope = self.c, control.scope
         made: list[TableUse] = []
         for _ in range(c.below(4)):
@@ -360,13 +452,27 @@ class _Writer:
                 writer = TableWriter(c, scope, self.names, self.kinds)
                 writer.calls = bool(c.below(2))
                 extras: Lines = []
-                if c.below(5) == 0:
-                    counter = self.names.new("dc")
+                counter = self.names.new("dc") if c.below(3) == 0 else ""
+                if counter:
                     control.lines.append(f"direct_counter(CounterType.packets_and_bytes) {counter};")
                     extras.append(f"{mark('direct counter')}counters = {counter};")
-                profile = c.pick(("action_profile", "action_selector")) if outermost and c.below(6) == 0 else None
-                table = writer.table(outermost, scope.actions, extras, profile)
+                meter = self.names.new("dm") if c.below(4) == 0 else ""
+                unit, width = c.pick(("packets", "bytes")), c.pick((8, 2, 16))
+                hits: tuple[Callee, ...] = ()
+                if meter:
+                    control.lines.append(f"direct_meter<bit<{width}>>(MeterType.{unit}) {meter};")
+                    extras.append(f"{mark('direct meter')}meters = {meter};")
+                    hits = (self._reading(control, meter, width),)
+                profile = c.pick(("action_profile", "action_selector")) if outermost and c.below(5) == 0 else None
+                rated = bool(meter) and outermost and self._in_order(pipeline)
+                table = writer.table(outermost, scope.actions, extras, profile, hits, rated)
+                of_meter = [self._rates(meter, each.name, unit) for each in table.entries if rated and c.below(4)]
+                if of_meter:
+                    self.rates += of_meter
+                    table.lines[-1] += mark("direct meter with rates")
                 control.lines += table.lines
+                if counter and outermost:
+                    self.counted.append(table.use.name)
                 made.append(table.use)
                 self.entries += table.entries
                 if table.default is not None:
@@ -380,6 +486,7 @@ class _Writer:
         scope.functions = list(self.functions)
         scope.can_exit = scope.can_return = True
         scope.pipeline = kind
+        scope.digests = list(self.digests) if kind == "ingress" else []
         scope.headers = [*self.headers, *self.varbits]
         for header in self.headers:
             scope.places += fields_of(header)
@@ -411,7 +518,7 @@ class _Writer:
                 scope.controls.append(Callee(instance, each.parameters))
         self._locals(control)
         self._actions(control)
-        self._tables(control, outermost=True)
+        self._tables(control, outermost=True, pipeline=kind)
         writer = Statements(c, scope, self.names, self.kinds)
         body = []
         for _ in range(c.between(2, 10)):
@@ -546,9 +653,24 @@ class _Writer:
                     scope.headers.append(step)
                     scope.places += fields_of(step)
                 # Round again until the stack is full, or the packet ends.
-                back = states[number] if isinstance(step, Stack) else None
+                back: dict[str, str] = {}
+                if isinstance(step, Stack):
+                    back[states[number]] = "parser loop over a stack"
+                    if c.below(2):
+                        back[f"{states[number]}_more"] = "parser loop over two states"
+                elif isinstance(step, HeaderPlace) and not step.type.varbit and c.below(4) == 0:
+                    back[states[number]] = "parser loop over a header"
                 self.lines += writer.block(most=3)
                 self.lines += self._transition(writer, later, sets, back)
+                if len(back) == 2:
+                    writer = Statements(c, scope.inner(), self.names, self.kinds, nesting=3)
+                    self.lines.append(f"state {states[number]}_more {{")
+                    if c.below(2):
+                        self.lines.append(f"{mark('advance')}packet.advance({8 * c.between(1, 2)});")
+                    self.lines += writer.block(most=3)
+                    self.lines += self._transition(
+                        writer, later, sets, {states[number]: "parser loop over two states"}
+                    )
         self.lines.append("}")
 
     def _step(self, writer: Statements, step: HeaderPlace | Stack | Union_, parts: list[str]) -> None:
@@ -575,7 +697,7 @@ class _Writer:
         match step:
             case HeaderPlace() if step.type.varbit:
                 self.lines.append(
-                    f"{mark('extract of a varbit')}packet.extract({step.text}, "
+                    f"{mark('extract of a varbit')}{mark('overload of an extern method')}packet.extract({step.text}, "
                     f"(bit<32>)({writer.value(Bits(4), 1)}) << 3);"
                 )
             case HeaderPlace():
@@ -611,10 +733,15 @@ class _Writer:
                 self.lines.append(f"{mark('extract of a union member')}packet.extract({step.text}.{member});")
 
     def _transition(
-        self, writer: Statements, onward: list[str], sets: list[tuple[str, int]], back: str | None = None
+        self,
+        writer: Statements,
+        onward: list[str],
+        sets: list[tuple[str, int]],
+        back: Mapping[str, str] = MappingProxyType({}),
     ) -> Lines:
+        """back: states that the parser has been in, with the loops that they make."""
         c = self.c
-        later = [*onward, back] if back else onward
+        later = [*onward, *back]
         if c.below(5) == 0 or not later:
             return [f"{mark('transition')}transition {onward[0] if onward else 'accept'};", "}"]
         widths = [c.pick((8, 2, 3, 1, 16, 33)) for _ in range(c.between(1, 2))]
@@ -633,14 +760,19 @@ class _Writer:
             f"{mark('select' if len(keys) == 1 else 'select over a tuple')}transition select({', '.join(keys)}) {{"
         ]
         if named:
-            lines.append(f"{mark('value set in select')}{named[0][0]} : {c.pick(later)};")
+            target = c.pick(later)
+            loop = mark(back[target]) if target in back else ""
+            lines.append(f"{mark('value set in select')}{loop}{named[0][0]} : {target};")
         for _ in range(c.between(1, 4)):
             cases = [self._case(width) for width in widths]
             target = c.pick([*later, *later, "accept", "reject"])
             text = f"({', '.join(cases)})" if len(cases) > 1 else cases[0]
             if all(case == "_" for case in cases):
                 continue
-            lines.append(f"{mark('transition to reject') if target == 'reject' else ''}{text} : {target};")
+            found = (
+                mark("transition to reject") if target == "reject" else mark(back[target]) if target in back else ""
+            )
+            lines.append(f"{found}{text} : {target};")
         if c.below(5):
             # Somewhere else than back: a parser has to have an end.
             lines.append(f"default : {c.pick([*onward, 'accept'])};")
@@ -717,6 +849,19 @@ def _dumped_as(kind: Type) -> Bits:
         case Struct():
             return Bits(0)
     return Bits(1)
+
+
+def _widths(kind: Type) -> tuple[int, ...]:
+    """Of what is in a value; none where something in it has no width."""
+    match kind:
+        case Bits(width=width) | Enum(width=int(width)):
+            return (width,)
+        case Struct(fields=fields):
+            parts = [_widths(of) for _, of in fields]
+            return tuple(width for part in parts for width in part) if all(parts) else ()
+        case Bool():
+            return (1,)
+    return ()
 
 
 def _as_bits(place: Place) -> str:

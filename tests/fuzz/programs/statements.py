@@ -18,6 +18,7 @@ from tests.fuzz.programs.values import (
     Scope,
     Stack,
     Struct,
+    TableUse,
     Type,
     fields_of,
     flat,
@@ -105,6 +106,8 @@ class Statements(Expressions):
             options.append((1, self._meter))
         if scope.can_hash:
             options.append((2, self._hash))
+        if scope.digests:
+            options.append((2, self._digest))
         if scope.pipeline:
             options.append((2, self._standard))
         if self.nesting or scope.result is not None:
@@ -343,24 +346,28 @@ class Statements(Expressions):
         table = c.pick(self.scope.tables)
         if self.nesting >= MAX_NESTING:
             return [f"{mark('apply of a table')}{table.name}.apply();"]
-        match c.pick((3, 1, 4, 4) if table.by_action else (2, 0, 4, 4)):
+        match c.pick((0, 1, 4, 2)):
             case 0:
                 way = c.pick(("hit", "miss"))
-                lines = [f"{mark(f'apply().{way}')}if ({table.name}.apply().{way})", *self.inner_block()]
+                found = mark(f"apply().{way}") + self._asked(table, "hit")
+                lines = [f"{found}if ({table.name}.apply().{way})", *self.inner_block()]
                 return [*lines, "else", *self.inner_block()] if c.below(2) else lines
-            case 1 | 3:
+            case 1:
                 cases = self._cases([each for each in table.actions if c.below(4)])
                 if cases:
-                    return [
-                        f"{mark('switch over action_run')}switch ({table.name}.apply().action_run) {{",
-                        *cases,
-                        "}",
-                    ]
+                    found = mark("switch over action_run") + self._asked(table, "action_run")
+                    return [f"{found}switch ({table.name}.apply().action_run) {{", *cases, "}"]
             case 2:
                 held = [place for place in self.scope.of_type(BOOL) if place.writable and place.guard is None]
                 if held:
-                    return [f"{mark('apply().hit as a value')}{c.pick(held).text} = {table.name}.apply().hit;"]
+                    found = mark("apply().hit as a value") + self._asked(table, "hit")
+                    return [f"{found}{c.pick(held).text} = {table.name}.apply().hit;"]
         return [f"{mark('apply of a table')}{table.name}.apply();"]
+
+    @staticmethod
+    def _asked(table: TableUse, what: str) -> str:
+        table.asked.add(what)
+        return mark("table asked for hit and for action_run") if len(table.asked) == 2 else ""
 
     # ---- Externs ----
 
@@ -389,6 +396,19 @@ class Statements(Expressions):
         meter = self.c.pick(self.scope.meters).name
         return [f"bit<8> {name} = 7;", f"{mark('meter')}{meter}.execute_meter({self._index()}, {name});"]
 
+    def _digest(self) -> Lines:
+        """The first field tells which digest it is."""
+        number = self.c.below(len(self.scope.digests))
+        kind = self.scope.digests[number]
+        values = [f"8w{number}", *(self.value(of, 2) for _, of in kind.fields[1:])]
+        if self.c.below(2):
+            data = f"{{ {', '.join(values)} }}"
+        else:
+            names = [name for name, _ in kind.fields]
+            data = f"({kind}) {{ {', '.join(f'{n} = {v}' for n, v in zip(names, values, strict=True))} }}"
+        found = mark("digest" if self.scope.pipeline else "digest in an action")
+        return [f"{found}digest<{kind}>({self.c.between(1, 9)}, {data});"]
+
     def _hash(self) -> Lines:
         c = self.c
         algorithm = c.pick(HASHES)
@@ -409,6 +429,11 @@ class Statements(Expressions):
 
     # ---- The architecture ----
 
+    def _log(self) -> Lines:
+        if self.c.below(3) == 0:
+            return [f'{mark("overload of an extern function")}log_msg("here");']
+        return [f'{mark("log_msg")}log_msg("{{}}", {{ {self.leaf(Bits(8))} }});']
+
     def _standard(self) -> Lines:
         c = self.c
         ingress = self.scope.pipeline == "ingress"
@@ -416,7 +441,7 @@ class Statements(Expressions):
         first = "meta.rounds < 2" if ingress else "meta.rounds < 2 && std.instance_type == 0"
         count = "meta.rounds = meta.rounds + 1;"
         options: list[tuple[int, Maker]] = [
-            (1, lambda: [f'{mark("log_msg")}log_msg("{{}}", {{ {self.leaf(Bits(8))} }});']),
+            (1, self._log),
             (1, lambda: [f"{mark('assert, assume')}{c.pick(('assert', 'assume'))}(true);"]),
             (1, lambda: [f"if ({self.value(BOOL, 2)}) {{ {mark('mark_to_drop')}mark_to_drop(std); }}"]),
         ]

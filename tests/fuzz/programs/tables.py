@@ -44,13 +44,18 @@ class Matched:
 
 @dataclass(frozen=True)
 class Entry:
-    """That the control plane adds. priority: the larger wins; None: of no meaning here."""
+    """That the control plane adds. priority: the larger wins; None: of no meaning here.
+
+    others: further members of the entry's group, with their arguments. name: for the rates of its meter.
+    """
 
     table: str
     match: tuple[Matched, ...]
     action: str
     arguments: tuple[tuple[str, int], ...]
     priority: int | None = None
+    others: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = ()
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -69,16 +74,24 @@ class MadeTable:
 
 
 class TableWriter(Statements):
-    def table(self, outermost: bool, actions: list[Callee], extras: Lines, profile: str | None) -> MadeTable:
+    def table(
+        self,
+        outermost: bool,
+        actions: list[Callee],
+        extras: Lines,
+        profile: str | None,
+        hits: tuple[Callee, ...] = (),
+        named: bool = False,
+    ) -> MadeTable:
         """outermost: the control plane may add entries; a control with instances has its own.
 
         extras: further properties, such as counters. profile: "action_profile" or "action_selector" in place of
-        actions of its own.
+        actions of its own. hits: further actions, which run only when an entry is hit. named: entries have names.
         """
         c = self.c
         name = self.names.new("t")
         offered = [each for each in actions if self._can_bind(each)]
-        used = [each for each in offered if c.below(3)] or offered[:1]
+        used = [*([each for each in offered if c.below(3)] or offered[:1]), *hits]
         kinds = ["exact"] if profile else self._kinds()
         keys = [(f"k{number}", kind, Bits(c.pick((3, 8, 2, 1, 16, 33, 70)))) for number, kind in enumerate(kinds)]
         lines = [f"table {name} {{"]
@@ -87,7 +100,9 @@ class TableWriter(Statements):
             for key, kind, of in keys:
                 lines.append(f'{mark(f"{kind} key")}{self.value(of, 2)} : {kind} @name("{key}");')
             if profile == "action_selector":
-                lines.append(f'{mark("selector key")}{self.value(Bits(16), 1)} : selector @name("s");')
+                for number in range(c.between(1, 3)):
+                    of = Bits(c.pick((16, 8, 32)))
+                    lines.append(f'{mark("selector key")}{self.value(of, 1)} : selector @name("s{number}");')
             lines.append("}")
         lines.append("actions = {" if keys else f"{mark('table without a key')}actions = {{")
         for each in used:
@@ -96,17 +111,21 @@ class TableWriter(Statements):
             lines.append(f"{found}{each.name}{'(' + ', '.join(bound) + ')' if bound else ''};")
         lines += ["NoAction;", "}", *extras]
         plain = [each for each in used if all(p.direction == "" for p in each.parameters)]
+        defaults = [each for each in plain if each not in hits]
         constant = False
-        if plain and c.below(2):
+        if defaults and c.below(2):
             constant = bool(c.below(2))
             word = "const default_action" if constant else "default_action"
-            lines.append(f"{mark(word)}{word} = {self._call_text(c.pick(plain))};")
+            lines.append(f"{mark(word)}{word} = {self._call_text(c.pick(defaults))};")
         else:
             lines.append("default_action = NoAction();")
         if profile:
-            given = "HashAlgorithm.crc16, 32, 16" if profile == "action_selector" else "32"
+            given = "32"
+            if profile == "action_selector":
+                algorithm = c.pick(("crc16", "crc32", "csum16", "xor16"))
+                given = f"HashAlgorithm.{algorithm}, 32, {32 if algorithm == 'crc32' else 16}"
             lines.append(f"{mark(profile)}implementation = {profile}({given});")
-        made = MadeTable(TableUse(name, (*(each.name for each in used), "NoAction"), bool(c.below(2))), lines)
+        made = MadeTable(TableUse(name, (*(each.name for each in used), "NoAction")), lines)
         drawn = self._entries(keys) if keys else []
         if drawn and plain and not profile and (not outermost or c.below(2)):
             lines += self._own_entries(keys, drawn, plain)
@@ -115,6 +134,7 @@ class TableWriter(Statements):
             priorities = _has_priorities(kinds)
             for number, match in enumerate(drawn, 1):
                 action = c.pick(plain)
+                more = c.below(4) if profile == "action_selector" else 0
                 made.entries.append(
                     Entry(
                         name,
@@ -122,10 +142,16 @@ class TableWriter(Statements):
                         action.name,
                         self._drawn_arguments(action),
                         number if priorities else None,
+                        tuple(
+                            (each.name, self._drawn_arguments(each)) for each in (c.pick(plain) for _ in range(more))
+                        ),
+                        f"{name}_{number}" if named else "",
                     )
                 )
-        if outermost and plain and not profile and not constant and c.below(3) == 0:
-            action = c.pick(plain)
+            if any(each.others for each in made.entries):
+                lines.append(mark("group of several members") + "/* groups */")
+        if outermost and defaults and not profile and not constant and c.below(3) == 0:
+            action = c.pick(defaults)
             made.default = Default(name, action.name, self._drawn_arguments(action))
         lines.append("}")
         return made

@@ -113,9 +113,12 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Callee:
+    """overload: what tells it apart from others of its name: "number" or "names" of arguments."""
+
     name: str
     parameters: tuple[Parameter, ...]
     result: Type = VOID
+    overload: str = ""
 
 
 @dataclass(frozen=True)
@@ -129,11 +132,11 @@ class Array:
 
 @dataclass(frozen=True)
 class TableUse:
-    """by_action: asked what action ran, else whether there was a hit."""
+    """asked: what for in some place, "hit" or "action_run"."""
 
     name: str
     actions: tuple[str, ...]
-    by_action: bool
+    asked: set[str] = field(default_factory=set, compare=False, hash=False)
 
 
 @dataclass
@@ -151,6 +154,7 @@ class Scope:
     registers: list[Array] = field(default_factory=list)
     counters: list[Array] = field(default_factory=list)
     meters: list[Array] = field(default_factory=list)
+    digests: list[Struct] = field(default_factory=list)
     result: Type | None = None
     """Of the function that the statement is in."""
     can_exit: bool = False
