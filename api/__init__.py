@@ -6,23 +6,25 @@
 from __future__ import annotations
 
 import importlib
+import os
 from typing import TYPE_CHECKING, Any
 
-from .checkout import check_rooms
+# In a checkout this folder is called api, and the package's other folders stand beside it.
+_folder, _name = os.path.split(os.path.dirname(os.path.realpath(__file__)))
+if _name == "api":
+    __path__.append(_folder)
 
-check_rooms()
-
-from common.errors import UserError  # noqa: E402
-from common.version import VERSION as __version__  # noqa: E402
+from gradbed.common.errors import UserError  # noqa: E402
+from gradbed.common.version import VERSION as __version__  # noqa: E402
 
 if TYPE_CHECKING:
-    from .live_hosts import Host
-    from .live_switches import Count, Counter, Register, Switch, Table
-    from .networks import Link, Network, up, virtual
-    from .programs import Program
-    from .results import Figure, Results, load_results
-    from .studies import Study, run, systems
-    from .topologies import (
+    from gradbed.live_hosts import Host
+    from gradbed.live_switches import Count, Counter, Register, Switch, Table
+    from gradbed.networks import Link, Network, up, virtual
+    from gradbed.programs import Program
+    from gradbed.results import Figure, Results, load_results
+    from gradbed.studies import Study, run, systems
+    from gradbed.topologies import (
         Topology,
         bcube,
         dragonfly,
@@ -82,7 +84,7 @@ _PLACES = {name: module for module, names in _MODULES.items() for name in names}
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(importlib.import_module(f".{_PLACES[name]}", __name__), name)
+    found = getattr(importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)
     globals()[name] = found
     return found
 

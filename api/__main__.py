@@ -1,6 +1,6 @@
 """`python -m gradbed` and the command `gradbed` that pip installs."""
 
-from cli.__main__ import start
+from gradbed.cli.start import start
 
 if __name__ == "__main__":
     start()

@@ -7,13 +7,13 @@ import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from common.errors import UserError
+from gradbed.common.errors import UserError
 
 if TYPE_CHECKING:
     from scapy.packet import Packet
 
-    from experiments.by_hand.held import Held
-    from topo.graph import Topology
+    from gradbed.experiments.by_hand.held import Held
+    from gradbed.topo.graph import Topology
 
 
 class Host:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from common.errors import UserError
+from gradbed.common.errors import UserError
 
 if TYPE_CHECKING:
-    from experiments.by_hand.held import Held
+    from gradbed.experiments.by_hand.held import Held
 
 
 class Table:
@@ -171,7 +171,7 @@ class Parts:
             return self._kind(self._held, self._switch, found[0])
         if found:
             raise UserError(f"{self._what} {name!r} may be {' or '.join(found)}")
-        from common.suggestion import suggestion
+        from gradbed.common.suggestion import suggestion
 
         short = [*self._names, *(each.rpartition(".")[2] for each in self._names)]
         raise UserError(f"the program of {self._switch} has no {self._what} {name!r}{suggestion(name, short)}")

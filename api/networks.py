@@ -7,19 +7,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from common.errors import UserError
-from common.problems import in_words
-
-from .live_hosts import Host
-from .live_switches import Switch
-from .programs import Program, as_program
-from .topologies import Topology
+from gradbed.common.errors import UserError
+from gradbed.common.problems import in_words
+from gradbed.live_hosts import Host
+from gradbed.live_switches import Switch
+from gradbed.programs import Program, as_program
+from gradbed.topologies import Topology
 
 if TYPE_CHECKING:
     import pandas
 
-    from controller.southbound.messages import Message
-    from experiments.by_hand.held import Held
+    from gradbed.controller.southbound.messages import Message
+    from gradbed.experiments.by_hand.held import Held
 
 
 class Members(dict[str, Any]):
@@ -30,7 +29,7 @@ class Members(dict[str, Any]):
         self._kind = kind
 
     def __missing__(self, name: str) -> Any:
-        from common.suggestion import suggestion
+        from gradbed.common.suggestion import suggestion
 
         raise UserError(f"the network has no {self._kind} {name!r}{suggestion(name, list(self))}")
 
@@ -57,7 +56,7 @@ class Link:
             rate_mbps: The rate.
             **fields: delay_us, loss, duplicate, queue_packets, jitter_us, reorder.
         """
-        from common.suggestion import suggestion
+        from gradbed.common.suggestion import suggestion
 
         known = self._held.link_model(self.a, self.b)
         for name in fields:
@@ -165,13 +164,13 @@ def up(
         "seed": seed,
     }
     if clock == "real":
-        from experiments.by_hand.remote import hold
+        from gradbed.experiments.by_hand.remote import hold
 
         with hold(order) as held:
             yield Network(held, found)
     else:
-        from common.scratch import scratch_folder
-        from experiments.by_hand.virtual import hold_ordered
+        from gradbed.common.scratch import scratch_folder
+        from gradbed.experiments.by_hand.virtual import hold_ordered
 
         with scratch_folder() as folder, hold_ordered(order, folder) as held:
             yield Network(held, found)
@@ -183,10 +182,10 @@ def virtual(topology: Topology | str | Path, program: Program | str | Path | Non
 
 
 def _values(topology: Topology, clock: str, switch: str, links: str) -> dict[str, Any]:
-    """A configuration of experiments.own_program, checked. UserError."""
+    """A configuration of gradbed.experiments.own_program, checked. UserError."""
     from pydantic import ValidationError
 
-    from experiments.own_program.system import OwnProgramConfiguration
+    from gradbed.experiments.own_program.system import OwnProgramConfiguration
 
     values = {
         "topology": topology.section,

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from common.errors import UserError
-
-from .files import kept_text
+from gradbed.common.errors import UserError
+from gradbed.files import kept_text
 
 
 @dataclass(frozen=True)

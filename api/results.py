@@ -9,15 +9,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from common.errors import UserError
-from common.problems import first_problem
+from gradbed.common.errors import UserError
+from gradbed.common.problems import first_problem
 
 if TYPE_CHECKING:
     import pandas
 
-    from experiments.records.results import StudyResults
-    from experiments.study.definition.model import Study as LoadedStudy
-    from experiments.tables.metric import Metric
+    from gradbed.experiments.records.results import StudyResults
+    from gradbed.experiments.study.definition.model import Study as LoadedStudy
+    from gradbed.experiments.tables.metric import Metric
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Results:
         broken: Mapping[str, str] | None = None,
         study: LoadedStudy | None = None,
     ) -> None:
-        from experiments.records.results import load_results
+        from gradbed.experiments.records.results import load_results
 
         self.folder = Path(folder)
         self.broken = dict(broken or {})
@@ -97,7 +97,7 @@ class Results:
     @property
     def verdict(self) -> str:
         """Of all points together, the worst: "model" (virtual clock), "valid", "doubtful", "invalid", "unknown"."""
-        from experiments.records.results import worst
+        from gradbed.experiments.records.results import worst
 
         return worst(point.row["verdict"] for point in self._results.points)
 
@@ -108,7 +108,7 @@ class Results:
         lines = [f"{point.place_text}{line}" for point in stored.values() for line in point.stored.failures]
         lines += [f"{label}: {reason}" for label, reason in self.broken.items()]
         if self._study is not None:
-            from experiments.study.evaluation.goals import judged
+            from gradbed.experiments.study.evaluation.goals import judged
 
             lines += [goal.words for goal in judged(self._study.head, self._results) if goal.has_failed]
         return lines
@@ -133,12 +133,12 @@ class Results:
         """
         from pydantic import ValidationError
 
-        from experiments.study.definition.model import FigureSection
-        from experiments.study.evaluation.figures import draw_figures
+        from gradbed.experiments.study.definition.model import FigureSection
+        from gradbed.experiments.study.evaluation.figures import draw_figures
 
         for column in (x, y, *([series] if series else [])):
             if column not in self.frame.columns:
-                from common.suggestion import suggestion
+                from gradbed.common.suggestion import suggestion
 
                 raise UserError(f"these results have no column {column!r}{suggestion(column, list(self.frame))}")
         try:
@@ -154,8 +154,8 @@ class Results:
 
     def figures(self) -> dict[str, Figure]:
         """Draw the figures that the study asks for, by name."""
-        from experiments.study.definition.model import FigureSection
-        from experiments.study.evaluation.figures import draw_figures
+        from gradbed.experiments.study.definition.model import FigureSection
+        from gradbed.experiments.study.evaluation.figures import draw_figures
 
         head = {} if self._study is None else self._study.head.figures
         found: dict[str, FigureSection] = dict(head)
@@ -166,7 +166,7 @@ class Results:
 
     @property
     def _metrics(self) -> Mapping[str, Metric]:
-        from experiments.systems import find_system
+        from gradbed.experiments.systems import find_system
 
         return find_system(str(self._results.resolved["system"])).metrics
 
@@ -180,7 +180,7 @@ class Results:
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     """Values with parts, such as swept faults, as the words that figures have for them; no value as NaN."""
-    from experiments.tables.words import value_words
+    from gradbed.experiments.tables.words import value_words
 
     return {
         key: value_words(value) if isinstance(value, (list, Mapping)) else math.nan if value is None else value

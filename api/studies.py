@@ -7,15 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from common.errors import UserError
-
-from .programs import Program, as_program
-from .topologies import Topology
+from gradbed.common.errors import UserError
+from gradbed.programs import Program, as_program
+from gradbed.topologies import Topology
 
 if TYPE_CHECKING:
-    from experiments.study.definition.model import Study as LoadedStudy
-
-    from .results import Results
+    from gradbed.experiments.study.definition.model import Study as LoadedStudy
+    from gradbed.results import Results
 
 
 class Study:
@@ -60,8 +58,8 @@ class Study:
         settings: Mapping[str, Any] | None = None,
         **sections: Any,
     ) -> None:
-        from experiments.study.definition.yaml_text import GivenValues
-        from experiments.study.loading import study_of
+        from gradbed.experiments.study.definition.yaml_text import GivenValues
+        from gradbed.experiments.study.loading import study_of
 
         data: dict[str, Any] = {"name": name or system, "system": system, "repetitions": repetitions, **sections}
         if clock is not None:
@@ -81,7 +79,7 @@ class Study:
     @classmethod
     def from_file(cls, path: str | Path, *, quick: bool = False, clock: str | None = None) -> Study:
         """A study in YAML. quick: its quick form; clock: instead of its own. UserError with FILE:LINE."""
-        from experiments.study.loading import load_study
+        from gradbed.experiments.study.loading import load_study
 
         study = cls.__new__(cls)
         study._loaded = load_study(Path(path), quick, clock)
@@ -120,14 +118,14 @@ class Study:
             UserError: Nothing can run. Points that break alone are in `Results.broken`.
             KeyboardInterrupt: After Ctrl-C; what was done is kept, and resume=True goes on.
         """
-        from experiments.study.command import RunOptions, run_points
+        from gradbed.experiments.study.command import RunOptions, run_points
 
         if self._loaded.needs_network and threading.active_count() > 1:
             raise UserError(
                 "points on the real clock start from a process without threads: run the study in a script, "
                 "not in a notebook, or with clock='virtual'"
             )
-        from .results import Results
+        from gradbed.results import Results
 
         run = run_points(self._loaded, RunOptions(Path(output), resume, scale, jobs, scheduler))
         if run.interrupted:
@@ -149,7 +147,7 @@ def run(system: str = "workload", **options: Any) -> Results:
 
 def systems() -> list[str]:
     """The systems that can be run, by name."""
-    from experiments.systems import systems as known
+    from gradbed.experiments.systems import systems as known
 
     return list(known())
 

@@ -7,15 +7,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from common.errors import UserError
-from common.problems import first_problem
-
-from .files import kept_text
+from gradbed.common.errors import UserError
+from gradbed.common.problems import first_problem
+from gradbed.files import kept_text
 
 if TYPE_CHECKING:
     import networkx
 
-    from topo.graph import Topology as Graph
+    from gradbed.topo.graph import Topology as Graph
 
 
 @dataclass(frozen=True)
@@ -69,8 +68,8 @@ class Topology:
         """Hosts, switches and links as values, with addresses and ports."""
         from pydantic import ValidationError
 
-        from experiments.configuration.sections import AddressedTopologySection
-        from experiments.scale import Scale
+        from gradbed.experiments.configuration.sections import AddressedTopologySection
+        from gradbed.experiments.scale import Scale
 
         try:
             return AddressedTopologySection.model_validate(self.section).build(Scale())

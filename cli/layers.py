@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from common.errors import UserError
-from common.modules import INSTALLED
-from common.programs import find_program
+from gradbed.common.errors import UserError
+from gradbed.common.modules import INSTALLED
+from gradbed.common.programs import find_program
 
 ROOT = Path(__file__).resolve().parent.parent
 LOG = ROOT / ".venv-install.log"
@@ -73,7 +73,7 @@ def needing(command: Callable[..., Any], layers: Sequence[str], network: bool) -
     """Return the command, with what it needs installed first.
 
     network: it makes networks of the kernel whatever its options say. Where options and their defaults decide, the
-    command asks for Debian packages itself, once it knows (experiments.study.command.RunOptions.prepare_network).
+    command asks for Debian packages itself, once it knows (gradbed.experiments.study.command.RunOptions.prepare_network).
     """
 
     @functools.wraps(command)

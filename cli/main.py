@@ -13,13 +13,13 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from cli import layers
-from cli.commands import Commands, Entry
-from cli.interrupts import raise_interrupts
-from common.errors import MissingPackages, ProcessLost, UserError, nobody_reads, out_of_reach, say, trouble
-from common.json_lines import own_program
-from common.modules import COMMAND, INSTALLED
-from common.version import VERSION
+from gradbed.cli import layers
+from gradbed.cli.commands import Commands, Entry
+from gradbed.cli.interrupts import raise_interrupts
+from gradbed.common.errors import MissingPackages, ProcessLost, UserError, nobody_reads, out_of_reach, say, trouble
+from gradbed.common.json_lines import own_program
+from gradbed.common.modules import COMMAND, INSTALLED
+from gradbed.common.version import VERSION
 
 INVALID = r"^Invalid value for '([^']+)': "
 """How typer begins; the option comes first here, as in all other complaints."""
@@ -41,54 +41,65 @@ All commands: ./gradbed --help. Completion by the TAB key: ./gradbed --install-c
 class GradbedCommands(Commands):
     entries = {  # noqa: RUF012
         "demo": Entry(
-            "cli.systems.demo:demo",
+            "gradbed.cli.systems.demo:demo",
             "Show what a system does: a table, a figure, and what they mean.",
             ("run", "study"),
         ),
-        "new": Entry("cli.commands.new:app", "Make a folder with a P4 program of your own that runs, or a trace."),
+        "new": Entry(
+            "gradbed.cli.commands.new:app", "Make a folder with a P4 program of your own that runs, or a trace."
+        ),
         "exercise": Entry(
-            "cli.commands.exercise:app",
+            "gradbed.cli.commands.exercise:app",
             "Tasks with starter code, hints and hidden checks.",
             of={"check": ("run", "study"), "grade": ("run", "study")},
         ),
         "run": Entry(
-            "cli.commands.run:app",
+            "gradbed.cli.commands.run:app",
             "Run an experiment.",
             ("run",),
             # What more a system needs cli/commands/run.py asks it.
             of={"study": ("run", "study")},
         ),
         "up": Entry(
-            "cli.commands.up:up", "Bring up a network, and give Mininet's prompt.", ("run", "study"), network=True
+            "gradbed.cli.commands.up:up",
+            "Bring up a network, and give Mininet's prompt.",
+            ("run", "study"),
+            network=True,
         ),
-        "replay": Entry("cli.commands.replay:replay", "Show the recording of a run with --live again.", ("run",)),
-        "chaos": Entry("cli.systems.chaos:chaos", "Let faults happen to a system.", ("run", "study")),
-        "figures": Entry("cli.commands.figures:figures", "Make the figures of a system.", ("run", "study")),
+        "replay": Entry(
+            "gradbed.cli.commands.replay:replay", "Show the recording of a run with --live again.", ("run",)
+        ),
+        "chaos": Entry("gradbed.cli.systems.chaos:chaos", "Let faults happen to a system.", ("run", "study")),
+        "figures": Entry("gradbed.cli.commands.figures:figures", "Make the figures of a system.", ("run", "study")),
         "report": Entry(
-            "cli.commands.report:report", "Make the page of a run, or of a folder of runs.", ("run", "study")
+            "gradbed.cli.commands.report:report", "Make the page of a run, or of a folder of runs.", ("run", "study")
         ),
-        "topo": Entry("cli.commands.topo:app", "Show a topology, or write it as a file.", ("run",)),
-        "doctor": Entry("cli.commands.doctor:doctor", "Say what this machine has and lacks, and what mends it."),
+        "topo": Entry("gradbed.cli.commands.topo:app", "Show a topology, or write it as a file.", ("run",)),
+        "doctor": Entry(
+            "gradbed.cli.commands.doctor:doctor", "Say what this machine has and lacks, and what mends it."
+        ),
         "calibrate": Entry(
-            "cli.commands.calibrate:calibrate",
+            "gradbed.cli.commands.calibrate:calibrate",
             "Find how fast a network this machine carries.",
             ("run", "study"),
             network=True,
         ),
-        "python": Entry("cli.commands.python:app", "Run Python in which `import gradbed` works.", ("api",)),
+        "python": Entry("gradbed.cli.commands.python:app", "Run Python in which `import gradbed` works.", ("api",)),
         "docs": Entry(
-            "cli.commands.docs:docs", "Make the documents into a site to browse.", () if INSTALLED else ("docs",)
+            "gradbed.cli.commands.docs:docs",
+            "Make the documents into a site to browse.",
+            () if INSTALLED else ("docs",),
         ),
-        "p4": Entry("cli.p4.commands:app", "Work with P4 programs.", ("p4",), of={"plan": ("run",)}),
+        "p4": Entry("gradbed.cli.p4.commands:app", "Work with P4 programs.", ("p4",), of={"plan": ("run",)}),
         "bench": Entry(
-            "cli.commands.bench:app",
+            "gradbed.cli.commands.bench:app",
             "Measure this machine.",
             ("run", "study"),
             of={"virtual": ("p4",)},
             network=("start", "switch", "models", "leftovers"),
         ),
         "test": Entry(
-            "cli.commands.test:test",
+            "gradbed.cli.commands.test:test",
             "Check style and types, and run the tests.",
             () if INSTALLED else ("test",),
             network=not INSTALLED,
@@ -172,7 +183,7 @@ def _again_with(install: Callable[[], None]) -> NoReturn:
         install()
     except UserError as problem:
         sys.exit(_complain(f"{problem.prefix}{problem}"))
-    os.execv(sys.executable, own_program("cli", *sys.argv[1:]))
+    os.execv(sys.executable, own_program("gradbed", *sys.argv[1:]))
 
 
 def _complain(message: str, status: int = 2) -> int:

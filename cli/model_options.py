@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, get_origin
 
 import typer
 
-from experiments.configuration.options import ModelOption, described
+from gradbed.experiments.configuration.options import ModelOption, described
 
 
 def parameters(options: list[ModelOption]) -> list[inspect.Parameter]:

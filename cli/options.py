@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import typer
 
-from common.errors import UserError
+from gradbed.common.errors import UserError
 
 if TYPE_CHECKING:
-    from experiments.engine.onlooker import Onlooker
+    from gradbed.experiments.engine.onlooker import Onlooker
 
 Number = TypeVar("Number", int, float)
 
@@ -92,6 +92,6 @@ def looked_on(live: bool, paused: bool, scheduler: str | None = None) -> Abstrac
         return nullcontext()
     if scheduler is not None:
         raise UserError("--live does not go with --scheduler: points run in other processes there")
-    from experiments.live.view import live_view
+    from gradbed.experiments.live.view import live_view
 
     return live_view(paused=paused)

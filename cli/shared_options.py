@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from common.errors import UserError
-from experiments.configuration.options import ModelOption
+from gradbed.common.errors import UserError
+from gradbed.experiments.configuration.options import ModelOption
 
 OptionsOf = Mapping[str, list[ModelOption]]
 """Of each system; the first one that will do is taken."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from common.errors import UserError
+from gradbed.common.errors import UserError
 
 
 @dataclass(frozen=True)

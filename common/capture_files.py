@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from common.errors import UserError
+from gradbed.common.errors import UserError
 
 ETHERNET = 1
 """Link type."""

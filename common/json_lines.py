@@ -14,9 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from common.compiled.store import cache_dir, make_cache_folder
-from common.errors import ProcessLost, UserError
-from common.modules import full_name
+from gradbed.common.compiled.store import cache_dir, make_cache_folder
+from gradbed.common.errors import ProcessLost, UserError
 
 USER_ERROR_STATUS = 2
 
@@ -30,7 +29,7 @@ def own_program(module: str, *arguments: str) -> list[str]:
         options = ["-I"]
     if sys.pycache_prefix:
         options += ["-X", f"pycache_prefix={sys.pycache_prefix}"]
-    return [sys.executable, *options, "-m", full_name(module), *arguments]
+    return [sys.executable, *options, "-m", module, *arguments]
 
 
 def told_file(argument: str) -> Path:

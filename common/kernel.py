@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from pyroute2 import IPRoute, NetlinkError
 
-from common.namespaces import in_new_network_namespace
-from common.programs import find_program
+from gradbed.common.namespaces import in_new_network_namespace
+from gradbed.common.programs import find_program
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from common.errors import UserError
+from gradbed.common.errors import UserError
 
 # <linux/sched.h>
 CLONE_NEWNS = 0x0002_0000

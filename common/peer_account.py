@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from common.caller import trusted_uids
+from gradbed.common.caller import trusted_uids
 
 Address = tuple[str, int]
 """A numeric address and a port."""

@@ -27,8 +27,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
-from common.errors import ProcessLost, UserError, nobody_reads, trouble
-from common.namespaces import (
+from gradbed.common.errors import ProcessLost, UserError, nobody_reads, trouble
+from gradbed.common.namespaces import (
     CLONE_NEWIPC,
     CLONE_NEWNET,
     CLONE_NEWNS,
@@ -44,7 +44,7 @@ from common.namespaces import (
     require_root,
     unshare,
 )
-from common.signals import die_with_parent, wakeups
+from gradbed.common.signals import die_with_parent, wakeups
 
 RELAYED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from common.modules import COMMAND
+from gradbed.common.modules import COMMAND
 
 FOLDER = "FOLDER"
 """In a template the folder that it is copied to, as the user has named it."""

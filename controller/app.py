@@ -1,6 +1,6 @@
 """The controller: a Ryu (os-ken) application that owns topology, plan and southbound.
 
-    python -m controller.app CONFIG.json
+    python -m gradbed.controller.app CONFIG.json
 
 runs it as a process (configuration: controller/config.py). With "-" for the file it loads its modules, and then waits
 for {"command": "configure", "file": "CONFIG.json"} on standard input: that can be while the network is still being
@@ -31,24 +31,30 @@ from typing import Any
 from os_ken.base import app_manager  # isort: skip
 from os_ken.lib import hub
 
-from common.errors import UserError
-from common.json_lines import told_file
-from common.signals import die_with_parent
-from controller.config import ControllerConfig
-from controller.core.controller import Controller
-from controller.core.jobs import Job
-from controller.core.journal import Journal
-from controller.core.mailbox import Mailbox
-from controller.core.services import LoadedService, load_services
-from controller.core.term import Superseded, Term, take_charge
-from controller.events import EventJobAdded, EventJobDeleted, EventSwitchConnected, EventSwitchDisconnected
-from controller.rest.interface import create_app
-from controller.rest.server import RestServer, inherited_socket, listening_socket
-from controller.southbound.interface import SwitchStatus
-from controller.southbound.messages import Message
-from controller.southbound.openflow.openflow import OpenFlowSouthbound
-from controller.southbound.p4runtime.pipeline import Pipeline
-from controller.switches import has_openflow, load_pipelines, openflow_southbound, southbound, unrouted_programs
+from gradbed.common.errors import UserError
+from gradbed.common.json_lines import told_file
+from gradbed.common.signals import die_with_parent
+from gradbed.controller.config import ControllerConfig
+from gradbed.controller.core.controller import Controller
+from gradbed.controller.core.jobs import Job
+from gradbed.controller.core.journal import Journal
+from gradbed.controller.core.mailbox import Mailbox
+from gradbed.controller.core.services import LoadedService, load_services
+from gradbed.controller.core.term import Superseded, Term, take_charge
+from gradbed.controller.events import EventJobAdded, EventJobDeleted, EventSwitchConnected, EventSwitchDisconnected
+from gradbed.controller.rest.interface import create_app
+from gradbed.controller.rest.server import RestServer, inherited_socket, listening_socket
+from gradbed.controller.southbound.interface import SwitchStatus
+from gradbed.controller.southbound.messages import Message
+from gradbed.controller.southbound.openflow.openflow import OpenFlowSouthbound
+from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
+from gradbed.controller.switches import (
+    has_openflow,
+    load_pipelines,
+    openflow_southbound,
+    southbound,
+    unrouted_programs,
+)
 
 EXIT_USER_ERROR = 2
 REST_RETRY_S = 0.1
@@ -56,7 +62,7 @@ YOUNG_OBJECTS = 50_000
 """Made since the last search for cycles, before the next one. Entries and counters are many and have no cycles: with
 Python's 700 a fifth of the time of reading counters was spent on searches."""
 
-OPENFLOW_APP = "controller.southbound.openflow.openflow_app"
+OPENFLOW_APP = "gradbed.controller.southbound.openflow.openflow_app"
 """The application through which os-ken speaks OpenFlow; not loaded where no switch does."""
 
 
@@ -231,7 +237,7 @@ def main(arguments: list[str]) -> int:
     gc.set_threshold(YOUNG_OBJECTS, *gc.get_threshold()[1:])
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
     if len(arguments) != 1:
-        print("usage: python -m controller.app CONFIG.json (or -)", file=sys.stderr)
+        print("usage: python -m gradbed.controller.app CONFIG.json (or -)", file=sys.stderr)
         return EXIT_USER_ERROR
     try:
         run(ControllerConfig.load(told_file(arguments[0])))
@@ -243,6 +249,6 @@ def main(arguments: list[str]) -> int:
 
 if __name__ == "__main__":
     # os-ken imports the application by its name: use that module, not a second copy called __main__.
-    from controller.app import main as main_by_name
+    from gradbed.controller.app import main as main_by_name
 
     sys.exit(main_by_name(sys.argv[1:]))

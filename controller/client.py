@@ -8,10 +8,10 @@ from urllib.parse import quote
 
 import httpx
 
-from common.errors import UserError
-from controller.planning.plan import Plan
-from controller.rest.address import unix_path
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.plan import Plan
+from gradbed.controller.rest.address import unix_path
+from gradbed.topo.graph import Topology
 
 
 class ControllerClient:

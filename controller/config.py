@@ -6,13 +6,13 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from common.errors import UserError
-from common.problems import first_problem
-from controller.core.services import ServiceConfig
-from controller.planning.legacy import OPENFLOW
-from controller.planning.multicast import MAX_JOB
-from controller.southbound.target import Target
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.common.problems import first_problem
+from gradbed.controller.core.services import ServiceConfig
+from gradbed.controller.planning.legacy import OPENFLOW
+from gradbed.controller.planning.multicast import MAX_JOB
+from gradbed.controller.southbound.target import Target
+from gradbed.topo.graph import Topology
 
 
 class ProgramFiles(BaseModel):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from os_ken.controller.event import EventBase
 
-from controller.core.jobs import Job
-from controller.southbound.interface import SwitchStatus
+from gradbed.controller.core.jobs import Job
+from gradbed.controller.southbound.interface import SwitchStatus
 
 
 class EventSwitchConnected(EventBase):  # type: ignore[misc]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from controller.config import ControllerConfig
-from controller.core.term import Term
-from controller.planning.legacy import OPENFLOW
-from controller.southbound.by_protocol import SouthboundByProtocol
-from controller.southbound.interface import Southbound
-from controller.southbound.openflow.openflow import OpenFlowSouthbound
-from controller.southbound.p4runtime.p4runtime import P4RuntimeSouthbound
-from controller.southbound.p4runtime.pipeline import Pipeline
-from controller.southbound.p4runtime.session import time_as_bid
+from gradbed.controller.config import ControllerConfig
+from gradbed.controller.core.term import Term
+from gradbed.controller.planning.legacy import OPENFLOW
+from gradbed.controller.southbound.by_protocol import SouthboundByProtocol
+from gradbed.controller.southbound.interface import Southbound
+from gradbed.controller.southbound.openflow.openflow import OpenFlowSouthbound
+from gradbed.controller.southbound.p4runtime.p4runtime import P4RuntimeSouthbound
+from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
+from gradbed.controller.southbound.p4runtime.session import time_as_bid
 
 
 def load_pipelines(config: ControllerConfig) -> dict[str, Pipeline]:
@@ -36,7 +36,7 @@ def openflow_southbound(config: ControllerConfig, term: Term | None) -> OpenFlow
     names = _openflow_switches(config)
     if not names:
         return None
-    from controller.southbound.openflow.openflow_app import dial
+    from gradbed.controller.southbound.openflow.openflow_app import dial
 
     targets = config.switch_targets()
     return OpenFlowSouthbound({name: targets[name] for name in names}, dial, None if term is None else term.number)

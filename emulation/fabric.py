@@ -9,14 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from common.capabilities import GRADBED_SWITCHES
-from emulation.links.class_counts import ClassCounts
-from emulation.links.link_statistics import DataPlaneStatistics, DirectionStatistics
-from switch.engine.classes import Patterns
-from switch.insight.fabric_recorder import Recording
-from topo.graph import Link, Topology
-from topo.link import LinkModel
-from topo.places import Place
+from gradbed.common.capabilities import GRADBED_SWITCHES
+from gradbed.emulation.links.class_counts import ClassCounts
+from gradbed.emulation.links.link_statistics import DataPlaneStatistics, DirectionStatistics
+from gradbed.switch.engine.classes import Patterns
+from gradbed.switch.insight.fabric_recorder import Recording
+from gradbed.topo.graph import Link, Topology
+from gradbed.topo.link import LinkModel
+from gradbed.topo.places import Place
 
 QUIET_S = 0.05
 """Nobody tells what foreign switches hold: so long without a packet on any link counts as nothing."""
@@ -73,8 +73,8 @@ class Fabric(ABC):
         """Cut the link between two nodes, or mend it: packets on it are lost, ports at switches go down."""
 
     def change_link(self, a: str, b: str, **fields: Any) -> None:
-        """Change fields of a link's model (topo.link.LinkModel), in both directions, from now on. What is queued or
-        in flight stays, and so do the random generators. UserError where links keep their attributes."""
+        """Change fields of a link's model (gradbed.topo.link.LinkModel), in both directions, from now on. What is
+        queued or in flight stays, and so do the random generators. UserError where links keep their attributes."""
         link = self.topology.link(a, b)
         model = replace(self.link_model(a, b), **fields)
         self._set_link(link, model)
@@ -121,13 +121,13 @@ class Fabric(ABC):
     def _restart_switch(self, switch: str) -> None: ...
 
     def device_statistics(self) -> dict[str, dict[str, int]]:
-        """By switch: what became of packets other than leaving it (the fields of switch.engine.DeviceStatistics); of
-        switches that can tell."""
+        """By switch: what became of packets other than leaving it (the fields of
+        gradbed.switch.engine.DeviceStatistics); of switches that can tell."""
         return {}
 
     def program_drops(self) -> dict[str, dict[str, int]]:
         """Return packets that programs dropped since they were loaded, by switch and by where in the program
-        (switch.bmv2_json.drop_sites.DropSite in words); of switches that can tell."""
+        (gradbed.switch.bmv2_json.drop_sites.DropSite in words); of switches that can tell."""
         return {}
 
     def count_classes(self, patterns: Patterns) -> None:  # noqa: B027

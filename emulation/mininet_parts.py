@@ -1,7 +1,7 @@
 """Mininet's hosts, interfaces and links, without the processes that Mininet starts to configure each of them.
 
-The interfaces themselves are made by emulation.links.veth, all at once; these objects record what is there, so that
-Mininet's own functions and its command line work on it.
+The interfaces themselves are made by gradbed.emulation.links.veth, all at once; these objects record what is there,
+so that Mininet's own functions and its command line work on it.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class RecordedLink(Link):  # type: ignore[misc]
 
     @classmethod
     def makeIntfPair(cls, *_args: Any, **_kwargs: Any) -> None:
-        """Nothing to do: emulation.links.veth makes the interfaces, all at once."""
+        """Nothing to do: gradbed.emulation.links.veth makes the interfaces, all at once."""
 
     def stop(self) -> None:
-        """Nothing to do: emulation.links.veth deletes the interfaces, all at once."""
+        """Nothing to do: gradbed.emulation.links.veth deletes the interfaces, all at once."""

@@ -13,22 +13,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from common.errors import UserError
-from common.namespaces import require_root
-from common.programs import search_path
-from common.scratch import scratch_folder
-from emulation.fabric import Fabric
-from emulation.links import veth
-from emulation.size import DESCRIPTORS_OF_A_HOST, require_room
-from emulation.switches.bmv2_switches import Bmv2Switches
-from emulation.switches.fabric_layout import LinkKind, interface_name, is_wire, wire_interface_name
-from emulation.switches.fabric_process import FabricProcess
-from emulation.switches.fabric_switches import FabricSwitches
-from emulation.switches.ovs_switches import OvsSwitches
-from switch.server.outside_address import OutsideAddress
-from topo.addressing import host_port_mac, port_mac
-from topo.graph import Endpoint, Host, Link, Topology
-from topo.link import USUAL_MTU_BYTES
+from gradbed.common.errors import UserError
+from gradbed.common.namespaces import require_root
+from gradbed.common.programs import search_path
+from gradbed.common.scratch import scratch_folder
+from gradbed.emulation.fabric import Fabric
+from gradbed.emulation.links import veth
+from gradbed.emulation.size import DESCRIPTORS_OF_A_HOST, require_room
+from gradbed.emulation.switches.bmv2_switches import Bmv2Switches
+from gradbed.emulation.switches.fabric_layout import LinkKind, interface_name, is_wire, wire_interface_name
+from gradbed.emulation.switches.fabric_process import FabricProcess
+from gradbed.emulation.switches.fabric_switches import FabricSwitches
+from gradbed.emulation.switches.ovs_switches import OvsSwitches
+from gradbed.switch.server.outside_address import OutsideAddress
+from gradbed.topo.addressing import host_port_mac, port_mac
+from gradbed.topo.graph import Endpoint, Host, Link, Topology
+from gradbed.topo.link import USUAL_MTU_BYTES
 
 if TYPE_CHECKING:
     from mininet.net import Mininet
@@ -72,11 +72,11 @@ class EmulatedNetwork:
         not named, are "p4". The links' model is the same everywhere: links that touch none of these run through
         the fabric process, too.
     p4runtime: where gradbed's switches serve P4Runtime besides, for clients outside the network.
-    record: what gradbed's switches keep of what their programs do, for `records` (switch.fabric_config).
+    record: what gradbed's switches keep of what their programs do, for `records` (gradbed.switch.fabric_config).
     mtu_bytes: of all interfaces of the kernel, at most 65,535.
     loading: a fabric process that was started already, with "-" (switch/fabric.py).
 
-    Run it in common.sandbox.run_in_sandbox: then not even SIGKILL leaves anything behind. A context manager;
+    Run it in gradbed.common.sandbox.run_in_sandbox: then not even SIGKILL leaves anything behind. A context manager;
     `stop` may be called at any time, again, and after an interrupted `start`, which has cleaned up then already.
     """
 
@@ -202,7 +202,7 @@ class EmulatedNetwork:
     def _add_nodes(self) -> None:
         from mininet.net import Mininet
 
-        from emulation.mininet_parts import EmulatedHost, RecordedIntf, RecordedLink
+        from gradbed.emulation.mininet_parts import EmulatedHost, RecordedIntf, RecordedLink
 
         Mininet.inited = True  # skip its changes to the machine's sysctl settings
         self._mininet = net = Mininet(controller=None, host=EmulatedHost, link=RecordedLink, intf=RecordedIntf)
@@ -214,7 +214,7 @@ class EmulatedNetwork:
         net.built = True
 
     def _add_links(self) -> None:
-        from emulation.mininet_parts import MemoryIntf, RecordedIntf
+        from gradbed.emulation.mininet_parts import MemoryIntf, RecordedIntf
 
         for link in self.topology.links:
             recorded = self.mininet.addLink(

@@ -7,8 +7,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from common.errors import UserError
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.topo.graph import Topology
 
 # Measured on two cores of 2 GHz; good to a factor of two.
 BASE_S, HOST_S, SWITCH_S, ROUTE_S = 3.0, 0.06, 0.02, 1e-4

@@ -16,8 +16,8 @@ import torch
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from hosts import torch_hook
-from hosts.learning import dataset
+from gradbed.hosts import torch_hook
+from gradbed.hosts.learning import dataset
 
 SEED = 1
 LEARNING_RATE = 0.3

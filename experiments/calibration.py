@@ -16,12 +16,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from common.errors import UserError
-from common.modules import COMMAND
-from experiments.fidelity.report import FidelityReport
-from experiments.records.run_folder import processor_model
-from experiments.scale import Scale
-from experiments.tables.tables import replace_file
+from gradbed.common.errors import UserError
+from gradbed.common.modules import COMMAND
+from gradbed.experiments.fidelity.report import FidelityReport
+from gradbed.experiments.records.run_folder import processor_model
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.tables.tables import replace_file
 
 NOMINAL_RATE_MBPS = 100.0
 """What studies take a link to be. A machine that carries more does not run them faster."""

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator
 
-from experiments.records.run_files import CAPTURES
-from topo.places import Place, places
+from gradbed.experiments.records.run_files import CAPTURES
+from gradbed.topo.places import Place, places
 
 if TYPE_CHECKING:
-    from emulation.fabric import Fabric
+    from gradbed.emulation.fabric import Fabric
 
 SUFFIX = ".pcapng"
 

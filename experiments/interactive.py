@@ -12,27 +12,27 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from common.capabilities import GRADBED_SWITCHES
-from common.errors import UserError, say
-from common.modules import COMMAND
-from common.namespaces import require_root
-from common.sandbox import run_in_sandbox
-from common.scratch import scratch_folder
-from controller.rest.address import unix_path
-from emulation.size import announce, require_room
-from experiments.captures import capturing
-from experiments.live.observer import LiveObserver, looked_on
-from experiments.program_lines import programs_line, unused_programs_line
-from experiments.records.run_files import CAPTURES
-from experiments.records.run_folder import RunFolder
-from experiments.scale import Scale
-from experiments.setup import NetworkSetup, PointTask
-from experiments.system import System
-from switch.server.addresses import check_address
-from switch.server.outside_address import OutsideAddress
-from switch.server.server_tls import ServerTls
-from topo.files import topology_file
-from topo.places import Place, places
+from gradbed.common.capabilities import GRADBED_SWITCHES
+from gradbed.common.errors import UserError, say
+from gradbed.common.modules import COMMAND
+from gradbed.common.namespaces import require_root
+from gradbed.common.sandbox import run_in_sandbox
+from gradbed.common.scratch import scratch_folder
+from gradbed.controller.rest.address import unix_path
+from gradbed.emulation.size import announce, require_room
+from gradbed.experiments.captures import capturing
+from gradbed.experiments.live.observer import LiveObserver, looked_on
+from gradbed.experiments.program_lines import programs_line, unused_programs_line
+from gradbed.experiments.records.run_files import CAPTURES
+from gradbed.experiments.records.run_folder import RunFolder
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import NetworkSetup, PointTask
+from gradbed.experiments.system import System
+from gradbed.switch.server.addresses import check_address
+from gradbed.switch.server.outside_address import OutsideAddress
+from gradbed.switch.server.server_tls import ServerTls
+from gradbed.topo.files import topology_file
+from gradbed.topo.places import Place, places
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def run_interactive(
 def _looking_on(live: bool) -> AbstractContextManager[LiveObserver | None]:
     if not live:
         return nullcontext()
-    from experiments.live.view import live_view  # a web server takes a while to load
+    from gradbed.experiments.live.view import live_view  # a web server takes a while to load
 
     return live_view()
 
@@ -122,9 +122,9 @@ def _prompt(
     observer: LiveObserver | None,
 ) -> int:
     """wanted: what is captured from the beginning, into this folder."""
-    from emulation.switches.fabric_switches import P4RUNTIME_SOCKET
-    from experiments.prompt.prompt import run_prompt
-    from experiments.testbeds.mininet_testbed import MininetTestbed
+    from gradbed.emulation.switches.fabric_switches import P4RUNTIME_SOCKET
+    from gradbed.experiments.prompt.prompt import run_prompt
+    from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
 
     try:
         topology = setup.topology

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from pydantic import BaseModel
 
-from controller.planning.plan import Plan
-from experiments.accounts.carried import LinkBytes
-from experiments.accounts.counts import Counts
-from experiments.configuration.point import Configuration
-from experiments.fidelity.report import FidelityReport
-from experiments.setup import NetworkSetup, PointTask
-from experiments.tables.metric import Value
-from experiments.tables.tables import Row
-from experiments.testbeds.agents import AgentSpec
+from gradbed.controller.planning.plan import Plan
+from gradbed.experiments.accounts.carried import LinkBytes
+from gradbed.experiments.accounts.counts import Counts
+from gradbed.experiments.configuration.point import Configuration
+from gradbed.experiments.fidelity.report import FidelityReport
+from gradbed.experiments.setup import NetworkSetup, PointTask
+from gradbed.experiments.tables.metric import Value
+from gradbed.experiments.tables.tables import Row
+from gradbed.experiments.testbeds.agents import AgentSpec
 
 if TYPE_CHECKING:
-    from switch.insight.coverage.coverage import Report as CoverageReport
+    from gradbed.switch.insight.coverage.coverage import Report as CoverageReport
 
 
 @dataclass(frozen=True)
@@ -55,15 +55,15 @@ class Measured:
     """What a phase left.
 
     answers: the service's, for each request. final: the last statistics of every agent, by job number and agent name,
-    and what its interfaces carried ("interfaces", hosts.agents.frames.interface_counts).
+    and what its interfaces carried ("interfaces", gradbed.hosts.agents.frames.interface_counts).
     counts: between the moment when all agents were ready and the end. links: what each direction carried (rows of the
-    table "links"). samples: rows by table (experiments.engine.sampling.Sampler.rows), if any were ordered. registers:
+    table "links"). samples: rows by table (gradbed.experiments.engine.sampling.Sampler.rows), if any were ordered. registers:
     by switch and name, those of the network's setup: their cells that are not zero, as Testbed.registers gives them.
     coverage, trace: since the network is up; coverage is a report for each program, the trace a row for each switch,
     with what happened there as text. unsettled: in words, when and why packets were still on their way when it was
     counted; "": none was. carried: by links, from the network's warm_up_us on until the phase was complete.
     hosts: of the agents, by their job (from 1) and name. plan: what the switches were to hold when the agents began.
-    timeline: rows of experiments.engine.timeline.Timeline.
+    timeline: rows of gradbed.experiments.engine.timeline.Timeline.
     """
 
     answers: Sequence[Mapping[str, Any]]

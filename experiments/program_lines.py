@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from controller.entries.settings import EntriesSettings
-from experiments.programs import P4_SOURCES, Program
-from experiments.setup import NetworkSetup
-from experiments.system import System
-from topo.files import TopologyFile
+from gradbed.controller.entries.settings import EntriesSettings
+from gradbed.experiments.programs import P4_SOURCES, Program
+from gradbed.experiments.setup import NetworkSetup
+from gradbed.experiments.system import System
+from gradbed.topo.files import TopologyFile
 
 AT_MOST = 6
 """Names in a row, of switches or files; longer rows end with how many more there are."""

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from experiments.configuration.sections import SwitchProgramsSection
+from gradbed.experiments.configuration.sections import SwitchProgramsSection
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from switch.program_cache import CompiledFiles
+    from gradbed.switch.program_cache import CompiledFiles
 
 P4_SOURCES = Path(__file__).resolve().parents[1] / "p4src"
 
@@ -35,8 +35,8 @@ class Program:
 
     def compiled(self, by: SwitchProgramsSection = OURS) -> CompiledFiles:
         """UserError where p4c is asked for and is not there."""
-        from switch.p4lang.p4c import find_p4c, require_p4c
-        from switch.program_cache import compiled_files
+        from gradbed.switch.p4lang.p4c import find_p4c, require_p4c
+        from gradbed.switch.program_cache import compiled_files
 
         if by.compiler == "p4c":
             return compiled_files(self.source, self.macros, require_p4c())
@@ -45,7 +45,7 @@ class Program:
 
 
 SwitchProgram = Program | Literal["openflow"]
-"""What a switch runs; controller.planning.legacy.OPENFLOW: it is a bridge of Open vSwitch."""
+"""What a switch runs; gradbed.controller.planning.legacy.OPENFLOW: it is a bridge of Open vSwitch."""
 
 FORWARD = Program.own("forward")
 """What legacy switches run that are P4 switches."""

@@ -9,22 +9,22 @@ from typing import Any, Generic, Literal, Protocol
 
 from pydantic import BaseModel
 
-from controller.core.services import ServiceConfig
-from experiments.captures import CaptureOrder
-from experiments.configuration.point import Configuration, Configuration_co
-from experiments.configuration.samples import SampleOrder
-from experiments.programs import SwitchProgram
-from experiments.scale import Scale
-from formats.packet_class import BY_PROTOCOL, PacketClass
-from hosts.agents.computing import ComputeTimes
-from hosts.agents.fragment_streams import StreamOptions
-from topo.graph import Topology
-from topo.link import USUAL_MTU_BYTES
+from gradbed.controller.core.services import ServiceConfig
+from gradbed.experiments.captures import CaptureOrder
+from gradbed.experiments.configuration.point import Configuration, Configuration_co
+from gradbed.experiments.configuration.samples import SampleOrder
+from gradbed.experiments.programs import SwitchProgram
+from gradbed.experiments.scale import Scale
+from gradbed.formats.packet_class import BY_PROTOCOL, PacketClass
+from gradbed.hosts.agents.computing import ComputeTimes
+from gradbed.hosts.agents.fragment_streams import StreamOptions
+from gradbed.topo.graph import Topology
+from gradbed.topo.link import USUAL_MTU_BYTES
 
 
 class Served(Protocol):
     """What test beds need of a system. service: "module:Class" of its part of the controller. quiet_switches: as of
-    experiments.system.System."""
+    gradbed.experiments.system.System."""
 
     name: str
     service: str

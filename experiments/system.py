@@ -11,19 +11,19 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Generic
 
-from common.errors import UserError
-from common.modules import COMMAND
-from experiments.configuration.point import Configuration, Shorthands
-from experiments.phases import Point
-from experiments.setup import NetworkSetup, PointTask, SwitchCollectives, Underlay
-from experiments.tables.metric import Metric, metric_table
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.common.modules import COMMAND
+from gradbed.experiments.configuration.point import Configuration, Shorthands
+from gradbed.experiments.phases import Point
+from gradbed.experiments.setup import NetworkSetup, PointTask, SwitchCollectives, Underlay
+from gradbed.experiments.tables.metric import Metric, metric_table
+from gradbed.topo.graph import Topology
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from experiments.records.results import StudyResults
-    from experiments.testbeds.mininet_testbed import MininetTestbed
+    from gradbed.experiments.records.results import StudyResults
+    from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
 
 
 class System(ABC, Generic[Configuration]):
@@ -34,19 +34,20 @@ class System(ABC, Generic[Configuration]):
     controller. assurance: what holds for every point that has not failed, a sentence for people. defaults: what
     `gradbed run NAME` takes for fields where studies have another default, by dotted path. benches: "module:function"
     of commands of `gradbed bench`, by name. switch_workloads: "module:function" of what `gradbed bench switch` sends
-    through its programs (experiments.bench.switch.workloads.Workload). scale_points: "module:function" of large
-    points for `gradbed bench scale` (experiments.bench.scale.ScalePoint). on_bmv2: as defaults, where BMv2 cannot do
-    otherwise. model_runs: small ones for `gradbed bench models`, options of `gradbed run NAME` by what they are.
+    through its programs (gradbed.experiments.bench.switch.workloads.Workload). scale_points: "module:function" of
+    large points for `gradbed bench scale` (gradbed.experiments.bench.scale.ScalePoint). on_bmv2: as defaults, where
+    BMv2 cannot do otherwise. model_runs: small ones for `gradbed bench models`, options of `gradbed run NAME` by what
+    they are.
     script_defaults: of `gradbed run torch`; None: agents of the system do not run PyTorch scripts. network_options:
     the fields, or whole sections, by dotted path, that `gradbed up` has options for. prompt: "module:Class" of its
-    prompt, a subclass of experiments.prompt.prompt.Prompt with commands of the system's own. run_figures: of a run of
-    one point, by file name, as the `figures` of a study; those that have nothing to show are left out. makers:
-    "module:Class" of what `gradbed new` makes, by name: pydantic models, whose fields are its options, with a method
-    make(folder: Path) that returns what it made, in words; plain texts, which are read and not loaded. recorder:
-    "module:function" of a folder that hosts.torch_hook.recorder has filled, how many ranks it has, and the folder for
-    a trace of it, for `gradbed run torch --trace`; it returns what was made, in words. collective: the operation
-    that its switches carry out for other systems' ranks (collectives()); empty: none. quiet_switches: they tell their
-    controller nothing while agents work, so that a large network can be simulated on several threads.
+    prompt, a subclass of gradbed.experiments.prompt.prompt.Prompt with commands of the system's own. run_figures: of
+    a run of one point, by file name, as the `figures` of a study; those that have nothing to show are left out.
+    makers: "module:Class" of what `gradbed new` makes, by name: pydantic models, whose fields are its options, with a
+    method make(folder: Path) that returns what it made, in words; plain texts, which are read and not loaded.
+    recorder: "module:function" of a folder that gradbed.hosts.torch_hook.recorder has filled, how many ranks it has,
+    and the folder for a trace of it, for `gradbed run torch --trace`; it returns what was made, in words. collective:
+    the operation that its switches carry out for other systems' ranks (collectives()); empty: none. quiet_switches:
+    they tell their controller nothing while agents work, so that a large network can be simulated on several threads.
     runs_programs_of_files: its switches run the programs that a topology's file names (topo/files).
     """
 
@@ -67,7 +68,7 @@ class System(ABC, Generic[Configuration]):
     network_options: Sequence[str] = ("topology",)
     run_figures: Mapping[str, Mapping[str, Any]] = {"links": {"kind": "links", "x": "seed", "y": "seed"}}
     collective: str = ""
-    prompt: str = "experiments.prompt.prompt:Prompt"
+    prompt: str = "gradbed.experiments.prompt.prompt:Prompt"
     makers: Mapping[str, str] = {}
     recorder: str | None = None
     quiet_switches: bool = False
@@ -92,8 +93,8 @@ class System(ABC, Generic[Configuration]):
         raise UserError(f"--underlay: the switches of the system {self.name} carry no other system's packets")
 
     def collectives(self, topology: Topology, groups: Sequence[tuple[Sequence[str], str]]) -> SwitchCollectives:
-        """Its switches as what sums, or copies, for other systems' ranks. groups: as experiments.setup.StreamGroup
-        has them, members and other. UserError if its switches do neither."""
+        """Its switches as what sums, or copies, for other systems' ranks. groups: as
+        gradbed.experiments.setup.StreamGroup has them, members and other. UserError if its switches do neither."""
         raise UserError(f"--in-network: the switches of the system {self.name} do nothing for others' collectives")
 
     def at_prompt(self, testbed: MininetTestbed, task: PointTask[Configuration]) -> AbstractContextManager[object]:

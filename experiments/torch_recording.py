@@ -11,12 +11,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from common.errors import UserError
-from common.modules import IMPORT_FOLDER, attribute, full_name
-from experiments.systems import find_system, systems
-from hosts.torch_hook.torch_extra import require_torch
+from gradbed.common.errors import UserError
+from gradbed.common.modules import attribute
+from gradbed.experiments.systems import find_system, systems
+from gradbed.hosts.torch_hook.torch_extra import require_torch
 
-RECORDER = "hosts.torch_hook.recorder"
+RECORDER = "gradbed.hosts.torch_hook.recorder"
 LOOK_S = 0.1
 OF_THE_PROFILER = "USDT:"
 """Begins the lines of the profiler's own, which PyTorch prints whatever it is told."""
@@ -48,13 +48,12 @@ def _recorder() -> str:
 
 def _run_ranks(script: Path, arguments: Sequence[str], ranks: int, recorded: Path) -> None:
     """The first rank prints to the terminal; of another that fails its last line is told."""
-    command = [sys.executable, "-m", full_name(RECORDER), str(recorded), str(script.absolute()), *arguments]
+    command = [sys.executable, "-m", RECORDER, str(recorded), str(script.absolute()), *arguments]
     common = {
         **os.environ,
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(_free_port()),
         "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
-        "PYTHONPATH": os.pathsep.join(filter(None, (str(IMPORT_FOLDER), os.environ.get("PYTHONPATH")))),
         "TORCH_CPP_LOG_LEVEL": "ERROR",
         "KINETO_LOG_LEVEL": "5",
         "WORLD_SIZE": str(ranks),

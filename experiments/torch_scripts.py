@@ -10,19 +10,19 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from common.capabilities import REAL_CLOCK
-from common.errors import UserError
-from experiments.configuration.point import PointConfiguration
-from experiments.configuration.sections import Section, option
-from experiments.phases import Progress
-from experiments.setup import PointTask
-from experiments.testbeds.agents import AgentSpec
-from hosts.collectives.job import CollectiveJob
-from hosts.torch_hook.agent import ScriptDescription
-from hosts.torch_hook.script import Script
-from hosts.torch_hook.torch_extra import require_torch
+from gradbed.common.capabilities import REAL_CLOCK
+from gradbed.common.errors import UserError
+from gradbed.experiments.configuration.point import PointConfiguration
+from gradbed.experiments.configuration.sections import Section, option
+from gradbed.experiments.phases import Progress
+from gradbed.experiments.setup import PointTask
+from gradbed.experiments.testbeds.agents import AgentSpec
+from gradbed.hosts.collectives.job import CollectiveJob
+from gradbed.hosts.torch_hook.agent import ScriptDescription
+from gradbed.hosts.torch_hook.script import Script
+from gradbed.hosts.torch_hook.torch_extra import require_torch
 
-MODULE = "hosts.torch_hook.agent"
+MODULE = "gradbed.hosts.torch_hook.agent"
 """For NetworkSetup.preload."""
 
 SILENCE_US = 3_600_000_000
@@ -30,7 +30,7 @@ SILENCE_US = 3_600_000_000
 
 
 class ScriptSection(Section):
-    """Of a workload: a script, once in each worker's host, that trains with the hook of hosts.torch_hook."""
+    """Of a workload: a script, once in each worker's host, that trains with the hook of gradbed.hosts.torch_hook."""
 
     kind: Literal["script"] = "script"
     path: Path = option(Path(), "The script.", name="script")
@@ -55,7 +55,8 @@ class ScriptRanks:
         self._ended = 0
 
     def specs(self, job: CollectiveJob, exchange: str, stop_rank: int) -> list[AgentSpec]:
-        """exchange: as of hosts.torch_hook.agent.ScriptDescription. How long a gradient is, is not known yet."""
+        """exchange: as of gradbed.hosts.torch_hook.agent.ScriptDescription. How long a gradient is, is not known
+        yet."""
         self._workers = len(job.workers)
         return [
             AgentSpec(

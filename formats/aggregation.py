@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict
 from pydantic import Field as Limits
 
-from formats.header import Field, Header
+from gradbed.formats.header import Field, Header
 
 GRADIENT_PORT = 0x4742
 MAX_WORKERS = 64

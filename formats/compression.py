@@ -4,7 +4,8 @@
     Ethernet / IPv4 / UDP, port 0x4743 / Acknowledgement, 26 bytes
 
 Part: a piece of a worker's gradient, or of the sum on its way back, that can be read without the others
-(hosts.compressors.wire); the value is the code times `unit`. Sequence numbers go on from gradient to gradient.
+(gradbed.hosts.compressors.wire); the value is the code times `unit`. Sequence numbers go on from gradient to
+gradient.
 
 Acknowledgement: all before `sequence` have come, and sequence + 1 + k for every bit k of `selective`. active: workers
 that are still sending their gradients, as the server knows. arrived_bytes: of whole frames of parts that have come of
@@ -15,8 +16,8 @@ from __future__ import annotations
 
 from enum import IntFlag
 
-from formats.encoding import Form
-from formats.header import Field, Header
+from gradbed.formats.encoding import Form
+from gradbed.formats.header import Field, Header
 
 PART_PORT = 0x4743
 TCP_PORT = PART_PORT

@@ -3,7 +3,7 @@ UDP checksum 0."""
 
 from __future__ import annotations
 
-from formats.header import Field, Header
+from gradbed.formats.header import Field, Header
 
 ETHER_TYPE_IPV4 = 0x0800
 PROTOCOL_UDP = 17

@@ -1,4 +1,4 @@
-"""A header as a table of fields, of which hosts.protocols makes the Scapy layer and the NumPy dtype.
+"""A header as a table of fields, of which gradbed.hosts.protocols makes the Scapy layer and the NumPy dtype.
 
 The P4 programs have the same headers in words of their own; tests/unit/formats holds them to these tables.
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from formats.datagram import DATAGRAM_BYTES, MAX_FRAME_BYTES
+from gradbed.formats.datagram import DATAGRAM_BYTES, MAX_FRAME_BYTES
 
 LANE_BYTES = 4
 LANE_MULTIPLE = 32

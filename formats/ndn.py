@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from formats import tlv
-from formats.addresses import mac_bytes
-from formats.tlv import generic
+from gradbed.formats import tlv
+from gradbed.formats.addresses import mac_bytes
+from gradbed.formats.tlv import generic
 
 ETHER_TYPE = 0x8624
 MULTICAST_MAC = mac_bytes("01:00:5e:00:17:aa")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from formats.datagram import ETHER_TYPE_IPV4, ETHERNET_BYTES, PROTOCOL_UDP
-from formats.header import Header
+from gradbed.formats.datagram import ETHER_TYPE_IPV4, ETHERNET_BYTES, PROTOCOL_UDP
+from gradbed.formats.header import Header
 
 Word = tuple[int, int, int]
 """Offset in the frame in bytes, mask, value: of 16 bits, big-endian."""

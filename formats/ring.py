@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from enum import IntFlag
 
-from formats.header import Field, Header
+from gradbed.formats.header import Field, Header
 
 RING_PORT = 0x4752
 """Another UDP port than that of gradients: switches forward these packets like any other."""

@@ -23,8 +23,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from formats.datagram import DATAGRAM_BYTES, ETHERNET_BYTES
-from formats.header import Field, Header
+from gradbed.formats.datagram import DATAGRAM_BYTES, ETHERNET_BYTES
+from gradbed.formats.header import Field, Header
 
 ROCE_PORT = 4791
 LEAST_SOURCE_PORT = 0xC000

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from enum import IntFlag
 
-from formats.addresses import multicast_mac
-from formats.datagram import DATAGRAM_BYTES, MAX_FRAME_BYTES
-from formats.header import Field, Header
+from gradbed.formats.addresses import multicast_mac
+from gradbed.formats.datagram import DATAGRAM_BYTES, MAX_FRAME_BYTES
+from gradbed.formats.header import Field, Header
 
 CODED_PORT = 0x4743
 

@@ -1,11 +1,12 @@
-"""The end of every frame of the traffic (hosts.traffic): from whom to whom it is, which one, and when it left.
+"""The end of every frame of the traffic (gradbed.hosts.traffic): from whom to whom it is, which one, and when it
+left.
 
 At the end, since headers may come, go and change on the way.
 """
 
 from __future__ import annotations
 
-from formats.header import Field, Header
+from gradbed.formats.header import Field, Header
 
 TAG = 0x7A6B
 WARM_UP = 1 << 15

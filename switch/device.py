@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from switch.bmv2_json.model import ProgramModel
+    from gradbed.switch.bmv2_json.model import ProgramModel
 
 
 class KeyMatch(NamedTuple):

@@ -6,12 +6,12 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 
-from common.closing import Closing
-from common.errors import UserError
-from switch.engine import Capture, Engine, EngineDevice
-from switch.fabric_config import CaptureConfig, FabricConfig, InterfaceConfig
-from switch.insight.fabric_recorder import FabricRecorder
-from switch.insight.recorder import Level
+from gradbed.common.closing import Closing
+from gradbed.common.errors import UserError
+from gradbed.switch.engine import Capture, Engine, EngineDevice
+from gradbed.switch.fabric_config import CaptureConfig, FabricConfig, InterfaceConfig
+from gradbed.switch.insight.fabric_recorder import FabricRecorder
+from gradbed.switch.insight.recorder import Level
 
 
 class EngineFabric(Closing):

@@ -1,10 +1,10 @@
 """A whole fabric in one process: P4 switches, their links, one P4Runtime server. Run as a child process.
 
-`python -m switch.fabric CONFIG.json` (fabric_config.py) talks JSON lines. With "-" for the file it loads its modules,
-and waits for {"command": "configure", "file": "CONFIG.json"} on standard input. On standard output it says
+`python -m gradbed.switch.fabric CONFIG.json` (fabric_config.py) talks JSON lines. With "-" for the file it loads its
+modules, and waits for {"command": "configure", "file": "CONFIG.json"} on standard input. On standard output it says
 {"event": "ready", "grpc_ports": [...]} once it serves; then it answers commands from standard input, each with an
-event of the command's name (fabric_commands.py has them all), until `stop` or the end of standard input: then it
-ends with status 0.
+event of the command's name (fabric_commands.py has them all), until `stop` or the end of standard input: then it ends
+with status 0.
 
 A line that is no command is answered with {"event": "error", "message": ...}, and "is_users" if people can put that
 right. What is wrong with the configuration is
@@ -22,19 +22,19 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from common.errors import UserError
-from common.json_lines import told_file
-from common.signals import die_with_parent
-from switch.codegen import build_program
-from switch.engine import Engine
-from switch.engine_fabric import EngineFabric
-from switch.fabric_commands import COMMANDS
-from switch.fabric_config import FabricConfig, ForeignEnd, InterfaceConfig, first_mistake, read_fabric_config
-from switch.insight.instrumented import build_instrumented
-from switch.interpreter import prepare_interpreter
+from gradbed.common.errors import UserError
+from gradbed.common.json_lines import told_file
+from gradbed.common.signals import die_with_parent
+from gradbed.switch.codegen import build_program
+from gradbed.switch.engine import Engine
+from gradbed.switch.engine_fabric import EngineFabric
+from gradbed.switch.fabric_commands import COMMANDS
+from gradbed.switch.fabric_config import FabricConfig, ForeignEnd, InterfaceConfig, first_mistake, read_fabric_config
+from gradbed.switch.insight.instrumented import build_instrumented
+from gradbed.switch.interpreter import prepare_interpreter
 
 if TYPE_CHECKING:
-    from switch.server import P4RuntimeServer
+    from gradbed.switch.server import P4RuntimeServer
 
 _USER_ERROR_STATUS = 2
 
@@ -94,7 +94,7 @@ def serve_commands(fabric: EngineFabric, lines: Iterable[str]) -> Iterator[dict[
 def run(config: FabricConfig, commands: Iterable[str], write: Any) -> None:
     """Run the fabric until the commands end. `write` takes each event."""
     # gRPC takes a while to import: not for those who only want the classes above.
-    from switch.server import P4RuntimeServer
+    from gradbed.switch.server import P4RuntimeServer
 
     build = build_program if config.record is None else build_instrumented
     with Fabric(config) as fabric:
@@ -122,11 +122,11 @@ def main(arguments: Sequence[str]) -> int:
     die_with_parent()
     prepare_interpreter()
     if len(arguments) != 1:
-        print("usage: python -m switch.fabric CONFIG.json (or -)", file=sys.stderr)
+        print("usage: python -m gradbed.switch.fabric CONFIG.json (or -)", file=sys.stderr)
         return _USER_ERROR_STATUS
     try:
         if arguments[0] == "-":
-            from switch.server import P4RuntimeServer  # noqa: F401  # before there is a network to be served
+            from gradbed.switch.server import P4RuntimeServer  # noqa: F401  # before there is a network to be served
         config = read_fabric_config(told_file(arguments[0]))
         with event_stream() as write:
             run(config, sys.stdin, write)

@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from switch.engine.statistics import Direction
-from switch.engine_fabric import EngineFabric
-from switch.fabric_config import CaptureConfig, Part
-from topo.link import LinkModel
+from gradbed.switch.engine.statistics import Direction
+from gradbed.switch.engine_fabric import EngineFabric
+from gradbed.switch.fabric_config import CaptureConfig, Part
+from gradbed.topo.link import LinkModel
 
 Answer = dict[str, Any]
 """JSON values."""

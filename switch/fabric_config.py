@@ -7,12 +7,12 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from common.errors import UserError
-from common.problems import first_problem
-from switch.engine.capture import CaptureInterface
-from switch.engine.statistics import Direction
-from switch.server.outside_address import OutsideAddress
-from topo.link import LinkModel
+from gradbed.common.errors import UserError
+from gradbed.common.problems import first_problem
+from gradbed.switch.engine.capture import CaptureInterface
+from gradbed.switch.engine.statistics import Direction
+from gradbed.switch.server.outside_address import OutsideAddress
+from gradbed.topo.link import LinkModel
 
 
 class Part(BaseModel):

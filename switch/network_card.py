@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from common.closing import Closing
-from switch.engine import Engine
-from switch.engine.classes import Patterns
-from switch.engine.queue_pairs import HostQueuePairs
-from topo.link import LinkModel
+from gradbed.common.closing import Closing
+from gradbed.switch.engine import Engine
+from gradbed.switch.engine.classes import Patterns
+from gradbed.switch.engine.queue_pairs import HostQueuePairs
+from gradbed.topo.link import LinkModel
 
 _DEVICE, _PORT = 1, 0
 _PATIENCE_S = 5.0
@@ -18,7 +18,7 @@ _MANY_PACKETS = 2**31
 
 class NetworkCard(Closing):
     """The engine's card, whose thread carries messages while the agent computes or waits; an OpenCard of
-    hosts.agents.kernel.network_card."""
+    gradbed.hosts.agents.kernel.network_card."""
 
     def __init__(self, interface: str, rate_bps: int | None, classes: Patterns = ()) -> None:
         """interface: of this network namespace. rate_bps: at which it sends; None: as fast as it can. classes: of

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from common.compiled.store import cache_dir, digest_of, stored
-from switch.p4lang.p4c import compile_with_p4c, version
+from gradbed.common.compiled.store import cache_dir, digest_of, stored
+from gradbed.switch.p4lang.p4c import compile_with_p4c, version
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def compiled_files(source: Path, defines: Mapping[str, str], p4c: str | None = N
 def input_digest(source: Path, defines: Mapping[str, str]) -> bytes:
     """Of all that a compiler reads: the source, every file that it includes with these macros, and the macros.
     UserError if the source cannot be read."""
-    from switch.compiler import files_of
+    from gradbed.switch.compiler import files_of
 
     key = (source, tuple(sorted(defines.items())))
     known = _input_digests.get(key)
@@ -81,7 +81,7 @@ def _compiler_digest() -> str:
 
 
 def _compile(source: Path, defines: Mapping[str, str], files: CompiledFiles) -> None:
-    from switch.compiler import compile_p4
+    from gradbed.switch.compiler import compile_p4
 
     compiled = compile_p4(source, defines=defines)
     files.p4info.write_text(compiled.p4info_text)

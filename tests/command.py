@@ -16,7 +16,7 @@ def gradbed(
 ) -> subprocess.CompletedProcess[str]:
     """`gradbed ARGUMENTS`, however it ends."""
     return subprocess.run(
-        [sys.executable, "-m", "cli", *map(str, arguments)],
+        [sys.executable, "-m", "gradbed", *map(str, arguments)],
         cwd=cwd,
         env={**os.environ, **{name: str(value) for name, value in environment.items()}},
         input=input,

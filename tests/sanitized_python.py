@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from common.compiled.c_library import compiler
+from gradbed.common.compiled.c_library import compiler
 from tests.command import ROOT
 
 CXX = "libstdc++.so.6"
@@ -18,9 +18,9 @@ CXX = "libstdc++.so.6"
 _BUILD = """
 import json, sys
 from pathlib import Path
-from switch.codegen import build_program
-from switch.compiler import compile_p4
-from switch.runtime.library import build_runtime
+from gradbed.switch.codegen import build_program
+from gradbed.switch.compiler import compile_p4
+from gradbed.switch.runtime.library import build_runtime
 build_runtime()
 for program in sys.argv[1:]:
     build_program(json.loads(compile_p4(Path(program)).json_text))

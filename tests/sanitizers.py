@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from common.compiled.c_library import compiler
-from common.compiled.store import cache_dir, digest_of, stored
-from switch.runtime.library import RUNTIME_DIR, RUNTIME_HEADERS
+from gradbed.common.compiled.c_library import compiler
+from gradbed.common.compiled.store import cache_dir, digest_of, stored
+from gradbed.switch.runtime.library import RUNTIME_DIR, RUNTIME_HEADERS
 
 MEMORY, THREADS = "address,undefined", "thread"
 CLANGS = ("clang", *(f"clang-{version}" for version in range(22, 10, -1)))

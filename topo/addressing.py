@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import IPv4Address
 from typing import Literal
 
-from topo.graph import Host, Switch, Tier, Topology
+from gradbed.topo.graph import Host, Switch, Tier, Topology
 
 Addressing = Literal["l2", "l3"]
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from common.errors import UserError
-from common.problems import Spelling, first_problem
-from topo.link import LinkModel
+from gradbed.common.errors import UserError
+from gradbed.common.problems import Spelling, first_problem
+from gradbed.topo.link import LinkModel
 
 if TYPE_CHECKING:
     import networkx

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from topo.graph import Link, Topology
+from gradbed.topo.graph import Link, Topology
 
 RELAY = "relay"
-"""Tier of a switch that is the forwarding part of a server (topo.shapes.bcube)."""
+"""Tier of a switch that is the forwarding part of a server (gradbed.topo.shapes.bcube)."""
 
 
 def is_hop(topology: Topology, link: Link) -> bool:

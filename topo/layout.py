@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import networkx
 
-from topo.graph import Topology
+from gradbed.topo.graph import Topology
 
 Place = tuple[float, float]
 

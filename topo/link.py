@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from common.errors import UserError
+from gradbed.common.errors import UserError
 
 USUAL_MTU_BYTES = 1500
 """Of Ethernet interfaces: a frame without its Ethernet header."""

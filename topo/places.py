@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from common.errors import UserError
-from common.suggestion import suggestion
-from topo.graph import Link, Topology
+from gradbed.common.errors import UserError
+from gradbed.common.suggestion import suggestion
+from gradbed.topo.graph import Link, Topology
 
 ALL = "all"
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from common.errors import UserError
-from topo.files import read_topology, unread_file
-from topo.graph import Topology
-from topo.link import UNLIMITED, LinkModel
-from topo.shapes.bcube import bcube
-from topo.shapes.dragonfly import dragonfly
-from topo.shapes.fat_tree import fat_tree
-from topo.shapes.leaf_spine import leaf_spine
-from topo.shapes.optical_electrical import KIND as OPTICAL_ELECTRICAL
-from topo.shapes.optical_electrical import optical_electrical
-from topo.shapes.star import star
-from topo.shapes.torus import torus
+from gradbed.common.errors import UserError
+from gradbed.topo.files import read_topology, unread_file
+from gradbed.topo.graph import Topology
+from gradbed.topo.link import UNLIMITED, LinkModel
+from gradbed.topo.shapes.bcube import bcube
+from gradbed.topo.shapes.dragonfly import dragonfly
+from gradbed.topo.shapes.fat_tree import fat_tree
+from gradbed.topo.shapes.leaf_spine import leaf_spine
+from gradbed.topo.shapes.optical_electrical import KIND as OPTICAL_ELECTRICAL
+from gradbed.topo.shapes.optical_electrical import optical_electrical
+from gradbed.topo.shapes.star import star
+from gradbed.topo.shapes.torus import torus
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from topo.graph import Topology
-from topo.link import LinkModel
+from gradbed.topo.graph import Topology
+from gradbed.topo.link import LinkModel
 
 HOSTS = "hosts"
 

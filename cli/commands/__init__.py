@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,8 +12,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from cli import layers
-from common.modules import import_by_name
+from gradbed.cli import layers
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Commands(ListedGroup):
         module = None
         while module is None:
             try:
-                module = import_by_name(module_name)
+                module = importlib.import_module(module_name)
             except ModuleNotFoundError as error:
                 # Even its options are made of what is not installed yet; completion installs nothing.
                 layer = layers.layer_of(error.name or "")

@@ -9,10 +9,10 @@ import typer
 from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
-from cli import layers, options
-from cli.commands import ListedGroup
-from cli.commands.run import LAYERS
-from common.modules import attribute
+from gradbed.cli import layers, options
+from gradbed.cli.commands import ListedGroup
+from gradbed.cli.commands.run import LAYERS
+from gradbed.common.modules import attribute
 
 
 class BenchGroup(ListedGroup):
@@ -31,7 +31,7 @@ class BenchGroup(ListedGroup):
 
 def _of_systems() -> dict[str, str]:
     layers.need(LAYERS)
-    from experiments.systems import find_system, systems
+    from gradbed.experiments.systems import find_system, systems
 
     return {name: place for system in systems() for name, place in find_system(system).benches.items()}
 
@@ -49,8 +49,8 @@ def start(
     repetitions: Annotated[int, typer.Option(min=1, help="Starts of each kind; medians are shown.")] = 3,
 ) -> int:
     """How long k=4 and k=6 fat-trees take to come up, and a whole run of one round."""
-    from common.namespaces import require_root
-    from experiments.bench.start import run_bench_start
+    from gradbed.common.namespaces import require_root
+    from gradbed.experiments.bench.start import run_bench_start
 
     require_root("gradbed bench start")
     return run_bench_start(repetitions)
@@ -62,9 +62,9 @@ def switch(
     seconds: Annotated[float, typer.Option(min=0.1, help="Length of one turn.")] = 0.5,
 ) -> int:
     """The switch beside a forwarder without P4, and BMv2 where GRADBED_BMV2 names it."""
-    from common.namespaces import require_root
-    from common.sandbox import run_in_sandbox
-    from experiments.bench.switch.run import run_bench_switch
+    from gradbed.common.namespaces import require_root
+    from gradbed.common.sandbox import run_in_sandbox
+    from gradbed.experiments.bench.switch.run import run_bench_switch
 
     require_root("gradbed bench switch")
     return run_in_sandbox(lambda: run_bench_switch(rounds, seconds))
@@ -76,8 +76,8 @@ def models(
     scale: Annotated[float, typer.Option(help="Links run at so much of their rate, which BMv2 has to carry.")] = 0.02,
 ) -> int:
     """Every system in Mininet on its own switch and on BMv2: whether it is exact, and how long it takes."""
-    from common.namespaces import require_root
-    from experiments.bench.models import run_bench_models
+    from gradbed.common.namespaces import require_root
+    from gradbed.experiments.bench.models import run_bench_models
 
     require_root("gradbed bench models")
     return run_bench_models(system, scale)
@@ -88,7 +88,7 @@ def leftovers(
     starts: Annotated[int, typer.Option(min=3, help="Networks that come and go.")] = 100,
 ) -> int:
     """Networks of two hosts come up and go, some of them killed: nothing of them may be left."""
-    from experiments.bench.load.leftovers import run_bench_leftovers
+    from gradbed.experiments.bench.load.leftovers import run_bench_leftovers
 
     return run_bench_leftovers(starts)
 
@@ -99,7 +99,7 @@ def large(
     virtual_k: Annotated[int, typer.Option(min=0, help="Of the one on the virtual clock; 0: none.")] = 16,
 ) -> int:
     """Fat-trees of 128 and 1,024 hosts: time to come up, memory, and does everybody reach everybody?"""
-    from experiments.bench.load.large import run_bench_large
+    from gradbed.experiments.bench.load.large import run_bench_large
 
     if k:
         layers.need_debian()
@@ -115,7 +115,7 @@ def scale(
     threads: options.Threads = 1,
 ) -> int:
     """Rounds of 64 to 1,024 hosts on the virtual clock: time and processor time of each."""
-    from experiments.bench.scale import run_bench_scale
+    from gradbed.experiments.bench.scale import run_bench_scale
 
     return run_bench_scale(points or [], small, threads)
 
@@ -125,7 +125,7 @@ def live(
     repetitions: Annotated[int, typer.Option(min=1, help="Runs with and without, in turns; medians are shown.")] = 5,
 ) -> int:
     """What --live costs a run, on the virtual clock, and as root on the real one."""
-    from experiments.bench.live import run_bench_live
+    from gradbed.experiments.bench.live import run_bench_live
 
     if os.geteuid() == 0:
         layers.need_debian()
@@ -138,7 +138,7 @@ def transport(
     repetitions: Annotated[int, typer.Option(min=1, help="Measurements of each kind; medians are shown.")] = 3,
 ) -> int:
     """What packets of hosts' queue pairs cost on the virtual clock, at their ends and on each link."""
-    from experiments.bench.virtual.transport import run_bench_transport
+    from gradbed.experiments.bench.virtual.transport import run_bench_transport
 
     return run_bench_transport(packets, repetitions)
 
@@ -151,7 +151,7 @@ def virtual(
     delay_us: Annotated[int, typer.Option(min=1, max=1_000_000, help="Of each link.")] = 5,
 ) -> int:
     """Packet hops per processor second: the virtual clock, ns-3 (libns3-dev), htsim (GRADBED_HTSIM names it)."""
-    from experiments.bench.options import sizes_of
-    from experiments.bench.virtual.run import run_bench_virtual
+    from gradbed.experiments.bench.options import sizes_of
+    from gradbed.experiments.bench.virtual.run import run_bench_virtual
 
     return run_bench_virtual([k for (k,) in sizes_of(sizes)], repetitions, threads, delay_us)

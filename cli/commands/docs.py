@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cli.layers import require_checkout
+from gradbed.cli.layers import require_checkout
 
 
 def docs(
@@ -15,7 +15,7 @@ def docs(
 ) -> int:
     """Make the documents into a folder of pages with search, which any browser opens without a network."""
     require_checkout("gradbed docs")
-    from cli.site.build import build
+    from gradbed.cli.site.build import build
 
     build(folder)
     print(f"made {folder}: open {folder}/index.html in a browser")

@@ -8,9 +8,9 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from cli import layers
-from common.errors import UserError, say
-from common.modules import COMMAND
+from gradbed.cli import layers
+from gradbed.common.errors import UserError, say
+from gradbed.common.modules import COMMAND
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 PACKAGES = {
@@ -83,13 +83,13 @@ def _program(name: str, purpose: str, find: Callable[[], str]) -> Finding:
 
 
 def _compiler() -> Finding:
-    from common.compiled.c_library import compiler
+    from gradbed.common.compiled.c_library import compiler
 
     return _program("C compiler", "every switch: programs become C", lambda: compiler()[1])
 
 
 def _cache() -> Finding:
-    from common.compiled.store import cache_dir
+    from gradbed.common.compiled.store import cache_dir
 
     folder = cache_dir()
     above = next(each for each in (folder, *folder.parents) if each.exists())
@@ -104,7 +104,7 @@ def _kernel(root: bool) -> Iterator[Finding]:
         remedy = f"sudo {COMMAND} doctor tells" if not root else "known once Python packages of run are there"
         yield Finding("kernel", "unknown", "namespaces, veth, netem for networks of Mininet", remedy=remedy)
         return
-    from common.kernel import features
+    from gradbed.common.kernel import features
 
     for feature in features():
         yield Finding(feature.name, _state(feature.present), feature.purpose, remedy=feature.remedy)
@@ -114,7 +114,7 @@ def _calibration() -> Finding:
     purpose = "links in Mininet as fast as this machine carries, without --scale"
     if not layers.is_installed("run"):
         return Finding("calibration", "unknown", purpose)
-    from experiments.calibration import load_calibration
+    from gradbed.experiments.calibration import load_calibration
 
     try:
         found = load_calibration()
@@ -128,14 +128,14 @@ def _calibration() -> Finding:
 
 
 def _open_vswitch() -> str:
-    from emulation.switches.ovs_processes import find_programs, require_open_vswitch
+    from gradbed.emulation.switches.ovs_processes import find_programs, require_open_vswitch
 
     require_open_vswitch()
     return next(iter(find_programs().values()))
 
 
 def _bmv2() -> str:
-    from switch.p4lang.bmv2_programs import find_simple_switch_grpc, require_simple_switch
+    from gradbed.switch.p4lang.bmv2_programs import find_simple_switch_grpc, require_simple_switch
 
     found = find_simple_switch_grpc()
     require_simple_switch()
@@ -143,6 +143,6 @@ def _bmv2() -> str:
 
 
 def _p4c() -> str:
-    from switch.p4lang.p4c import require_p4c
+    from gradbed.switch.p4lang.p4c import require_p4c
 
     return require_p4c()

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from common.errors import UserError, say
-from common.modules import COMMAND
+from gradbed.common.errors import UserError, say
+from gradbed.common.modules import COMMAND
 
 if TYPE_CHECKING:
-    from experiments.exercises.exercise import Exercise
-    from experiments.exercises.finding import Checked
+    from gradbed.experiments.exercises.exercise import Exercise
+    from gradbed.experiments.exercises.finding import Checked
 
 EXERCISES = Path(__file__).resolve().parents[1] / "templates" / "exercises"
 LABEL_COLUMNS = 11
@@ -28,7 +28,7 @@ Folder = Annotated[Path, typer.Argument(help="With your solution.", show_default
 @app.command("list")
 def list_() -> int:
     """Name the exercises, in their order, and say how far this folder's are."""
-    from experiments.exercises.work import progress
+    from gradbed.experiments.exercises.work import progress
 
     known = _exercises()
     states: dict[str, str] = {}
@@ -52,7 +52,7 @@ def start(
     ] = None,
 ) -> int:
     """Make a folder with an exercise's task and starter code."""
-    from experiments.exercises.work import Record, write_record
+    from gradbed.experiments.exercises.work import Record, write_record
 
     exercise = _named(name)
     place = folder or Path(name)
@@ -65,9 +65,9 @@ def start(
 @app.command("check")
 def check(folder: Folder = Path()) -> int:
     """Run the exercise's checks on your solution, and say what is wrong. Exit status 1 if one fails."""
-    from experiments.exercises.checking import check_solution
-    from experiments.exercises.work import Record, digest, exercise_of, read_record, write_record
-    from switch.compiler import compile_p4
+    from gradbed.experiments.exercises.checking import check_solution
+    from gradbed.experiments.exercises.work import Record, digest, exercise_of, read_record, write_record
+    from gradbed.switch.compiler import compile_p4
 
     exercise = exercise_of(folder, _exercises())
     before = digest(folder)
@@ -94,7 +94,7 @@ def hint(
     again: Annotated[bool, typer.Option("--again", help="Repeat those that you have had.")] = False,
 ) -> int:
     """Give the next hint. The later ones say more."""
-    from experiments.exercises.work import Record, exercise_of, read_record, write_record
+    from gradbed.experiments.exercises.work import Record, exercise_of, read_record, write_record
 
     exercise = exercise_of(folder, _exercises())
     record = read_record(folder) or Record(exercise=exercise.name)
@@ -146,10 +146,10 @@ def grade(
     time_limit_s: Annotated[float, typer.Option(min=1, help="Of one solution, in seconds.")] = 120.0,
 ) -> int:
     """Check every student's solutions: a table, and the same as CSV. Exit status 0 whatever they are worth."""
-    from experiments.exercises.grading import check_place, submissions, write_grades
-    from experiments.exercises.grading import grade as grade_all
-    from experiments.tables.console import make_console
-    from experiments.tables.rows import rows_table
+    from gradbed.experiments.exercises.grading import check_place, submissions, write_grades
+    from gradbed.experiments.exercises.grading import grade as grade_all
+    from gradbed.experiments.tables.console import make_console
+    from gradbed.experiments.tables.rows import rows_table
 
     known = _exercises()
     found = submissions(class_folder, known, None if exercise is None else _named(exercise))
@@ -176,13 +176,13 @@ def grade(
 
 
 def _exercises() -> Mapping[str, Exercise]:
-    from experiments.exercises.exercise import exercises
+    from gradbed.experiments.exercises.exercise import exercises
 
     return exercises(EXERCISES)
 
 
 def _named(name: str) -> Exercise:
-    from experiments.exercises.exercise import named
+    from gradbed.experiments.exercises.exercise import named
 
     return named(name, _exercises())
 

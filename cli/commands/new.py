@@ -12,11 +12,11 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
-from cli import layers
-from common.errors import UserError
-from common.modules import COMMAND, attribute
-from common.templates import with_commands
-from experiments.systems import makers
+from gradbed.cli import layers
+from gradbed.common.errors import UserError
+from gradbed.common.modules import COMMAND, attribute
+from gradbed.common.templates import with_commands
+from gradbed.experiments.systems import makers
 
 TEMPLATES = Path(__file__).resolve().parents[1] / "templates" / "program"
 SOURCE = "program.p4"
@@ -65,8 +65,8 @@ def commands() -> None:
 
 def maker_command(name: str) -> Any:
     """`gradbed new NAME FOLDER`, whose options are the fields of a model."""
-    from cli.model_options import parameters, with_parameters
-    from experiments.configuration.options import complaint, model_options, nested
+    from gradbed.cli.model_options import parameters, with_parameters
+    from gradbed.experiments.configuration.options import complaint, model_options, nested
 
     model: type[BaseModel] = attribute(makers()[name])
     known = model_options(model, {})

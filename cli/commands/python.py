@@ -10,8 +10,8 @@ from pathlib import Path
 
 import typer
 
-from cli import layers
-from common.modules import INSTALLED
+from gradbed.cli import layers
+from gradbed.common.modules import INSTALLED
 
 TESTS = Path(__file__).resolve().parents[2] / "tests"
 

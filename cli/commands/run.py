@@ -12,13 +12,13 @@ from typer.core import TyperCommand
 from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
-from cli import layers, options
-from cli.commands import ListedGroup
-from cli.model_options import parameters, with_parameters
-from cli.shared_options import every_option, meant
-from common.errors import UserError
-from experiments.configuration.options import ModelOption, complaint, model_options, nested
-from experiments.systems import find_system, system_help, systems
+from gradbed.cli import layers, options
+from gradbed.cli.commands import ListedGroup
+from gradbed.cli.model_options import parameters, with_parameters
+from gradbed.cli.shared_options import every_option, meant
+from gradbed.common.errors import UserError
+from gradbed.experiments.configuration.options import ModelOption, complaint, model_options, nested
+from gradbed.experiments.systems import find_system, system_help, systems
 
 LAYERS = ("run", "study")
 """Of cli/layers.py, which one point takes."""
@@ -80,7 +80,7 @@ def study(
     live_paused: options.LivePaused = False,
 ) -> int:
     """Run an experiment from its file: gradbed run STUDY.yaml."""
-    from experiments.study.command import RunOptions, run_study_file
+    from gradbed.experiments.study.command import RunOptions, run_study_file
 
     with options.looked_on(live, live_paused, scheduler) as onlooker:
         of_run = RunOptions(
@@ -106,7 +106,7 @@ def system_command(name: str) -> Any:
 
 def torch_command() -> Any:
     """`gradbed run torch SCRIPT`, with the options of all systems whose workers run scripts."""
-    from hosts.torch_hook.torch_extra import install_torch
+    from gradbed.hosts.torch_hook.torch_extra import install_torch
 
     runners = {name: system for name in systems() if (system := find_system(name)).script_defaults is not None}
     options_of = {
@@ -155,7 +155,7 @@ def record_torch(
     script: Path, arguments: list[str], folder: Path, known: list[ModelOption], given: Mapping[str, Any]
 ) -> int:
     """`gradbed run torch --trace FOLDER`. known: all options; of those that are given only --workers goes with it."""
-    from experiments.torch_recording import run_torch_recording
+    from gradbed.experiments.torch_recording import run_torch_recording
 
     flags = {option.flag: given[option.parameter] for option in known if given.get(option.parameter) is not None}
     ranks = flags.pop("--workers", None)
@@ -185,8 +185,8 @@ def single_run(name: str, defaults: Mapping[str, Any]) -> Callable[..., int]:
         threads: options.Threads = 1,
         **given: Any,
     ) -> int:
-        from experiments.study.command import RunOptions, run_single
-        from experiments.study.switch_programs import suited_to_bmv2
+        from gradbed.experiments.study.command import RunOptions, run_single
+        from gradbed.experiments.study.switch_programs import suited_to_bmv2
 
         system = find_system(name)
         made, short = model_options(system.configuration, defaults), model_options(system.shorthands, {})

@@ -12,8 +12,8 @@ from typing import Annotated
 
 import typer
 
-from cli.layers import require_checkout
-from common.errors import UserError
+from gradbed.cli.layers import require_checkout
+from gradbed.common.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 600
@@ -55,7 +55,7 @@ def test(
 ) -> int:
     """Check style and types, and run the tests; further arguments go to pytest."""
     require_checkout("gradbed test")
-    from common.namespaces import require_root
+    from gradbed.common.namespaces import require_root
 
     require_root("gradbed test")
     arguments = list(context.args)
@@ -75,7 +75,7 @@ def test(
         if subprocess.run([sys.executable, "-m", *command], cwd=ROOT, check=False).returncode != 0:
             return 1
     # mypy keeps one processor busy for a minute: beside the tests, of which there is one process for each processor.
-    with subprocess.Popen([sys.executable, "-m", "mypy"], cwd=ROOT, stdout=subprocess.PIPE, text=True) as mypy:
+    with subprocess.Popen([sys.executable, "-m", "tools.types"], cwd=ROOT, stdout=subprocess.PIPE, text=True) as mypy:
         try:
             statuses = [_run_tier(tier, Tier.NIGHTLY if nightly else tier) for tier in tiers]
         except BaseException:
@@ -100,7 +100,7 @@ def _run_tier(tier: Tier, effort: Tier) -> int:
 def _pytest(marked: str, effort: Tier, arguments: list[str]) -> int:
     """Run the tests that are so marked in a sandbox, where whatever they leave behind (namespaces, interfaces,
     processes) ends with it. effort: how many examples a property gets, and how long a test may take."""
-    from common.sandbox import run_in_sandbox
+    from gradbed.common.sandbox import run_in_sandbox
 
     patience = [] if effort is Tier.NIGHTLY else [f"--timeout={PATIENCE_S}", "--timeout-method=signal"]
     # Ours first, so that those among the arguments count.
@@ -128,7 +128,7 @@ def _tests_of_changes() -> list[str]:
 def _keeping_bytecode() -> dict[str, str]:
     """The environment of the tests. They start hundreds of Pythons; where PYTHONDONTWRITEBYTECODE is set each would
     compile all that it loads. Bytecode goes to the cache then, so that none appears beside the sources."""
-    from common.compiled.store import cache_dir
+    from gradbed.common.compiled.store import cache_dir
 
     environment = dict(os.environ)
     if environment.pop("PYTHONDONTWRITEBYTECODE", ""):
@@ -139,9 +139,9 @@ def _keeping_bytecode() -> dict[str, str]:
 def _install_optional_programs(arguments: list[str]) -> None:
     """PyTorch, and p4runtime-shell in an environment of its own, for the tests that use them: out here, where there
     is a network. Where they cannot be had those tests skip."""
-    from common.errors import UserError
-    from hosts.torch_hook.torch_extra import install_torch
-    from switch.p4lang.p4runtime_shell import shell_python
+    from gradbed.common.errors import UserError
+    from gradbed.hosts.torch_hook.torch_extra import install_torch
+    from gradbed.switch.p4lang.p4runtime_shell import shell_python
 
     def wanted(*names: str) -> bool:
         return not arguments or any(name in argument for name in names for argument in arguments)

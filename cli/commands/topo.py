@@ -26,7 +26,7 @@ def topo() -> None:
 @app.command()
 def show(kind: Kind, rate_mbps: Rate = None, delay_us: Delay = 0) -> int:
     """Say what a topology has: hosts, switches by tier, links, and how far hosts are from each other."""
-    from topo.words import drawing, link_words
+    from gradbed.topo.words import drawing, link_words
 
     found = _topology(kind, rate_mbps, delay_us)
     tiers = ", ".join(f"{count} {tier}" for tier, count in Counter(each.tier for each in found.switches).items())
@@ -55,8 +55,8 @@ def export(
     delay_us: Delay = 0,
 ) -> int:
     """Write a topology as a file: --topology takes the YAML and the GraphML again."""
-    from common.errors import UserError
-    from common.suggestion import suggestion
+    from gradbed.common.errors import UserError
+    from gradbed.common.suggestion import suggestion
 
     if form not in FORMS:
         raise UserError(f"--format: one of {', '.join(FORMS)}, not {form!r}{suggestion(form, FORMS)}")
@@ -74,9 +74,9 @@ def export(
 
 
 def _topology(kind: str, rate_mbps: float | None, delay_us: int) -> Any:
-    from common.errors import UserError
-    from topo.link import LinkModel
-    from topo.registry import parse_topology
+    from gradbed.common.errors import UserError
+    from gradbed.topo.link import LinkModel
+    from gradbed.topo.registry import parse_topology
 
     if rate_mbps is not None and not math.isfinite(rate_mbps):
         raise UserError(f"--rate-mbps: {rate_mbps} is no rate: give a number, or leave it away for unlimited links")
@@ -85,8 +85,8 @@ def _topology(kind: str, rate_mbps: float | None, delay_us: int) -> Any:
 
 def _programs(kind: str) -> dict[str, str]:
     """By switch, those that a topology's file names; a line where other files that it names are missing."""
-    from common.errors import UserError
-    from topo.files import topology_file
+    from gradbed.common.errors import UserError
+    from gradbed.topo.files import topology_file
 
     try:
         file = topology_file(kind)
@@ -107,13 +107,13 @@ def _farthest(topology: Any) -> tuple[int, str, str]:
 
 
 def _yaml(topology: Any) -> str:
-    from topo.files.own_form import as_yaml
+    from gradbed.topo.files.own_form import as_yaml
 
     return as_yaml(topology)
 
 
 def _graphml(topology: Any) -> str:
-    from topo.files.graphml import as_graphml
+    from gradbed.topo.files.graphml import as_graphml
 
     return as_graphml(topology)
 
@@ -135,8 +135,8 @@ def _svg(topology: Any) -> str:
 
     import networkx
 
-    from experiments.plotting.style import COLOURS, figure
-    from topo.layout import places
+    from gradbed.experiments.plotting.style import COLOURS, figure
+    from gradbed.topo.layout import places
 
     hosts = [host.name for host in topology.hosts]
     switches = [switch.name for switch in topology.switches]

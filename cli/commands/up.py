@@ -9,15 +9,20 @@ from typing import Annotated, Any
 import typer
 from pydantic import ValidationError
 
-from cli import options
-from cli.model_options import parameters, with_parameters
-from common.errors import UserError
-from experiments.configuration.options import complaint, model_options, nested, within
-from experiments.own_program.system import WHICH_PROGRAM, OwnProgram, OwnProgramConfiguration, OwnProgramSystem
-from experiments.system import System
-from experiments.systems import DEFAULT_SYSTEM, find_system
-from switch.server.server_tls import ServerTls
-from topo.files import TopologyFile, topology_file
+from gradbed.cli import options
+from gradbed.cli.model_options import parameters, with_parameters
+from gradbed.common.errors import UserError
+from gradbed.experiments.configuration.options import complaint, model_options, nested, within
+from gradbed.experiments.own_program.system import (
+    WHICH_PROGRAM,
+    OwnProgram,
+    OwnProgramConfiguration,
+    OwnProgramSystem,
+)
+from gradbed.experiments.system import System
+from gradbed.experiments.systems import DEFAULT_SYSTEM, find_system
+from gradbed.switch.server.server_tls import ServerTls
+from gradbed.topo.files import TopologyFile, topology_file
 
 _SYSTEM = find_system(DEFAULT_SYSTEM)
 _OF_SYSTEMS = within(model_options(_SYSTEM.configuration, {}), _SYSTEM.network_options)
@@ -74,7 +79,7 @@ def _up(
     **given: Any,
 ) -> int:
     """Bring up a network whose switches route and aggregate, or run a program of yours, and give Mininet's prompt."""
-    from experiments.interactive import Keeps, run_interactive
+    from gradbed.experiments.interactive import Keeps, run_interactive
 
     shown = find_system(system or DEFAULT_SYSTEM)
     file = _file(given)

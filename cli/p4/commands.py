@@ -8,17 +8,17 @@ from typing import Annotated
 
 import typer
 
-from cli import options
-from cli.p4 import corpus as p4_corpus
-from cli.p4 import coverage as p4_coverage
-from cli.p4 import dissector as p4_dissector
-from cli.p4 import plan as p4_plan
-from cli.p4 import record as p4_record
-from cli.p4 import run as p4_run
-from cli.p4 import shell as p4_shell
-from cli.p4 import stf
-from cli.p4 import trace as p4_trace
-from common.errors import UserError
+from gradbed.cli import options
+from gradbed.cli.p4 import corpus as p4_corpus
+from gradbed.cli.p4 import coverage as p4_coverage
+from gradbed.cli.p4 import dissector as p4_dissector
+from gradbed.cli.p4 import plan as p4_plan
+from gradbed.cli.p4 import record as p4_record
+from gradbed.cli.p4 import run as p4_run
+from gradbed.cli.p4 import shell as p4_shell
+from gradbed.cli.p4 import stf
+from gradbed.cli.p4 import trace as p4_trace
+from gradbed.common.errors import UserError
 
 app = typer.Typer(help="Work with P4 programs.", no_args_is_help=True)
 app.command("run")(p4_run.run)
@@ -52,8 +52,8 @@ def compile_(
     ] = None,
 ) -> int:
     """Compile a program to BMv2 JSON and P4Info."""
-    from switch.compiler import compile_p4
-    from switch.compiler.analysis import CATEGORIES
+    from gradbed.switch.compiler import compile_p4
+    from gradbed.switch.compiler.analysis import CATEGORIES
 
     if not source.is_file():
         raise UserError(f"no such P4 program: {source}")
@@ -91,8 +91,8 @@ def shims(
     ] = False,
 ) -> int:
     """Write stand-ins for p4c, p4c-bm2-ss, simple_switch, simple_switch_grpc and simple_switch_CLI."""
-    from switch.runtime.library import build_runtime
-    from switch.shims import write_shims
+    from gradbed.switch.runtime.library import build_runtime
+    from gradbed.switch.shims import write_shims
 
     for path in write_shims(folder, bmv2_arbitration):
         print(path)

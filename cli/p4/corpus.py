@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli import options
-from common.errors import UserError
+from gradbed.cli import options
+from gradbed.common.errors import UserError
 
 if TYPE_CHECKING:
-    from switch.corpus import Comparison
+    from gradbed.switch.corpus import Comparison
 
 TIME_LIMIT_S = 300.0
 
@@ -34,8 +34,8 @@ def corpus(
 
     Exit status 1 if our compiler and p4c differ about a program or, without p4c, if ours refuses one.
     """
-    from switch.corpus import Comparison, Verdict, compare_program, find_programs
-    from switch.stf.isolated import each_in_own_process
+    from gradbed.switch.corpus import Comparison, Verdict, compare_program, find_programs
+    from gradbed.switch.stf.isolated import each_in_own_process
 
     theirs = _compiler(p4c)
     programs = find_programs(folder)

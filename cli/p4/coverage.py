@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli import options
-from cli.p4 import setup as p4_setup
-from common.errors import UserError
+from gradbed.cli import options
+from gradbed.cli.p4 import setup as p4_setup
+from gradbed.common.errors import UserError
 
 if TYPE_CHECKING:
-    from switch.insight.coverage.coverage import Report
+    from gradbed.switch.insight.coverage.coverage import Report
 
 
 def coverage(
@@ -38,9 +38,9 @@ def coverage(
     define: options.Define = None,
 ) -> int:
     """Show which parser states, table entries, actions, branches and statements packets reach, and which not."""
-    from switch.insight.coverage.coverage import Coverage
-    from switch.insight.coverage.workload import cover_frames, cover_script
-    from switch.stf import read_stf
+    from gradbed.switch.insight.coverage.coverage import Coverage
+    from gradbed.switch.insight.coverage.workload import cover_frames, cover_script
+    from gradbed.switch.stf import read_stf
 
     if pcap is None:
         _check_without_pcap(stf, entries, port)
@@ -68,7 +68,7 @@ def coverage(
         return 0
     from rich.console import Console
 
-    from switch.insight.coverage.coverage_text import print_report
+    from gradbed.switch.insight.coverage.coverage_text import print_report
 
     print_report(report, setup.sources, Console(highlight=False), whole=whole)
     return 0
@@ -84,7 +84,7 @@ def _check_without_pcap(stf: list[Path] | None, entries: list[Path] | None, port
 
 
 def _write_page(path: Path, report: Report, setup: p4_setup.Setup) -> None:
-    from switch.insight.coverage.coverage_html import html_page
+    from gradbed.switch.insight.coverage.coverage_html import html_page
 
     try:
         path.write_text(html_page(report, setup.sources), encoding="utf-8")

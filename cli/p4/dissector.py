@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from common.errors import UserError
+from gradbed.common.errors import UserError
 
 
 def dissector(
@@ -17,7 +17,7 @@ def dissector(
     ] = None,
 ) -> int:
     """Write a Wireshark dissector (Lua) of all headers, for its plugin folder or wireshark -X lua_script:FILE."""
-    from formats.wireshark.script import script
+    from gradbed.formats.wireshark.script import script
 
     if output is None:
         sys.stdout.write(script())

@@ -18,14 +18,14 @@ def plan(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON, which p4 trace and p4 coverage take.")] = False,
 ) -> int:
     """Show what entries put into the switches of a network; nothing runs. A mistake is one line with its place."""
-    from controller.entries.planner import EntriesPlanner
-    from controller.entries.settings import EntriesSettings
-    from controller.planning.plan import Plan
-    from controller.planning.routing import shortest_routes
-    from controller.planning.text import plan_text
-    from experiments.own_program.system import own_network
-    from topo.files import topology_file
-    from topo.registry import parse_topology
+    from gradbed.controller.entries.planner import EntriesPlanner
+    from gradbed.controller.entries.settings import EntriesSettings
+    from gradbed.controller.planning.plan import Plan
+    from gradbed.controller.planning.routing import shortest_routes
+    from gradbed.controller.planning.text import plan_text
+    from gradbed.experiments.own_program.system import own_network
+    from gradbed.topo.files import topology_file
+    from gradbed.topo.registry import parse_topology
 
     network = parse_topology(topology)
     settings = own_network(network, program, entries or [], file=topology_file(topology)).settings

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from cli import options
-from common.errors import UserError
+from gradbed.cli import options
+from gradbed.common.errors import UserError
 
 if TYPE_CHECKING:
-    from switch.recordings import Recording
-    from switch.recordings.record import RecordedCompiler, SwitchToRecord
+    from gradbed.switch.recordings import Recording
+    from gradbed.switch.recordings.record import RecordedCompiler, SwitchToRecord
 
 ALL_BITS = (1 << 64) - 1
 
@@ -39,9 +39,9 @@ def record(
     switch: Annotated[Literal["gradbed", "bmv2"], typer.Option(help="Runs it; bmv2 needs root.")] = "bmv2",
 ) -> int:
     """Record what p4c and BMv2 make of a program: frames in and out, registers and counters at the end."""
-    from common.sandbox import run_in_sandbox
-    from switch.p4lang.bmv2_programs import find_simple_switch_grpc, require_simple_switch
-    from switch.recordings import read_recording
+    from gradbed.common.sandbox import run_in_sandbox
+    from gradbed.switch.p4lang.bmv2_programs import find_simple_switch_grpc, require_simple_switch
+    from gradbed.switch.recordings import read_recording
 
     if not program.is_file():
         raise UserError(f"no such P4 program: {program}")
@@ -53,8 +53,8 @@ def record(
     compiled_by = _compiler(compiler)
 
     def run(switch: SwitchToRecord) -> int:
-        from switch.recordings import write_recording
-        from switch.recordings.record import record
+        from gradbed.switch.recordings import write_recording
+        from gradbed.switch.recordings.record import record
 
         made = record(program, defines, compiled_by, switch, frames=frames, seed=seed, times=times, like=other)
         write_recording(made, output)
@@ -69,11 +69,11 @@ def record(
 
 
 def _compiler(name: str) -> RecordedCompiler:
-    from switch.recordings.record import RecordedCompiler
+    from gradbed.switch.recordings.record import RecordedCompiler
 
     if name == "gradbed":
         return RecordedCompiler("gradbed", _compile)
-    from switch.p4lang.p4c import require_p4c, version
+    from gradbed.switch.p4lang.p4c import require_p4c, version
 
     p4c = require_p4c()
     number = version(p4c).partition("Version ")[2].strip() or "of an unknown version"
@@ -81,7 +81,7 @@ def _compiler(name: str) -> RecordedCompiler:
 
 
 def _compile(program: Path, defines: Mapping[str, str]) -> tuple[dict[str, Any], Any]:
-    from switch.compiler import compile_p4
+    from gradbed.switch.compiler import compile_p4
 
     compiled = compile_p4(program, defines=defines)
     return compiled.json, compiled.p4info
@@ -91,7 +91,7 @@ def _compile_with_p4c(p4c: str, program: Path, defines: Mapping[str, str]) -> tu
     from finsy.proto import p4i
     from google.protobuf import text_format
 
-    from switch.p4lang.p4c import compile_with_p4c
+    from gradbed.switch.p4lang.p4c import compile_with_p4c
 
     with tempfile.TemporaryDirectory() as folder:
         bmv2_json, p4info = Path(folder, "program.json"), Path(folder, "program.p4info.txt")
@@ -100,8 +100,8 @@ def _compile_with_p4c(p4c: str, program: Path, defines: Mapping[str, str]) -> tu
 
 
 def _on_own_switch(run: Any) -> int:
-    from switch.recordings.own_switch import OwnSwitch
-    from switch.recordings.random_entries import PORTS
+    from gradbed.switch.recordings.own_switch import OwnSwitch
+    from gradbed.switch.recordings.random_entries import PORTS
 
     with OwnSwitch(PORTS) as switch:
         status: int = run(switch)
@@ -109,8 +109,8 @@ def _on_own_switch(run: Any) -> int:
 
 
 def _on_bmv2(run: Any) -> int:
-    from emulation.nodes.bmv2_alone import Bmv2Alone
-    from switch.recordings.random_entries import PORTS
+    from gradbed.emulation.nodes.bmv2_alone import Bmv2Alone
+    from gradbed.switch.recordings.random_entries import PORTS
 
     with tempfile.TemporaryDirectory() as folder, Bmv2Alone(PORTS, Path(folder)) as switch:
         status: int = run(switch)

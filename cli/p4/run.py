@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli import options
-from cli.p4 import setup as p4_setup
-from common.errors import UserError
+from gradbed.cli import options
+from gradbed.cli.p4 import setup as p4_setup
+from gradbed.common.errors import UserError
 
 if TYPE_CHECKING:
-    from switch.stf.statements import Script, Statement
+    from gradbed.switch.stf.statements import Script, Statement
 
 Outputs = Sequence[tuple[int, bytes]]
 
@@ -38,8 +38,8 @@ def run(
     define: options.Define = None,
 ) -> int:
     """Send frames through a program and print what leaves, by which port; --reference: without our compiler."""
-    from switch.stf import parse_stf
-    from switch.stf.statements import Expect, NoPacket, Packet
+    from gradbed.switch.stf import parse_stf
+    from gradbed.switch.stf.statements import Expect, NoPacket, Packet
 
     if not program.is_file():
         raise UserError(f"no such P4 program: {program}")
@@ -84,8 +84,8 @@ def _on_reference(
     include: list[Path] | None,
     define: list[str] | None,
 ) -> list[Outputs]:
-    from switch.reference import ReferenceSwitch
-    from switch.reference.stf import ReferenceTarget
+    from gradbed.switch.reference import ReferenceSwitch
+    from gradbed.switch.reference.stf import ReferenceTarget
 
     switch = ReferenceSwitch(program, include or (), defines=options.macros(define))
     _apply(ReferenceTarget(switch).apply, scripts)
@@ -99,12 +99,12 @@ def _on_our_switch(
     include: list[Path] | None,
     define: list[str] | None,
 ) -> list[Outputs]:
-    from switch.codegen import build_program
-    from switch.compiler import compile_p4
-    from switch.stf.engine_target import EngineTarget
-    from switch.stf.names import NoFit
-    from switch.stf.statements import Packet
-    from switch.stf.target import CheckFailed
+    from gradbed.switch.codegen import build_program
+    from gradbed.switch.compiler import compile_p4
+    from gradbed.switch.stf.engine_target import EngineTarget
+    from gradbed.switch.stf.names import NoFit
+    from gradbed.switch.stf.statements import Packet
+    from gradbed.switch.stf.target import CheckFailed
 
     built = build_program(compile_p4(program, include_dirs=include or [], defines=options.macros(define)).json)
     outcomes: list[Outputs] = []

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli import options
-from common.errors import UserError
-from common.problems import first_problem
+from gradbed.cli import options
+from gradbed.common.errors import UserError
+from gradbed.common.problems import first_problem
 
 if TYPE_CHECKING:
-    from switch.insight.instrumented import InstrumentedProgram
-    from switch.insight.source import SourceMap
-    from switch.insight.traced_switch import TracedSwitch
-    from switch.state.pipeline import Pipeline
+    from gradbed.switch.insight.instrumented import InstrumentedProgram
+    from gradbed.switch.insight.source import SourceMap
+    from gradbed.switch.insight.traced_switch import TracedSwitch
+    from gradbed.switch.state.pipeline import Pipeline
 
 Entries = Annotated[
     list[Path] | None,
@@ -48,7 +48,7 @@ class Setup:
 
     def fill(self, switch: TracedSwitch, entries: Sequence[Path], switch_name: str | None) -> None:
         """Write what the files say into a fresh switch."""
-        from switch.stf import parse_stf
+        from gradbed.switch.stf import parse_stf
 
         texts = {path: read_text(path) for path in entries}
         plans = {path for path, text in texts.items() if text.lstrip().startswith("{")}
@@ -61,8 +61,8 @@ class Setup:
                 switch.set_up(parse_stf(text, path))
 
     def _write_plan(self, switch: TracedSwitch, path: Path, text: str, switch_name: str | None) -> None:
-        from controller.southbound.p4runtime.schema import ProgramSchema
-        from switch.insight.p4runtime_state import write_updates
+        from gradbed.controller.southbound.p4runtime.schema import ProgramSchema
+        from gradbed.switch.insight.p4runtime_state import write_updates
 
         if self.pipeline is None:
             raise UserError(f"{path}: a plan needs the program's P4Info: give --p4info")
@@ -85,7 +85,7 @@ def load(
     """A P4 program, compiled now, or BMv2 JSON."""
     if path.suffix == ".json":
         return _setup(_json(path), _p4info(p4info) if p4info else None, [*(source_folders or []), path.parent], path)
-    from switch.compiler import compile_p4
+    from gradbed.switch.compiler import compile_p4
 
     if not path.is_file():
         raise UserError(f"no such P4 program: {path}")
@@ -95,8 +95,8 @@ def load(
 
 
 def _setup(bmv2_json: dict[str, Any], info: Any, folders: Sequence[Path], path: Path) -> Setup:
-    from switch.insight.instrumented import build_instrumented
-    from switch.insight.source import SourceMap
+    from gradbed.switch.insight.instrumented import build_instrumented
+    from gradbed.switch.insight.source import SourceMap
 
     if info is not None:
         return of_config(info, json.dumps(bmv2_json).encode(), folders, str(path))
@@ -109,10 +109,10 @@ def _setup(bmv2_json: dict[str, Any], info: Any, folders: Sequence[Path], path: 
 
 def of_config(info: Any, device_config: bytes, folders: Sequence[Path], where: str) -> Setup:
     """A program as it is pushed to switches."""
-    from switch.insight.instrumented import InstrumentedProgram, build_instrumented
-    from switch.insight.source import SourceMap
-    from switch.p4runtime.values.status import RequestError
-    from switch.state.pipeline import build_pipeline
+    from gradbed.switch.insight.instrumented import InstrumentedProgram, build_instrumented
+    from gradbed.switch.insight.source import SourceMap
+    from gradbed.switch.p4runtime.values.status import RequestError
+    from gradbed.switch.state.pipeline import build_pipeline
 
     try:
         pipeline = build_pipeline(info, device_config, build_instrumented)
@@ -125,7 +125,7 @@ def of_config(info: Any, device_config: bytes, folders: Sequence[Path], where: s
 
 def frames(path: Path) -> list[bytes]:
     """The frames of a capture file, with zeros for what was not captured of them, which a note says."""
-    from common.capture_files import ETHERNET, read_capture_file
+    from gradbed.common.capture_files import ETHERNET, read_capture_file
 
     capture = read_capture_file(path)
     for number, record in enumerate(capture.records, 1):
@@ -143,7 +143,7 @@ def _plan(text: str, switch_name: str | None) -> Any:
     """The SwitchPlan in a JSON text, which may be that of one switch or of several."""
     import pydantic
 
-    from controller.planning.plan import Plan, SwitchPlan
+    from gradbed.controller.planning.plan import Plan, SwitchPlan
 
     try:
         content = json.loads(text)
@@ -162,8 +162,8 @@ def _plan(text: str, switch_name: str | None) -> Any:
 
 def _updates(schema: Any, plan: Any) -> list[Any]:
     """All that a fresh switch is written."""
-    from controller.planning.plan import SwitchPlan
-    from controller.southbound.p4runtime.updates import batches
+    from gradbed.controller.planning.plan import SwitchPlan
+    from gradbed.controller.southbound.p4runtime.updates import batches
 
     steps = batches(schema, SwitchPlan(program=plan.program), schema.normalised(plan))
     return [update.message for batch in steps for update in batch]

@@ -25,7 +25,7 @@ def shell(
     ] = False,
 ) -> int:
     """Talk to a switch in p4runtime-shell (installed on first use, in an environment of its own)."""
-    from switch.p4lang.p4runtime_shell import shell_arguments, shell_python
+    from gradbed.switch.p4lang.p4runtime_shell import shell_arguments, shell_python
 
     arguments = shell_arguments(grpc_addr, device_id, election_id, config)
     python = str(shell_python())

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli import options
-from cli.p4.suites import print_suite, print_version, shortened
-from common.errors import UserError
+from gradbed.cli import options
+from gradbed.cli.p4.suites import print_suite, print_version, shortened
+from gradbed.common.errors import UserError
 
 if TYPE_CHECKING:
-    from switch.reference.stf import ReferenceOutcome
-    from switch.stf import Outcome, Script
+    from gradbed.switch.reference.stf import ReferenceOutcome
+    from gradbed.switch.stf import Outcome, Script
 
 
 def stf(
@@ -38,7 +38,7 @@ def stf(
     ] = "gradbed",
 ) -> int:
     """Send the packets of STF files through a program and check what comes out. Exit status 1 if a file fails."""
-    from switch.stf import read_stf
+    from gradbed.switch.stf import read_stf
 
     if switch == "reference":
         if bmv2_json is not None:
@@ -96,8 +96,8 @@ def conformance(
 
     Of p4c, these are the v1model programs with STF files. Tests of the other repositories need root.
     """
-    from emulation.suites import find_checkout
-    from switch.stf.conformance import read_names
+    from gradbed.emulation.suites import find_checkout
+    from gradbed.switch.stf.conformance import read_names
 
     checkout = find_checkout(corpus)
     if checkout is not None:
@@ -111,7 +111,7 @@ def conformance(
         if expect is not None or (compiler, switch) != ("gradbed", "gradbed"):
             raise UserError("--errors is about our compiler alone: leave out --expect, --compiler and --switch")
         return _wrong_programs(corpus, only or [])
-    from switch.stf.conformance import corpus_programs, run_corpus
+    from gradbed.switch.stf.conformance import corpus_programs, run_corpus
 
     programs = corpus_programs(corpus, only or [])
     names = {program.stem for program in programs}
@@ -140,7 +140,7 @@ def conformance(
 
 def _wrong_programs(corpus: Path, only: list[str]) -> int:
     """Print what is not refused at the line that p4c names, and how many of each. 1 if one is not refused."""
-    from switch.corpus.refusals import OUTCOMES, REFUSED, error_samples, refusal
+    from gradbed.switch.corpus.refusals import OUTCOMES, REFUSED, error_samples, refusal
 
     results = [refusal(program) for program in error_samples(corpus, only)]
     for result in results:
@@ -158,7 +158,7 @@ def _wrong_programs(corpus: Path, only: list[str]) -> int:
 
 
 def _compiler(name: str) -> Callable[[Path], dict[str, Any]]:
-    from switch.p4lang.p4c import require_p4c
+    from gradbed.switch.p4lang.p4c import require_p4c
 
     if name == "gradbed":
         return _compile
@@ -172,21 +172,21 @@ def _runner(name: str) -> Callable[[dict[str, Any], Script], Outcome]:
         return _run
     if name != "bmv2":
         raise UserError(f"--switch: gradbed, bmv2 or reference, not {name}")
-    from switch.p4lang.bmv2_programs import require_simple_switch
+    from gradbed.switch.p4lang.bmv2_programs import require_simple_switch
 
     require_simple_switch()
     return _run_on_bmv2
 
 
 def _run(bmv2_json: dict[str, Any], script: Script) -> Outcome:
-    from switch.codegen import build_program
-    from switch.stf import run_script
+    from gradbed.switch.codegen import build_program
+    from gradbed.switch.stf import run_script
 
     return run_script(build_program(bmv2_json), script)
 
 
 def _run_on_bmv2(bmv2_json: dict[str, Any], script: Script) -> Outcome:
-    from switch.stf.bmv2_target import run_script_on_bmv2
+    from gradbed.switch.stf.bmv2_target import run_script_on_bmv2
 
     return run_script_on_bmv2(bmv2_json, script)
 
@@ -194,14 +194,14 @@ def _run_on_bmv2(bmv2_json: dict[str, Any], script: Script) -> Outcome:
 def _run_on_reference(
     program: Path, include: list[Path] | None, define: list[str] | None, script: Script
 ) -> ReferenceOutcome:
-    from switch.reference import ReferenceSwitch
-    from switch.reference.stf import run_on_reference
+    from gradbed.switch.reference import ReferenceSwitch
+    from gradbed.switch.reference.stf import run_on_reference
 
     return run_on_reference(ReferenceSwitch(program, include or (), defines=options.macros(define)), script)
 
 
 def _compile(program: Path, include: list[Path] | None = None, define: list[str] | None = None) -> dict[str, Any]:
-    from switch.compiler import compile_p4
+    from gradbed.switch.compiler import compile_p4
 
     if not program.is_file():
         raise UserError(f"no such P4 program: {program}")
@@ -209,7 +209,7 @@ def _compile(program: Path, include: list[Path] | None = None, define: list[str]
 
 
 def _compile_with_p4c(p4c: str, program: Path) -> dict[str, Any]:
-    from switch.p4lang.p4c import compile_with_p4c
+    from gradbed.switch.p4lang.p4c import compile_with_p4c
 
     with tempfile.TemporaryDirectory() as folder:
         bmv2_json = Path(folder) / "program.json"

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from emulation.suites import OUTCOMES, Checkout, Stopped, read_version, run_suite
+from gradbed.emulation.suites import OUTCOMES, Checkout, Stopped, read_version, run_suite
 
 REASON_CHARACTERS = 200
 

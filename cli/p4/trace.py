@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli import options
-from cli.p4 import setup as p4_setup
-from common.errors import UserError
+from gradbed.cli import options
+from gradbed.cli.p4 import setup as p4_setup
+from gradbed.common.errors import UserError
 
 if TYPE_CHECKING:
-    from switch.insight.traced_switch import TracedSwitch
+    from gradbed.switch.insight.traced_switch import TracedSwitch
 
 _PROGRAM_SUFFIXES = (".p4", ".json")
 
@@ -45,8 +45,8 @@ def trace(
     define: options.Define = None,
 ) -> int:
     """Show what a program does to one packet: parser, tables, actions, headers, registers, and where it goes."""
-    from switch.insight.trace.trace import build_trace
-    from switch.insight.traced_switch import TracedSwitch
+    from gradbed.switch.insight.trace.trace import build_trace
+    from gradbed.switch.insight.traced_switch import TracedSwitch
 
     if target is not None and program and packet is None and not program.endswith(_PROGRAM_SUFFIXES):
         program, packet = None, program
@@ -72,7 +72,7 @@ def trace(
         return 0
     from rich.console import Console
 
-    from switch.insight.trace.text import print_trace
+    from gradbed.switch.insight.trace.text import print_trace
 
     print_trace(result, setup.sources, Console(highlight=False), whole=whole)
     return 0
@@ -96,7 +96,7 @@ def _packet(packet: str | None, pcap: Path | None, index: int, replay: bool) -> 
 
 def _of_target(target: str, device_id: int, folders: Sequence[Path]) -> tuple[p4_setup.Setup, Sequence[Any]]:
     """The program of a switch that runs, and what makes another one hold what it holds."""
-    from switch.insight.p4runtime_state import read_switch
+    from gradbed.switch.insight.p4runtime_state import read_switch
 
     snapshot = read_switch(target, device_id)
     for what in snapshot.unread:
@@ -105,7 +105,7 @@ def _of_target(target: str, device_id: int, folders: Sequence[Path]) -> tuple[p4
 
 
 def _write(traced: TracedSwitch, setup: p4_setup.Setup, updates: Sequence[Any]) -> None:
-    from switch.insight.p4runtime_state import write_updates
+    from gradbed.switch.insight.p4runtime_state import write_updates
 
     assert setup.pipeline is not None
     for what in write_updates(traced.device, setup.pipeline, updates, replace=True):

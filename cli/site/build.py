@@ -7,10 +7,10 @@ import os
 import shutil
 from pathlib import Path
 
-from cli.site.sources import ROOT
-from common.caller import caller
-from common.errors import UserError
-from common.scratch import scratch_folder
+from gradbed.cli.site.sources import ROOT
+from gradbed.common.caller import caller
+from gradbed.common.errors import UserError
+from gradbed.common.scratch import scratch_folder
 
 SETTINGS = ROOT / "mkdocs.yml"
 MARK = "gradbed-docs.txt"

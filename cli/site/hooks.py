@@ -12,7 +12,7 @@ import posixpath
 import re
 from typing import Any
 
-from cli.site.sources import ROOT, page_of, source_of, sources_named
+from gradbed.cli.site.sources import ROOT, page_of, source_of, sources_named
 
 OUTSIDE = {"CONTRIBUTING.md": "contributing.md", "LICENSE": "license.md"}
 """Files of the top that are pages of the site."""

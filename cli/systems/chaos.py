@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from cli import options
+from gradbed.cli import options
 
 MOST_SEED = 2**31 - 1001
 """Repetitions have the numbers after it."""
@@ -38,10 +38,10 @@ def chaos(
     scale: options.Scale = None,
 ) -> int:
     """Let every fault happen to a system, each at several times: is the result right, or the error clear?"""
-    from cli.layers import need_debian
-    from experiments.study.chaos import Cell, Matrix, run_chaos, with_chaos
-    from experiments.study.chaos_outcome import write_outcome
-    from experiments.study.command import INTERRUPTED, RunOptions
+    from gradbed.cli.layers import need_debian
+    from gradbed.experiments.study.chaos import Cell, Matrix, run_chaos, with_chaos
+    from gradbed.experiments.study.chaos_outcome import write_outcome
+    from gradbed.experiments.study.command import INTERRUPTED, RunOptions
 
     of_run = RunOptions(output, resume, scale, jobs, prepare_network=need_debian)
     wanted = Matrix(quick, fault or (), clock, switch, seed)

@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from cli import options
-from common.modules import COMMAND
+from gradbed.cli import options
+from gradbed.common.modules import COMMAND
 
 
 def demo(
@@ -30,10 +30,10 @@ def demo(
     live_paused: options.LivePaused = False,
 ) -> int:
     """Run a system with and without its idea: a table, a figure, and what they mean."""
-    from cli.layers import need_debian
-    from experiments.study.command import RunOptions
-    from experiments.study.demo import load_demo, run_demo
-    from experiments.systems import DEFAULT_SYSTEM
+    from gradbed.cli.layers import need_debian
+    from gradbed.experiments.study.command import RunOptions
+    from gradbed.experiments.study.demo import load_demo, run_demo
+    from gradbed.experiments.systems import DEFAULT_SYSTEM
 
     name = DEFAULT_SYSTEM if system is None else system
     study, _ = load_demo(name, clock)

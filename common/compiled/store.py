@@ -9,8 +9,8 @@ import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from common.caller import trusted_uids
-from common.errors import UserError
+from gradbed.common.caller import trusted_uids
+from gradbed.common.errors import UserError
 
 
 def cache_dir() -> Path:

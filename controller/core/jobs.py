@@ -8,10 +8,10 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from common.errors import UserError
-from common.problems import first_problem
-from controller.core.journal import Journal, JournalContents, JournalledJob
-from controller.planning.multicast import MAX_JOB
+from gradbed.common.errors import UserError
+from gradbed.common.problems import first_problem
+from gradbed.controller.core.journal import Journal, JournalContents, JournalledJob
+from gradbed.controller.planning.multicast import MAX_JOB
 
 
 class UnknownJob(UserError):

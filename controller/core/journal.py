@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from common.errors import UserError
-from common.problems import first_problem
+from gradbed.common.errors import UserError
+from gradbed.common.problems import first_problem
 
 
 class JournalledJob(BaseModel):

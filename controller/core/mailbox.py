@@ -7,15 +7,15 @@ import queue
 import threading
 from collections.abc import Callable
 
-from controller.southbound.interface import SouthboundListener, SwitchStatus
-from controller.southbound.messages import Message
+from gradbed.controller.southbound.interface import SouthboundListener, SwitchStatus
+from gradbed.controller.southbound.messages import Message
 
 _logger = logging.getLogger(__name__)
 
 
 class Mailbox:
-    """Implements controller.southbound.interface.SouthboundListener for one that uses the southbound in turn: the
-    southbound's own threads must not wait for it."""
+    """Implements gradbed.controller.southbound.interface.SouthboundListener for one that uses the southbound in turn:
+    the southbound's own threads must not wait for it."""
 
     def __init__(self, listener: SouthboundListener) -> None:
         self._listener = listener

@@ -8,10 +8,10 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
-from controller.planning.plan import Plan, TableEntry
-from controller.planning.routing import Routes
-from controller.southbound.messages import Message
-from topo.graph import Topology
+from gradbed.controller.planning.plan import Plan, TableEntry
+from gradbed.controller.planning.routing import Routes
+from gradbed.controller.southbound.messages import Message
+from gradbed.topo.graph import Topology
 
 SettingsT = TypeVar("SettingsT", bound=BaseModel)
 RequestT = TypeVar("RequestT", bound=BaseModel)

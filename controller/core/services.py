@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from common.errors import UserError
-from common.modules import attribute
-from common.problems import Spelling, first_problem
-from controller.core.service import Service
+from gradbed.common.errors import UserError
+from gradbed.common.modules import attribute
+from gradbed.common.problems import Spelling, first_problem
+from gradbed.controller.core.service import Service
 
 
 class ServiceConfig(BaseModel):

@@ -25,7 +25,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from common.errors import UserError
+from gradbed.common.errors import UserError
 
 HEARTBEAT_S = 0.25
 PATIENCE_S = 1.5

@@ -8,8 +8,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
-from controller.entries.document import EntriesError, Place
-from controller.planning.plan import (
+from gradbed.controller.entries.document import EntriesError, Place
+from gradbed.controller.planning.plan import (
     CloneSession,
     DefaultAction,
     MeterCell,
@@ -19,7 +19,7 @@ from controller.planning.plan import (
     SwitchPlan,
     TableEntry,
 )
-from controller.southbound.p4runtime.schema import ProgramSchema, TableSchema
+from gradbed.controller.southbound.p4runtime.schema import ProgramSchema, TableSchema
 
 T = TypeVar("T")
 

@@ -14,14 +14,20 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from common.errors import UserError
-from controller.entries.collection import Collection, Rank
-from controller.entries.document import Place, blamed
-from controller.planning.plan import DefaultAction, MeterCell, MeterRates, RegisterValue
-from controller.southbound.p4runtime.codec import decode_clone, decode_entry, decode_group, decode_params, number
-from controller.southbound.p4runtime.schema import ProgramSchema
-from switch.simple_switch.cli.command import Shell
-from switch.simple_switch.cli.errors import CommandError
+from gradbed.common.errors import UserError
+from gradbed.controller.entries.collection import Collection, Rank
+from gradbed.controller.entries.document import Place, blamed
+from gradbed.controller.planning.plan import DefaultAction, MeterCell, MeterRates, RegisterValue
+from gradbed.controller.southbound.p4runtime.codec import (
+    decode_clone,
+    decode_entry,
+    decode_group,
+    decode_params,
+    number,
+)
+from gradbed.controller.southbound.p4runtime.schema import ProgramSchema
+from gradbed.switch.simple_switch.cli.command import Shell
+from gradbed.switch.simple_switch.cli.errors import CommandError
 
 _RANK = Rank(2)
 OF_THE_NETWORK = {

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import yaml
 
-from common.errors import UserError
-from common.suggestion import suggestion
-from common.yaml_numbers import bounded
+from gradbed.common.errors import UserError
+from gradbed.common.suggestion import suggestion
+from gradbed.common.yaml_numbers import bounded
 
 _NULL_TAG = "tag:yaml.org,2002:null"
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import yaml
 
-from common.errors import UserError
-from controller.entries.document import Element, Place, parse_document
-from controller.planning.plan import Plan
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.controller.entries.document import Element, Place, parse_document
+from gradbed.controller.planning.plan import Plan
+from gradbed.topo.graph import Topology
 
 NAME = "entries"
 

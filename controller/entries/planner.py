@@ -6,19 +6,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from common.errors import UserError
-from controller.entries.collection import Collection
-from controller.entries.commands import read_commands
-from controller.entries.document import Element, Place, read_document
-from controller.entries.function import call_function
-from controller.entries.runtime_json import is_runtime_json, read_runtime_json
-from controller.entries.sections import Reader
-from controller.entries.settings import EntriesSettings
-from controller.planning.plan import Plan, SwitchPlan
-from controller.planning.routing import Routes
-from controller.southbound.p4runtime.pipeline import read_p4info
-from controller.southbound.p4runtime.schema import ProgramSchema
-from topo.graph import Switch, Topology
+from gradbed.common.errors import UserError
+from gradbed.controller.entries.collection import Collection
+from gradbed.controller.entries.commands import read_commands
+from gradbed.controller.entries.document import Element, Place, read_document
+from gradbed.controller.entries.function import call_function
+from gradbed.controller.entries.runtime_json import is_runtime_json, read_runtime_json
+from gradbed.controller.entries.sections import Reader
+from gradbed.controller.entries.settings import EntriesSettings
+from gradbed.controller.planning.plan import Plan, SwitchPlan
+from gradbed.controller.planning.routing import Routes
+from gradbed.controller.southbound.p4runtime.pipeline import read_p4info
+from gradbed.controller.southbound.p4runtime.schema import ProgramSchema
+from gradbed.topo.graph import Switch, Topology
 
 _latest: list[tuple[object, Plan]] = []
 """What was asked for last, and its plan: a point's check, the point and its controller ask for the same, which may be

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from controller.entries.collection import Collection, Rank
-from controller.entries.document import Element
-from controller.entries.tables import read_table
-from controller.entries.variables import Variables
-from controller.planning.plan import CloneSession, MulticastGroup, Replicas
-from controller.southbound.p4runtime.schema import ProgramSchema
+from gradbed.controller.entries.collection import Collection, Rank
+from gradbed.controller.entries.document import Element
+from gradbed.controller.entries.tables import read_table
+from gradbed.controller.entries.variables import Variables
+from gradbed.controller.planning.plan import CloneSession, MulticastGroup, Replicas
+from gradbed.controller.southbound.p4runtime.schema import ProgramSchema
 
 MARKS = ("target", "table_entries", "bmv2_json")
 """Keys by which such a file is told from one in the form of controller/entries/sections.py."""

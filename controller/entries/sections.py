@@ -9,16 +9,16 @@ from typing import Any
 
 import networkx as nx
 
-from common.suggestion import suggestion
-from controller.entries.collection import Collection, EntryRates, Rank
-from controller.entries.document import Element
-from controller.entries.tables import RATES, read_item, read_rates
-from controller.entries.values import parse_param
-from controller.entries.variables import Variables
-from controller.planning.plan import CloneSession, MeterCell, MulticastGroup, RegisterValue, Replicas
-from controller.planning.routing import Routes
-from controller.southbound.p4runtime.schema import ArraySchema, FieldSchema, Names, ProgramSchema
-from topo.graph import Switch, Topology
+from gradbed.common.suggestion import suggestion
+from gradbed.controller.entries.collection import Collection, EntryRates, Rank
+from gradbed.controller.entries.document import Element
+from gradbed.controller.entries.tables import RATES, read_item, read_rates
+from gradbed.controller.entries.values import parse_param
+from gradbed.controller.entries.variables import Variables
+from gradbed.controller.planning.plan import CloneSession, MeterCell, MulticastGroup, RegisterValue, Replicas
+from gradbed.controller.planning.routing import Routes
+from gradbed.controller.southbound.p4runtime.schema import ArraySchema, FieldSchema, Names, ProgramSchema
+from gradbed.topo.graph import Switch, Topology
 
 _SECTIONS = ("tables", "multicast", "clone", "registers", "meters")
 _ALL, _TIER, _SWITCH = 0, 1, 2

@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping
 
 from pydantic import BaseModel
 
-from controller.core.service import Service
-from controller.entries.planner import EntriesPlanner
-from controller.entries.settings import EntriesSettings
-from controller.planning.plan import Plan
-from controller.planning.routing import Routes
-from topo.graph import Topology
+from gradbed.controller.core.service import Service
+from gradbed.controller.entries.planner import EntriesPlanner
+from gradbed.controller.entries.settings import EntriesSettings
+from gradbed.controller.planning.plan import Plan
+from gradbed.controller.planning.routing import Routes
+from gradbed.topo.graph import Topology
 
 
 class Traffic(BaseModel, frozen=True, extra="forbid"):

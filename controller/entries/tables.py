@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from common.suggestion import suggestion
-from controller.entries.collection import Collection, Rank
-from controller.entries.document import Element
-from controller.entries.values import parse_match, parse_param
-from controller.entries.variables import Values, Variables
-from controller.planning.plan import DefaultAction, MeterRates, TableEntry
-from controller.southbound.p4runtime.schema import ActionSchema, FieldSchema, MatchType, TableSchema
+from gradbed.common.suggestion import suggestion
+from gradbed.controller.entries.collection import Collection, Rank
+from gradbed.controller.entries.document import Element
+from gradbed.controller.entries.values import parse_match, parse_param
+from gradbed.controller.entries.variables import Values, Variables
+from gradbed.controller.planning.plan import DefaultAction, MeterRates, TableEntry
+from gradbed.controller.southbound.p4runtime.schema import ActionSchema, FieldSchema, MatchType, TableSchema
 
 _FIELDS = ("match", "action", "params", "priority", "meter", "default_action", "routes", "to", "each")
 RATES = ("committed_rate", "committed_burst", "peak_rate", "peak_burst")

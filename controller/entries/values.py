@@ -6,10 +6,10 @@ import functools
 import re
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 
-from controller.entries.document import Element
-from controller.entries.variables import Variables
-from controller.planning.plan import Lpm, Match, Range, Ternary
-from controller.southbound.p4runtime.schema import FieldSchema, MatchType
+from gradbed.controller.entries.document import Element
+from gradbed.controller.entries.variables import Variables
+from gradbed.controller.planning.plan import Lpm, Match, Range, Ternary
+from gradbed.controller.southbound.p4runtime.schema import FieldSchema, MatchType
 
 _MAC = re.compile(r"[0-9a-fA-F]{2}([:-])(?:[0-9a-fA-F]{2}\1){4}[0-9a-fA-F]{2}")
 _NUMBERS = re.compile(r"(\d+) *- *(\d+)")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from common.suggestion import suggestion
-from controller.entries.document import Element
-from controller.planning.routing import Routes, prefix_routes, prefixes_behind
-from topo.graph import Switch, Topology
+from gradbed.common.suggestion import suggestion
+from gradbed.controller.entries.document import Element
+from gradbed.controller.planning.routing import Routes, prefix_routes, prefixes_behind
+from gradbed.topo.graph import Switch, Topology
 
 _VARIABLE = re.compile(r"\$(\w+(?:\.\w+)?)")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from controller.planning.entries import congestion_slope, congestion_threshold
-from controller.planning.plan import Plan, SwitchPlan, TableEntry
-from topo.graph import Topology
+from gradbed.controller.planning.entries import congestion_slope, congestion_threshold
+from gradbed.controller.planning.plan import Plan, SwitchPlan, TableEntry
+from gradbed.topo.graph import Topology
 
 
 def congestion_plan(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from controller.planning.plan import (
+from gradbed.controller.planning.plan import (
     CloneSession,
     DefaultAction,
     Flow,
@@ -16,7 +16,7 @@ from controller.planning.plan import (
     SwitchPlan,
     TableEntry,
 )
-from controller.planning.text import (
+from gradbed.controller.planning.text import (
     clone_text,
     default_text,
     entry_text,

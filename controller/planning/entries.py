@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv4Network
 
-from controller.planning.plan import Lpm, TableEntry
-from formats.addresses import mac_number
+from gradbed.controller.planning.plan import Lpm, TableEntry
+from gradbed.formats.addresses import mac_number
 
 
 def ipv4_route(prefix: IPv4Network, port: int, dst_mac: str) -> TableEntry:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 
 import networkx as nx
 
-from controller.planning.routing import switch_graph
-from topo.graph import Topology
+from gradbed.controller.planning.routing import switch_graph
+from gradbed.topo.graph import Topology
 
 NextHops = tuple[str, ...]
 """Neighbours of a switch that are equally near to a destination, in the order of its ports."""

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import networkx as nx
 
-from topo.graph import Link, Topology
+from gradbed.topo.graph import Link, Topology
 
 LinkName = frozenset[str]
 """The names of a link's two nodes."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from common.errors import UserError
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.topo.graph import Topology
 
 
 def choose_hosts_of_jobs(topology: Topology, jobs: int, workers: int) -> list[tuple[tuple[str, ...], str]]:

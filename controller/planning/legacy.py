@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Literal
 
-from common.errors import UserError
-from controller.planning.openflow_rules import FORWARD_PROGRAM, openflow_plan
-from controller.planning.plan import Plan, SwitchPlan, TableEntry
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.openflow_rules import FORWARD_PROGRAM, openflow_plan
+from gradbed.controller.planning.plan import Plan, SwitchPlan, TableEntry
+from gradbed.topo.graph import Topology
 
 OPENFLOW: Literal["openflow"] = "openflow"
 """Stands for the program of a switch that runs none, and is spoken to by OpenFlow."""

@@ -10,11 +10,11 @@ from ipaddress import IPv4Address
 
 import networkx as nx
 
-from controller.planning.entries import multicast_route
-from controller.planning.plan import MulticastGroup, SwitchPlan
-from controller.planning.routing import switch_graph
-from formats.addresses import MulticastAddress
-from topo.graph import Topology
+from gradbed.controller.planning.entries import multicast_route
+from gradbed.controller.planning.plan import MulticastGroup, SwitchPlan
+from gradbed.controller.planning.routing import switch_graph
+from gradbed.formats.addresses import MulticastAddress
+from gradbed.topo.graph import Topology
 
 LAST_GROUP = 0x7FFF
 """Multicast groups are numbered in 16 bits, of which BMv2 keeps the upper half for clones."""

@@ -13,8 +13,8 @@ What matches no flow is dropped: nothing is learnt, nothing flooded.
 
 from __future__ import annotations
 
-from common.errors import UserError
-from controller.planning.plan import (
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.plan import (
     DecrementTtl,
     Flow,
     FlowAction,
@@ -26,9 +26,9 @@ from controller.planning.plan import (
     TableEntry,
     ToGroup,
 )
-from formats.addresses import mac_number
-from formats.datagram import ETHER_TYPE_IPV4, PROTOCOL_UDP
-from topo.graph import Switch
+from gradbed.formats.addresses import mac_number
+from gradbed.formats.datagram import ETHER_TYPE_IPV4, PROTOCOL_UDP
+from gradbed.topo.graph import Switch
 
 FORWARD_PROGRAM = "forward"
 """What switches do that only forward: p4src/forward.p4 and these flows forward alike."""

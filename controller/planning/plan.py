@@ -14,8 +14,8 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from common.errors import UserError
-from common.problems import first_problem
+from gradbed.common.errors import UserError
+from gradbed.common.problems import first_problem
 
 T = TypeVar("T")
 Unsigned = Annotated[int, Field(ge=0)]

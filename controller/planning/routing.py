@@ -18,11 +18,11 @@ from ipaddress import IPv4Network
 
 import networkx as nx
 
-from common.errors import UserError
-from controller.planning.entries import ipv4_route
-from controller.planning.plan import Plan, SwitchPlan
-from controller.planning.prefixes import summarised
-from topo.graph import Host, Topology
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.entries import ipv4_route
+from gradbed.controller.planning.plan import Plan, SwitchPlan
+from gradbed.controller.planning.prefixes import summarised
+from gradbed.topo.graph import Host, Topology
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import IPv4Address
 from itertools import groupby
 
-from controller.planning.plan import (
+from gradbed.controller.planning.plan import (
     CloneSession,
     DecrementTtl,
     DefaultAction,

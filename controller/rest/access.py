@@ -13,7 +13,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from common.peer_account import LoopbackPeers
+from gradbed.common.peer_account import LoopbackPeers
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 JSON = "application/json"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from common.errors import UserError
+from gradbed.common.errors import UserError
 
 
 def unix_path(address: str) -> Path | None:

@@ -11,10 +11,10 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
-from common.errors import UserError
-from common.problems import problem_with_place
-from controller.core.jobs import UnknownJob
-from controller.southbound.interface import SouthboundError, SouthboundTimeout
+from gradbed.common.errors import UserError
+from gradbed.common.problems import problem_with_place
+from gradbed.controller.core.jobs import UnknownJob
+from gradbed.controller.southbound.interface import SouthboundError, SouthboundTimeout
 
 MEANINGS = {
     400: "It makes no sense in this network.",

@@ -12,17 +12,17 @@ from fastapi.responses import PlainTextResponse, Response
 from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
 
-from common.errors import UserError
-from controller.core.controller import Controller
-from controller.planning.failures import link_name
-from controller.planning.text import plan_text
-from controller.rest import examples
-from controller.rest.body_limits import OF_BODIES
-from controller.rest.description import documented_app, example
-from controller.rest.errors import OF_SWITCHES, errors_in_one_line, problems
-from controller.rest.job_endpoints import add_job_endpoints
-from controller.rest.strict_body import strict
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.controller.core.controller import Controller
+from gradbed.controller.planning.failures import link_name
+from gradbed.controller.planning.text import plan_text
+from gradbed.controller.rest import examples
+from gradbed.controller.rest.body_limits import OF_BODIES
+from gradbed.controller.rest.description import documented_app, example
+from gradbed.controller.rest.errors import OF_SWITCHES, errors_in_one_line, problems
+from gradbed.controller.rest.job_endpoints import add_job_endpoints
+from gradbed.controller.rest.strict_body import strict
+from gradbed.topo.graph import Topology
 
 DESCRIPTION = """What the network is, what its switches hold and count, and the jobs of the systems that run in it.
 

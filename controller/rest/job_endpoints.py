@@ -9,11 +9,11 @@ from fastapi.responses import Response
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
-from controller.core.controller import Controller
-from controller.rest.body_limits import OF_BODIES
-from controller.rest.description import example
-from controller.rest.errors import OF_SWITCHES, problems
-from controller.rest.strict_body import strict
+from gradbed.controller.core.controller import Controller
+from gradbed.controller.rest.body_limits import OF_BODIES
+from gradbed.controller.rest.description import example
+from gradbed.controller.rest.errors import OF_SWITCHES, problems
+from gradbed.controller.rest.strict_body import strict
 
 
 def add_job_endpoints(app: FastAPI, controller: Controller) -> None:

@@ -13,13 +13,13 @@ from pathlib import Path
 import uvicorn
 from starlette.types import ASGIApp
 
-from common.errors import UserError
-from common.namespaces import in_namespace_of_socket
-from common.peer_account import LoopbackPeers
-from controller.rest.access import AccessCheck
-from controller.rest.address import unix_path
-from controller.rest.body_limits import BodyLimits
-from controller.rest.patience import ImpatientProtocol
+from gradbed.common.errors import UserError
+from gradbed.common.namespaces import in_namespace_of_socket
+from gradbed.common.peer_account import LoopbackPeers
+from gradbed.controller.rest.access import AccessCheck
+from gradbed.controller.rest.address import unix_path
+from gradbed.controller.rest.body_limits import BodyLimits
+from gradbed.controller.rest.patience import ImpatientProtocol
 
 BACKLOG = 1024
 ACCEPTED_AT_ONCE = 128

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Sequence
 
-from controller.planning.plan import Plan
-from controller.southbound.interface import CounterCell, Southbound, SouthboundListener, SwitchStatus
-from controller.southbound.openflow.openflow import OpenFlowSouthbound
+from gradbed.controller.planning.plan import Plan
+from gradbed.controller.southbound.interface import CounterCell, Southbound, SouthboundListener, SwitchStatus
+from gradbed.controller.southbound.openflow.openflow import OpenFlowSouthbound
 
 
 class SouthboundByProtocol:
-    """Implements controller.southbound.interface.Southbound; `openflow_switches` are those of the OpenFlow part."""
+    """Implements gradbed.controller.southbound.interface.Southbound; `openflow_switches` are those of the OpenFlow
+    part."""
 
     def __init__(self, p4: Southbound, openflow: OpenFlowSouthbound, openflow_switches: Collection[str]) -> None:
         self._p4 = p4

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from controller.planning.plan import Plan
-from controller.southbound.messages import Message
+from gradbed.controller.planning.plan import Plan
+from gradbed.controller.southbound.messages import Message
 
 
 class SouthboundError(Exception):

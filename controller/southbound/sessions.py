@@ -6,10 +6,10 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
-from common.errors import UserError
-from controller.planning.plan import Plan, SwitchPlan
-from controller.southbound.interface import NoListener, SouthboundError, SouthboundListener, SwitchStatus
-from controller.southbound.target import Target
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.plan import Plan, SwitchPlan
+from gradbed.controller.southbound.interface import NoListener, SouthboundError, SouthboundListener, SwitchStatus
+from gradbed.controller.southbound.target import Target
 
 
 class Session:
@@ -45,7 +45,7 @@ AnySession = TypeVar("AnySession", bound=Session)
 
 
 class SessionsSouthbound(Generic[AnySession]):
-    """Those methods of controller.southbound.interface.Southbound that only ask how the sessions are.
+    """Those methods of gradbed.controller.southbound.interface.Southbound that only ask how the sessions are.
 
     targets: where each switch is.
     """

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from topo.graph import Direction
+from gradbed.topo.graph import Direction
 
 ByClass = tuple[int, ...]
 """Packets."""
@@ -35,8 +35,8 @@ class DirectionClasses:
 
     @classmethod
     def of(cls, parts: Sequence[Mapping[str, Any]], *, from_outside: bool) -> DirectionClasses:
-        """parts: rows with the fields of switch.engine.classes.LinkClasses, one behind the other. from_outside: the
-        sender is no switch of the fabric."""
+        """parts: rows with the fields of gradbed.switch.engine.classes.LinkClasses, one behind the other.
+        from_outside: the sender is no switch of the fabric."""
         first, last = parts[0], parts[-1]
         return cls(
             tuple(first["entered" if from_outside else "started"]),
@@ -52,7 +52,7 @@ class DirectionClasses:
 
 @dataclass(frozen=True)
 class SwitchClasses:
-    """As switch.engine.classes.DeviceClasses."""
+    """As gradbed.switch.engine.classes.DeviceClasses."""
 
     left: tuple[ByClass, ...]
     from_controller: ByClass

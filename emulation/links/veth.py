@@ -14,10 +14,10 @@ from pathlib import Path
 
 from pyroute2 import IPRoute, NetlinkError
 
-from common.errors import UserError
-from common.namespaces import in_network_namespace
-from topo.graph import Host
-from topo.link import USUAL_MTU_BYTES
+from gradbed.common.errors import UserError
+from gradbed.common.namespaces import in_network_namespace
+from gradbed.topo.graph import Host
+from gradbed.topo.link import USUAL_MTU_BYTES
 
 _LOOPBACK_INDEX = 1
 _IFA_F_NOPREFIXROUTE = 0x200  # <linux/if_addr.h>

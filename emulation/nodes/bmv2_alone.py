@@ -16,12 +16,12 @@ from typing import Any
 import grpc
 from finsy.proto import U128, p4i, p4r, p4r_grpc, rpc_status
 
-from common.closing import Closing
-from common.errors import UserError
-from emulation.links.veth import VethPair, create_pairs
-from emulation.nodes.bmv2_node import Bmv2Switch, free_ports
-from switch.p4lang.bmv2_programs import find_simple_switch_grpc, require_simple_switch
-from switch.p4lang.bmv2_shell import Shell
+from gradbed.common.closing import Closing
+from gradbed.common.errors import UserError
+from gradbed.emulation.links.veth import VethPair, create_pairs
+from gradbed.emulation.nodes.bmv2_node import Bmv2Switch, free_ports
+from gradbed.switch.p4lang.bmv2_programs import find_simple_switch_grpc, require_simple_switch
+from gradbed.switch.p4lang.bmv2_shell import Shell
 
 QUIET_S = 0.2
 """BMv2 does not say when it is idle: it counts as idle once nothing has come out so long, in which no thread of it
@@ -39,7 +39,7 @@ _ETH_P_ALL, _ETH_P_8021Q = 3, 0x8100
 
 
 class Bmv2Alone(Closing):
-    """A switch to record. Run it in common.sandbox.run_in_sandbox: it makes interfaces.
+    """A switch to record. Run it in gradbed.common.sandbox.run_in_sandbox: it makes interfaces.
 
     UserError where simple_switch_grpc, or simple_switch_CLI beside it, is not installed.
     """

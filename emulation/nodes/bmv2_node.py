@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from common.json_lines import ended, process_lost
-from emulation.nodes.quiet_switch import QuietSwitch
-from switch.p4lang.bmv2_programs import PRIORITY_QUEUES
+from gradbed.common.json_lines import ended, process_lost
+from gradbed.emulation.nodes.quiet_switch import QuietSwitch
+from gradbed.switch.p4lang.bmv2_programs import PRIORITY_QUEUES
 
 CPU_PORT = 510
 DROP_PORT = 511

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulation.nodes.quiet_switch import QuietSwitch
+from gradbed.emulation.nodes.quiet_switch import QuietSwitch
 
 
 class FabricSwitch(QuietSwitch):

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from emulation.nodes.quiet_switch import QuietSwitch
+from gradbed.emulation.nodes.quiet_switch import QuietSwitch
 
 OPENFLOW_VERSION = "OpenFlow13"
 

@@ -1,6 +1,6 @@
 """Where another repository's tests run: stand-ins for p4c and BMv2 first in PATH, private files, virtual links.
 
-Each run has a sandbox (common.sandbox), with its own network, processes and mounts. Tests of others write into their
+Each run has a sandbox (gradbed.common.sandbox), with its own network, processes and mounts. Tests of others write into their
 checkout, fill and clean /tmp, and end processes by name: none of that reaches the machine or the next run.
 """
 
@@ -16,12 +16,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from common.errors import UserError
-from common.namespaces import mount
-from common.sandbox import run_in_sandbox
-from emulation.links.veth import VethPair, create_pairs
-from emulation.suites.result import Result
-from switch.shims import write_shims
+from gradbed.common.errors import UserError
+from gradbed.common.namespaces import mount
+from gradbed.common.sandbox import run_in_sandbox
+from gradbed.emulation.links.veth import VethPair, create_pairs
+from gradbed.emulation.suites.result import Result
+from gradbed.switch.shims import write_shims
 
 SUPPORT = Path(__file__).parent / "support"
 """Modules for the Python that runs the tests, which knows nothing of gradbed."""

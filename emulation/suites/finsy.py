@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
-from emulation.suites.bench import SUPPORT, Bench
-from emulation.suites.ptf import last_error
-from emulation.suites.result import Outcome, Result
+from gradbed.emulation.suites.bench import SUPPORT, Bench
+from gradbed.emulation.suites.ptf import last_error
+from gradbed.emulation.suites.result import Outcome, Result
 
 TIME_LIMIT_S = 300.0
 ADDRESS = "127.0.0.1:9559"

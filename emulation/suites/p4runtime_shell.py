@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from emulation.suites.bench import SUPPORT, Bench
-from emulation.suites.p4info_program import program_of
-from emulation.suites.ptf import last_error
-from emulation.suites.result import Result
+from gradbed.emulation.suites.bench import SUPPORT, Bench
+from gradbed.emulation.suites.p4info_program import program_of
+from gradbed.emulation.suites.ptf import last_error
+from gradbed.emulation.suites.result import Result
 
 TIME_LIMIT_S = 300.0
 ADDRESS = "127.0.0.1:9559"
@@ -29,7 +29,7 @@ def _run(bench: Bench) -> list[Result]:
     from finsy.proto import p4i
     from google.protobuf import text_format
 
-    from switch.compiler import compile_p4
+    from gradbed.switch.compiler import compile_p4
 
     p4info = p4i.P4Info()
     text_format.Merge((bench.folder / P4INFO).read_text(encoding="utf-8"), p4info)

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from emulation.suites.bench import SUPPORT, Bench
-from emulation.suites.ptf import TIME_LIMIT_S, last_error, results_of
-from emulation.suites.result import Result
+from gradbed.emulation.suites.bench import SUPPORT, Bench
+from gradbed.emulation.suites.ptf import TIME_LIMIT_S, last_error, results_of
+from gradbed.emulation.suites.result import Result
 
 ADDRESS = "localhost:9559"
 START_LIMIT_S = 30.0

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from emulation.suites.bench import Bench, Ended
-from emulation.suites.result import Outcome, Result
+from gradbed.emulation.suites.bench import Bench, Ended
+from gradbed.emulation.suites.result import Outcome, Result
 
 TIME_LIMIT_S = 300.0
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from common.errors import UserError
-from common.namespaces import require_root
-from emulation.suites import finsy, p4runtime_shell, pi, ptf, tutorials
-from emulation.suites.bench import WHAT, Bench, check_python, on_bench
-from emulation.suites.checkout import Checkout
-from emulation.suites.result import Result
+from gradbed.common.errors import UserError
+from gradbed.common.namespaces import require_root
+from gradbed.emulation.suites import finsy, p4runtime_shell, pi, ptf, tutorials
+from gradbed.emulation.suites.bench import WHAT, Bench, check_python, on_bench
+from gradbed.emulation.suites.checkout import Checkout
+from gradbed.emulation.suites.result import Result
 
 ELECT_AS_BMV2 = {"PI", "p4runtime-shell"}
 """PI's tests write without arbitration, and the shell's come back with a lower election id."""

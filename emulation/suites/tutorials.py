@@ -7,11 +7,11 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from emulation.debian_mininet import PLACE
-from emulation.suites import ptf
-from emulation.suites.bench import SUPPORT, Bench
-from emulation.suites.ptf import last_error
-from emulation.suites.result import Result
+from gradbed.emulation.debian_mininet import PLACE
+from gradbed.emulation.suites import ptf
+from gradbed.emulation.suites.bench import SUPPORT, Bench
+from gradbed.emulation.suites.ptf import last_error
+from gradbed.emulation.suites.result import Result
 
 TIME_LIMIT_S = 120.0
 

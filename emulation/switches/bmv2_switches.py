@@ -6,17 +6,18 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from common.errors import UserError
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.topo.graph import Topology
 
 if TYPE_CHECKING:
     from mininet.net import Mininet
 
-    from emulation.nodes.bmv2_node import Bmv2Switch
+    from gradbed.emulation.nodes.bmv2_node import Bmv2Switch
 
 
 class Bmv2Switches:
-    """Runs the switches `names` of the topology. Links are not its business (emulation.fabric.ForeignSwitches)."""
+    """Runs the switches `names` of the topology. Links are not its business
+    (gradbed.emulation.fabric.ForeignSwitches)."""
 
     def __init__(self, topology: Topology, names: Collection[str]) -> None:
         self.topology = topology
@@ -25,15 +26,15 @@ class Bmv2Switches:
 
     def check(self) -> None:
         """UserError without BMv2, and for links that its ports are not made for."""
-        from switch.p4lang.bmv2_programs import find_simple_switch_grpc
+        from gradbed.switch.p4lang.bmv2_programs import find_simple_switch_grpc
 
         find_simple_switch_grpc()
         if any(link.model.channels > 1 for link in self.topology.links):
             raise UserError("BMv2's ports are one channel: drop `--switch bmv2`, or take links of one channel")
 
     def add_nodes(self, net: Mininet, run_dir: Path) -> None:
-        from emulation.nodes.bmv2_node import Bmv2Switch, free_ports
-        from switch.p4lang.bmv2_programs import find_simple_switch_grpc
+        from gradbed.emulation.nodes.bmv2_node import Bmv2Switch, free_ports
+        from gradbed.switch.p4lang.bmv2_programs import find_simple_switch_grpc
 
         binary = find_simple_switch_grpc()
         ports = iter(free_ports(2 * len(self.names)))

@@ -6,10 +6,10 @@ import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from common.errors import UserError
-from emulation.links.class_counts import DirectionClasses
-from emulation.links.link_statistics import DirectionStatistics
-from switch.fabric_config import (
+from gradbed.common.errors import UserError
+from gradbed.emulation.links.class_counts import DirectionClasses
+from gradbed.emulation.links.link_statistics import DirectionStatistics
+from gradbed.switch.fabric_config import (
     FabricConfig,
     ForeignEnd,
     ForeignSwitchConfig,
@@ -19,8 +19,8 @@ from switch.fabric_config import (
     SwitchConfig,
     WireConfig,
 )
-from topo.graph import Direction, Endpoint, Link, Topology
-from topo.link import LinkModel
+from gradbed.topo.graph import Direction, Endpoint, Link, Topology
+from gradbed.topo.link import LinkModel
 
 LinkKind = Literal["memory", "veth"]
 
@@ -178,8 +178,8 @@ def name_statistics(
 def name_classes(
     topology: Topology, kind: LinkKind, rows: Iterable[Mapping[str, Any]], foreign: Collection[str] = ()
 ) -> dict[Direction, DirectionClasses]:
-    """The fabric's rows of switch.engine.classes.LinkClasses, likewise. A veth link between two of its switches is
-    one after the other: what leaves the sender's port, and what comes in at the other."""
+    """The fabric's rows of gradbed.switch.engine.classes.LinkClasses, likewise. A veth link between two of its
+    switches is one after the other: what leaves the sender's port, and what comes in at the other."""
     ends, far_ends = _nodes_at_ports(topology, kind, foreign)
     found: dict[Direction, list[Mapping[str, Any]]] = {}
     for row in rows:

@@ -1,4 +1,4 @@
-"""The fabric process (python -m switch.fabric) as its parent sees it."""
+"""The fabric process (python -m gradbed.switch.fabric) as its parent sees it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from common.json_lines import JsonLinesProcess, own_program
-from switch.fabric_commands import Answer, Command
+from gradbed.common.json_lines import JsonLinesProcess, own_program
+from gradbed.switch.fabric_commands import Answer, Command
 
 READY_TIMEOUT_S = 60.0
 """Covers a first build of the switch's runtime library by a slow C compiler."""
@@ -17,7 +17,7 @@ STOP_TIMEOUT_S = 5.0
 
 def fabric_command(config: Path | str) -> list[str]:
     """config: "-" for one that is told later."""
-    return own_program("switch.fabric", str(config))
+    return own_program("gradbed.switch.fabric", str(config))
 
 
 class FabricProcess:

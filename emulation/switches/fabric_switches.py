@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from common.errors import UserError
-from emulation.fabric import ForeignSwitches
-from emulation.switches.fabric_layout import LinkKind, fabric_config
-from emulation.switches.fabric_process import FabricProcess, fabric_command
-from emulation.switches.gradbed_fabric import GradbedFabric
-from switch.fabric_commands import Answer, Command, TakeRecords
-from switch.insight.fabric_recorder import Recording, read_recording
-from switch.server.outside_address import OutsideAddress
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.emulation.fabric import ForeignSwitches
+from gradbed.emulation.switches.fabric_layout import LinkKind, fabric_config
+from gradbed.emulation.switches.fabric_process import FabricProcess, fabric_command
+from gradbed.emulation.switches.gradbed_fabric import GradbedFabric
+from gradbed.switch.fabric_commands import Answer, Command, TakeRecords
+from gradbed.switch.insight.fabric_recorder import Recording, read_recording
+from gradbed.switch.server.outside_address import OutsideAddress
+from gradbed.topo.graph import Topology
 
 if TYPE_CHECKING:
     from mininet.net import Mininet
@@ -28,10 +28,11 @@ SOCKET_PATH_BYTES = 108
 
 
 class FabricSwitches(GradbedFabric):
-    """A back end of EmulatedNetwork (emulation.network.SwitchRunner).
+    """A back end of EmulatedNetwork (gradbed.emulation.network.SwitchRunner).
 
     It is the model of the links between foreign switches, too. p4runtime: where it serves P4Runtime besides, outside
-    the network. record: as of switch.fabric_config. loading: the process, if it was started already, with "-".
+    the network. record: as of gradbed.switch.fabric_config. loading: the process, if it was started already, with
+    "-".
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class FabricSwitches(GradbedFabric):
         """The gradbed switch needs nothing but a C compiler, and says so itself."""
 
     def add_nodes(self, net: Mininet, run_dir: Path) -> None:
-        from emulation.nodes.fabric_node import FabricSwitch
+        from gradbed.emulation.nodes.fabric_node import FabricSwitch
 
         if self._process is None:
             # It loads its modules while the network is being made.

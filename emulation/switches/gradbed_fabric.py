@@ -6,14 +6,14 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 
-from emulation.fabric import CaptureState, Fabric, ForeignSwitches
-from emulation.links.class_counts import ClassCounts, SwitchClasses
-from emulation.links.link_statistics import DataPlaneStatistics, DirectionStatistics
-from emulation.switches.fabric_layout import LinkKind, interface_name, name_classes, name_statistics
-from switch.engine import CaptureInterface, Tap
-from switch.engine.classes import Patterns
-from switch.engine.statistics import Direction
-from switch.fabric_commands import (
+from gradbed.emulation.fabric import CaptureState, Fabric, ForeignSwitches
+from gradbed.emulation.links.class_counts import ClassCounts, SwitchClasses
+from gradbed.emulation.links.link_statistics import DataPlaneStatistics, DirectionStatistics
+from gradbed.emulation.switches.fabric_layout import LinkKind, interface_name, name_classes, name_statistics
+from gradbed.switch.engine import CaptureInterface, Tap
+from gradbed.switch.engine.classes import Patterns
+from gradbed.switch.engine.statistics import Direction
+from gradbed.switch.fabric_commands import (
     Answer,
     Command,
     CountClasses,
@@ -29,13 +29,13 @@ from switch.fabric_commands import (
     StartCapture,
     StopCapture,
 )
-from topo.graph import Endpoint, Link, Topology
-from topo.link import LinkModel
-from topo.places import Place
+from gradbed.topo.graph import Endpoint, Link, Topology
+from gradbed.topo.link import LinkModel
+from gradbed.topo.places import Place
 
 
 class GradbedFabric(Fabric):
-    """What is the same wherever the switches run. links: as of emulation.network.EmulatedNetwork."""
+    """What is the same wherever the switches run. links: as of gradbed.emulation.network.EmulatedNetwork."""
 
     def __init__(self, topology: Topology, links: LinkKind, foreign: Sequence[ForeignSwitches] = ()) -> None:
         super().__init__(topology, foreign)

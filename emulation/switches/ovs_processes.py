@@ -8,8 +8,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from common.errors import UserError
-from common.programs import find_program
+from gradbed.common.errors import UserError
+from gradbed.common.programs import find_program
 
 PROGRAMS = ("ovsdb-tool", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl", "ovs-ofctl")
 OPENFLOW_VERSION = "OpenFlow13"

@@ -8,11 +8,11 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from common.errors import UserError
-from emulation.links import veth
-from emulation.switches.fabric_layout import interface_name
-from emulation.switches.ovs_processes import OPENFLOW_VERSION, P4_INSTEAD, OvsProcesses, require_open_vswitch
-from topo.graph import Endpoint, Switch, Topology
+from gradbed.common.errors import UserError
+from gradbed.emulation.links import veth
+from gradbed.emulation.switches.fabric_layout import interface_name
+from gradbed.emulation.switches.ovs_processes import OPENFLOW_VERSION, P4_INSTEAD, OvsProcesses, require_open_vswitch
+from gradbed.topo.graph import Endpoint, Switch, Topology
 
 if TYPE_CHECKING:
     from mininet.net import Mininet
@@ -33,7 +33,8 @@ class OvsSwitches:
 
     A bridge bears its switch's name, its datapath id is the switch's number, its ports have the numbers of the graph,
     and it listens for one controller at `control_address`. Until a controller installs flows it forwards nothing
-    (fail-mode secure): no learning, no flooding. Links are not its business (emulation.fabric.ForeignSwitches).
+    (fail-mode secure): no learning, no flooding. Links are not its business
+    (gradbed.emulation.fabric.ForeignSwitches).
     """
 
     def __init__(self, topology: Topology, names: Collection[str]) -> None:
@@ -48,7 +49,7 @@ class OvsSwitches:
         require_open_vswitch()
 
     def add_nodes(self, net: Mininet, run_dir: Path) -> None:
-        from emulation.nodes.ovs_node import OvsBridge
+        from gradbed.emulation.nodes.ovs_node import OvsBridge
 
         for switch in self.switches:
             net.addSwitch(switch.name, cls=OvsBridge, number=switch.number, run_dir=ovs_directory(run_dir))

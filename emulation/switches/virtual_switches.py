@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from common.capabilities import REAL_CLOCK
-from emulation.switches.gradbed_fabric import GradbedFabric
-from switch.engine_fabric import EngineFabric
-from switch.fabric_commands import Answer, Command
-from topo.graph import Topology
+from gradbed.common.capabilities import REAL_CLOCK
+from gradbed.emulation.switches.gradbed_fabric import GradbedFabric
+from gradbed.switch.engine_fabric import EngineFabric
+from gradbed.switch.fabric_commands import Answer, Command
+from gradbed.topo.graph import Topology
 
 
 class SteppedClock(Protocol):
-    """hosts.agents.virtual.clock.VirtualClock."""
+    """gradbed.hosts.agents.virtual.clock.VirtualClock."""
 
     @property
     def now_ns(self) -> int: ...

@@ -5,9 +5,10 @@
 
 from pathlib import Path
 
-import gradbed as gb
 import networkx as nx
 from scapy.layers.inet import IP, UDP
+
+import gradbed as gb
 
 HERE = Path(__file__).parent
 

@@ -6,9 +6,10 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import gradbed as gb
 import pytest
 from scapy.layers.inet import IP, UDP
+
+import gradbed as gb
 
 HERE = Path(__file__).parent
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from emulation.links.link_statistics import DirectionStatistics
-from topo.graph import Direction
+from gradbed.emulation.links.link_statistics import DirectionStatistics
+from gradbed.topo.graph import Direction
 
 LinkRows = Mapping[Direction, DirectionStatistics]
 

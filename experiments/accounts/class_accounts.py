@@ -17,10 +17,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from emulation.links.class_counts import ClassCounts, SwitchClasses, added
-from experiments.accounts.opened_interfaces import opened_interfaces
-from formats.packet_class import OTHER, PacketClass
-from topo.graph import Direction, Topology
+from gradbed.emulation.links.class_counts import ClassCounts, SwitchClasses, added
+from gradbed.experiments.accounts.opened_interfaces import opened_interfaces
+from gradbed.formats.packet_class import OTHER, PacketClass
+from gradbed.topo.graph import Direction, Topology
 
 
 def class_disagreements(

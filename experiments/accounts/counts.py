@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from emulation.links.class_counts import ClassCounts
-from experiments.accounts.accounting import HostAccount, LinkEffect, Pauses, Tally
-from experiments.testbeds.interface import Testbed
-from topo.graph import Direction
+from gradbed.emulation.links.class_counts import ClassCounts
+from gradbed.experiments.accounts.accounting import HostAccount, LinkEffect, Pauses, Tally
+from gradbed.experiments.testbeds.interface import Testbed
+from gradbed.topo.graph import Direction
 
 Cells = Mapping[int, Tally]
 """Of one counter array: its cells that are not zero, by index."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from experiments.accounts.accounting import HostAccount, Tally
-from experiments.accounts.counts import Counts
-from experiments.accounts.opened_interfaces import opened_interfaces
-from experiments.configuration.faults import Fault, restarted_switches, touched_agents
-from topo.graph import Topology
+from gradbed.experiments.accounts.accounting import HostAccount, Tally
+from gradbed.experiments.accounts.counts import Counts
+from gradbed.experiments.accounts.opened_interfaces import opened_interfaces
+from gradbed.experiments.configuration.faults import Fault, restarted_switches, touched_agents
+from gradbed.topo.graph import Topology
 
 
 def host_accounts(

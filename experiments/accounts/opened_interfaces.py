@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from emulation.switches.fabric_layout import interface_name
-from topo.graph import Endpoint, Topology
+from gradbed.emulation.switches.fabric_layout import interface_name
+from gradbed.topo.graph import Endpoint, Topology
 
 
 def opened_interfaces(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from experiments.accounts.counts import Counts
-from topo.graph import Topology
+from gradbed.experiments.accounts.counts import Counts
+from gradbed.topo.graph import Topology
 
 ENDS = (
     "no_program_drops",
@@ -16,7 +16,7 @@ ENDS = (
     "buffer_drops",
     "packet_ins",
 )
-"""Of switch.engine.DeviceStatistics: where packets end that do not leave by a link."""
+"""Of gradbed.switch.engine.DeviceStatistics: where packets end that do not leave by a link."""
 
 
 def switch_disagreements(topology: Topology, counts: Counts) -> list[str]:

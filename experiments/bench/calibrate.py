@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from common.errors import say
-from common.namespaces import require_root
-from experiments.calibration import NOMINAL_RATE_MBPS, Trial, find_factor, store
-from experiments.fidelity.report import FidelityReport
-from experiments.scale import Scale
-from experiments.study.running.execution import run_now
-from experiments.systems import DEFAULT_SYSTEM, find_system
+from gradbed.common.errors import say
+from gradbed.common.namespaces import require_root
+from gradbed.experiments.calibration import NOMINAL_RATE_MBPS, Trial, find_factor, store
+from gradbed.experiments.fidelity.report import FidelityReport
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.study.running.execution import run_now
+from gradbed.experiments.systems import DEFAULT_SYSTEM, find_system
 
 TRIAL_S = 3.0
 BUSY_OTHERS = 0.15

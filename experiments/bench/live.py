@@ -7,14 +7,14 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from experiments.bench.measure import Stopwatch
-from experiments.bench.report import Goal, exit_status, goals_table
-from experiments.engine.onlooker import NOBODY, Onlooker
-from experiments.live.view import live_view
-from experiments.scale import Scale
-from experiments.study.running.execution import run_now
-from experiments.systems import DEFAULT_SYSTEM, find_system
-from experiments.tables.console import make_console
+from gradbed.experiments.bench.measure import Stopwatch
+from gradbed.experiments.bench.report import Goal, exit_status, goals_table
+from gradbed.experiments.engine.onlooker import NOBODY, Onlooker
+from gradbed.experiments.live.view import live_view
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.study.running.execution import run_now
+from gradbed.experiments.systems import DEFAULT_SYSTEM, find_system
+from gradbed.experiments.tables.console import make_console
 
 MOST = {"virtual": 1.10, "real": 1.05}
 """Of a run's time without the live view, by clock."""

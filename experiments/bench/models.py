@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from common.json_lines import own_program
-from common.scratch import scratch_folder
-from experiments.systems import find_system, systems
-from experiments.tables.console import make_console
-from experiments.tables.rows import Columns, rows_table
-from switch.p4lang.bmv2_programs import find_simple_switch_grpc
+from gradbed.common.json_lines import own_program
+from gradbed.common.scratch import scratch_folder
+from gradbed.experiments.systems import find_system, systems
+from gradbed.experiments.tables.console import make_console
+from gradbed.experiments.tables.rows import Columns, rows_table
+from gradbed.switch.p4lang.bmv2_programs import find_simple_switch_grpc
 
 TIMEOUT_S = 600.0
 MODELS = ("gradbed", "bmv2")
@@ -72,7 +72,7 @@ def _runs(only: str | None) -> Iterator[tuple[str, str, str]]:
 def _run(name: str, words: str) -> ModelRun:
     start_s = time.monotonic()
     with scratch_folder("bench") as folder:
-        command = own_program("cli", "run", name, *shlex.split(words), "--clock", "real", "--delay-us", "0")
+        command = own_program("gradbed", "run", name, *shlex.split(words), "--clock", "real", "--delay-us", "0")
         outcome = subprocess.run(
             [*command, "--output", folder], capture_output=True, text=True, check=False, timeout=TIMEOUT_S
         )

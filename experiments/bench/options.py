@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from common.errors import UserError
+from gradbed.common.errors import UserError
 
 
 def sizes_of(text: str, form: str = "K") -> list[tuple[int, ...]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from experiments.tables.rows import Columns, rows_table
+from gradbed.experiments.tables.rows import Columns, rows_table
 
 
 @dataclass(frozen=True)

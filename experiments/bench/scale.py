@@ -8,17 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from common.errors import UserError
-from common.modules import attribute
-from experiments.bench.report import seconds_goal
-from experiments.engine.onlooker import Onlooker
-from experiments.phases import Phase
-from experiments.scale import Scale
-from experiments.study.running.execution import run_now
-from experiments.systems import find_system, systems
-from experiments.tables.console import make_console
-from experiments.tables.rows import Columns, rows_table
-from topo.registry import parse_topology
+from gradbed.common.errors import UserError
+from gradbed.common.modules import attribute
+from gradbed.experiments.bench.report import seconds_goal
+from gradbed.experiments.engine.onlooker import Onlooker
+from gradbed.experiments.phases import Phase
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.study.running.execution import run_now
+from gradbed.experiments.systems import find_system, systems
+from gradbed.experiments.tables.console import make_console
+from gradbed.experiments.tables.rows import Columns, rows_table
+from gradbed.topo.registry import parse_topology
 
 MEBIBYTE = 1 << 20
 

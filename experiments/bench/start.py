@@ -15,17 +15,17 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from common.errors import UserError
-from common.json_lines import own_program
-from common.sandbox import run_in_sandbox
-from common.scratch import scratch_folder
-from experiments.bench.report import Goal, exit_status
-from experiments.scale import Scale
-from experiments.setup import PointTask
-from experiments.systems import DEFAULT_SYSTEM, find_system
-from experiments.tables.console import make_console
-from experiments.tables.rows import Columns, rows_table
-from experiments.testbeds.mininet_testbed import MininetTestbed
+from gradbed.common.errors import UserError
+from gradbed.common.json_lines import own_program
+from gradbed.common.sandbox import run_in_sandbox
+from gradbed.common.scratch import scratch_folder
+from gradbed.experiments.bench.report import Goal, exit_status
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import PointTask
+from gradbed.experiments.systems import DEFAULT_SYSTEM, find_system
+from gradbed.experiments.tables.console import make_console
+from gradbed.experiments.tables.rows import Columns, rows_table
+from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
 
 GOALS_S = {"fat-tree:4": 5.0, "fat-tree:6": 15.0}
 """By topology: what bring-up should take at most, from a warm cache."""
@@ -89,7 +89,7 @@ def whole_command() -> float:
     with scratch_folder() as folder:
         start_s = time.monotonic()
         outcome = subprocess.run(
-            own_program("cli", "run", DEFAULT_SYSTEM, "--rounds", "1", "--output", str(folder)),
+            own_program("gradbed", "run", DEFAULT_SYSTEM, "--rounds", "1", "--output", str(folder)),
             capture_output=True,
             text=True,
             timeout=COMMAND_TIMEOUT_S,

@@ -7,25 +7,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from common.errors import UserError
-from controller.entries.planner import EntriesPlanner
-from controller.entries.settings import EntriesSettings
-from controller.planning.plan import Plan, SwitchPlan
-from controller.planning.routing import shortest_routes
-from controller.southbound.interface import Southbound, SouthboundError, SwitchStatus
-from controller.southbound.messages import Message
-from controller.southbound.p4runtime.pipeline import Pipeline
-from emulation.fabric import Fabric
-from experiments.by_hand.tables import Contents
-from experiments.setup import NetworkSetup
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.controller.entries.planner import EntriesPlanner
+from gradbed.controller.entries.settings import EntriesSettings
+from gradbed.controller.planning.plan import Plan, SwitchPlan
+from gradbed.controller.planning.routing import shortest_routes
+from gradbed.controller.southbound.interface import Southbound, SouthboundError, SwitchStatus
+from gradbed.controller.southbound.messages import Message
+from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
+from gradbed.emulation.fabric import Fabric
+from gradbed.experiments.by_hand.tables import Contents
+from gradbed.experiments.setup import NetworkSetup
+from gradbed.topo.graph import Topology
 
 Received = tuple[int, bytes]
 """When a frame arrived, in microseconds since the network is up, and the frame."""
 
 
 class Inbox:
-    """controller.southbound.interface.SouthboundListener: keeps what switches send."""
+    """gradbed.controller.southbound.interface.SouthboundListener: keeps what switches send."""
 
     def __init__(self) -> None:
         self.messages: list[tuple[str, Message]] = []
@@ -139,7 +139,7 @@ class Held(ABC):
         self._fabric.set_link_up(a, b, up)
 
     def change_link(self, a: str, b: str, fields: Mapping[str, Any]) -> None:
-        """Fields of topo.link.LinkModel."""
+        """Fields of gradbed.topo.link.LinkModel."""
         self._fabric.change_link(a, b, **fields)
 
     def link_model(self, a: str, b: str) -> dict[str, Any]:

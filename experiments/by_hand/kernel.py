@@ -12,15 +12,15 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 
-from common.errors import UserError
-from common.namespaces import in_network_namespace
-from controller.southbound.p4runtime.p4runtime import P4RuntimeSouthbound
-from controller.southbound.target import Target
-from experiments.by_hand.held import Held, Received, plan_of
-from experiments.own_program.system import OwnProgramSystem
-from experiments.setup import NetworkSetup, PointTask
-from experiments.testbeds.mininet_testbed import MininetTestbed
-from experiments.testbeds.pipelines import pipelines_of
+from gradbed.common.errors import UserError
+from gradbed.common.namespaces import in_network_namespace
+from gradbed.controller.southbound.p4runtime.p4runtime import P4RuntimeSouthbound
+from gradbed.controller.southbound.target import Target
+from gradbed.experiments.by_hand.held import Held, Received, plan_of
+from gradbed.experiments.own_program.system import OwnProgramSystem
+from gradbed.experiments.setup import NetworkSetup, PointTask
+from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
+from gradbed.experiments.testbeds.pipelines import pipelines_of
 
 READY_TIMEOUT_S = 60.0
 BUFFER_BYTES = 8 << 20

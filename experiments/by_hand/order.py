@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from experiments.own_program.system import OwnProgram, OwnProgramConfiguration, OwnProgramSystem
-from experiments.scale import Scale
-from experiments.setup import PointTask
+from gradbed.experiments.own_program.system import OwnProgram, OwnProgramConfiguration, OwnProgramSystem
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import PointTask
 
 
 def ordered(order: Mapping[str, Any], folder: Path) -> tuple[OwnProgramSystem, PointTask[OwnProgramConfiguration]]:

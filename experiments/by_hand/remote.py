@@ -10,11 +10,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, cast
 
-from common.errors import UserError
-from common.json_lines import ended, own_program, process_lost
-from common.namespaces import require_root
-from common.scratch import scratch_folder
-from experiments.by_hand.held import Held
+from gradbed.common.errors import UserError
+from gradbed.common.json_lines import ended, own_program, process_lost
+from gradbed.common.namespaces import require_root
+from gradbed.common.scratch import scratch_folder
+from gradbed.experiments.by_hand.held import Held
 
 STOP_TIMEOUT_S = 20.0
 
@@ -50,7 +50,7 @@ class Remote:
 
 @contextmanager
 def hold(order: Mapping[str, Any]) -> Iterator[Held]:
-    """The network, up. order: as of experiments.by_hand.order.
+    """The network, up. order: as of gradbed.experiments.by_hand.order.
     UserError for what is wrong with them, and without root."""
     require_root("gradbed.up on the real clock")
     ours, theirs = socket.socketpair()
@@ -58,7 +58,7 @@ def hold(order: Mapping[str, Any]) -> Iterator[Held]:
         log = folder / "network.log"
         with theirs, log.open("wb") as errors:
             process = subprocess.Popen(
-                own_program("experiments.by_hand.server", str(theirs.fileno())),
+                own_program("gradbed.experiments.by_hand.server", str(theirs.fileno())),
                 stdin=subprocess.DEVNULL,
                 stdout=errors,
                 stderr=errors,

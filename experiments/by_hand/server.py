@@ -1,4 +1,4 @@
-"""A network of the kernel in a process of its own: `python -m experiments.by_hand.server SOCKET`, a socket's
+"""A network of the kernel in a process of its own: `python -m gradbed.experiments.by_hand.server SOCKET`, a socket's
 descriptor, through which calls of Held come and their results go (multiprocessing.connection)."""
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from common.errors import UserError
-from common.sandbox import run_in_sandbox
-from common.scratch import scratch_folder
-from experiments.by_hand.order import ordered
+from gradbed.common.errors import UserError
+from gradbed.common.sandbox import run_in_sandbox
+from gradbed.common.scratch import scratch_folder
+from gradbed.experiments.by_hand.order import ordered
 
 
 def main(descriptor: int) -> int:
@@ -26,7 +26,7 @@ def main(descriptor: int) -> int:
 
 
 def _serve(connection: Connection, order: Mapping[str, Any], folder: Path) -> int:
-    from experiments.by_hand.kernel import hold
+    from gradbed.experiments.by_hand.kernel import hold
 
     try:
         with hold(*ordered(order, folder)) as held:

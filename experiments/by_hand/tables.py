@@ -10,14 +10,14 @@ from typing import Any
 
 import yaml
 
-from common.errors import UserError
-from controller.entries.collection import Collection
-from controller.entries.document import EntriesError, parse_document
-from controller.entries.sections import Reader
-from controller.planning.plan import DefaultAction, Lpm, Match, Range, SwitchPlan, TableEntry, Ternary
-from controller.planning.routing import Routes
-from controller.southbound.p4runtime.schema import ProgramSchema
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.controller.entries.collection import Collection
+from gradbed.controller.entries.document import EntriesError, parse_document
+from gradbed.controller.entries.sections import Reader
+from gradbed.controller.planning.plan import DefaultAction, Lpm, Match, Range, SwitchPlan, TableEntry, Ternary
+from gradbed.controller.planning.routing import Routes
+from gradbed.controller.southbound.p4runtime.schema import ProgramSchema
+from gradbed.topo.graph import Topology
 
 _PLACE = re.compile(r"^<values>:\d+:\d+: ")
 _IPV4_BITS = 32

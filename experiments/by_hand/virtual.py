@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from common.errors import UserError
-from emulation.switches.fabric_layout import interface_name
-from experiments.by_hand.held import Held, Received, plan_of
-from experiments.by_hand.order import ordered
-from experiments.own_program.system import OwnProgramSystem
-from experiments.setup import NetworkSetup, PointTask
-from experiments.testbeds.virtual_testbed import VirtualTestbed
-from switch.virtual import HostInterface
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.emulation.switches.fabric_layout import interface_name
+from gradbed.experiments.by_hand.held import Held, Received, plan_of
+from gradbed.experiments.by_hand.order import ordered
+from gradbed.experiments.own_program.system import OwnProgramSystem
+from gradbed.experiments.setup import NetworkSetup, PointTask
+from gradbed.experiments.testbeds.virtual_testbed import VirtualTestbed
+from gradbed.switch.virtual import HostInterface
+from gradbed.topo.graph import Topology
 
 
 class VirtualHeld(Held):
@@ -80,7 +80,7 @@ def _by_host(topology: Topology, interfaces: Mapping[str, HostInterface]) -> dic
 
 @contextmanager
 def hold_ordered(order: Mapping[str, Any], folder: Path) -> Iterator[VirtualHeld]:
-    """As experiments.by_hand.remote.hold."""
+    """As gradbed.experiments.by_hand.remote.hold."""
     with hold(*ordered(order, folder)) as held:
         yield held
 

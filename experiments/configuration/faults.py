@@ -9,12 +9,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from common.errors import UserError
-from common.problems import first_problem
-from experiments.configuration.sections import LinkOverride, Section
-from experiments.tables.words import value_words
-from topo.graph import Topology
-from topo.places import place
+from gradbed.common.errors import UserError
+from gradbed.common.problems import first_problem
+from gradbed.experiments.configuration.sections import LinkOverride, Section
+from gradbed.experiments.tables.words import value_words
+from gradbed.topo.graph import Topology
+from gradbed.topo.places import place
 
 TEXT = "KIND[:NAME][,FIELD=VALUE]@MS"
 

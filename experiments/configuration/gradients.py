@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from pydantic import BeforeValidator
 
-from experiments.configuration.sections import Section, option
-from hosts.learning.settings import SyntheticSettings, TrainingSettings
+from gradbed.experiments.configuration.sections import Section, option
+from gradbed.hosts.learning.settings import SyntheticSettings, TrainingSettings
 
 
 class SyntheticGradients(Section):

@@ -13,8 +13,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from common.errors import UserError
-from common.problems import in_words
+from gradbed.common.errors import UserError
+from gradbed.common.problems import in_words
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from typing import Any, Literal
 from pydantic import Field, ValidationInfo, field_validator
 from typing_extensions import TypeVar
 
-from common.errors import UserError
-from experiments.configuration.faults import TEXT, Fault, LinkChange, check_faults, fault_of_text
-from experiments.configuration.sections import Section, SwitchProgramsSection, TopologySection, option
-from experiments.scale import Scale
-from topo.files import topology_file
+from gradbed.common.errors import UserError
+from gradbed.experiments.configuration.faults import TEXT, Fault, LinkChange, check_faults, fault_of_text
+from gradbed.experiments.configuration.sections import Section, SwitchProgramsSection, TopologySection, option
+from gradbed.experiments.scale import Scale
+from gradbed.topo.files import topology_file
 
 Clock = Literal["real", "virtual"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from common.errors import UserError
-from experiments.configuration.sections import Section, option
-from experiments.scale import Scale
-from topo.graph import Direction, Topology
-from topo.places import with_node_names
+from gradbed.common.errors import UserError
+from gradbed.experiments.configuration.sections import Section, option
+from gradbed.experiments.scale import Scale
+from gradbed.topo.graph import Direction, Topology
+from gradbed.topo.places import with_node_names
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,13 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
-from common.errors import UserError
-from experiments.scale import Scale
-from topo.addressing import Addressing, addressed
-from topo.files import is_topology_file
-from topo.graph import Link, Topology
-from topo.link import UNLIMITED, LinkModel, pfc_thresholds
-from topo.registry import SHAPES, parse_topology, usage
+from gradbed.common.errors import UserError
+from gradbed.experiments.scale import Scale
+from gradbed.topo.addressing import Addressing, addressed
+from gradbed.topo.files import is_topology_file
+from gradbed.topo.graph import Link, Topology
+from gradbed.topo.link import UNLIMITED, LinkModel, pfc_thresholds
+from gradbed.topo.registry import SHAPES, parse_topology, usage
 
 HOST_CLASS = "host"
 
@@ -65,12 +65,12 @@ class LinkOverride(Section):
     reorder: bool | None = None
 
     def fields(self, scale: Scale) -> dict[str, Any]:
-        """What was given, as fields of topo.link.LinkModel."""
+        """What was given, as fields of gradbed.topo.link.LinkModel."""
         return _emulated(self.model_dump(exclude_none=True), scale)
 
 
 def _emulated(given: dict[str, Any], scale: Scale) -> dict[str, Any]:
-    """Nominal attributes as fields of topo.link.LinkModel."""
+    """Nominal attributes as fields of gradbed.topo.link.LinkModel."""
     if "rate_mbps" in given:
         given["rate_bps"] = scale.rate_bps(given.pop("rate_mbps"))
     if given.get("pfc_xoff_bytes") is not None:
@@ -84,7 +84,7 @@ def _none_for_zero(value: object) -> object:
 
 
 class LinkSection(Section):
-    """Every link, in both directions (topo.link.LinkModel); nominal."""
+    """Every link, in both directions (gradbed.topo.link.LinkModel); nominal."""
 
     rate_mbps: Annotated[float | None, BeforeValidator(_none_for_zero)] = option(
         100.0, "Rate of every link in Mbit/s; 0 (in a study null) is unlimited.", gt=0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-from common.errors import UserError
-from experiments.configuration.faults import (
+from gradbed.common.errors import UserError
+from gradbed.experiments.configuration.faults import (
     AgentFault,
     AgentPause,
     ControllerRestart,
@@ -15,8 +15,8 @@ from experiments.configuration.faults import (
     LinkFault,
     SwitchRestart,
 )
-from experiments.scale import Scale
-from experiments.testbeds.interface import Testbed
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.testbeds.interface import Testbed
 
 
 def schedule(

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from experiments.configuration.faults import Fault
-from experiments.phases import Phase, Progress
-from experiments.setup import NetworkSetup, PointTask
-from experiments.testbeds.interface import Testbed
+from gradbed.experiments.configuration.faults import Fault
+from gradbed.experiments.phases import Phase, Progress
+from gradbed.experiments.setup import NetworkSetup, PointTask
+from gradbed.experiments.testbeds.interface import Testbed
 
 
 class Onlooker:

@@ -12,34 +12,34 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from common.errors import EndlessCircle, UserError
-from emulation.switches.fabric_layout import link_seed
-from experiments.accounts.accounting import first_lines
-from experiments.accounts.class_accounts import class_disagreements, class_rows
-from experiments.accounts.counts import Counts
-from experiments.accounts.host_accounts import uncounted_hosts
-from experiments.accounts.switch_accounts import pause_disagreements, switch_disagreements
-from experiments.captures import capturing, ordered
-from experiments.configuration.faults import Fault, LinkChange
-from experiments.configuration.samples import SampleOrder
-from experiments.engine.faults import schedule
-from experiments.engine.onlooker import NOBODY, Onlooker
-from experiments.engine.sampling import Carried, Sampler
-from experiments.engine.settling import longest_stand_s, settle
-from experiments.engine.timeline import Timeline
-from experiments.fidelity.report import FidelityReport
-from experiments.fidelity.verdict import worst_report
-from experiments.phases import Measured, OtherRequest, Phase, PointResult, Progress
-from experiments.records.network_file import write_network
-from experiments.setup import NetworkSetup, PointTask
-from experiments.system import System
-from experiments.testbeds.agents import AgentSpec
-from experiments.testbeds.interface import Testbed
-from experiments.testbeds.opening import loading_testbed, open_testbed
-from topo.graph import Topology
+from gradbed.common.errors import EndlessCircle, UserError
+from gradbed.emulation.switches.fabric_layout import link_seed
+from gradbed.experiments.accounts.accounting import first_lines
+from gradbed.experiments.accounts.class_accounts import class_disagreements, class_rows
+from gradbed.experiments.accounts.counts import Counts
+from gradbed.experiments.accounts.host_accounts import uncounted_hosts
+from gradbed.experiments.accounts.switch_accounts import pause_disagreements, switch_disagreements
+from gradbed.experiments.captures import capturing, ordered
+from gradbed.experiments.configuration.faults import Fault, LinkChange
+from gradbed.experiments.configuration.samples import SampleOrder
+from gradbed.experiments.engine.faults import schedule
+from gradbed.experiments.engine.onlooker import NOBODY, Onlooker
+from gradbed.experiments.engine.sampling import Carried, Sampler
+from gradbed.experiments.engine.settling import longest_stand_s, settle
+from gradbed.experiments.engine.timeline import Timeline
+from gradbed.experiments.fidelity.report import FidelityReport
+from gradbed.experiments.fidelity.verdict import worst_report
+from gradbed.experiments.phases import Measured, OtherRequest, Phase, PointResult, Progress
+from gradbed.experiments.records.network_file import write_network
+from gradbed.experiments.setup import NetworkSetup, PointTask
+from gradbed.experiments.system import System
+from gradbed.experiments.testbeds.agents import AgentSpec
+from gradbed.experiments.testbeds.interface import Testbed
+from gradbed.experiments.testbeds.opening import loading_testbed, open_testbed
+from gradbed.topo.graph import Topology
 
 if TYPE_CHECKING:
-    from experiments.testbeds.loading import Loading
+    from gradbed.experiments.testbeds.loading import Loading
 
 Told = TypeVar("Told")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from emulation.links.link_statistics import DirectionStatistics
-from experiments.accounts.carried import LinkBytes, LinkRows
-from experiments.configuration.samples import SampleOrder
-from experiments.scale import Scale
-from experiments.testbeds.interface import Testbed
-from topo.graph import Direction
+from gradbed.emulation.links.link_statistics import DirectionStatistics
+from gradbed.experiments.accounts.carried import LinkBytes, LinkRows
+from gradbed.experiments.configuration.samples import SampleOrder
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.testbeds.interface import Testbed
+from gradbed.topo.graph import Direction
 
 
 class Carried:

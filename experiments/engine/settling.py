@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from experiments.accounts.counts import Counts
-from experiments.configuration.faults import Fault, LinkChange
-from experiments.scale import Scale
-from experiments.testbeds.interface import Testbed
-from topo.graph import Topology
+from gradbed.experiments.accounts.counts import Counts
+from gradbed.experiments.configuration.faults import Fault, LinkChange
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.testbeds.interface import Testbed
+from gradbed.topo.graph import Topology
 
 LOOK_S = 0.5
 """So often it is looked whether packets come forward."""

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.configuration.faults import Fault
-from experiments.scale import Scale
-from experiments.testbeds.interface import Testbed
+from gradbed.experiments.configuration.faults import Fault
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.testbeds.interface import Testbed
 
 MEASURING, COMPLETE = "measuring begins", "complete"
 """Between these loads of links are measured; without the first since the agents begin."""

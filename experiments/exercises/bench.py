@@ -11,18 +11,18 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from common.errors import UserError
-from experiments.exercises.finding import Detail, Finding, Refusal
-from experiments.exercises.subject import Subject
-from experiments.exercises.watch import PACKET_US, WatchedSwitch, frame_text, outputs_text
-from switch.engine.device import EngineDevice
-from switch.stf import parse_stf
-from switch.stf.engine_target import EngineTarget
-from switch.stf.names import NoFit, register
-from switch.stf.runner import difference
-from switch.stf.statements import Expect
-from switch.stf.target import CheckFailed
-from topo.link import LinkModel
+from gradbed.common.errors import UserError
+from gradbed.experiments.exercises.finding import Detail, Finding, Refusal
+from gradbed.experiments.exercises.subject import Subject
+from gradbed.experiments.exercises.watch import PACKET_US, WatchedSwitch, frame_text, outputs_text
+from gradbed.switch.engine.device import EngineDevice
+from gradbed.switch.stf import parse_stf
+from gradbed.switch.stf.engine_target import EngineTarget
+from gradbed.switch.stf.names import NoFit, register
+from gradbed.switch.stf.runner import difference
+from gradbed.switch.stf.statements import Expect
+from gradbed.switch.stf.target import CheckFailed
+from gradbed.topo.link import LinkModel
 
 if TYPE_CHECKING:
     from typing import Self

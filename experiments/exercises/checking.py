@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from common.errors import UserError
-from common.scratch import scratch_folder
-from experiments.exercises.bench import check_conversation
-from experiments.exercises.exercise import SUFFIXES, Exercise
-from experiments.exercises.finding import Checked, Finding
-from experiments.exercises.packets import check_packets
-from experiments.exercises.subject import Subject, copied
-from experiments.exercises.traffic import check_traffic
-from experiments.exercises.watch import labelled
+from gradbed.common.errors import UserError
+from gradbed.common.scratch import scratch_folder
+from gradbed.experiments.exercises.bench import check_conversation
+from gradbed.experiments.exercises.exercise import SUFFIXES, Exercise
+from gradbed.experiments.exercises.finding import Checked, Finding
+from gradbed.experiments.exercises.packets import check_packets
+from gradbed.experiments.exercises.subject import Subject, copied
+from gradbed.experiments.exercises.traffic import check_traffic
+from gradbed.experiments.exercises.watch import labelled
 
 
 class Check(Protocol):

@@ -22,11 +22,11 @@ from typing import Annotated
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from common.errors import UserError
-from common.problems import first_problem
-from common.suggestion import suggestion
-from common.templates import with_commands
-from common.yaml_numbers import bounded_loader
+from gradbed.common.errors import UserError
+from gradbed.common.problems import first_problem
+from gradbed.common.suggestion import suggestion
+from gradbed.common.templates import with_commands
+from gradbed.common.yaml_numbers import bounded_loader
 
 Words = Annotated[str, Field(min_length=1)]
 

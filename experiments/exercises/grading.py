@@ -8,14 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from common.errors import UserError, unforeseen
-from common.modules import full_name
-from experiments.exercises.checking import check_solution
-from experiments.exercises.exercise import Exercise
-from experiments.exercises.work import found_in
-from switch.stf.isolated import each_in_own_process
+from gradbed.common.errors import UserError, unforeseen
+from gradbed.experiments.exercises.checking import check_solution
+from gradbed.experiments.exercises.exercise import Exercise
+from gradbed.experiments.exercises.work import found_in
+from gradbed.switch.stf.isolated import each_in_own_process
 
-IMPORTS = tuple(map(full_name, ("experiments.exercises.checking", "experiments.testbeds.virtual_testbed")))
+IMPORTS = ("gradbed.experiments.exercises.checking", "gradbed.experiments.testbeds.virtual_testbed")
 MEMORY_BYTES = 6 << 30
 FILE_BYTES = 1 << 30
 CPU_S_PER_SECOND = 2

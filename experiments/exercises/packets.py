@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from common.errors import UserError
-from experiments.exercises.finding import Detail, Finding
-from experiments.exercises.subject import Subject
-from experiments.exercises.watch import WatchedSwitch, frame_text, outputs_text
-from switch.bmv2_json.model import ProgramModel
-from switch.insight.traced_switch import Passage
-from switch.stf import read_stf, run_script
-from switch.stf.runner import difference, run_on
-from switch.stf.statements import CheckCounter, Expect, NoPacket, Packet, RegisterRead, Script, Statement
+from gradbed.common.errors import UserError
+from gradbed.experiments.exercises.finding import Detail, Finding
+from gradbed.experiments.exercises.subject import Subject
+from gradbed.experiments.exercises.watch import WatchedSwitch, frame_text, outputs_text
+from gradbed.switch.bmv2_json.model import ProgramModel
+from gradbed.switch.insight.traced_switch import Passage
+from gradbed.switch.stf import read_stf, run_script
+from gradbed.switch.stf.runner import difference, run_on
+from gradbed.switch.stf.statements import CheckCounter, Expect, NoPacket, Packet, RegisterRead, Script, Statement
 
 
 def check_packets(subject: Subject, test: Path) -> Finding | None:
@@ -34,7 +34,7 @@ def check_packets(subject: Subject, test: Path) -> Finding | None:
 
 
 class _Watched:
-    """A switch.stf.target.Target that remembers what became of each packet."""
+    """A gradbed.switch.stf.target.Target that remembers what became of each packet."""
 
     def __init__(self, subject: Subject, script: Script) -> None:
         self._script = script

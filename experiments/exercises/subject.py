@@ -8,11 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from common.errors import UserError
-from switch.codegen import BuiltProgram, build_program
-from switch.compiler import compile_p4, files_of
-from switch.insight.instrumented import InstrumentedProgram, build_instrumented
-from switch.insight.source import SourceMap
+from gradbed.common.errors import UserError
+from gradbed.switch.codegen import BuiltProgram, build_program
+from gradbed.switch.compiler import compile_p4, files_of
+from gradbed.switch.insight.instrumented import InstrumentedProgram, build_instrumented
+from gradbed.switch.insight.source import SourceMap
 
 MOST_BYTES = 1_000_000
 """Of one file of a solution."""

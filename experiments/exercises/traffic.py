@@ -6,15 +6,15 @@ import re
 import shutil
 from pathlib import Path
 
-from common.errors import UserError
-from experiments.engine.point import run_point
-from experiments.exercises.finding import Detail, Finding
-from experiments.exercises.subject import Subject
-from experiments.exercises.watch import labelled
-from experiments.phases import PointResult
-from experiments.scale import Scale
-from experiments.setup import PointTask
-from experiments.study.loading import load_study
+from gradbed.common.errors import UserError
+from gradbed.experiments.engine.point import run_point
+from gradbed.experiments.exercises.finding import Detail, Finding
+from gradbed.experiments.exercises.subject import Subject
+from gradbed.experiments.exercises.watch import labelled
+from gradbed.experiments.phases import PointResult
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import PointTask
+from gradbed.experiments.study.loading import load_study
 
 SHOWN = ("sent_packets", "received_packets", "duplicates", "reordered", "misdelivered")
 

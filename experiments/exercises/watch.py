@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import TracebackType
 
-from experiments.exercises.finding import Detail
-from experiments.exercises.subject import Subject
-from switch.bmv2_json.model import ProgramModel
-from switch.insight.coverage.coverage import Coverage
-from switch.insight.recorder import Level
-from switch.insight.trace.decisions import decisions
-from switch.insight.trace.trace import build_trace
-from switch.insight.traced_switch import DEFAULT_CPU_PORT, Passage, TracedSwitch
+from gradbed.experiments.exercises.finding import Detail
+from gradbed.experiments.exercises.subject import Subject
+from gradbed.switch.bmv2_json.model import ProgramModel
+from gradbed.switch.insight.coverage.coverage import Coverage
+from gradbed.switch.insight.recorder import Level
+from gradbed.switch.insight.trace.decisions import decisions
+from gradbed.switch.insight.trace.trace import build_trace
+from gradbed.switch.insight.traced_switch import DEFAULT_CPU_PORT, Passage, TracedSwitch
 
 DECISIONS_SHOWN = 12
 UNREACHED_SHOWN = 4

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from common.compiled.store import digest_of
-from common.errors import UserError
-from common.modules import COMMAND
-from experiments.exercises.exercise import Exercise
+from gradbed.common.compiled.store import digest_of
+from gradbed.common.errors import UserError
+from gradbed.common.modules import COMMAND
+from gradbed.experiments.exercises.exercise import Exercise
 
 RECORD = ".exercise.json"
 """What `start`, `hint` and `check` leave in the folder. Whoever loses it loses no more than that."""

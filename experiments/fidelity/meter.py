@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from emulation.links.link_statistics import DataPlaneStatistics, DirectionStatistics
-from experiments.fidelity.machine import MachineTimes, machine_times
-from experiments.fidelity.processes import SWITCH_ROLES, ThreadTimes, thread_times
-from experiments.fidelity.report import FidelityMeasures, FidelityReport
-from experiments.fidelity.verdict import judge
-from topo.graph import Topology
+from gradbed.emulation.links.link_statistics import DataPlaneStatistics, DirectionStatistics
+from gradbed.experiments.fidelity.machine import MachineTimes, machine_times
+from gradbed.experiments.fidelity.processes import SWITCH_ROLES, ThreadTimes, thread_times
+from gradbed.experiments.fidelity.report import FidelityMeasures, FidelityReport
+from gradbed.experiments.fidelity.verdict import judge
+from gradbed.topo.graph import Topology
 
 if TYPE_CHECKING:
-    from emulation.fabric import Fabric
+    from gradbed.emulation.fabric import Fabric
 
 SAMPLE_INTERVAL_S = 0.2
 """Processes of a run may end before it does; what they used is known up to the last sample."""

@@ -11,7 +11,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from experiments.fidelity.processes import PROC, folders_of_threads, run_processes, thread_role
+from gradbed.experiments.fidelity.processes import PROC, folders_of_threads, run_processes, thread_role
 
 NICENESS = -15
 """Weighs thirty times as much as an ordinary process (sched(7)), and still lets system services run."""

@@ -15,11 +15,11 @@ from pathlib import Path
 PROC = Path("/proc")
 
 ROLES: Mapping[str, bytes] = {
-    "fabric": b"switch.fabric",
+    "fabric": b"gradbed.switch.fabric",
     "bmv2": b"simple_switch",
     "legacy": b"ovs-vswitchd",
-    "agents": b"hosts.agents",
-    "controller": b"controller.app",
+    "agents": b"gradbed.hosts.agents",
+    "controller": b"gradbed.controller.app",
 }
 """Part of the command line by which a process of each role is known."""
 

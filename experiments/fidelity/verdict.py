@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from experiments.fidelity.report import GRAVITY, FidelityMeasures, FidelityReport, VerdictWord
+from gradbed.experiments.fidelity.report import GRAVITY, FidelityMeasures, FidelityReport, VerdictWord
 
 OTHERS = "of all processors other programs used"
 NOTED_OTHERS = 0.1

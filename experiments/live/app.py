@@ -12,8 +12,8 @@ import signal
 import socket
 import sys
 
-from experiments.live.server import Pages, page_server
-from experiments.live.shown import LONGEST_ROW_BYTES, Growing
+from gradbed.experiments.live.server import Pages, page_server
+from gradbed.experiments.live.shown import LONGEST_ROW_BYTES, Growing
 
 GONE_S = 3.0
 """When the network has gone, and no page was open for so long, nobody wants to look any more; a page that is loaded

@@ -8,7 +8,7 @@ import select
 import socket
 from typing import Any
 
-from experiments.live.recording import Row
+from gradbed.experiments.live.recording import Row
 
 BUFFER_BYTES = 4_000_000
 """So much may wait before the network's process does."""

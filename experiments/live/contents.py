@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from common.errors import UserError
-from controller.southbound.interface import SouthboundError
-from experiments.live.link_watch import LinkWatch
-from experiments.programs import Program
-from experiments.setup import NetworkSetup, PointTask
-from experiments.testbeds.interface import Testbed
+from gradbed.common.errors import UserError
+from gradbed.controller.southbound.interface import SouthboundError
+from gradbed.experiments.live.link_watch import LinkWatch
+from gradbed.experiments.programs import Program
+from gradbed.experiments.setup import NetworkSetup, PointTask
+from gradbed.experiments.testbeds.interface import Testbed
 
 WATCHED_S = 0.5
 """So often the switch is read that somebody looks at."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.live.recording import VERSION
-from experiments.programs import Program
-from experiments.setup import NetworkSetup, PointTask
-from experiments.testbeds.interface import Testbed
+from gradbed.experiments.live.recording import VERSION
+from gradbed.experiments.programs import Program
+from gradbed.experiments.setup import NetworkSetup, PointTask
+from gradbed.experiments.testbeds.interface import Testbed
 
 
 def introduction(testbed: Testbed, network: NetworkSetup, task: PointTask[Any], system: str) -> dict[str, Any]:
-    """experiments.live.recording says what it has; x and y of nodes come later. Rates and delays are nominal."""
+    """gradbed.experiments.live.recording says what it has; x and y of nodes come later. Rates and delays are
+    nominal."""
     topology = testbed.topology
     return {
         "kind": "begin",

@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from common.errors import UserError
-from experiments.setup import PointTask
-from experiments.testbeds.interface import Testbed
-from topo.places import place
+from gradbed.common.errors import UserError
+from gradbed.experiments.setup import PointTask
+from gradbed.experiments.testbeds.interface import Testbed
+from gradbed.topo.places import place
 
 EVERY_S = 0.5
 MOST_PACKETS = 20

@@ -8,18 +8,18 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from common.errors import UserError
-from experiments.configuration.faults import Fault
-from experiments.engine.onlooker import Onlooker
-from experiments.live.channel import Feed
-from experiments.live.contents import Contents
-from experiments.live.introduction import introduction
-from experiments.live.pace import Pace
-from experiments.live.recording import LEAVE
-from experiments.phases import Phase, Progress
-from experiments.scale import Scale
-from experiments.setup import NetworkSetup, PointTask
-from experiments.testbeds.interface import Testbed
+from gradbed.common.errors import UserError
+from gradbed.experiments.configuration.faults import Fault
+from gradbed.experiments.engine.onlooker import Onlooker
+from gradbed.experiments.live.channel import Feed
+from gradbed.experiments.live.contents import Contents
+from gradbed.experiments.live.introduction import introduction
+from gradbed.experiments.live.pace import Pace
+from gradbed.experiments.live.recording import LEAVE
+from gradbed.experiments.phases import Phase, Progress
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import NetworkSetup, PointTask
+from gradbed.experiments.testbeds.interface import Testbed
 
 FRAME_S = 0.1
 """Between frames on the real clock, and on a virtual one that is held back."""

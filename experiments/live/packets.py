@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import hosts as hosts_room
-from experiments.live.recording import Row
+import gradbed.hosts as hosts_room
+from gradbed.experiments.live.recording import Row
 
 MOST_CHARACTERS = 120
 """Of a value that are shown."""

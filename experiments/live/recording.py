@@ -12,7 +12,7 @@ frame     links: by the number of a direction (2 x the link's, +1 from b to a) w
 progress  bars: label, completed, total, note
 value     phase, job, name, round, value: what an agent told of a round
 event     text, level (note, fault)
-plan      switch, plan: what it should hold now (controller.planning.plan.SwitchPlan)
+plan      switch, plan: what it should hold now (gradbed.controller.planning.plan.SwitchPlan)
 switch    switch, counters, registers: what it held, cells that are not zero (of large arrays the size)
 packets   link, packets: from (the sender), t_us, length, frame (hexadecimal)
 clock     paused, speed (null: as fast as possible); virtual clock
@@ -29,7 +29,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
-from common.errors import UserError
+from gradbed.common.errors import UserError
 
 FILE = "live.jsonl.gz"
 VERSION = 1

@@ -7,9 +7,9 @@ import contextlib
 import sys
 from pathlib import Path
 
-from experiments.live.recording import recordings
-from experiments.live.server import Pages, address, listen, make_token, page_server
-from experiments.live.shown import Replayed
+from gradbed.experiments.live.recording import recordings
+from gradbed.experiments.live.server import Pages, address, listen, make_token, page_server
+from gradbed.experiments.live.shown import Replayed
 
 
 def replay(run: Path) -> int:

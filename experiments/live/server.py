@@ -17,13 +17,13 @@ from fastapi.staticfiles import StaticFiles
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from common.errors import UserError
-from controller.rest.access import AccessCheck
-from controller.rest.errors import errors_in_one_line
-from experiments.live.packets import layers_of
-from experiments.live.recording import Kept
-from experiments.live.shown import Shown
-from experiments.live.traces import trace_of
+from gradbed.common.errors import UserError
+from gradbed.controller.rest.access import AccessCheck
+from gradbed.controller.rest.errors import errors_in_one_line
+from gradbed.experiments.live.packets import layers_of
+from gradbed.experiments.live.recording import Kept
+from gradbed.experiments.live.shown import Shown
+from gradbed.experiments.live.traces import trace_of
 
 PAGE = Path(__file__).parent / "page"
 TOKEN_BYTES = 16

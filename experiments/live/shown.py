@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from experiments.live.layout import places
-from experiments.live.packets import packets_of
-from experiments.live.recording import FILE, LEAVE, Recording, Row, decoded
+from gradbed.experiments.live.layout import places
+from gradbed.experiments.live.packets import packets_of
+from gradbed.experiments.live.recording import FILE, LEAVE, Recording, Row, decoded
 
 LONGEST_ROW_BYTES = 16_000_000
 

@@ -6,12 +6,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from common.errors import UserError
-from experiments.live.recording import Recording
-from experiments.programs import Program
+from gradbed.common.errors import UserError
+from gradbed.experiments.live.recording import Recording
+from gradbed.experiments.programs import Program
 
 if TYPE_CHECKING:
-    from switch.state.pipeline import Pipeline
+    from gradbed.switch.state.pipeline import Pipeline
 
 NOTE = (
     "Tables hold what the plan in force says; registers are empty, whatever the switch had counted and kept when the "
@@ -21,11 +21,11 @@ NOTE = (
 
 def trace_of(recording: Recording, switch: str, port: int, frame: str) -> str:
     """As `gradbed p4 trace` prints it. UserError where there is no such switch, or its program has gone."""
-    from controller.planning.plan import SwitchPlan
-    from switch.insight.source import SourceMap
-    from switch.insight.trace.text import trace_text
-    from switch.insight.trace.trace import build_trace
-    from switch.insight.traced_switch import TracedSwitch
+    from gradbed.controller.planning.plan import SwitchPlan
+    from gradbed.switch.insight.source import SourceMap
+    from gradbed.switch.insight.trace.text import trace_text
+    from gradbed.switch.insight.trace.trace import build_trace
+    from gradbed.switch.insight.traced_switch import TracedSwitch
 
     told = recording.of("begin")[0]["programs"].get(switch)
     if told is None:
@@ -48,8 +48,8 @@ def _pipeline(name: str, source: str, macros: tuple[tuple[str, str], ...]) -> Pi
     from finsy.proto import p4i
     from google.protobuf import text_format
 
-    from switch.insight.instrumented import build_instrumented
-    from switch.state.pipeline import build_pipeline
+    from gradbed.switch.insight.instrumented import build_instrumented
+    from gradbed.switch.state.pipeline import build_pipeline
 
     if not Path(source).is_file():
         raise UserError(f"the program {source} is not there any more")
@@ -59,10 +59,10 @@ def _pipeline(name: str, source: str, macros: tuple[tuple[str, str], ...]) -> Pi
 
 
 def _fill(traced: Any, pipeline: Pipeline, plan: Any) -> None:
-    from controller.planning.plan import SwitchPlan
-    from controller.southbound.p4runtime.schema import ProgramSchema
-    from controller.southbound.p4runtime.updates import batches
-    from switch.insight.p4runtime_state import write_updates
+    from gradbed.controller.planning.plan import SwitchPlan
+    from gradbed.controller.southbound.p4runtime.schema import ProgramSchema
+    from gradbed.controller.southbound.p4runtime.updates import batches
+    from gradbed.switch.insight.p4runtime_state import write_updates
 
     schema = ProgramSchema(pipeline.info)
     steps = batches(schema, SwitchPlan(program=plan.program), schema.normalised(plan))

@@ -8,10 +8,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from common.json_lines import own_program
-from experiments.live.channel import Feed
-from experiments.live.observer import LiveObserver
-from experiments.live.server import address, listen, make_token
+from gradbed.common.json_lines import own_program
+from gradbed.experiments.live.channel import Feed
+from gradbed.experiments.live.observer import LiveObserver
+from gradbed.experiments.live.server import address, listen, make_token
 
 
 @contextlib.contextmanager
@@ -22,7 +22,7 @@ def live_view(*, paused: bool = False) -> Iterator[LiveObserver]:
     with listen() as listener, ours:
         with theirs:
             server = subprocess.Popen(
-                own_program("experiments.live.app", str(listener.fileno()), str(theirs.fileno())),
+                own_program("gradbed.experiments.live.app", str(listener.fileno()), str(theirs.fileno())),
                 stdin=subprocess.PIPE,
                 pass_fds=[listener.fileno(), theirs.fileno()],
                 start_new_session=True,  # Ctrl-C is for the run

@@ -11,10 +11,10 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from common.errors import UserError
+from gradbed.common.errors import UserError
 
 if TYPE_CHECKING:
-    from experiments.testbeds.mininet_testbed import MininetTestbed
+    from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
 
 TARGETS, TOPOLOGY = "GRADBED_TARGETS", "GRADBED_TOPOLOGY"
 """Variables of the environment. JSON: switch -> address, device_id, p4info, json; path of the topology as JSON."""

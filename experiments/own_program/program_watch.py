@@ -8,19 +8,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from common.errors import UserError
-from controller.entries.document import EntriesError
-from experiments.programs import Program
-from experiments.setup import NetworkSetup, PointTask
+from gradbed.common.errors import UserError
+from gradbed.controller.entries.document import EntriesError
+from gradbed.experiments.programs import Program
+from gradbed.experiments.setup import NetworkSetup, PointTask
 
 if TYPE_CHECKING:
-    from experiments.testbeds.mininet_testbed import MininetTestbed
+    from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
 
 LOOK_EVERY_S = 0.25
 
 
 class Reloadable(Protocol):
-    """Whose files are looked at: experiments.own_program.system.OwnProgramSystem."""
+    """Whose files are looked at: gradbed.experiments.own_program.system.OwnProgramSystem."""
 
     def network(self, task: PointTask[Any], skip_invalid: bool = False) -> NetworkSetup:
         """skip_invalid: entries that do not fit are left out."""
@@ -87,7 +87,7 @@ class ProgramWatch:
 
     def _state(self, setup: NetworkSetup) -> dict[Path, int]:
         """All files that matter, and when they were changed."""
-        from switch.compiler import files_of
+        from gradbed.switch.compiler import files_of
 
         files = self._system.entries_files(setup)
         for program in setup.switches.values():

@@ -10,26 +10,31 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from common.errors import UserError
-from common.modules import COMMAND
-from controller.entries.commands import not_applied
-from controller.entries.planner import EntriesPlanner
-from controller.entries.settings import EntriesSettings
-from controller.planning.routing import shortest_routes
-from experiments.configuration.point import PointConfiguration
-from experiments.configuration.sections import AddressedTopologySection, Section, SwitchProgramsSection, option
-from experiments.phases import Point
-from experiments.programs import OURS, Program
-from experiments.setup import NetworkSetup, PointTask
-from experiments.system import System
-from experiments.tables.metric import Metric
-from topo.files import TopologyFile, topology_file
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.common.modules import COMMAND
+from gradbed.controller.entries.commands import not_applied
+from gradbed.controller.entries.planner import EntriesPlanner
+from gradbed.controller.entries.settings import EntriesSettings
+from gradbed.controller.planning.routing import shortest_routes
+from gradbed.experiments.configuration.point import PointConfiguration
+from gradbed.experiments.configuration.sections import (
+    AddressedTopologySection,
+    Section,
+    SwitchProgramsSection,
+    option,
+)
+from gradbed.experiments.phases import Point
+from gradbed.experiments.programs import OURS, Program
+from gradbed.experiments.setup import NetworkSetup, PointTask
+from gradbed.experiments.system import System
+from gradbed.experiments.tables.metric import Metric
+from gradbed.topo.files import TopologyFile, topology_file
+from gradbed.topo.graph import Topology
 
 if TYPE_CHECKING:
-    from experiments.testbeds.mininet_testbed import MininetTestbed
+    from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
 
-SERVICE = "controller.entries.service:EntriesService"
+SERVICE = "gradbed.controller.entries.service:EntriesService"
 """Of systems whose switches run people's own programs."""
 
 WHICH_PROGRAM = "which program? name a P4 file"
@@ -105,11 +110,11 @@ class OwnProgramSystem(System[OwnProgramConfiguration]):
         self, testbed: MininetTestbed, task: PointTask[OwnProgramConfiguration]
     ) -> AbstractContextManager[object]:
         if self.given.controller is not None:
-            from experiments.own_program.outside_controller import outside_controller
+            from gradbed.experiments.own_program.outside_controller import outside_controller
 
             return outside_controller(testbed, self.given.controller)
         if self.given.watch:
-            from experiments.own_program.program_watch import ProgramWatch
+            from gradbed.experiments.own_program.program_watch import ProgramWatch
 
             return ProgramWatch(self, testbed, task)
         return nullcontext()

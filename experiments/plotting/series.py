@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from experiments.fidelity.report import VerdictWord
-from experiments.plotting.series_point import SeriesPoint
-from experiments.plotting.style import COLOURS, MARKERS, OTHER_CLOCK
-from experiments.tables.intervals import Interval, confidence_interval
+from gradbed.experiments.fidelity.report import VerdictWord
+from gradbed.experiments.plotting.series_point import SeriesPoint
+from gradbed.experiments.plotting.style import COLOURS, MARKERS, OTHER_CLOCK
+from gradbed.experiments.tables.intervals import Interval, confidence_interval
 
 Range = tuple[float | None, float | None]
 """Least and most that a number can be; None: no such limit."""

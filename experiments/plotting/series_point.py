@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.fidelity.report import VerdictWord
+from gradbed.experiments.fidelity.report import VerdictWord
 
 
 @dataclass(frozen=True)

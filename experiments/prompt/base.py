@@ -12,12 +12,12 @@ from mininet.cli import CLI
 from mininet.log import output
 from mininet.node import Node
 
-from common.errors import UserError, nobody_reads, say, unforeseen
+from gradbed.common.errors import UserError, nobody_reads, say, unforeseen
 
 if TYPE_CHECKING:
-    from experiments.setup import PointTask
-    from experiments.system import System
-    from experiments.testbeds.mininet_testbed import MininetTestbed
+    from gradbed.experiments.setup import PointTask
+    from gradbed.experiments.system import System
+    from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
 
 
 class BasePrompt(CLI):  # type: ignore[misc]

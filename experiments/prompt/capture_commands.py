@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from common.caller import caller
-from common.errors import UserError
-from experiments.captures import SUFFIX
-from experiments.prompt.base import BasePrompt, starting
-from topo.places import place
+from gradbed.common.caller import caller
+from gradbed.common.errors import UserError
+from gradbed.experiments.captures import SUFFIX
+from gradbed.experiments.prompt.base import BasePrompt, starting
+from gradbed.topo.places import place
 
 LIMITS = ("count", "seconds")
 MOST_SECONDS = 1e6

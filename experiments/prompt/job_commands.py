@@ -8,11 +8,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from common.errors import UserError
-from experiments.configuration.options import ModelOption, complaint, described
-from experiments.phases import Phase
-from experiments.prompt.base import BasePrompt, near, starting
-from experiments.prompt.jobs import BackgroundJob
+from gradbed.common.errors import UserError
+from gradbed.experiments.configuration.options import ModelOption, complaint, described
+from gradbed.experiments.phases import Phase
+from gradbed.experiments.prompt.base import BasePrompt, near, starting
+from gradbed.experiments.prompt.jobs import BackgroundJob
 
 SUBCOMMANDS = ("start", "list", "stop", "wait")
 BAR_WIDTH = 20

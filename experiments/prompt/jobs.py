@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from common.errors import UserError
-from experiments.phases import Phase
-from experiments.testbeds.agents import Agents, Hosts
+from gradbed.common.errors import UserError
+from gradbed.experiments.phases import Phase
+from gradbed.experiments.testbeds.agents import Agents, Hosts
 
 POLL_S = 0.2
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from common.errors import UserError
-from common.problems import in_words
-from experiments.configuration.sections import LinkOverride
-from experiments.prompt.base import BasePrompt, starting
-from experiments.scale import Scale
-from topo.link import LinkModel
+from gradbed.common.errors import UserError
+from gradbed.common.problems import in_words
+from gradbed.experiments.configuration.sections import LinkOverride
+from gradbed.experiments.prompt.base import BasePrompt, starting
+from gradbed.experiments.scale import Scale
+from gradbed.topo.link import LinkModel
 
 ATTRIBUTES = {
     field.removeprefix("pfc_").partition("_")[0]: field for field in LinkOverride.model_fields if field != "reorder"
@@ -103,7 +103,7 @@ def bar(part: float) -> str:
 
 
 def _changes(words: list[str]) -> dict[str, Any]:
-    """ATTRIBUTE VALUE ... as fields of topo.link.LinkModel. UserError for what makes no sense."""
+    """ATTRIBUTE VALUE ... as fields of gradbed.topo.link.LinkModel. UserError for what makes no sense."""
     if len(words) % 2:
         raise UserError(f"{words[-1]!r} is neither up nor down, and an attribute needs a value; see help link")
     given = dict(zip(words[::2], words[1::2], strict=True))

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 
-from common.errors import UserError
-from controller.planning.plan import Lpm, Match, Output, Plan, SwitchPlan
-from controller.planning.text import entry_text, flow_text
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.plan import Lpm, Match, Output, Plan, SwitchPlan
+from gradbed.controller.planning.text import entry_text, flow_text
+from gradbed.topo.graph import Topology
 
 ROUTES = "ipv4_routes"
 

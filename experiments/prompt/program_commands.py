@@ -6,9 +6,9 @@ import os
 import shutil
 import subprocess
 
-from common.errors import UserError
-from common.modules import COMMAND
-from experiments.prompt.base import BasePrompt
+from gradbed.common.errors import UserError
+from gradbed.common.modules import COMMAND
+from gradbed.experiments.prompt.base import BasePrompt
 
 LOOK_ONLY = "0,0"
 """An election id below the controller's, who goes on to write."""
@@ -24,7 +24,7 @@ class ProgramCommands(BasePrompt):
         """Look around in a P4 switch with p4runtime-shell, p4lang's P4Runtime client, until 'exit' there.
         Usage: p4sh SWITCH
         The controller stays the one who writes. ./gradbed p4 shell --install installs it, outside the network."""
-        from switch.p4lang.p4runtime_shell import installed_python, shell_arguments
+        from gradbed.switch.p4lang.p4runtime_shell import installed_python, shell_arguments
 
         words = self.words(line, 1)
         if not words:

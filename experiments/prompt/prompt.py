@@ -1,21 +1,21 @@
-"""The prompt that every system has; a system adds commands by a subclass (experiments.system.System.prompt)."""
+"""The prompt that every system has; a system adds commands by a subclass (gradbed.experiments.system.System.prompt)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from common.errors import UserError
-from common.modules import attribute
-from experiments.prompt.capture_commands import CaptureCommands
-from experiments.prompt.link_commands import LinkCommands
-from experiments.prompt.program_commands import ProgramCommands
-from experiments.prompt.switch_commands import SwitchCommands
-from experiments.prompt.traffic_commands import TrafficCommands
+from gradbed.common.errors import UserError
+from gradbed.common.modules import attribute
+from gradbed.experiments.prompt.capture_commands import CaptureCommands
+from gradbed.experiments.prompt.link_commands import LinkCommands
+from gradbed.experiments.prompt.program_commands import ProgramCommands
+from gradbed.experiments.prompt.switch_commands import SwitchCommands
+from gradbed.experiments.prompt.traffic_commands import TrafficCommands
 
 if TYPE_CHECKING:
-    from experiments.setup import PointTask
-    from experiments.system import System
-    from experiments.testbeds.mininet_testbed import MininetTestbed
+    from gradbed.experiments.setup import PointTask
+    from gradbed.experiments.system import System
+    from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
 
 
 class Prompt(LinkCommands, SwitchCommands, TrafficCommands, CaptureCommands, ProgramCommands):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from common.errors import UserError
-from controller.planning.text import switch_text
-from experiments.prompt.base import BasePrompt
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.text import switch_text
+from gradbed.experiments.prompt.base import BasePrompt
 
 RETURN_TIMEOUT_S = 20.0
 RETRY_S = 0.05

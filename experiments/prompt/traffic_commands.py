@@ -9,10 +9,10 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from common.errors import UserError
-from common.modules import COMMAND
-from experiments.prompt.base import BasePrompt
-from experiments.prompt.path import Hop, path_of
+from gradbed.common.errors import UserError
+from gradbed.common.modules import COMMAND
+from gradbed.experiments.prompt.base import BasePrompt
+from gradbed.experiments.prompt.path import Hop, path_of
 
 PORT = 5001
 SECONDS = 5
@@ -61,7 +61,7 @@ class TrafficCommands(BasePrompt):
 
     def _show_how_to_look_inside(self, hop: Hop, source: str, destination: str) -> None:
         """For gradbed's P4 switches, which serve P4Runtime at a socket that can be reached from outside."""
-        from emulation.switches.fabric_switches import P4RUNTIME_SOCKET
+        from gradbed.emulation.switches.fabric_switches import P4RUNTIME_SOCKET
 
         unix_socket = self.task.folder / P4RUNTIME_SOCKET
         if not hop.is_p4 or not unix_socket.exists():

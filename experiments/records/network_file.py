@@ -9,9 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from common.errors import UserError
-from controller.planning.plan import Plan
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.plan import Plan
+from gradbed.topo.graph import Topology
 
 NAME = "network.json"
 

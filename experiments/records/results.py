@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common.errors import UserError
-from experiments.fidelity.report import GRAVITY, VerdictWord
-from experiments.plotting.series_point import SeriesPoint
-from experiments.records.run_files import DonePoint, RunFiles
-from experiments.tables.intervals import CONFIDENCE
-from experiments.tables.words import value_words
+from gradbed.common.errors import UserError
+from gradbed.experiments.fidelity.report import GRAVITY, VerdictWord
+from gradbed.experiments.plotting.series_point import SeriesPoint
+from gradbed.experiments.records.run_files import DonePoint, RunFiles
+from gradbed.experiments.tables.intervals import CONFIDENCE
+from gradbed.experiments.tables.words import value_words
 
 OfRow = Callable[[Mapping[str, Any]], Any]
 """Of a row of the points table."""

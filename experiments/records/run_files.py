@@ -45,7 +45,7 @@ class StoredPoint:
 
 @dataclass(frozen=True)
 class DonePoint:
-    """A place in the sweep, and what was found there. other_clock: as of experiments.study.model.Point."""
+    """A place in the sweep, and what was found there. other_clock: as of gradbed.experiments.study.model.Point."""
 
     coordinates: Mapping[str, Any]
     repetition: int

@@ -16,10 +16,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from common.caller import caller
-from common.errors import UserError
-from common.version import VERSION
-from experiments.tables.tables import replace_file
+from gradbed.common.caller import caller
+from gradbed.common.errors import UserError
+from gradbed.common.version import VERSION
+from gradbed.experiments.tables.tables import replace_file
 
 LIBRARIES = (
     "numpy",

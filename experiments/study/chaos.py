@@ -21,25 +21,25 @@ from typing import Any, Literal, get_args
 from pydantic import ValidationError
 from rich.console import Console
 
-from common.errors import UserError
-from common.problems import first_problem
-from emulation.switches.ovs_processes import require_open_vswitch
-from experiments.records.results import load_results
-from experiments.records.run_files import StoredPoint
-from experiments.scale import Scale
-from experiments.study.command import INTERRUPTED, RunOptions, run_points, write_report
-from experiments.study.definition.expansion import with_values
-from experiments.study.definition.model import ChaosSection, FigureSection, Point, Study
-from experiments.study.evaluation.figures import draw_figures
-from experiments.study.evaluation.kinds import Sheet, figure_kind
-from experiments.study.loading import load_study
-from experiments.study.running.runner import StudyRun
-from experiments.study.switch_programs import check_switch_programs, suited_to_bmv2
-from experiments.systems import find_system, studies_folder, systems
-from experiments.tables.console import make_console
-from experiments.tables.rows import Columns, rows_table
-from experiments.tables.tables import write_tables
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.common.problems import first_problem
+from gradbed.emulation.switches.ovs_processes import require_open_vswitch
+from gradbed.experiments.records.results import load_results
+from gradbed.experiments.records.run_files import StoredPoint
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.study.command import INTERRUPTED, RunOptions, run_points, write_report
+from gradbed.experiments.study.definition.expansion import with_values
+from gradbed.experiments.study.definition.model import ChaosSection, FigureSection, Point, Study
+from gradbed.experiments.study.evaluation.figures import draw_figures
+from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind
+from gradbed.experiments.study.loading import load_study
+from gradbed.experiments.study.running.runner import StudyRun
+from gradbed.experiments.study.switch_programs import check_switch_programs, suited_to_bmv2
+from gradbed.experiments.systems import find_system, studies_folder, systems
+from gradbed.experiments.tables.console import make_console
+from gradbed.experiments.tables.rows import Columns, rows_table
+from gradbed.experiments.tables.tables import write_tables
+from gradbed.topo.graph import Topology
 
 FILE = "chaos.yaml"
 FORWARDING, LEGACY = "a forwarding switch restarts", "a legacy switch restarts"

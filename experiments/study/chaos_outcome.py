@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.plotting.style import COLOURS, MARKERS, figure, save
-from experiments.records.run_folder import RunFolder
-from experiments.study.chaos import NOTHING, VERDICTS, Cell, summary
-from experiments.tables.tables import replace_file, write_csv
+from gradbed.experiments.plotting.style import COLOURS, MARKERS, figure, save
+from gradbed.experiments.records.run_folder import RunFolder
+from gradbed.experiments.study.chaos import NOTHING, VERDICTS, Cell, summary
+from gradbed.experiments.tables.tables import replace_file, write_csv
 
 NAME = "outcome"
 ABSENT = "–"

@@ -13,35 +13,35 @@ from typing import Any
 from pydantic import ValidationError
 from rich.console import Console
 
-from common.compiled.c_library import compiler
-from common.errors import UserError
-from emulation.size import announce
-from experiments.calibration import study_scale
-from experiments.configuration.point import PointConfiguration
-from experiments.engine.onlooker import Onlooker
-from experiments.program_lines import unused_programs_line
-from experiments.records.results import StudyResults, load_results
-from experiments.records.run_files import CAPTURES
-from experiments.scale import Scale
-from experiments.study.definition.expansion import expand, values_at, with_values
-from experiments.study.definition.model import FigureSection, Point, Study, StudyHead, Sweep
-from experiments.study.evaluation.bounds import crossings
-from experiments.study.evaluation.comparison import comparison_tables
-from experiments.study.evaluation.figure_data import write_figure_data
-from experiments.study.evaluation.figures import draw_figures
-from experiments.study.evaluation.goals import goals_table, judged
-from experiments.study.evaluation.summary import summary_table
-from experiments.study.loading import load_study
-from experiments.study.report.writing import report_of_run
-from experiments.study.running.on_dask import check_scheduler
-from experiments.study.running.runner import StudyRun, run_study
-from experiments.study.said import chosen_words, network_words
-from experiments.study.switch_programs import check_switch_programs
-from experiments.system import System
-from experiments.systems import find_system
-from experiments.tables.console import make_console
-from topo.files import topology_file
-from topo.places import places
+from gradbed.common.compiled.c_library import compiler
+from gradbed.common.errors import UserError
+from gradbed.emulation.size import announce
+from gradbed.experiments.calibration import study_scale
+from gradbed.experiments.configuration.point import PointConfiguration
+from gradbed.experiments.engine.onlooker import Onlooker
+from gradbed.experiments.program_lines import unused_programs_line
+from gradbed.experiments.records.results import StudyResults, load_results
+from gradbed.experiments.records.run_files import CAPTURES
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.study.definition.expansion import expand, values_at, with_values
+from gradbed.experiments.study.definition.model import FigureSection, Point, Study, StudyHead, Sweep
+from gradbed.experiments.study.evaluation.bounds import crossings
+from gradbed.experiments.study.evaluation.comparison import comparison_tables
+from gradbed.experiments.study.evaluation.figure_data import write_figure_data
+from gradbed.experiments.study.evaluation.figures import draw_figures
+from gradbed.experiments.study.evaluation.goals import goals_table, judged
+from gradbed.experiments.study.evaluation.summary import summary_table
+from gradbed.experiments.study.loading import load_study
+from gradbed.experiments.study.report.writing import report_of_run
+from gradbed.experiments.study.running.on_dask import check_scheduler
+from gradbed.experiments.study.running.runner import StudyRun, run_study
+from gradbed.experiments.study.said import chosen_words, network_words
+from gradbed.experiments.study.switch_programs import check_switch_programs
+from gradbed.experiments.system import System
+from gradbed.experiments.systems import find_system
+from gradbed.experiments.tables.console import make_console
+from gradbed.topo.files import topology_file
+from gradbed.topo.places import places
 
 INTERRUPTED = 130
 
@@ -49,7 +49,7 @@ INTERRUPTED = 130
 @dataclass(frozen=True)
 class RunOptions:
     """How a study runs, whatever it is of. factor: the scale to use instead of this machine's; jobs, scheduler: as
-    for experiments.study.runner.run_study. pcap: links and hosts to be captured, in place of what the study says.
+    for gradbed.experiments.study.runner.run_study. pcap: links and hosts to be captured, in place of what the study says.
     onlooker, threads: as for run_study. prepare_network: called before anything is begun where a point runs on the
     real clock, so that the command line installs what that takes."""
 
@@ -116,7 +116,7 @@ def run_single(
     """Run one point of a system and present what it found; exit status as for a study, 2 if it broke.
 
     values: of its configuration, as nested mappings. script: the point is a script of the user's, whose standard
-    output is its own, and of whose sums there is no reference. axes: as of experiments.system.Shorthands.axes;
+    output is its own, and of whose sums there is no reference. axes: as of gradbed.experiments.system.Shorthands.axes;
     several values make as many points, which are compared. UserError for what the user can put right.
     """
     system = find_system(system_name)

@@ -10,21 +10,21 @@ from pathlib import Path
 
 from rich.console import Console
 
-from common.errors import UserError
-from common.modules import COMMAND
-from experiments.records.results import StudyResults, load_results
-from experiments.study.command import INTERRUPTED, RunOptions, conclude, run_points, write_report
-from experiments.study.definition.expansion import with_values
-from experiments.study.definition.model import DemoSection, Point, Study
-from experiments.study.evaluation.comparison import Comparison, compared, comparison_tables
-from experiments.study.evaluation.figures import draw_figures
-from experiments.study.loading import load_study
-from experiments.study.said import network_words
-from experiments.systems import find_system, studies_folder, systems
-from experiments.tables.console import make_console
-from experiments.tables.metric import Metric
-from experiments.tables.units import engineering
-from experiments.tables.words import short_names
+from gradbed.common.errors import UserError
+from gradbed.common.modules import COMMAND
+from gradbed.experiments.records.results import StudyResults, load_results
+from gradbed.experiments.study.command import INTERRUPTED, RunOptions, conclude, run_points, write_report
+from gradbed.experiments.study.definition.expansion import with_values
+from gradbed.experiments.study.definition.model import DemoSection, Point, Study
+from gradbed.experiments.study.evaluation.comparison import Comparison, compared, comparison_tables
+from gradbed.experiments.study.evaluation.figures import draw_figures
+from gradbed.experiments.study.loading import load_study
+from gradbed.experiments.study.said import network_words
+from gradbed.experiments.systems import find_system, studies_folder, systems
+from gradbed.experiments.tables.console import make_console
+from gradbed.experiments.tables.metric import Metric
+from gradbed.experiments.tables.units import engineering
+from gradbed.experiments.tables.words import short_names
 
 FILE = "demo.yaml"
 ALIKE = 0.005

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from common.caller import caller
-from common.errors import UserError
-from experiments.tables.rows import Columns, rows_table
-from experiments.tables.tables import replace_file, write_csv
+from gradbed.common.caller import caller
+from gradbed.common.errors import UserError
+from gradbed.experiments.tables.rows import Columns, rows_table
+from gradbed.experiments.tables.tables import replace_file, write_csv
 
 GOAL_S = 30 * 60
 GOAL_PROCESSORS = 2

@@ -11,19 +11,19 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from common.errors import UserError
-from common.problems import in_words
-from common.suggestion import suggestion
-from experiments.configuration.point import PointConfiguration
-from experiments.study.definition.expansion import expand, values_at, with_values
-from experiments.study.definition.model import FigureSection, Point, Study, StudyHead
-from experiments.study.definition.schema import known_keys
-from experiments.study.definition.yaml_text import GivenValues, Place, YamlDocument, read_yaml
-from experiments.study.evaluation.figures import kinds
-from experiments.study.evaluation.kinds import panels_of
-from experiments.study.switch_programs import check_switch_programs
-from experiments.system import System
-from experiments.systems import find_system
+from gradbed.common.errors import UserError
+from gradbed.common.problems import in_words
+from gradbed.common.suggestion import suggestion
+from gradbed.experiments.configuration.point import PointConfiguration
+from gradbed.experiments.study.definition.expansion import expand, values_at, with_values
+from gradbed.experiments.study.definition.model import FigureSection, Point, Study, StudyHead
+from gradbed.experiments.study.definition.schema import known_keys
+from gradbed.experiments.study.definition.yaml_text import GivenValues, Place, YamlDocument, read_yaml
+from gradbed.experiments.study.evaluation.figures import kinds
+from gradbed.experiments.study.evaluation.kinds import panels_of
+from gradbed.experiments.study.switch_programs import check_switch_programs
+from gradbed.experiments.system import System
+from gradbed.experiments.systems import find_system
 
 POINT_COLUMNS = ("seed", "repetition", "verdict", "scale_factor", "link_rate_bps")
 """Columns of the points table besides coordinates and metrics."""

@@ -7,11 +7,11 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 
-from common.errors import UserError
-from experiments.study.command import INTERRUPTED, RunOptions, run_study_file
-from experiments.study.figure_times import FigureTimes
-from experiments.systems import find_system, studies_folder
-from experiments.tables.console import make_console
+from gradbed.common.errors import UserError
+from gradbed.experiments.study.command import INTERRUPTED, RunOptions, run_study_file
+from gradbed.experiments.study.figure_times import FigureTimes
+from gradbed.experiments.systems import find_system, studies_folder
+from gradbed.experiments.tables.console import make_console
 
 
 def studies_of(system: str) -> dict[int, Path]:

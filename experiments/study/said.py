@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from experiments.configuration.point import PointConfiguration
-from experiments.scale import Scale
-from experiments.study.definition.expansion import with_values
-from experiments.system import System
-from experiments.tables.words import path_words, short_names
-from topo.words import drawing, link_words
+from gradbed.experiments.configuration.point import PointConfiguration
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.study.definition.expansion import with_values
+from gradbed.experiments.system import System
+from gradbed.experiments.tables.words import path_words, short_names
+from gradbed.topo.words import drawing, link_words
 
 CLOCKS = {"real": "in Mininet, in real time", "virtual": "on the virtual clock"}
 IN_THE_NETWORK = ("clock", "topology.kind", "topology.link")

@@ -6,21 +6,21 @@ import sys
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from common.capabilities import REAL_CLOCK
-from experiments.configuration.point import PointConfiguration
-from experiments.study.definition.expansion import with_values
-from experiments.system import System
+from gradbed.common.capabilities import REAL_CLOCK
+from gradbed.experiments.configuration.point import PointConfiguration
+from gradbed.experiments.study.definition.expansion import with_values
+from gradbed.experiments.system import System
 
 
 def check_switch_programs(configuration: PointConfiguration) -> None:
     """UserError where what is to compile or run the P4 programs is missing, or cannot do it."""
     program = configuration.program
     if program.compiler == "p4c":
-        from switch.p4lang.p4c import require_p4c
+        from gradbed.switch.p4lang.p4c import require_p4c
 
         require_p4c()
     if program.model == "bmv2":
-        from switch.p4lang.bmv2_programs import find_simple_switch_grpc
+        from gradbed.switch.p4lang.bmv2_programs import find_simple_switch_grpc
 
         REAL_CLOCK.require(configuration.clock == "real", "--switch: bmv2", "--switch gradbed")
         find_simple_switch_grpc()
@@ -32,7 +32,7 @@ def suited_to_bmv2(system: System, values: Mapping[str, Any], given: Collection[
     given: what the user has chosen, as names of parameters; it stays, and is refused where BMv2 cannot do it.
     UserError without BMv2.
     """
-    from switch.p4lang.bmv2_programs import find_simple_switch_grpc
+    from gradbed.switch.p4lang.bmv2_programs import find_simple_switch_grpc
 
     if "clock" in given and values.get("clock") == "virtual":
         return dict(values)  # refused in a moment (check_switch_programs)

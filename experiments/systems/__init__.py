@@ -11,21 +11,21 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from common.errors import UserError
-from common.modules import attribute, full_name, import_by_name
-from common.suggestion import suggestion
+from gradbed.common.errors import UserError
+from gradbed.common.modules import attribute
+from gradbed.common.suggestion import suggestion
 
 if TYPE_CHECKING:
-    from experiments.system import System
+    from gradbed.experiments.system import System
 
 SYSTEMS: dict[str, str] = {
-    "aggregation": "experiments.systems.aggregation.system:AggregationSystem",
-    "workload": "experiments.systems.workload.system:WorkloadSystem",
-    "shuffle": "experiments.systems.shuffle.system:ShuffleSystem",
-    "compression": "experiments.systems.compression.system:CompressionSystem",
-    "interconnect": "experiments.systems.interconnect.system:InterconnectSystem",
-    "ndn": "experiments.systems.ndn.system:NdnSystem",
-    "training": "experiments.systems.training.system:TrainingSystem",
+    "aggregation": "gradbed.experiments.systems.aggregation.system:AggregationSystem",
+    "workload": "gradbed.experiments.systems.workload.system:WorkloadSystem",
+    "shuffle": "gradbed.experiments.systems.shuffle.system:ShuffleSystem",
+    "compression": "gradbed.experiments.systems.compression.system:CompressionSystem",
+    "interconnect": "gradbed.experiments.systems.interconnect.system:InterconnectSystem",
+    "ndn": "gradbed.experiments.systems.ndn.system:NdnSystem",
+    "training": "gradbed.experiments.systems.training.system:TrainingSystem",
 }
 """Module and class by the name of each; imported when it is asked for."""
 
@@ -50,7 +50,7 @@ def find_system(name: str) -> System:
     known = systems()
     if name not in known:
         raise UserError(f"no system is called {name!r}{suggestion(name, known)}")
-    module = full_name(known[name].partition(":")[0])
+    module = known[name].partition(":")[0]
     try:
         system: System = attribute(known[name])()
     except ModuleNotFoundError as error:
@@ -65,7 +65,7 @@ def find_system(name: str) -> System:
 def _class_of(name: str) -> ast.ClassDef | None:
     """A system's class, which is read and not loaded: that takes seconds for all of them."""
     module, _, class_name = systems()[name].partition(":")
-    spec = importlib.util.find_spec(full_name(module))
+    spec = importlib.util.find_spec(module)
     if spec is None or spec.origin is None:
         return None
     parsed = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
@@ -95,6 +95,6 @@ def makers() -> Mapping[str, str]:
 def studies_folder(name: str) -> Path:
     """Where a system keeps the studies of its figures: studies/ beside its module."""
     module, _, _ = systems()[name].partition(":")
-    file = import_by_name(module).__file__
+    file = importlib.import_module(module).__file__
     assert file is not None
     return Path(file).parent / "studies"

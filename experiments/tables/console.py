@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
-from common.errors import folded
+from gradbed.common.errors import folded
 
 FILE_COLUMNS = 200
 """A file takes what a terminal would have to fold, and rich would cut tables off at 80."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from experiments.tables.fitted import FittedTable
+from gradbed.experiments.tables.fitted import FittedTable
 
 Columns = Sequence[tuple[str, Callable[[Any], object]]]
 """Titles, and what a row has there; None is an empty cell."""

@@ -11,15 +11,15 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel
 
-from common.errors import UserError
-from common.json_lines import JsonLinesProcess, own_program
-from formats.packet_class import PacketClass
-from hosts.agents.computing import ComputeTimes
+from gradbed.common.errors import UserError
+from gradbed.common.json_lines import JsonLinesProcess, own_program
+from gradbed.formats.packet_class import PacketClass
+from gradbed.hosts.agents.computing import ComputeTimes
 
 SILENCE_TIMEOUT_S = 60.0
 """Nothing at all of the launcher for so long, which gives signs of life as long as there are agents, is an error."""
 STOP_TIMEOUT_S = 3.0
-NETWORK_CARD = "switch.network_card:NetworkCard"
+NETWORK_CARD = "gradbed.switch.network_card:NetworkCard"
 """Hosts know nothing of switches, whose engine has it."""
 
 
@@ -27,8 +27,9 @@ NETWORK_CARD = "switch.network_card:NetworkCard"
 class AgentSpec:
     """An agent to start.
 
-    agent: "module:function", which takes a hosts.agents.context.AgentContext and a description. name: unique within
-    the job. stop_rank: when the job stops, agents of a lower rank are told first, the next once these have ended.
+    agent: "module:function", which takes a gradbed.hosts.agents.context.AgentContext and a description. name: unique
+    within the job. stop_rank: when the job stops, agents of a lower rank are told first, the next once these have
+    ended.
     """
 
     host: str
@@ -40,7 +41,7 @@ class AgentSpec:
 
 
 class Hosts(Protocol):
-    """Where agents live; emulation.network.EmulatedNetwork."""
+    """Where agents live; gradbed.emulation.network.EmulatedNetwork."""
 
     def host_pid(self, host: str) -> int:
         """A process in the host's namespaces."""
@@ -50,7 +51,7 @@ class Hosts(Protocol):
 
 
 class Launcher(Protocol):
-    """Takes commands and gives events of hosts.agents.kernel.launcher: a process, or all on virtual time.
+    """Takes commands and gives events of gradbed.hosts.agents.kernel.launcher: a process, or all on virtual time.
 
     A start's description is an agent's value (pydantic) or a mapping, which may become JSON on the way.
     """
@@ -94,14 +95,14 @@ class Agents:
     ) -> None:
         """hosts: need not be up before the first agent starts. preload: modules that the launcher loads at once.
         keep_open: descriptors that the agents inherit. compute: what computations take at least. launcher: one that
-        is there (hosts.agents.virtual.launcher) instead of a process. classes: by which interfaces count. rates_bps:
-        by host, of its interfaces' links, for network cards."""
+        is there (gradbed.hosts.agents.virtual.launcher) instead of a process. classes: by which interfaces count.
+        rates_bps: by host, of its interfaces' links, for network cards."""
         self._rates_bps = rates_bps or {}
         self._classes = tuple(each.words for each in classes)
         self._launcher: Launcher = launcher or LauncherProcess(
             "agent launcher",
             own_program(
-                "hosts.agents.kernel.launcher",
+                "gradbed.hosts.agents.kernel.launcher",
                 *(compute.to_arguments() if compute else ()),
                 *("--cards", NETWORK_CARD),
                 *preload,
@@ -181,7 +182,7 @@ class Agents:
         """End all agents; the final statistics of those that have any, by job number and agent name.
 
         With the key "interfaces": what an agent's interfaces carried, by their names
-        (hosts.agents.frames.interface_counts); of an agent that was killed, since it was started anew.
+        (gradbed.hosts.agents.frames.interface_counts); of an agent that was killed, since it was started anew.
         """
         final: dict[tuple[int, str], dict[str, Any]] = {}
         jobs = {job for job, _ in self._started}

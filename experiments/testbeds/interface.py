@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import BaseModel
 
-from controller.planning.failures import LinkName, link_name
-from controller.planning.plan import Plan
-from emulation.fabric import Fabric
-from experiments.fidelity.report import FidelityReport
-from experiments.testbeds.agents import Agents, AgentSpec
-from topo.graph import Topology
+from gradbed.controller.planning.failures import LinkName, link_name
+from gradbed.controller.planning.plan import Plan
+from gradbed.emulation.fabric import Fabric
+from gradbed.experiments.fidelity.report import FidelityReport
+from gradbed.experiments.testbeds.agents import Agents, AgentSpec
+from gradbed.topo.graph import Topology
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from switch.insight.coverage.coverage import Report as CoverageReport
+    from gradbed.switch.insight.coverage.coverage import Report as CoverageReport
 
 
 class Meter(Protocol):
@@ -172,7 +172,7 @@ class Testbed(ABC):
         self._restart_controller()
 
     def change_link(self, a: str, b: str, **fields: Any) -> None:
-        """Change fields of a link's model (topo.link.LinkModel), in both directions."""
+        """Change fields of a link's model (gradbed.topo.link.LinkModel), in both directions."""
         self.fabric.change_link(a, b, **fields)
 
     def restart_switch(self, switch: str) -> None:

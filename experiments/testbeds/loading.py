@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from common.json_lines import JsonLinesProcess, own_program
-from emulation.switches.fabric_process import FabricProcess, fabric_command
-from emulation.switches.fabric_switches import LOG
+from gradbed.common.json_lines import JsonLinesProcess, own_program
+from gradbed.emulation.switches.fabric_process import FabricProcess, fabric_command
+from gradbed.emulation.switches.fabric_switches import LOG
 
 
 @dataclass(frozen=True)
@@ -37,4 +37,4 @@ def loading(folder: Path) -> Iterator[Loading]:
 
 def controller_process(argument: str, log: Path, keep_open: Sequence[int] = ()) -> JsonLinesProcess:
     """argument: the file with its configuration, or "-"."""
-    return JsonLinesProcess("controller", own_program("controller.app", argument), log, keep_open)
+    return JsonLinesProcess("controller", own_program("gradbed.controller.app", argument), log, keep_open)

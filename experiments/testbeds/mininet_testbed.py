@@ -15,34 +15,34 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import BaseModel
 
-from common.capabilities import GRADBED_SWITCHES
-from common.errors import ProcessLost, UserError
-from common.json_lines import JsonLinesProcess
-from controller.client import ControllerClient
-from controller.config import ControllerConfig, ProgramFiles
-from controller.core.services import ServiceConfig
-from controller.planning.legacy import OPENFLOW
-from controller.planning.plan import Plan
-from emulation.network import EmulatedNetwork
-from emulation.size import estimate
-from experiments.configuration.faults import needs_standby
-from experiments.fidelity.meter import FidelityMeter, NetworkCounts
-from experiments.fidelity.priority import raise_priorities
-from experiments.programs import Program
-from experiments.testbeds.agents import Agents
-from experiments.testbeds.interface import Testbed
-from experiments.testbeds.loading import Loading, controller_process
-from experiments.testbeds.packet_watch import PacketWatch, watch_level
-from switch.insight.instrumented import InstrumentedProgram, build_instrumented
-from switch.insight.recorder import Level
-from switch.server.outside_address import OutsideAddress
-from topo.graph import Topology
+from gradbed.common.capabilities import GRADBED_SWITCHES
+from gradbed.common.errors import ProcessLost, UserError
+from gradbed.common.json_lines import JsonLinesProcess
+from gradbed.controller.client import ControllerClient
+from gradbed.controller.config import ControllerConfig, ProgramFiles
+from gradbed.controller.core.services import ServiceConfig
+from gradbed.controller.planning.legacy import OPENFLOW
+from gradbed.controller.planning.plan import Plan
+from gradbed.emulation.network import EmulatedNetwork
+from gradbed.emulation.size import estimate
+from gradbed.experiments.configuration.faults import needs_standby
+from gradbed.experiments.fidelity.meter import FidelityMeter, NetworkCounts
+from gradbed.experiments.fidelity.priority import raise_priorities
+from gradbed.experiments.programs import Program
+from gradbed.experiments.testbeds.agents import Agents
+from gradbed.experiments.testbeds.interface import Testbed
+from gradbed.experiments.testbeds.loading import Loading, controller_process
+from gradbed.experiments.testbeds.packet_watch import PacketWatch, watch_level
+from gradbed.switch.insight.instrumented import InstrumentedProgram, build_instrumented
+from gradbed.switch.insight.recorder import Level
+from gradbed.switch.server.outside_address import OutsideAddress
+from gradbed.topo.graph import Topology
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from experiments.setup import NetworkSetup, PointTask, Served
-    from switch.insight.coverage.coverage import Report as CoverageReport
+    from gradbed.experiments.setup import NetworkSetup, PointTask, Served
+    from gradbed.switch.insight.coverage.coverage import Report as CoverageReport
 
 Told = TypeVar("Told")
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from experiments.setup import NetworkSetup, PointTask, Served
-from experiments.testbeds.interface import Testbed
+from gradbed.experiments.setup import NetworkSetup, PointTask, Served
+from gradbed.experiments.testbeds.interface import Testbed
 
 if TYPE_CHECKING:
-    from experiments.testbeds.loading import Loading
+    from gradbed.experiments.testbeds.loading import Loading
 
 
 @contextmanager
@@ -19,7 +19,7 @@ def loading_testbed(task: PointTask) -> Iterator[Loading | None]:
     if task.configuration.clock == "virtual":
         yield None
         return
-    from experiments.testbeds.loading import loading
+    from gradbed.experiments.testbeds.loading import loading
 
     with loading(task.folder) as found:
         yield found
@@ -28,9 +28,9 @@ def loading_testbed(task: PointTask) -> Iterator[Loading | None]:
 def open_testbed(system: Served, network: NetworkSetup, task: PointTask, loading: Loading | None = None) -> Testbed:
     """The network of a point on the clock that its configuration names. loading: of loading_testbed."""
     if task.configuration.clock == "virtual":
-        from experiments.testbeds.virtual_testbed import VirtualTestbed
+        from gradbed.experiments.testbeds.virtual_testbed import VirtualTestbed
 
         return VirtualTestbed(system, network, task)
-    from experiments.testbeds.mininet_testbed import MininetTestbed
+    from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
 
     return MininetTestbed(system, network, task, loading=loading)

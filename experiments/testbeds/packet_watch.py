@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from common.errors import UserError
-from experiments.programs import Program
-from switch.insight.coverage.coverage import Report
-from switch.insight.coverage.fabric_coverage import FabricCoverage
-from switch.insight.recorder import Level
-from switch.insight.records import read_entries, switch_passes
-from switch.insight.trace.fabric_trace import FabricTrace
-from switch.insight.trace.text import trace_text
+from gradbed.common.errors import UserError
+from gradbed.experiments.programs import Program
+from gradbed.switch.insight.coverage.coverage import Report
+from gradbed.switch.insight.coverage.fabric_coverage import FabricCoverage
+from gradbed.switch.insight.recorder import Level
+from gradbed.switch.insight.records import read_entries, switch_passes
+from gradbed.switch.insight.trace.fabric_trace import FabricTrace
+from gradbed.switch.insight.trace.text import trace_text
 
 if TYPE_CHECKING:
-    from experiments.setup import NetworkSetup
-    from switch.insight.instrumented import InstrumentedProgram
+    from gradbed.experiments.setup import NetworkSetup
+    from gradbed.switch.insight.instrumented import InstrumentedProgram
 
 
 def watch_level(setup: NetworkSetup) -> Level | None:
@@ -29,7 +29,7 @@ def watch_level(setup: NetworkSetup) -> Level | None:
 
 
 class PacketWatch:
-    """Takes in words of recorders (switch.insight.recorder)."""
+    """Takes in words of recorders (gradbed.switch.insight.recorder)."""
 
     def __init__(self, setup: NetworkSetup, programs: Mapping[int, InstrumentedProgram]) -> None:
         """programs: by device id, as the switches run them."""

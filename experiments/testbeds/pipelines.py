@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from controller.southbound.p4runtime.pipeline import Pipeline
-from experiments.programs import Program
+from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
+from gradbed.experiments.programs import Program
 
 if TYPE_CHECKING:
-    from experiments.configuration.sections import SwitchProgramsSection
-    from experiments.setup import NetworkSetup
+    from gradbed.experiments.configuration.sections import SwitchProgramsSection
+    from gradbed.experiments.setup import NetworkSetup
 
 
 def pipelines_of(setup: NetworkSetup, by: SwitchProgramsSection) -> dict[str, Pipeline]:

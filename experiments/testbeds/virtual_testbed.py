@@ -14,35 +14,35 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from common.capabilities import REAL_CLOCK
-from controller.core.controller import Controller
-from controller.core.journal import Journal
-from controller.core.services import ServiceConfig, load_services
-from controller.planning.plan import Plan
-from controller.southbound.p4runtime.local import LocalSouthbound
-from controller.switches import unrouted_programs
-from emulation.switches.fabric_layout import fabric_config, interface_name
-from emulation.switches.virtual_switches import VirtualSwitches
-from experiments.configuration.faults import ControllerRestart
-from experiments.fidelity.report import FidelityMeasures, FidelityReport
-from experiments.programs import Program
-from experiments.testbeds.agents import Agents
-from experiments.testbeds.interface import Testbed
-from experiments.testbeds.packet_watch import PacketWatch, watch_level
-from experiments.testbeds.pipelines import pipelines_of
-from hosts.agents.virtual.clock import VirtualClock
-from hosts.agents.virtual.launcher import VirtualLauncher
-from switch.codegen import build_program
-from switch.insight.instrumented import InstrumentedProgram, build_instrumented
-from switch.insight.recorder import as_words, recording
-from switch.virtual import HostInterface, Message, VirtualFabric
+from gradbed.common.capabilities import REAL_CLOCK
+from gradbed.controller.core.controller import Controller
+from gradbed.controller.core.journal import Journal
+from gradbed.controller.core.services import ServiceConfig, load_services
+from gradbed.controller.planning.plan import Plan
+from gradbed.controller.southbound.p4runtime.local import LocalSouthbound
+from gradbed.controller.switches import unrouted_programs
+from gradbed.emulation.switches.fabric_layout import fabric_config, interface_name
+from gradbed.emulation.switches.virtual_switches import VirtualSwitches
+from gradbed.experiments.configuration.faults import ControllerRestart
+from gradbed.experiments.fidelity.report import FidelityMeasures, FidelityReport
+from gradbed.experiments.programs import Program
+from gradbed.experiments.testbeds.agents import Agents
+from gradbed.experiments.testbeds.interface import Testbed
+from gradbed.experiments.testbeds.packet_watch import PacketWatch, watch_level
+from gradbed.experiments.testbeds.pipelines import pipelines_of
+from gradbed.hosts.agents.virtual.clock import VirtualClock
+from gradbed.hosts.agents.virtual.launcher import VirtualLauncher
+from gradbed.switch.codegen import build_program
+from gradbed.switch.insight.instrumented import InstrumentedProgram, build_instrumented
+from gradbed.switch.insight.recorder import as_words, recording
+from gradbed.switch.virtual import HostInterface, Message, VirtualFabric
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from experiments.setup import NetworkSetup, PointTask, Served
-    from switch.engine import EngineDevice
-    from switch.insight.coverage.coverage import Report as CoverageReport
+    from gradbed.experiments.setup import NetworkSetup, PointTask, Served
+    from gradbed.switch.engine import EngineDevice
+    from gradbed.switch.insight.coverage.coverage import Report as CoverageReport
 
 
 class VirtualTestbed(Testbed):
@@ -252,7 +252,7 @@ class VirtualTestbed(Testbed):
 
 
 class VirtualMeter:
-    """experiments.testbeds.interface.Meter: nothing has to keep up with anything."""
+    """gradbed.experiments.testbeds.interface.Meter: nothing has to keep up with anything."""
 
     def __enter__(self) -> VirtualMeter:
         return self
@@ -267,7 +267,7 @@ class VirtualMeter:
 
 
 class _Hosts:
-    """experiments.testbeds.agents.Hosts."""
+    """gradbed.experiments.testbeds.agents.Hosts."""
 
     def __init__(self, testbed: VirtualTestbed) -> None:
         self._topology = testbed.topology

@@ -5,30 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from experiments.scale import Scale
-from experiments.testbeds.agents import AgentSpec
-from experiments.traffic.configuration import TrafficSection
-from experiments.traffic.patterns import Pair
-from experiments.traffic.rates import pair_rates, shares
-from hosts.agents.addresses import AgentAddress
-from hosts.traffic.description import EndpointDescription, Stream
-from hosts.traffic.replay import Replay
-from hosts.traffic.schedule import mean_wire_bytes
-from topo.graph import Topology
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.testbeds.agents import AgentSpec
+from gradbed.experiments.traffic.configuration import TrafficSection
+from gradbed.experiments.traffic.patterns import Pair
+from gradbed.experiments.traffic.rates import pair_rates, shares
+from gradbed.hosts.agents.addresses import AgentAddress
+from gradbed.hosts.traffic.description import EndpointDescription, Stream
+from gradbed.hosts.traffic.replay import Replay
+from gradbed.hosts.traffic.schedule import mean_wire_bytes
+from gradbed.topo.graph import Topology
 
-AGENT = "hosts.traffic.agents:endpoint"
-MODULE = "hosts.traffic.agents"
+AGENT = "gradbed.hosts.traffic.agents:endpoint"
+MODULE = "gradbed.hosts.traffic.agents"
 """For NetworkSetup.preload."""
 
 KEPT_PACKETS = 1 << 18
-"""Of all hosts together (hosts.traffic.description.EndpointDescription): half a gigabyte of usual ones, half of what
-a network on the virtual clock has room for."""
+"""Of all hosts together (gradbed.hosts.traffic.description.EndpointDescription): half a gigabyte of usual ones, half
+of what a network on the virtual clock has room for."""
 
 NAME = "traffic of {}"
 """Of an agent, by its host."""
 
 Headers = Callable[[Pair, int], tuple[str, ...] | None]
-"""Frames' headers of a pair, one for each of so many flows (hosts.traffic.description.Stream.headers)."""
+"""Frames' headers of a pair, one for each of so many flows (gradbed.hosts.traffic.description.Stream.headers)."""
 
 
 @dataclass(frozen=True)

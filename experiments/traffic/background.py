@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from common.errors import UserError
-from experiments.configuration.sections import Section, option
-from experiments.scale import Scale
-from experiments.testbeds.agents import AgentSpec
-from formats.ring import RING_PORT
-from hosts.agents.addresses import worker_addresses
-from hosts.collectives.job import CollectiveJob
-from hosts.learning.settings import SyntheticSettings
-from hosts.traffic.gradient_rounds import RoundsDescription, expected_digest
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.experiments.configuration.sections import Section, option
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.testbeds.agents import AgentSpec
+from gradbed.formats.ring import RING_PORT
+from gradbed.hosts.agents.addresses import worker_addresses
+from gradbed.hosts.collectives.job import CollectiveJob
+from gradbed.hosts.learning.settings import SyntheticSettings
+from gradbed.hosts.traffic.gradient_rounds import RoundsDescription, expected_digest
+from gradbed.topo.graph import Topology
 
-AGENT = "hosts.traffic.gradient_rounds:worker"
+AGENT = "gradbed.hosts.traffic.gradient_rounds:worker"
 EVERY_HOST = "all"
 MAGNITUDE = 1 << 20
 """So that no sum of 2,047 workers leaves int32."""

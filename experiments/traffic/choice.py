@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from ipaddress import IPv4Address
 
-from common.errors import UserError
-from common.suggestion import suggestion
-from formats.datagram import ETHERNET_BYTES
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.common.suggestion import suggestion
+from gradbed.formats.datagram import ETHERNET_BYTES
+from gradbed.topo.graph import Topology
 
 _KEYS = ("src", "dst", "sport", "dport", "nth")
 _PORT_PROTOCOLS = (6, 17)

@@ -7,10 +7,10 @@ from typing import Literal
 
 from pydantic import model_validator
 
-from experiments.configuration.sections import Section, option
-from experiments.scale import Scale
-from experiments.traffic.patterns import Within
-from hosts.traffic.description import ArrivalKind, Arrivals, Sizes
+from gradbed.experiments.configuration.sections import Section, option
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.traffic.patterns import Within
+from gradbed.hosts.traffic.description import ArrivalKind, Arrivals, Sizes
 
 
 class TrafficSection(Section):

@@ -10,21 +10,21 @@ from typing import Any, Literal
 
 import numpy as np
 
-from common.capabilities import REAL_CLOCK
-from common.errors import UserError
-from experiments.scale import Scale
-from experiments.testbeds.agents import AgentSpec
-from experiments.traffic.agents import NAME, plan_traffic
-from experiments.traffic.configuration import TrafficSection
-from experiments.traffic.rates import shares
-from hosts.agents.kernel.iperf3 import find_iperf3
-from hosts.traffic.connections import Connection, ConnectionsDescription
-from hosts.traffic.description import EndpointDescription, Stream
-from hosts.traffic.schedule import flow_arrivals
-from hosts.traffic.sizes import has_flows
-from topo.graph import Topology
+from gradbed.common.capabilities import REAL_CLOCK
+from gradbed.common.errors import UserError
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.testbeds.agents import AgentSpec
+from gradbed.experiments.traffic.agents import NAME, plan_traffic
+from gradbed.experiments.traffic.configuration import TrafficSection
+from gradbed.experiments.traffic.rates import shares
+from gradbed.hosts.agents.kernel.iperf3 import find_iperf3
+from gradbed.hosts.traffic.connections import Connection, ConnectionsDescription
+from gradbed.hosts.traffic.description import EndpointDescription, Stream
+from gradbed.hosts.traffic.schedule import flow_arrivals
+from gradbed.hosts.traffic.sizes import has_flows
+from gradbed.topo.graph import Topology
 
-MODULE = "hosts.traffic.connections"
+MODULE = "gradbed.hosts.traffic.connections"
 AGENT = f"{MODULE}:endpoint"
 
 TCP_PORT = 7012
@@ -136,8 +136,8 @@ def _pair_connections(section: TrafficSection, stream: Stream, port: int, size_b
 
 @dataclass(frozen=True)
 class ConnectionResults:
-    """rows: one for each connection, as hosts.traffic.connections tells them, with sender and receiver. untold: how
-    many others have no outcome, as they had not ended or their host told nothing. Times are emulated."""
+    """rows: one for each connection, as gradbed.hosts.traffic.connections tells them, with sender and receiver.
+    untold: how many others have no outcome, as they had not ended or their host told nothing. Times are emulated."""
 
     traffic: ConnectionTraffic
     rows: Sequence[Mapping[str, Any]]

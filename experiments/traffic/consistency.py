@@ -14,11 +14,11 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
-from experiments.accounts.counts import Counts
-from experiments.accounts.switch_accounts import ENDS
-from experiments.traffic.results import TrafficResults
-from hosts.traffic.histogram import PRECISION_BITS
-from topo.graph import Topology
+from gradbed.experiments.accounts.counts import Counts
+from gradbed.experiments.accounts.switch_accounts import ENDS
+from gradbed.experiments.traffic.results import TrafficResults
+from gradbed.hosts.traffic.histogram import PRECISION_BITS
+from gradbed.topo.graph import Topology
 
 ROUNDING = 1e-9
 """Of sums of floating-point numbers; a share."""
@@ -50,7 +50,8 @@ def loss_contradictions(
 
 
 def dropped_packets(counts: Counts) -> int:
-    """By links, by sockets in front of them, and in switches that tell (experiments.accounts.switch_accounts)."""
+    """By links, by sockets in front of them, and in switches that tell
+    (gradbed.experiments.accounts.switch_accounts)."""
     on_links = sum(effect.lost_packets for effect in counts.effects.values())
     return on_links + sum(device[name] for device in counts.devices.values() for name in ENDS)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from experiments.traffic.results import TrafficResults
-from hosts.traffic.histogram import LatencyHistogram
+from gradbed.experiments.traffic.results import TrafficResults
+from gradbed.hosts.traffic.histogram import LatencyHistogram
 
 
 def mark_disagreements(results: TrafficResults) -> list[str]:

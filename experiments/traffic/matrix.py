@@ -6,10 +6,10 @@ import csv
 import math
 from pathlib import Path
 
-from common.errors import UserError
-from common.suggestion import suggestion
-from experiments.traffic.patterns import Pair
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.common.suggestion import suggestion
+from gradbed.experiments.traffic.patterns import Pair
+from gradbed.topo.graph import Topology
 
 
 def read_matrix(path: Path, topology: Topology) -> dict[Pair, float]:

@@ -8,9 +8,9 @@ from typing import Literal
 import networkx
 import numpy as np
 
-from common.errors import UserError
-from common.suggestion import suggestion
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.common.suggestion import suggestion
+from gradbed.topo.graph import Topology
 
 Pair = tuple[str, str]
 """Sender and receiver."""

@@ -8,13 +8,13 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
-from common.errors import UserError
-from experiments.configuration.faults import AgentFault, Fault, stopped_agents
-from experiments.phases import Phase, Progress
-from experiments.testbeds.agents import AgentSpec
-from experiments.traffic.agents import Traffic
-from experiments.traffic.background import Background
-from experiments.traffic.connections import ConnectionTraffic
+from gradbed.common.errors import UserError
+from gradbed.experiments.configuration.faults import AgentFault, Fault, stopped_agents
+from gradbed.experiments.phases import Phase, Progress
+from gradbed.experiments.testbeds.agents import AgentSpec
+from gradbed.experiments.traffic.agents import Traffic
+from gradbed.experiments.traffic.background import Background
+from gradbed.experiments.traffic.connections import ConnectionTraffic
 
 AnyTraffic = TypeVar("AnyTraffic", bound=Traffic | ConnectionTraffic)
 

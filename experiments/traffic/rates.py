@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
-from common.errors import UserError
-from experiments.scale import Scale
-from experiments.traffic.configuration import TrafficSection
-from experiments.traffic.matrix import read_matrix
-from experiments.traffic.patterns import Demands, Pair, demands
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.traffic.configuration import TrafficSection
+from gradbed.experiments.traffic.matrix import read_matrix
+from gradbed.experiments.traffic.patterns import Demands, Pair, demands
+from gradbed.topo.graph import Topology
 
 DEFAULT_LOAD = 0.5
 

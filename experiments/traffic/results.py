@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.traffic.agents import NAME, Traffic
-from hosts.traffic.histogram import LatencyHistogram
-from hosts.traffic.sizes import has_flows
+from gradbed.experiments.traffic.agents import NAME, Traffic
+from gradbed.hosts.traffic.histogram import LatencyHistogram
+from gradbed.hosts.traffic.sizes import has_flows
 
 Final = Mapping[tuple[int, str], Mapping[str, Any]]
-"""experiments.phases.Measured.final."""
+"""gradbed.experiments.phases.Measured.final."""
 
 Columns = dict[str, NDArray[Any]]
 Reports = Mapping[str, Mapping[str, Any]]
@@ -26,10 +26,10 @@ class TrafficResults:
     """Packets of the warm-up are in none of it but delivered_bps. Times and rates are nominal.
 
     flows: one row for each flow that was sent, as columns: sender, receiver, packets, bytes, begin_ns; and, of what
-    its receiver got, those of hosts.traffic.arrived (received_packets, received_bytes). misdelivered: packets that
-    came to another host than theirs. foreign: frames that nobody here made (those of a replay are such). reports: of
-    each host's agent, at its end. What agents that were stopped sent or received is unknown, and none of it is in the
-    flows.
+    its receiver got, those of gradbed.hosts.traffic.arrived (received_packets, received_bytes). misdelivered: packets
+    that came to another host than theirs. foreign: frames that nobody here made (those of a replay are such).
+    reports: of each host's agent, at its end. What agents that were stopped sent or received is unknown, and none of
+    it is in the flows.
     """
 
     traffic: Traffic

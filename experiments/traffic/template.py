@@ -9,12 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from common.errors import UserError, unforeseen
-from common.suggestion import suggestion
-from experiments.traffic.patterns import Pair
-from formats.traffic import TRAILER_BYTES
-from hosts.traffic.frames import FIRST_PORT
-from topo.graph import Topology
+from gradbed.common.errors import UserError, unforeseen
+from gradbed.common.suggestion import suggestion
+from gradbed.experiments.traffic.patterns import Pair
+from gradbed.formats.traffic import TRAILER_BYTES
+from gradbed.hosts.traffic.frames import FIRST_PORT
+from gradbed.topo.graph import Topology
 
 _VARIABLE = re.compile(r"\$(\w+)")
 _PLAIN = (
@@ -61,7 +61,8 @@ class Template:
                 )
 
     def headers(self, topology: Topology, frame_bytes: int) -> Callable[[Pair, int], tuple[str, ...]]:
-        """What experiments.traffic.agents.plan_traffic takes: headers of a pair's flows in frames of this length."""
+        """What gradbed.experiments.traffic.agents.plan_traffic takes: headers of a pair's flows in frames of this
+        length."""
         places = {host.name: number for number, host in enumerate(topology.hosts, 1)}
 
         def of_pair(pair: Pair, flows: int) -> tuple[str, ...]:

@@ -3,17 +3,17 @@ and NAME.lua beside this file, which says what to do with them."""
 
 from __future__ import annotations
 
+import importlib
 import pkgutil
 from collections.abc import Mapping
 from enum import IntFlag
 from pathlib import Path
 from typing import Any
 
-import formats as formats_room
-from common.modules import import_by_name
-from common.version import VERSION
-from formats.header import Field, Header
-from formats.lanes import LANE_BYTES
+import gradbed.formats as formats_room
+from gradbed.common.version import VERSION
+from gradbed.formats.header import Field, Header
+from gradbed.formats.lanes import LANE_BYTES
 
 HERE = Path(__file__).parent
 SETS_OF_BITS = ("selective", "worker_bitmap", "tag")
@@ -36,13 +36,13 @@ def script() -> str:
 
 def headers_of(name: str) -> dict[str, Header]:
     """The headers of a module of formats, by what filters call them behind "gradbed."."""
-    module = import_by_name(f"formats.{name}")
+    module = importlib.import_module(f"gradbed.formats.{name}")
     found = [each for each in vars(module).values() if isinstance(each, Header)]
     return {each.name.lower(): each for each in found}
 
 
 def _block(name: str) -> str:
-    module = import_by_name(f"formats.{name}")
+    module = importlib.import_module(f"gradbed.formats.{name}")
     headers = {key: _header(header) for key, header in headers_of(name).items()}
     return "\n".join(
         [

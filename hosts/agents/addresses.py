@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 from pydantic import Field
 
-from formats.addresses import Ip, Mac
-from hosts.agents.description import Description
-from topo.graph import Host, Topology
+from gradbed.formats.addresses import Ip, Mac
+from gradbed.hosts.agents.description import Description
+from gradbed.topo.graph import Host, Topology
 
 Address = TypeVar("Address", bound="AgentAddress")
 

@@ -12,19 +12,19 @@ class Uncounted(Protocol):
     """Frames past the interface, which then counts none of them."""
 
     def send(self, frames: NDArray[Any]) -> int:
-        """As hosts.agents.context.Interface.send."""
+        """As gradbed.hosts.agents.context.Interface.send."""
 
     @property
     def times_ns(self) -> NDArray[np.int64]:
         """When the frames of the last batch arrived."""
 
     def receive(self) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
-        """As hosts.agents.context.Interface.receive, but all that waits: whoever has not looked for a while must not
+        """As gradbed.hosts.agents.context.Interface.receive, but all that waits: whoever has not looked for a while must not
         take what has come for lost. Of a socket not more than some thousand frames."""
 
 
 class Card(Uncounted, Protocol):
-    """A host's end of a link in a simulated network, such as switch.virtual.HostInterface."""
+    """A host's end of a link in a simulated network, such as gradbed.switch.virtual.HostInterface."""
 
     def send(
         self,
@@ -32,7 +32,7 @@ class Card(Uncounted, Protocol):
         lengths: NDArray[np.uint32] | None = None,
         times_ns: NDArray[np.int64] | None = None,
     ) -> int:
-        """As hosts.agents.context.Interface.send, or send_at; times_ns None: at the present time."""
+        """As gradbed.hosts.agents.context.Interface.send, or send_at; times_ns None: at the present time."""
 
     def set_quiet(self, quiet: bool) -> None:
         """Whether time does not stop for what comes."""

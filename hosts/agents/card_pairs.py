@@ -1,4 +1,4 @@
-"""hosts.agents.queue_pairs on a card that the engine carries out."""
+"""gradbed.hosts.agents.queue_pairs on a card that the engine carries out."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from common.closing import Closing
-from formats.addresses import ip_integer, mac_bytes
-from hosts.agents.addresses import AgentAddress
-from hosts.agents.card_collectives import CardCollective, CollectiveCounts
-from hosts.agents.fragment_streams import StreamOptions, StreamStatistics, Word
-from hosts.agents.queue_pairs import Completion, CompletionKind, QueuePairOptions, QueuePairStatistics
+from gradbed.common.closing import Closing
+from gradbed.formats.addresses import ip_integer, mac_bytes
+from gradbed.hosts.agents.addresses import AgentAddress
+from gradbed.hosts.agents.card_collectives import CardCollective, CollectiveCounts
+from gradbed.hosts.agents.fragment_streams import StreamOptions, StreamStatistics, Word
+from gradbed.hosts.agents.queue_pairs import Completion, CompletionKind, QueuePairOptions, QueuePairStatistics
 
 _KINDS = tuple(CompletionKind)
 NO_OFFSET = 2**32 - 1
@@ -22,7 +22,7 @@ NO_OFFSET = 2**32 - 1
 
 
 class CardCompletion(Protocol):
-    """hosts.agents.queue_pairs.Completion, its kind as a number."""
+    """gradbed.hosts.agents.queue_pairs.Completion, its kind as a number."""
 
     @property
     def kind(self) -> int: ...
@@ -39,7 +39,7 @@ class CardCompletion(Protocol):
 
 
 class CardQueuePairs(Protocol):
-    """Those of one agent at a card, such as switch.engine.queue_pairs.HostQueuePairs."""
+    """Those of one agent at a card, such as gradbed.switch.engine.queue_pairs.HostQueuePairs."""
 
     def connect(
         self,

@@ -22,7 +22,7 @@ class ComputeTimes:
         return round(draw.expovariate(1 / self._mean_us))
 
     def to_arguments(self) -> list[str]:
-        """For the launcher's command line (hosts.agents.kernel.launcher)."""
+        """For the launcher's command line (gradbed.hosts.agents.kernel.launcher)."""
         return [f"--compute={self._mean_us!r},{self._distribution},{self._seed}"]
 
     @classmethod

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from hosts.agents.addresses import AgentAddress
-    from hosts.agents.card import Uncounted
-    from hosts.agents.frames.interface_counts import InterfaceCounts
-    from hosts.agents.queue_pairs import QueuePairs
-    from hosts.agents.tcp import TcpListener, TcpStream
+    from gradbed.hosts.agents.addresses import AgentAddress
+    from gradbed.hosts.agents.card import Uncounted
+    from gradbed.hosts.agents.frames.interface_counts import InterfaceCounts
+    from gradbed.hosts.agents.queue_pairs import QueuePairs
+    from gradbed.hosts.agents.tcp import TcpListener, TcpStream
 
 Result = TypeVar("Result")
 Turn = Callable[[], "int | None"]

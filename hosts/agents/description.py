@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from common.errors import UserError
-from common.problems import in_words
+from gradbed.common.errors import UserError
+from gradbed.common.problems import in_words
 
 Model = TypeVar("Model", bound=BaseModel)
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from common.errors import UserError
-from common.modules import attribute
-from hosts.agents.description import parse_description
+from gradbed.common.errors import UserError
+from gradbed.common.modules import attribute
+from gradbed.hosts.agents.description import parse_description
 
 
 def find_function(name: str) -> Callable[..., Any]:

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from hosts.agents.addresses import AgentAddress
-from hosts.agents.card_collectives import CardCollective, CollectiveCounts
-from hosts.agents.fragment_streams import StreamOptions, StreamStatistics
+from gradbed.hosts.agents.addresses import AgentAddress
+from gradbed.hosts.agents.card_collectives import CardCollective, CollectiveCounts
+from gradbed.hosts.agents.fragment_streams import StreamOptions, StreamStatistics
 
 if TYPE_CHECKING:
     from typing import Self

@@ -8,7 +8,7 @@ import socket
 import time
 from pathlib import Path
 
-from common.errors import UserError
+from gradbed.common.errors import UserError
 
 RECEIVE_BYTES = 1 << 18
 _CONNECT_RETRY_S = 0.05

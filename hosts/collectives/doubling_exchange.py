@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.agents.context import AgentContext, Interface
-from hosts.collectives.doubling_reduction import DoublingReduction, Outgoing
-from hosts.collectives.exchange import PacketExchange
-from hosts.collectives.job import CollectiveJob
-from hosts.collectives.recursive_doubling import partners
-from hosts.collectives.ring_endpoint import RingEndpoint, read_frames
-from hosts.collectives.ring_reduction import RingMessage
-from hosts.collectives.ring_stream import RingStream
-from hosts.learning.fragments import cut, join
-from hosts.transport.statistics import EndpointStatistics
+from gradbed.hosts.agents.context import AgentContext, Interface
+from gradbed.hosts.collectives.doubling_reduction import DoublingReduction, Outgoing
+from gradbed.hosts.collectives.exchange import PacketExchange
+from gradbed.hosts.collectives.job import CollectiveJob
+from gradbed.hosts.collectives.recursive_doubling import partners
+from gradbed.hosts.collectives.ring_endpoint import RingEndpoint, read_frames
+from gradbed.hosts.collectives.ring_reduction import RingMessage
+from gradbed.hosts.collectives.ring_stream import RingStream
+from gradbed.hosts.learning.fragments import cut, join
+from gradbed.hosts.transport.statistics import EndpointStatistics
 
 
 class DoublingExchange(PacketExchange):
-    """hosts.collectives.exchange.Exchange on an open interface.
+    """gradbed.hosts.collectives.exchange.Exchange on an open interface.
 
     A worker may be a round ahead of those that wait for others: what it sends early waits.
     """

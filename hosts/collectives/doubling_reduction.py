@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.ring import RingFlags
-from hosts.collectives.recursive_doubling import last_step, partners
-from hosts.collectives.ring_reduction import RingMessage, partial_messages, whole_sum
-from hosts.learning.shifted_sums import restored, shifted
+from gradbed.formats.ring import RingFlags
+from gradbed.hosts.collectives.recursive_doubling import last_step, partners
+from gradbed.hosts.collectives.ring_reduction import RingMessage, partial_messages, whole_sum
+from gradbed.hosts.learning.shifted_sums import restored, shifted
 
 Outgoing = list[tuple[int, RingMessage]]
 """Each with the worker it is for."""

@@ -9,16 +9,17 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import UserError
-from hosts.agents.context import AgentContext, Turn
-from hosts.transport.settling import settle
+from gradbed.common.errors import UserError
+from gradbed.hosts.agents.context import AgentContext, Turn
+from gradbed.hosts.transport.settling import settle
 
 
 class Exchange(Protocol):
     """One worker's side. Rounds are numbered from 0 and come in order."""
 
     def all_reduce(self, round_number: int, values: NDArray[np.int32]) -> NDArray[np.int64] | None:
-        """The sum of all workers' `values` of a round, flat, in the form of hosts.learning.shifted_sums.as_sent.
+        """The sum of all workers' `values` of a round, flat, in the form of
+        gradbed.hosts.learning.shifted_sums.as_sent.
 
         None: stopped before it was complete. UserError if nothing has come for the job's give_up_us.
         """
@@ -33,7 +34,8 @@ class Exchange(Protocol):
         """After stop: count what still comes, until nothing has for a while."""
 
     def report(self) -> dict[str, Any]:
-        """The statistics so far, as JSON: those of hosts.transport.statistics.EndpointStatistics, and more."""
+        """The statistics so far, as JSON: those of gradbed.hosts.transport.statistics.EndpointStatistics, and
+        more."""
 
 
 def finish(exchange: Exchange, context: AgentContext) -> None:

@@ -13,23 +13,23 @@ import torch
 from numpy.typing import NDArray
 from torch import distributed
 
-from common.errors import UserError
-from hosts.agents.context import AgentContext
-from hosts.agents.kernel.host_names import name_hosts
-from hosts.agents.tcp import retransmitted_segments
-from hosts.collectives.exchange import KernelExchange
-from hosts.collectives.job import CollectiveJob
-from hosts.collectives.process_group import process_group_environment
-from hosts.learning.quantise import VALUE_LIMIT
-from hosts.learning.shifted_sums import as_sent
-from hosts.transport.statistics import EndpointStatistics, Traffic
+from gradbed.common.errors import UserError
+from gradbed.hosts.agents.context import AgentContext
+from gradbed.hosts.agents.kernel.host_names import name_hosts
+from gradbed.hosts.agents.tcp import retransmitted_segments
+from gradbed.hosts.collectives.exchange import KernelExchange
+from gradbed.hosts.collectives.job import CollectiveJob
+from gradbed.hosts.collectives.process_group import process_group_environment
+from gradbed.hosts.learning.quantise import VALUE_LIMIT
+from gradbed.hosts.learning.shifted_sums import as_sent
+from gradbed.hosts.transport.statistics import EndpointStatistics, Traffic
 
 BOUND_BITS = 8
 """Bounds of values are rounded up to multiples of 2^8, so that the sum of 64 of them fits an int32."""
 
 
 class GlooExchange(KernelExchange):
-    """hosts.collectives.exchange.Exchange by a process group.
+    """gradbed.hosts.collectives.exchange.Exchange by a process group.
 
     Gloo's sums of int32 would wrap silently. So each worker adds one value to its gradient: a bound of its
     magnitudes, in units of 2^8. The sum of the bounds, which all workers see alike, tells whether a sum can have left

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pydantic import Field, model_validator
 
-from formats.lanes import LANE_MULTIPLE, MAX_LANES
-from hosts.agents.addresses import WorkerAddress
-from hosts.agents.description import Description
-from hosts.learning.fragments import fragment_count
-from hosts.learning.settings import ExternalSettings, Settings, TrainingSettings
-from hosts.learning.workload import gradient_values
-from hosts.transport.congestion_window import CongestionControl
-from hosts.transport.packet_numbers import PACKET_NUMBERS
-from hosts.transport.retransmission_timeout import sender_seed
+from gradbed.formats.lanes import LANE_MULTIPLE, MAX_LANES
+from gradbed.hosts.agents.addresses import WorkerAddress
+from gradbed.hosts.agents.description import Description
+from gradbed.hosts.learning.fragments import fragment_count
+from gradbed.hosts.learning.settings import ExternalSettings, Settings, TrainingSettings
+from gradbed.hosts.learning.workload import gradient_values
+from gradbed.hosts.transport.congestion_window import CongestionControl
+from gradbed.hosts.transport.packet_numbers import PACKET_NUMBERS
+from gradbed.hosts.transport.retransmission_timeout import sender_seed
 
 if TYPE_CHECKING:
     from typing import Self

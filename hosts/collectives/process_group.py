@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hosts.collectives.job import CollectiveJob
+from gradbed.hosts.collectives.job import CollectiveJob
 
 MASTER_PORT = 29500
 """As torchrun's default."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from scapy.packet import Packet
 
-from formats.ring import RING
-from hosts.protocols.layers import LanesField, bind_to_udp, layer_fields
+from gradbed.formats.ring import RING
+from gradbed.hosts.protocols.layers import LanesField, bind_to_udp, layer_fields
 
 
 class Ring(Packet):  # type: ignore[misc]

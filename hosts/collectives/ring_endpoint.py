@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from formats.addresses import ip_integer
-from formats.datagram import NOT_ECT
-from formats.ring import RING, RingFlags
-from hosts.agents.context import Interface
-from hosts.collectives.job import CollectiveJob
-from hosts.collectives.ring_reduction import RingMessage
-from hosts.protocols.datagram_frames import Frames, mac_array
-from hosts.protocols.lane_frames import pack_lane_frames, parse_lane_frames
-from hosts.transport.statistics import EndpointStatistics
+from gradbed.formats.addresses import ip_integer
+from gradbed.formats.datagram import NOT_ECT
+from gradbed.formats.ring import RING, RingFlags
+from gradbed.hosts.agents.context import Interface
+from gradbed.hosts.collectives.job import CollectiveJob
+from gradbed.hosts.collectives.ring_reduction import RingMessage
+from gradbed.hosts.protocols.datagram_frames import Frames, mac_array
+from gradbed.hosts.protocols.lane_frames import pack_lane_frames, parse_lane_frames
+from gradbed.hosts.transport.statistics import EndpointStatistics
 
 
 @dataclass(frozen=True)

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.agents.context import AgentContext, Interface
-from hosts.collectives.exchange import PacketExchange
-from hosts.collectives.job import CollectiveJob
-from hosts.collectives.ring_endpoint import RingEndpoint
-from hosts.collectives.ring_reduction import RingMessage, RingReduction
-from hosts.collectives.ring_stream import RingStream
-from hosts.learning.fragments import cut, join
+from gradbed.hosts.agents.context import AgentContext, Interface
+from gradbed.hosts.collectives.exchange import PacketExchange
+from gradbed.hosts.collectives.job import CollectiveJob
+from gradbed.hosts.collectives.ring_endpoint import RingEndpoint
+from gradbed.hosts.collectives.ring_reduction import RingMessage, RingReduction
+from gradbed.hosts.collectives.ring_stream import RingStream
+from gradbed.hosts.learning.fragments import cut, join
 
 
 class RingExchange(PacketExchange):
-    """hosts.collectives.exchange.Exchange on an open interface.
+    """gradbed.hosts.collectives.exchange.Exchange on an open interface.
 
     The worker before may be a round ahead, since it needs nothing of this one to begin: what it sends early waits.
     """

@@ -6,8 +6,8 @@ worker i has the global sum of segment i + 1. In the all-gather, n - 1 more step
 direction. Steps are not barriers: a fragment is passed on as soon as it is there, whatever became of the others.
 
 Partial sums are exact. One that leaves int32 travels as two packets, its lower and its upper 32 bits; the worker
-that completes a sum brings it into the form of the ACKs of the parameter server (hosts.learning.shifted_sums),
-fragment by fragment, so that both give the same result bit for bit.
+that completes a sum brings it into the form of the ACKs of the parameter server
+(gradbed.hosts.learning.shifted_sums), fragment by fragment, so that both give the same result bit for bit.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.ring import RingFlags
-from hosts.learning.shifted_sums import restored, shifted
+from gradbed.formats.ring import RingFlags
+from gradbed.hosts.learning.shifted_sums import restored, shifted
 
 _INT32 = np.iinfo(np.int32)
 _LOW_BITS = np.int64(0xFFFF_FFFF)

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from formats.ring import RingFlags
-from hosts.collectives.job import CollectiveJob
-from hosts.collectives.ring_endpoint import RingEndpoint
-from hosts.collectives.ring_reduction import RingMessage
-from hosts.protocols.datagram_frames import Frames, met_congestion
-from hosts.transport.packet_numbers import PACKET_NUMBERS
-from hosts.transport.stream_receiver import StreamReceiver
-from hosts.transport.stream_sender import StreamSender
+from gradbed.formats.ring import RingFlags
+from gradbed.hosts.collectives.job import CollectiveJob
+from gradbed.hosts.collectives.ring_endpoint import RingEndpoint
+from gradbed.hosts.collectives.ring_reduction import RingMessage
+from gradbed.hosts.protocols.datagram_frames import Frames, met_congestion
+from gradbed.hosts.transport.packet_numbers import PACKET_NUMBERS
+from gradbed.hosts.transport.stream_receiver import StreamReceiver
+from gradbed.hosts.transport.stream_sender import StreamSender
 
 
 class RingStream:

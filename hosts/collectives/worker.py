@@ -7,10 +7,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.agents.context import AgentContext
-from hosts.collectives.exchange import Exchange, close, finish
-from hosts.collectives.job import CollectiveJob
-from hosts.learning.workload import workload
+from gradbed.hosts.agents.context import AgentContext
+from gradbed.hosts.collectives.exchange import Exchange, close, finish
+from gradbed.hosts.collectives.job import CollectiveJob
+from gradbed.hosts.learning.workload import workload
 
 
 class Worker:

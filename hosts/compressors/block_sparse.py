@@ -3,7 +3,7 @@ the same places: switches that add lanes can sum them.
 
 Nobody has to ask which blocks: each worker works it out of the sums, which all have seen. A block whose last sum was
 large, and had gathered that in few rounds, has probably gathered much since; blocks that were never sent come first.
-What is left out is held back, and is sent with the block's next turn (hosts.compressors.error_feedback).
+What is left out is held back, and is sent with the block's next turn (gradbed.hosts.compressors.error_feedback).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.compressors.error_feedback import ErrorFeedback
-from hosts.compressors.methods import within_int32
+from gradbed.hosts.compressors.error_feedback import ErrorFeedback
+from gradbed.hosts.compressors.methods import within_int32
 
 BLOCK_VALUES = 32
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.compressors.content import Content
+from gradbed.hosts.compressors.content import Content
 
 Shape = tuple[int, ...]
 

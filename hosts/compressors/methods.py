@@ -1,7 +1,7 @@
 """The compressors, and how they are named on command lines and in studies: "topk:0.01".
 
 Each takes a gradient as integers (what is new and what was held back) and returns what of it to send. What that does
-not stand for is the error, which hosts.compressors.error_feedback keeps.
+not stand for is the error, which gradbed.hosts.compressors.error_feedback keeps.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import UserError
-from hosts.compressors.content import Content
-from hosts.compressors.low_rank import LowRank
-from hosts.compressors.selection import at_least, top_k
+from gradbed.common.errors import UserError
+from gradbed.hosts.compressors.content import Content
+from gradbed.hosts.compressors.low_rank import LowRank
+from gradbed.hosts.compressors.selection import at_least, top_k
 
 INT32_MAX = (1 << 31) - 1
 WARM_UP_DENSITY = 0.25
@@ -166,7 +166,8 @@ def sparse(gradient: NDArray[Any], places: NDArray[np.intp]) -> Content:
 
 @dataclass(frozen=True)
 class Setting:
-    """What a compressor is made for. exponent: as in hosts.learning.quantise. shapes: of the gradient's tensors."""
+    """What a compressor is made for. exponent: as in gradbed.hosts.learning.quantise. shapes: of the gradient's
+    tensors."""
 
     worker: int
     seed: int

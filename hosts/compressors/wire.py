@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.encoding import PAYLOAD_BYTES, Form
-from hosts.compressors.content import Content
+from gradbed.formats.encoding import PAYLOAD_BYTES, Form
+from gradbed.hosts.compressors.content import Content
 
 INDEX_BYTES = 4
 WIDTHS = (1, 4, 8, 32, 64)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.learning.dataset import Samples
+from gradbed.hosts.learning.dataset import Samples
 
 Vector = NDArray[np.float32]
 

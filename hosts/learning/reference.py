@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hosts.compressors.block_sparse import sent_form
-from hosts.learning.dataset import load
-from hosts.learning.settings import SyntheticSettings, TrainingSettings
-from hosts.learning.shifted_sums import as_sent
-from hosts.learning.synthetic import sum_digest, synthetic_gradient
-from hosts.learning.trainer import Replica, Shard
-from hosts.learning.workload import gradient_values
+from gradbed.hosts.compressors.block_sparse import sent_form
+from gradbed.hosts.learning.dataset import load
+from gradbed.hosts.learning.settings import SyntheticSettings, TrainingSettings
+from gradbed.hosts.learning.shifted_sums import as_sent
+from gradbed.hosts.learning.synthetic import sum_digest, synthetic_gradient
+from gradbed.hosts.learning.trainer import Replica, Shard
+from gradbed.hosts.learning.workload import gradient_values
 
 
 @dataclass(frozen=True)

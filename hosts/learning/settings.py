@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from hosts.learning.quantise import VALUE_LIMIT
+from gradbed.hosts.learning.quantise import VALUE_LIMIT
 
 HEADROOM_BITS = 6
 
@@ -28,10 +28,11 @@ class TrainingSettings(BaseModel):
     """Of the initial weights and the choice of minibatches."""
     exponent: int | None = Field(default=None, ge=-64, le=64)
     """Gradients are scaled by 2^exponent for all rounds, so that what is held back in one can be added in another
-    (hosts.compressors). None: by what the sums of the round before allow."""
+    (gradbed.hosts.compressors). None: by what the sums of the round before allow."""
     blocks: float | None = Field(default=None, gt=0, le=1)
-    """The part of each gradient's blocks that is sent, the same of all workers (hosts.compressors.block_sparse); with
-    an exponent, since the rest is held back. None: gradients are sent whole."""
+    """The part of each gradient's blocks that is sent, the same of all workers
+    (gradbed.hosts.compressors.block_sparse); with an exponent, since the rest is held back. None: gradients are sent
+    whole."""
     headroom_bits: int = Field(default=HEADROOM_BITS, ge=-6, le=24)
     """Gradients are scaled so that the largest global sum of the round before would be 2^-headroom_bits of what
     fits an int32. With the default sums practically never overflow; with a negative one they do in most rounds."""
@@ -60,7 +61,7 @@ class SyntheticSettings(BaseModel):
 
 
 class ExternalSettings(BaseModel):
-    """Gradients of a program that is not ours (hosts.torch_hook), for as many rounds as it takes."""
+    """Gradients of a program that is not ours (gradbed.hosts.torch_hook), for as many rounds as it takes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.learning.fragments import cut, join
+from gradbed.hosts.learning.fragments import cut, join
 
 _INT32 = np.iinfo(np.int32)
 

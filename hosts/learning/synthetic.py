@@ -8,7 +8,7 @@ from collections import deque
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.learning.settings import SyntheticSettings
+from gradbed.hosts.learning.settings import SyntheticSettings
 
 
 def synthetic_gradient(settings: SyntheticSettings, worker: int, round_number: int) -> NDArray[np.int32]:

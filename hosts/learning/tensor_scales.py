@@ -1,8 +1,8 @@
 """Gradients of several tensors as integers, each tensor at a scale of its own, and their mean back.
 
-The quantisation of hosts.learning.quantise for programs whose tensors come in any order; as integers they lie in the
-order of their numbers, always, so that what is held back of a round stays in its place. After every round the scales
-follow from the global sum, so that workers that take in the same sums scale alike without a word.
+The quantisation of gradbed.hosts.learning.quantise for programs whose tensors come in any order; as integers they lie
+in the order of their numbers, always, so that what is held back of a round stays in its place. After every round the
+scales follow from the global sum, so that workers that take in the same sums scale alike without a word.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.learning.quantise import START_EXPONENT, Quantised, dequantise, next_exponent, quantise
-from hosts.learning.settings import HEADROOM_BITS
+from gradbed.hosts.learning.quantise import START_EXPONENT, Quantised, dequantise, next_exponent, quantise
+from gradbed.hosts.learning.settings import HEADROOM_BITS
 
 
 class TensorScales:

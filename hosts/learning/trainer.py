@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.learning.dataset import SHAPES, Dataset, Samples
-from hosts.learning.model import Network
-from hosts.learning.quantise import START_EXPONENT, dequantise, next_exponent, quantise
-from hosts.learning.settings import TrainingSettings
+from gradbed.hosts.learning.dataset import SHAPES, Dataset, Samples
+from gradbed.hosts.learning.model import Network
+from gradbed.hosts.learning.quantise import START_EXPONENT, dequantise, next_exponent, quantise
+from gradbed.hosts.learning.settings import TrainingSettings
 
 
 def network(settings: TrainingSettings) -> Network:

@@ -7,12 +7,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import UserError
-from hosts.compressors.block_sparse import compact_values, sent_form
-from hosts.learning.dataset import load
-from hosts.learning.settings import ExternalSettings, SyntheticSettings, TrainingSettings
-from hosts.learning.synthetic import sum_digest, synthetic_gradient
-from hosts.learning.trainer import Contribution, Replica, Shard, network
+from gradbed.common.errors import UserError
+from gradbed.hosts.compressors.block_sparse import compact_values, sent_form
+from gradbed.hosts.learning.dataset import load
+from gradbed.hosts.learning.settings import ExternalSettings, SyntheticSettings, TrainingSettings
+from gradbed.hosts.learning.synthetic import sum_digest, synthetic_gradient
+from gradbed.hosts.learning.trainer import Contribution, Replica, Shard, network
 
 
 class Workload(Protocol):

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from formats.addresses import mac_bytes
-from formats.datagram import (
+from gradbed.formats.addresses import mac_bytes
+from gradbed.formats.datagram import (
     CE,
     ECN_MASK,
     ETHERNET,
@@ -19,7 +19,7 @@ from formats.datagram import (
     IPV4_BYTES,
     UDP,
 )
-from formats.header import Header
+from gradbed.formats.header import Header
 
 Frames = NDArray[np.void]
 """Structured array whose dtype begins with Ethernet, IPv4 and UDP (formats/datagram.py), shape (frames,)."""

@@ -9,8 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from formats.header import Header
-from hosts.protocols.datagram_frames import Frames, FrameType, frame_type, only, pack_datagrams, well_formed_datagrams
+from gradbed.formats.header import Header
+from gradbed.hosts.protocols.datagram_frames import (
+    Frames,
+    FrameType,
+    frame_type,
+    only,
+    pack_datagrams,
+    well_formed_datagrams,
+)
 
 
 @functools.cache
@@ -21,7 +28,7 @@ def lane_frame_type(header: Header, lanes: int) -> FrameType:
 
 def pack_lane_frames(header: Header, lanes: NDArray[np.int32], /, **values: ArrayLike) -> Frames:
     """Frames that carry `lanes`, shape (frames, lanes), one per row; without lanes: shape (frames, 0). values: as
-    hosts.protocols.datagram_frames.pack_datagrams takes them."""
+    gradbed.hosts.protocols.datagram_frames.pack_datagrams takes them."""
     count, lane_count = lanes.shape
     return pack_datagrams(header, lane_frame_type(header, lane_count), count, lanes=lanes, **values)
 
@@ -42,8 +49,9 @@ def parse_lane_frames(
 ) -> LaneFrames:
     """Check and pick the frames with `lanes` lanes, and those without, out of a receive buffer.
 
-    buffer, lengths: as hosts.protocols.datagram_frames.well_formed_datagrams takes them; what it does not take counts
-    as malformed. So do frames with lanes that have the flag `flag`, and those without that have not all of `flags`.
+    buffer, lengths: as gradbed.hosts.protocols.datagram_frames.well_formed_datagrams takes them; what it does not
+    take counts as malformed. So do frames with lanes that have the flag `flag`, and those without that have not all
+    of `flags`.
     """
     found = well_formed_datagrams(header, lane_frame_type(header, lanes), buffer, lengths)
     found = only(found, found["flags"] & flag == 0)

@@ -22,9 +22,9 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, bind_bottom_up, bind_top_down
 
-from formats.datagram import ECT_0
-from formats.header import Field, Header
-from formats.lanes import LANE_BYTES
+from gradbed.formats.datagram import ECT_0
+from gradbed.formats.header import Field, Header
+from gradbed.formats.lanes import LANE_BYTES
 
 _INTEGERS = {8: ByteField, 16: ShortField, 32: IntField, 64: LongField}
 

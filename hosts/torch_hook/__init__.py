@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from common.errors import UserError
+from gradbed.common.errors import UserError
 
 if TYPE_CHECKING:
-    from hosts.torch_hook.session import Session
+    from gradbed.hosts.torch_hook.session import Session
 
 _session: Session | None = None
 
@@ -39,6 +39,6 @@ def register(model: Any) -> None:
     """
     if _session is None:
         raise UserError("torch_hook.register works under 'gradbed run torch' only (torch_hook.available() tells)")
-    from hosts.torch_hook.hook import GradientMean
+    from gradbed.hosts.torch_hook.hook import GradientMean
 
     GradientMean(model, _session).install()

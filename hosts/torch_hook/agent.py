@@ -6,20 +6,20 @@ from typing import Any
 
 from pydantic import Field
 
-from common.errors import UserError
-from hosts.agents.context import AgentContext
-from hosts.agents.description import Description, parse_description
-from hosts.agents.functions import description_type, find_function
-from hosts.agents.kernel.host_names import name_hosts
-from hosts.collectives.job import CollectiveJob
-from hosts.torch_hook.script import Script, run_script
-from hosts.torch_hook.session import Session
-from hosts.torch_hook.torch_extra import load_torch
+from gradbed.common.errors import UserError
+from gradbed.hosts.agents.context import AgentContext
+from gradbed.hosts.agents.description import Description, parse_description
+from gradbed.hosts.agents.functions import description_type, find_function
+from gradbed.hosts.agents.kernel.host_names import name_hosts
+from gradbed.hosts.collectives.job import CollectiveJob
+from gradbed.hosts.torch_hook.script import Script, run_script
+from gradbed.hosts.torch_hook.session import Session
+from gradbed.hosts.torch_hook.torch_extra import load_torch
 
 
 class ScriptDescription(Description):
-    """exchange: "module:function" of a hosts.torch_hook.session.OpenExchange. Its second parameter is annotated with
-    the job's type, a hosts.collectives.job.CollectiveJob."""
+    """exchange: "module:function" of a gradbed.hosts.torch_hook.session.OpenExchange. Its second parameter is
+    annotated with the job's type, a gradbed.hosts.collectives.job.CollectiveJob."""
 
     exchange: str
     job: dict[str, Any]

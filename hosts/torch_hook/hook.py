@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import distributed
 
-from common.errors import UserError
-from hosts.learning.tensor_scales import TensorScales
-from hosts.torch_hook.session import Session
+from gradbed.common.errors import UserError
+from gradbed.hosts.learning.tensor_scales import TensorScales
+from gradbed.hosts.torch_hook.session import Session
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,10 @@
 """Runs a script as one rank, and records what PyTorch does: operators, tensors, communications and times.
 
-python -m hosts.torch_hook.recorder FOLDER SCRIPT ARGUMENTS..., with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT as
-torchrun sets them. FOLDER gets operators.RANK.json (torch.profiler.ExecutionTraceObserver), timeline.RANK.json (the
-profiler, in Chrome's format) and ranks.RANK.json. The observer says nothing of process groups, so an annotation
-around every call that communicates names the ranks, and ranks.RANK.json those of DistributedDataParallel.
+python -m gradbed.hosts.torch_hook.recorder FOLDER SCRIPT ARGUMENTS..., with RANK, WORLD_SIZE, MASTER_ADDR and
+MASTER_PORT as torchrun sets them. FOLDER gets operators.RANK.json (torch.profiler.ExecutionTraceObserver),
+timeline.RANK.json (the profiler, in Chrome's format) and ranks.RANK.json. The observer says nothing of process
+groups, so an annotation around every call that communicates names the ranks, and ranks.RANK.json those of
+DistributedDataParallel.
 """
 
 from __future__ import annotations

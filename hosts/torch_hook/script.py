@@ -8,13 +8,13 @@ import runpy
 import sys
 import traceback
 
-from common.caller import caller
-from common.errors import UserError
-from hosts import torch_hook
-from hosts.agents.context import AgentContext
-from hosts.agents.description import Description
-from hosts.collectives.process_group import process_group_environment
-from hosts.torch_hook.session import Session
+from gradbed.common.caller import caller
+from gradbed.common.errors import UserError
+from gradbed.hosts import torch_hook
+from gradbed.hosts.agents.context import AgentContext
+from gradbed.hosts.agents.description import Description
+from gradbed.hosts.collectives.process_group import process_group_environment
+from gradbed.hosts.torch_hook.session import Session
 
 
 class Script(Description):

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from common.caller import as_root
-from common.errors import UserError
-from hosts.agents.context import AgentContext
-from hosts.collectives.exchange import Exchange, finish
-from hosts.collectives.job import CollectiveJob
-from hosts.learning.settings import ExternalSettings
+from gradbed.common.caller import as_root
+from gradbed.common.errors import UserError
+from gradbed.hosts.agents.context import AgentContext
+from gradbed.hosts.collectives.exchange import Exchange, finish
+from gradbed.hosts.collectives.job import CollectiveJob
+from gradbed.hosts.learning.settings import ExternalSettings
 
 OpenExchange = Callable[[AgentContext, Any, int], contextlib.AbstractContextManager[Exchange]]
 """Opens the exchange of a job, whose type is the system's own, for the worker with this index."""

@@ -1,6 +1,6 @@
 """PyTorch is an optional extra: loaded where it is needed, and installed, without CUDA, by
 
-python -m hosts.torch_hook.torch_extra
+python -m gradbed.hosts.torch_hook.torch_extra
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import re
 import subprocess
 import sys
 
-from common.errors import UserError
+from gradbed.common.errors import UserError
 
-_MODULE = "hosts.torch_hook.torch_extra"
+_MODULE = "gradbed.hosts.torch_hook.torch_extra"
 
 
 def require_torch(what: str) -> None:

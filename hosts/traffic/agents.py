@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.agents.context import AgentContext, Interface
-from hosts.traffic.arrived import Arrived
-from hosts.traffic.description import EndpointDescription
-from hosts.traffic.frames import FrameMaker
-from hosts.traffic.replay import replay_windows
-from hosts.traffic.schedule import Schedule
-from hosts.traffic.sizes import mean_frame_bytes
+from gradbed.hosts.agents.context import AgentContext, Interface
+from gradbed.hosts.traffic.arrived import Arrived
+from gradbed.hosts.traffic.description import EndpointDescription
+from gradbed.hosts.traffic.frames import FrameMaker
+from gradbed.hosts.traffic.replay import replay_windows
+from gradbed.hosts.traffic.schedule import Schedule
+from gradbed.hosts.traffic.sizes import mean_frame_bytes
 
 LOOK_US = 50_000
 """So often it takes in what has come, or more often, before there is more than it keeps."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.traffic.description import Arrivals
+from gradbed.hosts.traffic.description import Arrivals
 
 BLOCK = 256
 

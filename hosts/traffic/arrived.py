@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.traffic import WARM_UP
-from hosts.traffic.histogram import LatencyHistogram
-from hosts.traffic.trailer import TRAILER_TYPE, trailers
+from gradbed.formats.traffic import WARM_UP
+from gradbed.hosts.traffic.histogram import LatencyHistogram
+from gradbed.hosts.traffic.trailer import TRAILER_TYPE, trailers
 
 _RECORD = np.dtype(
     [
@@ -39,7 +39,7 @@ class Arrived:
         self._parts: list[NDArray[np.void]] = []
 
     def add(self, buffer: NDArray[np.uint8], lengths: NDArray[np.uint32], times_ns: NDArray[np.int64]) -> None:
-        """A received batch (hosts.agents.context.Interface.receive, times_ns)."""
+        """A received batch (gradbed.hosts.agents.context.Interface.receive, times_ns)."""
         found, chosen = trailers(buffer, lengths)
         self.foreign += len(lengths) - len(found)
         own = found["receiver"] == self._host

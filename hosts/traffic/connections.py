@@ -9,11 +9,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from formats.addresses import Ip
-from hosts.agents.context import AgentContext
-from hosts.agents.description import Description
-from hosts.agents.kernel.iperf3 import Iperf3Server, run_iperf3
-from hosts.agents.kernel.streams import StreamOutcome, StreamServer, send_stream
+from gradbed.formats.addresses import Ip
+from gradbed.hosts.agents.context import AgentContext
+from gradbed.hosts.agents.description import Description
+from gradbed.hosts.agents.kernel.iperf3 import Iperf3Server, run_iperf3
+from gradbed.hosts.agents.kernel.streams import StreamOutcome, StreamServer, send_stream
 
 LOOK_US = 20_000
 

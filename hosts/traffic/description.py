@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from formats.addresses import Mac
-from hosts.agents.addresses import AgentAddress
-from hosts.agents.description import Description
-from hosts.traffic.replay import Replay
+from gradbed.formats.addresses import Mac
+from gradbed.hosts.agents.addresses import AgentAddress
+from gradbed.hosts.agents.description import Description
+from gradbed.hosts.traffic.replay import Replay
 
 MAX_SOURCES = 1 << 15
 MAX_FLOW_PACKETS = 1 << 32

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import UserError
-from formats.addresses import ip_integer
-from formats.datagram import ETHERNET_BYTES, IPV4_BYTES, PLAIN
-from formats.traffic import TAG, TRAILER_BYTES, WARM_UP
-from hosts.protocols.datagram_frames import frame_type, ipv4_checksum, mac_array, pack_datagrams
-from hosts.traffic.description import EndpointDescription
-from hosts.traffic.schedule import Packets
-from hosts.traffic.trailer import TRAILER_TYPE
+from gradbed.common.errors import UserError
+from gradbed.formats.addresses import ip_integer
+from gradbed.formats.datagram import ETHERNET_BYTES, IPV4_BYTES, PLAIN
+from gradbed.formats.traffic import TAG, TRAILER_BYTES, WARM_UP
+from gradbed.hosts.protocols.datagram_frames import frame_type, ipv4_checksum, mac_array, pack_datagrams
+from gradbed.hosts.traffic.description import EndpointDescription
+from gradbed.hosts.traffic.schedule import Packets
+from gradbed.hosts.traffic.trailer import TRAILER_TYPE
 
 FIRST_PORT = 49152
 PORTS = 16384

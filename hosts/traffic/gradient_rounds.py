@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from formats.ring import RING_PORT
-from hosts.agents.context import AgentContext
-from hosts.collectives.job import CollectiveJob, WorkerOf
-from hosts.collectives.ring_exchange import RingExchange
-from hosts.learning.settings import SyntheticSettings
-from hosts.learning.synthetic import sum_digest, synthetic_gradient
+from gradbed.formats.ring import RING_PORT
+from gradbed.hosts.agents.context import AgentContext
+from gradbed.hosts.collectives.job import CollectiveJob, WorkerOf
+from gradbed.hosts.collectives.ring_exchange import RingExchange
+from gradbed.hosts.learning.settings import SyntheticSettings
+from gradbed.hosts.learning.synthetic import sum_digest, synthetic_gradient
 
 
 class RoundsDescription(WorkerOf[CollectiveJob]):

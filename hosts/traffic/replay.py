@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from common.capture_files import ETHERNET, Record, read_capture_file
-from common.errors import UserError
-from formats.addresses import Mac
-from hosts.agents.description import Description
+from gradbed.common.capture_files import ETHERNET, Record, read_capture_file
+from gradbed.common.errors import UserError
+from gradbed.formats.addresses import Mac
+from gradbed.hosts.agents.description import Description
 
 WINDOW_FRAMES = 512
 _ETHERNET_BYTES = 14

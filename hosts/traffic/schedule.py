@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.datagram import DATAGRAM_BYTES
-from formats.traffic import TRAILER_BYTES
-from hosts.traffic.arrivals import arrival_times
-from hosts.traffic.description import EndpointDescription, Sizes, Stream
-from hosts.traffic.sizes import draw, has_flows, mean_bytes, mean_frame_bytes
+from gradbed.formats.datagram import DATAGRAM_BYTES
+from gradbed.formats.traffic import TRAILER_BYTES
+from gradbed.hosts.traffic.arrivals import arrival_times
+from gradbed.hosts.traffic.description import EndpointDescription, Sizes, Stream
+from gradbed.hosts.traffic.sizes import draw, has_flows, mean_bytes, mean_frame_bytes
 
 WINDOW_PACKETS = 1024
 """About so many packets of a host are in a window, or a quarter of what the host may keep,"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.traffic import TAG, TRAILER, TRAILER_BYTES
+from gradbed.formats.traffic import TAG, TRAILER, TRAILER_BYTES
 
 TRAILER_TYPE = np.dtype(TRAILER.columns)
 

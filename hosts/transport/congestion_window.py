@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from hosts.transport.statistics import WindowStatistics
+from gradbed.hosts.transport.statistics import WindowStatistics
 
 CongestionControl = Literal["aimd", "ecn", "none"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 
-from hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
-from hosts.transport.stream_receiver import SELECTIVE_BITS
+from gradbed.hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
+from gradbed.hosts.transport.stream_receiver import SELECTIVE_BITS
 
 
 class GroupAcknowledgement:
-    """What each member has told (hosts.transport.stream_receiver.StreamReceiver.acknowledgement)."""
+    """What each member has told (gradbed.hosts.transport.stream_receiver.StreamReceiver.acknowledgement)."""
 
     def __init__(self, members: Iterable[Hashable], first_sequence: int = 0) -> None:
         self._acknowledged = dict.fromkeys(members, (first_sequence, 0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
+from gradbed.hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
 
 
 class AimdRate:

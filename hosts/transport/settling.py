@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hosts.agents.context import AgentContext
+from gradbed.hosts.agents.context import AgentContext
 
 QUIET_US = 50_000
 """Silence after which no frame is expected any more."""

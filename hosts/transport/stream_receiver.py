@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
-from hosts.transport.statistics import ReceiverStatistics
+from gradbed.hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
+from gradbed.hosts.transport.statistics import ReceiverStatistics
 
 SELECTIVE_BITS = 64
 """How many packets beyond the first missing one an acknowledgement tells of."""

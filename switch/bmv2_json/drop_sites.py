@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from switch.bmv2_json.model import ProgramModel, Source
+from gradbed.switch.bmv2_json.model import ProgramModel, Source
 
 
 @dataclass(frozen=True)

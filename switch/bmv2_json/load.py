@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from switch.bmv2_json import expressions as ex
-from switch.bmv2_json import model as m
-from switch.bmv2_json.load_expressions import Names, boolean, data, field, key_width, named, parameter, target_field
-from switch.bmv2_json.load_pipelines import load_pipelines
-from switch.bmv2_json.reader import MalformedProgram, Node
+from gradbed.switch.bmv2_json import expressions as ex
+from gradbed.switch.bmv2_json import model as m
+from gradbed.switch.bmv2_json.load_expressions import (
+    Names,
+    boolean,
+    data,
+    field,
+    key_width,
+    named,
+    parameter,
+    target_field,
+)
+from gradbed.switch.bmv2_json.load_pipelines import load_pipelines
+from gradbed.switch.bmv2_json.reader import MalformedProgram, Node
 
 _CORE_ERRORS = (
     "NoError",

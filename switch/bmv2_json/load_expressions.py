@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from switch.bmv2_json import expressions as ex
-from switch.bmv2_json.model import Header, HeaderType, Stack, UnionInstance
-from switch.bmv2_json.reader import Node
+from gradbed.switch.bmv2_json import expressions as ex
+from gradbed.switch.bmv2_json.model import Header, HeaderType, Stack, UnionInstance
+from gradbed.switch.bmv2_json.reader import Node
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from switch.bmv2_json import expressions as ex
-from switch.bmv2_json import model as m
-from switch.bmv2_json.load_expressions import Names, boolean, data, field, key_width, named
-from switch.bmv2_json.reader import Node
-from switch.entry_priority import GREATEST_RANK, initial_priorities
+from gradbed.switch.bmv2_json import expressions as ex
+from gradbed.switch.bmv2_json import model as m
+from gradbed.switch.bmv2_json.load_expressions import Names, boolean, data, field, key_width, named
+from gradbed.switch.bmv2_json.reader import Node
+from gradbed.switch.entry_priority import GREATEST_RANK, initial_priorities
 
 _MATCHES = ("exact", "lpm", "ternary", "range")
 _MAX_TABLE_SIZE = 1 << 28

@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
-from switch.bmv2_json.expressions import Boolean, Data, Field, HeaderReference, Parameter
+from gradbed.switch.bmv2_json.expressions import Boolean, Data, Field, HeaderReference, Parameter
 
 
 class Source(NamedTuple):
@@ -238,7 +238,7 @@ class EntryField:
 
 @dataclass(frozen=True)
 class Entry:
-    """priority: the larger wins (switch.entry_priority). is_const: told only by this project's compiler."""
+    """priority: the larger wins (gradbed.switch.entry_priority). is_const: told only by this project's compiler."""
 
     key: tuple[EntryField, ...]
     call: Call

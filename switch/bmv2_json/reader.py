@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from switch.bmv2_json.model import Source
+from gradbed.switch.bmv2_json.model import Source
 
 _HEXADECIMAL = re.compile(r"-?(0x)?[0-9a-fA-F]+")
 

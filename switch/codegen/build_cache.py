@@ -1,6 +1,7 @@
 """Programs built before: the model and the name of the library, by all that went into them.
 
-The cache of common.compiled goes by the C text, which takes longer to generate for a large program than to load it.
+The cache of gradbed.common.compiled goes by the C text, which takes longer to generate for a large program than to
+load it.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from common.compiled.c_library import compiler, compiler_flags
-from common.compiled.store import cache_dir, digest_of, stored
-from switch.bmv2_json.model import ProgramModel
-from switch.runtime.library import RUNTIME_HEADERS
+from gradbed.common.compiled.c_library import compiler, compiler_flags
+from gradbed.common.compiled.store import cache_dir, digest_of, stored
+from gradbed.switch.bmv2_json.model import ProgramModel
+from gradbed.switch.runtime.library import RUNTIME_HEADERS
 
 
 def cache_entry(bmv2_json: Mapping[str, Any], optimise: str, extra_flags: Sequence[str] = ()) -> Path | None:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from switch.bmv2_json import expressions as ex
-from switch.bmv2_json.model import HeaderType, ProgramModel
-from switch.bmv2_json.reader import MalformedProgram
-from switch.codegen.packet_abi import STANDARD_FIELDS
+from gradbed.switch.bmv2_json import expressions as ex
+from gradbed.switch.bmv2_json.model import HeaderType, ProgramModel
+from gradbed.switch.bmv2_json.reader import MalformedProgram
+from gradbed.switch.codegen.packet_abi import STANDARD_FIELDS
 
 FRAME_LENGTH = 0  # bytes of the frame as it came to the parser: what counters and meters count
 GROWTH = 1  # bytes that add_header and remove_header added to it since, modulo 2^64

@@ -7,30 +7,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common.compiled.c_library import shared_library
-from switch.bmv2_json.drop_sites import DropSites
-from switch.bmv2_json.load import load_program
-from switch.bmv2_json.model import Extern, ProgramModel, Table, words_of
-from switch.bmv2_json.reader import MalformedProgram
-from switch.codegen.build_cache import cache_entry, find_build, note_build
-from switch.codegen.c_text import quoted
-from switch.codegen.emit.calculations_c import calculation_function
-from switch.codegen.emit.deparser_c import DeparserWriter
-from switch.codegen.emit.extern_statements import extern_kind
-from switch.codegen.emit.parser_c import ParserWriter
-from switch.codegen.emit.pipeline_c import METER_UNIT, PipelineWriter, action_function, recents, used_actions
-from switch.codegen.emit.probes import NO_PROBES, DeparserPrimitiveDone, ParserDone, Probes
-from switch.codegen.emit.statements import Statements
-from switch.codegen.layout import FRAME_LENGTH, Layout
-from switch.codegen.reroll import reroll
-from switch.runtime.library import RUNTIME_DIR
+from gradbed.common.compiled.c_library import shared_library
+from gradbed.switch.bmv2_json.drop_sites import DropSites
+from gradbed.switch.bmv2_json.load import load_program
+from gradbed.switch.bmv2_json.model import Extern, ProgramModel, Table, words_of
+from gradbed.switch.bmv2_json.reader import MalformedProgram
+from gradbed.switch.codegen.build_cache import cache_entry, find_build, note_build
+from gradbed.switch.codegen.c_text import quoted
+from gradbed.switch.codegen.emit.calculations_c import calculation_function
+from gradbed.switch.codegen.emit.deparser_c import DeparserWriter
+from gradbed.switch.codegen.emit.extern_statements import extern_kind
+from gradbed.switch.codegen.emit.parser_c import ParserWriter
+from gradbed.switch.codegen.emit.pipeline_c import METER_UNIT, PipelineWriter, action_function, recents, used_actions
+from gradbed.switch.codegen.emit.probes import NO_PROBES, DeparserPrimitiveDone, ParserDone, Probes
+from gradbed.switch.codegen.emit.statements import Statements
+from gradbed.switch.codegen.layout import FRAME_LENGTH, Layout
+from gradbed.switch.codegen.reroll import reroll
+from gradbed.switch.runtime.library import RUNTIME_DIR
 
 _MATCH = {"exact": "GB_EXACT", "lpm": "GB_LPM", "ternary": "GB_TERNARY", "range": "GB_RANGE"}
 
 
 @dataclass(frozen=True)
 class BuiltProgram:
-    """A compiled program (switch.device.Program), with what the JSON says of it as values."""
+    """A compiled program (gradbed.switch.device.Program), with what the JSON says of it as values."""
 
     json: dict[str, Any]
     library: Path

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from switch.compiler.diagnostics import CompileError, Diagnostic
-from switch.compiler.inputs import files_of
+from gradbed.switch.compiler.diagnostics import CompileError, Diagnostic
+from gradbed.switch.compiler.inputs import files_of
 
 if TYPE_CHECKING:
-    from switch.compiler.driver import Compiled, compile_p4
+    from gradbed.switch.compiler.driver import Compiled, compile_p4
 
 __all__ = ["CompileError", "Compiled", "Diagnostic", "compile_p4", "files_of"]
 
@@ -17,6 +17,6 @@ def __getattr__(name: str) -> Any:
     # Loads all of the compiler, which a program that was compiled before has no need of.
     if name not in ("Compiled", "compile_p4"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from switch.compiler import driver
+    from gradbed.switch.compiler import driver
 
     return getattr(driver, name)

@@ -1,4 +1,4 @@
-"""python -m switch.compiler FILE.p4 -o OUT.json --p4runtime-files OUT.p4info.txt -I DIR -D NAME=VALUE"""
+"""python -m gradbed.switch.compiler FILE.p4 -o OUT.json --p4runtime-files OUT.p4info.txt -I DIR -D NAME=VALUE"""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import argparse
 import sys
 from pathlib import Path
 
-from common.errors import UserError
-from switch.compiler import compile_p4
+from gradbed.common.errors import UserError
+from gradbed.switch.compiler import compile_p4
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m switch.compiler", description="Compile a P4_16 program.")
+    parser = argparse.ArgumentParser(prog="python -m gradbed.switch.compiler", description="Compile a P4_16 program.")
     parser.add_argument("program", type=Path, metavar="FILE.p4")
     parser.add_argument("-o", dest="output", type=Path, metavar="OUT.json", help="BMv2 JSON")
     parser.add_argument("--p4runtime-files", type=Path, metavar="OUT.p4info.txt", help="P4Info as text")

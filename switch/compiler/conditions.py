@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from switch.compiler.lexer import NAME, NUMBER, Token
+from gradbed.switch.compiler.lexer import NAME, NUMBER, Token
 
 _LEVELS: tuple[tuple[str, ...], ...] = (
     ("||",),

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from common.errors import UserError
-from switch.compiler.source import SourceManager
+from gradbed.common.errors import UserError
+from gradbed.switch.compiler.source import SourceManager
 
 Severity = Literal["error", "warning", "note"]
 

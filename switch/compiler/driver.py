@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common.errors import UserError
-from switch.compiler.analysis import analyse_program, silence_annotated
-from switch.compiler.checker import check_program
-from switch.compiler.diagnostics import Abandoned, CompileError, Diagnostic, Reporter
-from switch.compiler.emit import emit_bmv2
-from switch.compiler.lower import lower_program
-from switch.compiler.p4info import emit_p4info
-from switch.compiler.parser import parse_program
-from switch.compiler.preprocessor import Preprocessor
-from switch.compiler.source import SourceManager
+from gradbed.common.errors import UserError
+from gradbed.switch.compiler.analysis import analyse_program, silence_annotated
+from gradbed.switch.compiler.checker import check_program
+from gradbed.switch.compiler.diagnostics import Abandoned, CompileError, Diagnostic, Reporter
+from gradbed.switch.compiler.emit import emit_bmv2
+from gradbed.switch.compiler.lower import lower_program
+from gradbed.switch.compiler.p4info import emit_p4info
+from gradbed.switch.compiler.parser import parse_program
+from gradbed.switch.compiler.preprocessor import Preprocessor
+from gradbed.switch.compiler.source import SourceManager
 
 # Expressions and statements nest up to parser.cursor.MAX_NESTING deep, each level a few Python calls.
 RECURSION_LIMIT = 8000

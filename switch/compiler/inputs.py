@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from common.errors import UserError
-from switch.compiler.diagnostics import Abandoned, Reporter
-from switch.compiler.preprocessor import Preprocessor
-from switch.compiler.source import SourceFile, SourceManager
+from gradbed.common.errors import UserError
+from gradbed.switch.compiler.diagnostics import Abandoned, Reporter
+from gradbed.switch.compiler.preprocessor import Preprocessor
+from gradbed.switch.compiler.source import SourceFile, SourceManager
 
 
 def files_of(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from switch.compiler.diagnostics import Reporter
-from switch.compiler.source import EXPANSION_BASE, SourceFile
+from gradbed.switch.compiler.diagnostics import Reporter
+from gradbed.switch.compiler.source import EXPANSION_BASE, SourceFile
 
 NAME, NUMBER, STRING, PUNCTUATION, UNKNOWN, END = range(6)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from switch.compiler.diagnostics import Reporter
-from switch.compiler.lexer import (
+from gradbed.switch.compiler.diagnostics import Reporter
+from gradbed.switch.compiler.lexer import (
     NAME,
     NO_EXPAND,
     NUMBER,
@@ -16,7 +16,7 @@ from switch.compiler.lexer import (
     Token,
     tokenize_fragment,
 )
-from switch.compiler.source import SourceManager
+from gradbed.switch.compiler.source import SourceManager
 
 MAX_TOKENS = 500_000
 """Ten times what the largest program here has; of so many, working them out takes a second or two."""

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from switch.compiler.conditions import ConditionError, evaluate_condition
-from switch.compiler.diagnostics import Reporter, suggestion
-from switch.compiler.lexer import (
+from gradbed.switch.compiler.conditions import ConditionError, evaluate_condition
+from gradbed.switch.compiler.diagnostics import Reporter, suggestion
+from gradbed.switch.compiler.lexer import (
     END,
     LINE_START,
     NAME,
@@ -22,8 +22,8 @@ from switch.compiler.lexer import (
     tokenize,
     tokenize_fragment,
 )
-from switch.compiler.macros import Macro, MacroExpander
-from switch.compiler.source import P4INCLUDE, SourceFile, SourceManager
+from gradbed.switch.compiler.macros import Macro, MacroExpander
+from gradbed.switch.compiler.source import P4INCLUDE, SourceFile, SourceManager
 
 MAX_INCLUDE_DEPTH = 100
 _OTHER_ARCHITECTURES = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from switch.compiler import types as t
-from switch.compiler.nodes import Annotation, Declaration, Node
-from switch.compiler.values import Constant
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.nodes import Annotation, Declaration, Node
+from gradbed.switch.compiler.values import Constant
 
 
 @dataclass(eq=False, slots=True)

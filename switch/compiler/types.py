@@ -6,7 +6,7 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from switch.compiler.nodes import Annotation, Declaration
+from gradbed.switch.compiler.nodes import Annotation, Declaration
 
 MAX_WIDTH_BITS = 2048
 MAX_VARBIT_BITS = 1 << 16

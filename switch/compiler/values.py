@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from switch.compiler import types as t
+from gradbed.switch.compiler import types as t
 
 MAX_INTEGER_BITS = 8192
 

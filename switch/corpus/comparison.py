@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common.errors import UserError, unforeseen
-from switch.compiler import CompileError, compile_p4
-from switch.corpus.p4info import p4info_differences
-from switch.p4lang.p4c import compile_with_p4c
+from gradbed.common.errors import UserError, unforeseen
+from gradbed.switch.compiler import CompileError, compile_p4
+from gradbed.switch.corpus.p4info import p4info_differences
+from gradbed.switch.p4lang.p4c import compile_with_p4c
 
 
 @dataclass(frozen=True)

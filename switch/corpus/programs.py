@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from common.errors import UserError
+from gradbed.common.errors import UserError
 
 _MAIN = re.compile(r"^[^\n/]*\bV1Switch\s*(<[^;()]*>\s*)?\(", re.MULTILINE)
 

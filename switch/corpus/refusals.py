@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from common.errors import UserError, unforeseen
-from switch.compiler import compile_p4
-from switch.compiler.diagnostics import CompileError, Diagnostic
-from switch.compiler.lower.program import NO_MAIN, OTHER_PACKAGE
+from gradbed.common.errors import UserError, unforeseen
+from gradbed.switch.compiler import compile_p4
+from gradbed.switch.compiler.diagnostics import CompileError, Diagnostic
+from gradbed.switch.compiler.lower.program import NO_MAIN, OTHER_PACKAGE
 
 ERRORS, OUTPUTS = Path("testdata/p4_16_errors"), Path("testdata/p4_16_errors_outputs")
 

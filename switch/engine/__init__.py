@@ -1,9 +1,9 @@
 """The data plane as Python sees it: engine (switches, links, ports), device (one switch), captures, statistics."""
 
-from switch.engine.capture import Capture, CaptureInterface, Tap
-from switch.engine.device import EngineDevice
-from switch.engine.engine import Engine
-from switch.engine.statistics import (
+from gradbed.switch.engine.capture import Capture, CaptureInterface, Tap
+from gradbed.switch.engine.device import EngineDevice
+from gradbed.switch.engine.engine import Engine
+from gradbed.switch.engine.statistics import (
     DeviceStatistics,
     Direction,
     EngineStatistics,

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from common import pcapng
-from common.closing import Closing
-from common.errors import UserError
-from switch.engine.abi import CaptureTapStruct
-from switch.engine.handle import EngineHandle
-from switch.engine.statistics import Direction
+from gradbed.common import pcapng
+from gradbed.common.closing import Closing
+from gradbed.common.errors import UserError
+from gradbed.switch.engine.abi import CaptureTapStruct
+from gradbed.switch.engine.handle import EngineHandle
+from gradbed.switch.engine.statistics import Direction
 
 Format = Literal["microseconds", "nanoseconds", "pcapng"]
 _FORMATS: tuple[Format, ...] = ("microseconds", "nanoseconds", "pcapng")

@@ -6,9 +6,9 @@ import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from common.errors import UserError
-from switch.engine import abi
-from switch.engine.statistics import Direction
+from gradbed.common.errors import UserError
+from gradbed.switch.engine import abi
+from gradbed.switch.engine.statistics import Direction
 
 Patterns = Sequence[Sequence[tuple[int, int, int]]]
 """Of each class, from 1 on, its words of 16 bits: offset in bytes, mask, value. The first class that fits counts."""

@@ -8,13 +8,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import UserError
-from switch.engine.collectives_abi import COPY, TURN_BITS, CollectiveStruct, ScheduleStruct
-from switch.engine.queue_pairs_abi import MOST_MESSAGE_BYTES
+from gradbed.common.errors import UserError
+from gradbed.switch.engine.collectives_abi import COPY, TURN_BITS, CollectiveStruct, ScheduleStruct
+from gradbed.switch.engine.queue_pairs_abi import MOST_MESSAGE_BYTES
 
 
 class CardSchedule(Protocol):
-    """hosts.agents.card_collectives.CardSchedule."""
+    """gradbed.hosts.agents.card_collectives.CardSchedule."""
 
     @property
     def kinds(self) -> NDArray[np.uint8]: ...
@@ -31,7 +31,7 @@ class CardSchedule(Protocol):
 
 
 class CardCollective(Protocol):
-    """hosts.agents.card_collectives.CardCollective."""
+    """gradbed.hosts.agents.card_collectives.CardCollective."""
 
     @property
     def schedule(self) -> CardSchedule: ...

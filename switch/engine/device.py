@@ -1,19 +1,20 @@
-"""One switch of the data plane: an engine's switch and the state of its program, as a switch.state.device.Device."""
+"""One switch of the data plane: an engine's switch and the state of its program, as a
+gradbed.switch.state.device.Device."""
 
 from __future__ import annotations
 
 import errno
 import logging
 
-from switch.bmv2_json.drop_sites import DropSite
-from switch.device import Program
-from switch.engine import abi
-from switch.engine.classes import DeviceClasses
-from switch.engine.handle import EngineHandle
-from switch.engine.statistics import DeviceStatistics
-from switch.state.device import DigestCallback, PacketInCallback
-from switch.state.replication.access import Replication
-from switch.state.switch_state import SwitchState
+from gradbed.switch.bmv2_json.drop_sites import DropSite
+from gradbed.switch.device import Program
+from gradbed.switch.engine import abi
+from gradbed.switch.engine.classes import DeviceClasses
+from gradbed.switch.engine.handle import EngineHandle
+from gradbed.switch.engine.statistics import DeviceStatistics
+from gradbed.switch.state.device import DigestCallback, PacketInCallback
+from gradbed.switch.state.replication.access import Replication
+from gradbed.switch.state.switch_state import SwitchState
 
 _logger = logging.getLogger("switch.p4")
 

@@ -11,16 +11,16 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from common.closing import Closing
-from common.errors import EndlessCircle, UserError
-from switch.engine import abi
-from switch.engine.capture import Capture, CaptureInterface, Format, of_ports
-from switch.engine.classes import LinkClasses, Patterns, pattern_structs
-from switch.engine.device import EngineDevice
-from switch.engine.handle import EngineHandle
-from switch.engine.pauses import LinksDeadlocked, Pause
-from switch.engine.statistics import Direction, EngineStatistics, InterfaceStatistics, LinkStatistics
-from topo.link import LinkModel
+from gradbed.common.closing import Closing
+from gradbed.common.errors import EndlessCircle, UserError
+from gradbed.switch.engine import abi
+from gradbed.switch.engine.capture import Capture, CaptureInterface, Format, of_ports
+from gradbed.switch.engine.classes import LinkClasses, Patterns, pattern_structs
+from gradbed.switch.engine.device import EngineDevice
+from gradbed.switch.engine.handle import EngineHandle
+from gradbed.switch.engine.pauses import LinksDeadlocked, Pause
+from gradbed.switch.engine.statistics import Direction, EngineStatistics, InterfaceStatistics, LinkStatistics
+from gradbed.topo.link import LinkModel
 
 _logger = logging.getLogger(__name__)
 _DEFAULT_LINK = LinkModel()
@@ -159,9 +159,9 @@ class Engine(EngineHandle, Closing):
         self._check_interface(code, f"wire between {interface_a} and {interface_b}", *ports)
 
     def add_card(self, device_id: int, port: int, interface: str, link: LinkModel) -> int:
-        """A host's network card for queue pairs (switch.engine.queue_pairs) on a network interface of this namespace,
-        with a port for its place; link: between them. A descriptor, of the engine's, that becomes readable when
-        something is complete. Needs root (CAP_NET_RAW), and an engine with a thread."""
+        """A host's network card for queue pairs (gradbed.switch.engine.queue_pairs) on a network interface of this
+        namespace, with a port for its place; link: between them. A descriptor, of the engine's, that becomes readable
+        when something is complete. Needs root (CAP_NET_RAW), and an engine with a thread."""
         self._device(device_id)
         _require_one_channel(link)
         model = ctypes.byref(abi.LinkModelStruct.of(link, 0, 0))
@@ -178,7 +178,7 @@ class Engine(EngineHandle, Closing):
     def add_memory_port(self, device_id: int, port: int, link: LinkModel, seed: int) -> None:
         """A port to a host that is in this process, with the links and generators of `add_interface`.
 
-        Nobody listens there at first: `switch.virtual` has the host's side.
+        Nobody listens there at first: `gradbed.switch.virtual` has the host's side.
         """
         self._add_own_port("add_memory_port", device_id, port, link, seed)
 
@@ -275,7 +275,7 @@ class Engine(EngineHandle, Closing):
 
     def record(self, recorder: int) -> None:
         """Let the data-plane thread, before it starts, record what instrumented programs do: a recorder of
-        switch.insight.recorder, which outlives the engine."""
+        gradbed.switch.insight.recorder, which outlives the engine."""
         _raise_unless_done(self.call("record", recorder), "recording what the data plane does")
 
     def stop(self) -> None:

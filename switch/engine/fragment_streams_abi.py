@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from ctypes import c_uint8, c_uint32, c_uint64
 
-from switch.engine.abi import ClassPatternStruct
+from gradbed.switch.engine.abi import ClassPatternStruct
 
 MOST_TEMPLATES = 64
 MOST_TEMPLATE_BYTES = 192

@@ -6,7 +6,7 @@ import ctypes
 import threading
 from collections.abc import Callable
 
-from switch.engine import abi
+from gradbed.switch.engine import abi
 
 
 class _StateGuard:

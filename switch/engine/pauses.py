@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from common.errors import EndlessCircle
-from switch.engine.statistics import Direction
+from gradbed.common.errors import EndlessCircle
+from gradbed.switch.engine.statistics import Direction
 
 
 @dataclass(frozen=True)

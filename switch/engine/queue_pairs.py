@@ -1,4 +1,5 @@
-"""Queue pairs of the network card at a host's port, which the data plane carries out (hosts.agents.queue_pairs)."""
+"""Queue pairs of the network card at a host's port, which the data plane carries out
+(gradbed.hosts.agents.queue_pairs)."""
 
 from __future__ import annotations
 
@@ -11,14 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from common.closing import Closing
-from common.errors import UserError
-from switch.engine import Engine, abi
-from switch.engine.classes import pattern_structs
-from switch.engine.collectives import CardCollective, check_collective, collective_struct
-from switch.engine.collectives_abi import CollectiveCountsStruct
-from switch.engine.fragment_streams_abi import ROLES, StreamOptionsStruct, StreamStatisticsStruct
-from switch.engine.queue_pairs_abi import (
+from gradbed.common.closing import Closing
+from gradbed.common.errors import UserError
+from gradbed.switch.engine import Engine, abi
+from gradbed.switch.engine.classes import pattern_structs
+from gradbed.switch.engine.collectives import CardCollective, check_collective, collective_struct
+from gradbed.switch.engine.collectives_abi import CollectiveCountsStruct
+from gradbed.switch.engine.fragment_streams_abi import ROLES, StreamOptionsStruct, StreamStatisticsStruct
+from gradbed.switch.engine.queue_pairs_abi import (
     COLLECTIVE_ENDED,
     CONGESTION_CONTROLS,
     FAILED,
@@ -39,7 +40,7 @@ Pattern = Sequence[tuple[int, int, int]]
 
 
 class CardCompletion(NamedTuple):
-    """kind: as hosts.agents.queue_pairs.CompletionKind. data: what came, if the message had contents."""
+    """kind: as gradbed.hosts.agents.queue_pairs.CompletionKind. data: what came, if the message had contents."""
 
     kind: int
     pair: int
@@ -102,7 +103,7 @@ class HostQueuePairs(Closing):
             raise UserError(f"queue pair {number} to {peer_number}: numbers are 1 to 2^24 - 1, dctcp has a window")
 
     def send(self, number: int, tag: int, size_bytes: int, data: NDArray[np.generic] | None = None) -> None:
-        """As hosts.agents.queue_pairs.QueuePairs.send."""
+        """As gradbed.hosts.agents.queue_pairs.QueuePairs.send."""
         if data is not None and (data.nbytes != size_bytes or not data.flags.c_contiguous):
             raise ValueError(f"{data.nbytes} bytes of data, C-contiguous or not, for a message of {size_bytes} bytes")
         if not 0 <= size_bytes <= MOST_MESSAGE_BYTES:
@@ -119,7 +120,7 @@ class HostQueuePairs(Closing):
             raise UserError(f"there is no queue pair {number} here")
 
     def begin_collective(self, tag: int, collective: CardCollective) -> bool:
-        """As hosts.agents.queue_pairs.QueuePairs.begin_collective."""
+        """As gradbed.hosts.agents.queue_pairs.QueuePairs.begin_collective."""
         check_collective(collective)
         options, kept = collective_struct(tag, collective)
         code = self._call("begin_collective", ctypes.byref(options))
@@ -180,7 +181,7 @@ class HostQueuePairs(Closing):
         source: NDArray[np.int32] | None = None,
         target: NDArray[np.int32] | None = None,
     ) -> None:
-        """As hosts.agents.queue_pairs.QueuePairs.stream."""
+        """As gradbed.hosts.agents.queue_pairs.QueuePairs.stream."""
         for what in (source, target):
             if what is not None and (what.nbytes != size_bytes or not what.flags.c_contiguous):
                 raise ValueError(f"{what.nbytes} bytes for a vector of {size_bytes} bytes")

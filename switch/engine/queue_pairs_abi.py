@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from ctypes import c_uint8, c_uint32, c_uint64, c_void_p
 
-from switch.engine.abi import CLASSES
+from gradbed.switch.engine.abi import CLASSES
 
 MOST_MESSAGE_BYTES = 2**31
 CONGESTION_CONTROLS = ("none", "dctcp", "dcqcn")

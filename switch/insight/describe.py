@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from switch.bmv2_json import expressions as ex
-from switch.bmv2_json import model as m
-from switch.insight.packet_state import Places
+from gradbed.switch.bmv2_json import expressions as ex
+from gradbed.switch.bmv2_json import model as m
+from gradbed.switch.insight.packet_state import Places
 
 
 class Describer:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from switch.engine import Engine, EngineDevice
-from switch.insight.instrumented import InstrumentedProgram
-from switch.insight.recorder import Level, Recorder, as_words
+from gradbed.switch.engine import Engine, EngineDevice
+from gradbed.switch.insight.instrumented import InstrumentedProgram
+from gradbed.switch.insight.recorder import Level, Recorder, as_words
 
 
 class FabricRecorder:

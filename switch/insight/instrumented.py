@@ -6,24 +6,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from common.compiled.c_library import shared_library
-from switch.bmv2_json.load import load_program
-from switch.codegen.emit.probes import RecordingProbes, Site
-from switch.codegen.layout import Layout
-from switch.codegen.program import BuiltProgram, generate
-from switch.runtime.library import RUNTIME_DIR
+from gradbed.common.compiled.c_library import shared_library
+from gradbed.switch.bmv2_json.load import load_program
+from gradbed.switch.codegen.emit.probes import RecordingProbes, Site
+from gradbed.switch.codegen.layout import Layout
+from gradbed.switch.codegen.program import BuiltProgram, generate
+from gradbed.switch.runtime.library import RUNTIME_DIR
 
 
 @dataclass(frozen=True)
 class InstrumentedProgram(BuiltProgram):
-    """A switch.device.Program whose records refer to `sites` by number."""
+    """A gradbed.switch.device.Program whose records refer to `sites` by number."""
 
     sites: tuple[Site, ...]
     layout: Layout
 
 
 def build_instrumented(bmv2_json: Mapping[str, Any]) -> InstrumentedProgram:
-    """Generate and compile. Raises as switch.codegen.build_program does."""
+    """Generate and compile. Raises as gradbed.switch.codegen.build_program does."""
     model = load_program(bmv2_json)
     probes = RecordingProbes()
     text = generate(model, probes=probes)

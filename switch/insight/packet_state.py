@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from switch.bmv2_json import expressions as ex
-from switch.bmv2_json.model import FieldType, ProgramModel
-from switch.codegen.layout import Layout
-from switch.codegen.packet_abi import REQUEST_FIELDS, STANDARD_FIELDS
-from switch.insight.records import REQUEST_WORDS, STANDARD_WORDS, Changes
+from gradbed.switch.bmv2_json import expressions as ex
+from gradbed.switch.bmv2_json.model import FieldType, ProgramModel
+from gradbed.switch.codegen.layout import Layout
+from gradbed.switch.codegen.packet_abi import REQUEST_FIELDS, STANDARD_FIELDS
+from gradbed.switch.insight.records import REQUEST_WORDS, STANDARD_WORDS, Changes
 
 _PHV = STANDARD_WORDS + REQUEST_WORDS
 

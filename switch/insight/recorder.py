@@ -9,8 +9,8 @@ import functools
 import threading
 from collections.abc import Iterator, Sequence
 
-from switch.runtime.library import runtime_library
-from switch.state.switch_state import SwitchState
+from gradbed.switch.runtime.library import runtime_library
+from gradbed.switch.state.switch_state import SwitchState
 
 
 class Level(enum.IntEnum):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from switch.bmv2_json import model as m
-from switch.codegen.emit import probes as p
+from gradbed.switch.bmv2_json import model as m
+from gradbed.switch.codegen.emit import probes as p
 
 _P4_INCLUDE = Path(__file__).resolve().parent.parent / "compiler" / "p4include"
 

@@ -6,16 +6,16 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from types import TracebackType
 
-from common.errors import UserError
-from switch.engine.abi import DROP_PORT, MAX_FRAME_BYTES
-from switch.engine.device import EngineDevice
-from switch.insight.instrumented import InstrumentedProgram
-from switch.insight.recorder import Level, as_words, recording
-from switch.insight.records import Record, TableEntry, read_entries, read_records
-from switch.stf.engine_target import EngineTarget
-from switch.stf.names import NoFit
-from switch.stf.statements import Expect, NoPacket, Packet, Script, StfError
-from switch.stf.target import CheckFailed
+from gradbed.common.errors import UserError
+from gradbed.switch.engine.abi import DROP_PORT, MAX_FRAME_BYTES
+from gradbed.switch.engine.device import EngineDevice
+from gradbed.switch.insight.instrumented import InstrumentedProgram
+from gradbed.switch.insight.recorder import Level, as_words, recording
+from gradbed.switch.insight.records import Record, TableEntry, read_entries, read_records
+from gradbed.switch.stf.engine_target import EngineTarget
+from gradbed.switch.stf.names import NoFit
+from gradbed.switch.stf.statements import Expect, NoPacket, Packet, Script, StfError
+from gradbed.switch.stf.target import CheckFailed
 
 DEFAULT_CPU_PORT = 510
 # Microseconds that pass with each packet, and how much may happen meanwhile.

@@ -6,7 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
-from common.errors import UserError
+from gradbed.common.errors import UserError
 
 PRIORITY_QUEUES = "--priority-queues=8"
 """Behind `--`: of standard_metadata.priority. With its default of 1, BMv2 drops packets that have any. BMv2 1.15."""

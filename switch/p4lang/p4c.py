@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from common.errors import UserError
+from gradbed.common.errors import UserError
 
 
 def find_p4c() -> str | None:

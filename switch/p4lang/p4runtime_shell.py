@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from common.compiled.store import cache_dir
-from common.errors import UserError
-from switch.server.addresses import is_address
+from gradbed.common.compiled.store import cache_dir
+from gradbed.common.errors import UserError
+from gradbed.switch.server.addresses import is_address
 
 PACKAGE = "p4runtime-shell==0.0.6"
 _COMPLETE = "complete"

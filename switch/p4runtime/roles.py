@@ -12,7 +12,7 @@ from typing import Any
 
 from finsy.proto import stratum
 
-from switch.p4runtime.values.status import invalid
+from gradbed.switch.p4runtime.values.status import invalid
 
 
 @dataclass(frozen=True)

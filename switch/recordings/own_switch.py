@@ -8,13 +8,13 @@ from typing import Any
 
 from finsy.proto import p4i, p4r
 
-from common.closing import Closing
-from common.errors import UserError
-from switch.codegen import build_program
-from switch.engine import Engine
-from switch.p4runtime.values.status import BatchError
-from switch.state.pipeline import Build, Pipelines
-from switch.virtual.target import LocalTarget
+from gradbed.common.closing import Closing
+from gradbed.common.errors import UserError
+from gradbed.switch.codegen import build_program
+from gradbed.switch.engine import Engine
+from gradbed.switch.p4runtime.values.status import BatchError
+from gradbed.switch.state.pipeline import Build, Pipelines
+from gradbed.switch.virtual.target import LocalTarget
 
 _DEVICE_ID = 1
 _BETWEEN_FRAMES_US = 1000

@@ -14,10 +14,10 @@ from typing import Any, Protocol
 
 from finsy.proto import p4i, p4r
 
-from common.errors import UserError
-from switch.recordings.parser_frames import parser_frames
-from switch.recordings.random_entries import PORTS, random_entries
-from switch.recordings.recording import (
+from gradbed.common.errors import UserError
+from gradbed.switch.recordings.parser_frames import parser_frames
+from gradbed.switch.recordings.random_entries import PORTS, random_entries
+from gradbed.switch.recordings.recording import (
     Exchange,
     Recording,
     encode_entity,
@@ -129,7 +129,7 @@ def _absolute_names(program: Path, defines: Mapping[str, str]) -> list[str]:
 
 def _random_frames(program: Path, defines: Mapping[str, str], rng: random.Random, count: int) -> list[bytes]:
     """Made for the program's parser as our compiler has it, one in three damaged."""
-    from switch.compiler import compile_p4
+    from gradbed.switch.compiler import compile_p4
 
     made = parser_frames(json.loads(compile_p4(program, defines=defines).json_text), rng, count)
     frames = (_damaged(frame, rng) for frame in made)

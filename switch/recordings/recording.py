@@ -13,7 +13,7 @@ from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 from pydantic import BaseModel, Field, ValidationError
 
-from common.errors import UserError
+from gradbed.common.errors import UserError
 
 Outputs = dict[int, list[str]]
 """Frames that came out, by port, in order; hexadecimal."""
@@ -110,7 +110,7 @@ def write_recording(recording: Recording, path: Path) -> None:
 
 def sources_of(program: Path, defines: Mapping[str, str], root: Path) -> dict[str, str]:
     """Text of a program and of what it includes, but the standard includes, by path from `root`; {} without it."""
-    from switch.compiler import files_of
+    from gradbed.switch.compiler import files_of
 
     if not program.is_file():
         return {}

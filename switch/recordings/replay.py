@@ -9,11 +9,11 @@ from typing import Any
 
 from finsy.proto import p4i
 
-from common.errors import UserError
-from switch.codegen import build_program
-from switch.recordings.own_switch import OwnSwitch
-from switch.recordings.recording import Outputs, Recording, State, ends_in_tag, state_of, without_tag
-from switch.state.pipeline import Build
+from gradbed.common.errors import UserError
+from gradbed.switch.codegen import build_program
+from gradbed.switch.recordings.own_switch import OwnSwitch
+from gradbed.switch.recordings.recording import Outputs, Recording, State, ends_in_tag, state_of, without_tag
+from gradbed.switch.state.pipeline import Build
 
 _SHOWN_CELLS = 8
 
@@ -21,7 +21,7 @@ _SHOWN_CELLS = 8
 def compile_recorded(recording: Recording) -> tuple[dict[str, Any], p4i.P4Info]:
     """BMv2 JSON and P4Info that our compiler makes of the recorded sources, not of today's. UserError if it refuses
     them."""
-    from switch.compiler import compile_p4
+    from gradbed.switch.compiler import compile_p4
 
     with tempfile.TemporaryDirectory() as folder:
         for name, text in recording.sources.items():

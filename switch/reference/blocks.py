@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from switch.reference import syntax as x
-from switch.reference.calls import Calls, Externs
-from switch.reference.expressions import ParserFailure
-from switch.reference.parse import parse_expressions
-from switch.reference.scope import (
+from gradbed.switch.reference import syntax as x
+from gradbed.switch.reference.calls import Calls, Externs
+from gradbed.switch.reference.expressions import ParserFailure
+from gradbed.switch.reference.parse import parse_expressions
+from gradbed.switch.reference.scope import (
     Cell,
     Generic,
     Overloads,
@@ -20,8 +20,8 @@ from switch.reference.scope import (
     Typed,
     constant,
 )
-from switch.reference.statements import Step
-from switch.reference.tables import (
+from gradbed.switch.reference.statements import Step
+from gradbed.switch.reference.tables import (
     ActionCall,
     Any_,
     Entry,
@@ -32,8 +32,8 @@ from switch.reference.tables import (
     Matcher,
     Table,
 )
-from switch.reference.tokens import Position, ProgramError
-from switch.reference.types import (
+from gradbed.switch.reference.tokens import Position, ProgramError
+from gradbed.switch.reference.types import (
     VOID,
     BlockType,
     EnumType,
@@ -44,7 +44,7 @@ from switch.reference.types import (
     base_of,
     bits_of,
 )
-from switch.reference.values import Value, copied
+from gradbed.switch.reference.values import Value, copied
 
 MAX_STATES = 10_000
 MAX_VALUES = 1 << 16

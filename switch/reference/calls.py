@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from switch.reference import syntax as x
-from switch.reference.scope import (
+from gradbed.switch.reference import syntax as x
+from gradbed.switch.reference.scope import (
     Cell,
     Generic,
     Overloads,
@@ -18,10 +18,10 @@ from switch.reference.scope import (
     argument_order,
     constant,
 )
-from switch.reference.statements import RESULT, Statements
-from switch.reference.tables import Table
-from switch.reference.tokens import Position, ProgramError
-from switch.reference.types import (
+from gradbed.switch.reference.statements import RESULT, Statements
+from gradbed.switch.reference.tables import Table
+from gradbed.switch.reference.tokens import Position, ProgramError
+from gradbed.switch.reference.types import (
     ANYTHING,
     BOOLEAN,
     VOID,
@@ -35,7 +35,7 @@ from switch.reference.types import (
     base_of,
     size_in_bits,
 )
-from switch.reference.values import Composite, Header, Union, Value, copied, default, invalidate
+from gradbed.switch.reference.values import Composite, Header, Union, Value, copied, default, invalidate
 
 _SIZES = {
     "minSizeInBits": (False, 1),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from switch.reference import syntax as x
-from switch.reference.scope import (
+from gradbed.switch.reference import syntax as x
+from gradbed.switch.reference.scope import (
     Generic,
     Item,
     Nowhere,
@@ -17,9 +17,9 @@ from switch.reference.scope import (
     UnionItem,
     constant,
 )
-from switch.reference.tables import Any_, Between, Exact, Masked, Matcher
-from switch.reference.tokens import Position, ProgramError
-from switch.reference.types import (
+from gradbed.switch.reference.tables import Any_, Between, Exact, Masked, Matcher
+from gradbed.switch.reference.tokens import Position, ProgramError
+from gradbed.switch.reference.types import (
     ANYTHING,
     BOOLEAN,
     DEFAULT,
@@ -45,7 +45,7 @@ from switch.reference.types import (
     bits_of,
     tuple_of,
 )
-from switch.reference.values import Composite, Header, StackValue, Union, Value, copied, default, equal
+from gradbed.switch.reference.values import Composite, Header, StackValue, Union, Value, copied, default, equal
 
 PLAIN_TYPES = {
     "bool": BOOLEAN,

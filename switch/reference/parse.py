@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from switch.reference import syntax as x
-from switch.reference.tokens import Position, ProgramError, Token
+from gradbed.switch.reference import syntax as x
+from gradbed.switch.reference.tokens import Position, ProgramError, Token
 
 _BASE_TYPES = frozenset(("bit", "int", "varbit", "bool", "error", "string", "void", "tuple", "list", "match_kind"))
 _ASSIGNMENTS = frozenset(("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", "|+|=", "|-|="))

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from common.errors import UserError
-from switch.reference.blocks import Blocks, ValueSet
-from switch.reference.expressions import ParserFailure
-from switch.reference.parse import parse_expressions, parse_program
-from switch.reference.scope import Subroutine
-from switch.reference.statements import Exit
-from switch.reference.syntax import Call, Name
-from switch.reference.tables import (
+from gradbed.common.errors import UserError
+from gradbed.switch.reference.blocks import Blocks, ValueSet
+from gradbed.switch.reference.expressions import ParserFailure
+from gradbed.switch.reference.parse import parse_expressions, parse_program
+from gradbed.switch.reference.scope import Subroutine
+from gradbed.switch.reference.statements import Exit
+from gradbed.switch.reference.syntax import Call, Name
+from gradbed.switch.reference.tables import (
     ActionCall,
     Any_,
     Between,
@@ -29,9 +29,9 @@ from switch.reference.tables import (
     Matcher,
     Table,
 )
-from switch.reference.tokens import preprocess, tokens
-from switch.reference.types import Record, Type, base_of, bits_of
-from switch.reference.v1model import (
+from gradbed.switch.reference.tokens import preprocess, tokens
+from gradbed.switch.reference.types import Record, Type, base_of, bits_of
+from gradbed.switch.reference.v1model import (
     DROP_PORT,
     Counter,
     Marker,
@@ -44,7 +44,7 @@ from switch.reference.v1model import (
     get,
     put,
 )
-from switch.reference.values import Composite, Value, copied, default
+from gradbed.switch.reference.values import Composite, Value, copied, default
 
 NORMAL, INGRESS_CLONE, EGRESS_CLONE, RECIRCULATED, REPLICATED, RESUBMITTED = 0, 1, 2, 4, 5, 6
 MAX_PASSES = 10_000

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from switch.reference import syntax as x
-from switch.reference.tokens import Position, ProgramError
-from switch.reference.types import Bits, Stack, Type, base_of
-from switch.reference.values import Composite, Header, Union, Value, default
+from gradbed.switch.reference import syntax as x
+from gradbed.switch.reference.tokens import Position, ProgramError
+from gradbed.switch.reference.types import Bits, Stack, Type, base_of
+from gradbed.switch.reference.values import Composite, Header, Union, Value, default
 
 Cell = list[Value]
 """One value, at index 0."""

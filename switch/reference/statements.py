@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from switch.reference import syntax as x
-from switch.reference.expressions import Expressions
-from switch.reference.scope import Cell, Item, Scope, Typed
-from switch.reference.tables import Between
-from switch.reference.tokens import ProgramError
-from switch.reference.types import INTEGER, VOID, ApplyResult, ListType, Stack, Type, base_of, bits_of
-from switch.reference.values import copied, default
+from gradbed.switch.reference import syntax as x
+from gradbed.switch.reference.expressions import Expressions
+from gradbed.switch.reference.scope import Cell, Item, Scope, Typed
+from gradbed.switch.reference.tables import Between
+from gradbed.switch.reference.tokens import ProgramError
+from gradbed.switch.reference.types import INTEGER, VOID, ApplyResult, ListType, Stack, Type, base_of, bits_of
+from gradbed.switch.reference.values import copied, default
 
 MAX_ROUNDS = 1 << 20
 

@@ -7,10 +7,10 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-from common.errors import UserError
-from switch.reference.pipeline import ReferenceSwitch
-from switch.reference.tables import Entry, Key, Table
-from switch.stf import statements as s
+from gradbed.common.errors import UserError
+from gradbed.switch.reference.pipeline import ReferenceSwitch
+from gradbed.switch.reference.tables import Entry, Key, Table
+from gradbed.switch.stf import statements as s
 
 
 class CheckFailed(Exception):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from switch.reference.tokens import Position, Token
+from gradbed.switch.reference.tokens import Position, Token
 
 NOWHERE = Position("", 0)
 

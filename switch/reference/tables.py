@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from switch.reference.scope import Subroutine, Typed
-from switch.reference.values import Value
+from gradbed.switch.reference.scope import Subroutine, Typed
+from gradbed.switch.reference.values import Value
 
 PRIORITY_KINDS = frozenset(("ternary", "range", "optional"))
 

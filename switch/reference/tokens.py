@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from common.compiled.c_library import compiler
-from common.errors import UserError
+from gradbed.common.compiled.c_library import compiler
+from gradbed.common.errors import UserError
 
 P4_INCLUDE = Path(__file__).resolve().parent.parent / "compiler" / "p4include"
 """core.p4 and v1model.p4, which are data: what the architecture declares."""

@@ -7,11 +7,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from switch.reference.checksums import ALGORITHMS, to_bytes
-from switch.reference.expressions import ParserFailure, UndefinedOperation
-from switch.reference.tables import ActionCall, Entry, Group, Table
-from switch.reference.types import BOOLEAN, Bits, ExternType, Record, Type, Varbit, base_of, bits_of, size_in_bits
-from switch.reference.values import Composite, Header, Value, VarbitValue, bit_parts, default, joined
+from gradbed.switch.reference.checksums import ALGORITHMS, to_bytes
+from gradbed.switch.reference.expressions import ParserFailure, UndefinedOperation
+from gradbed.switch.reference.tables import ActionCall, Entry, Group, Table
+from gradbed.switch.reference.types import (
+    BOOLEAN,
+    Bits,
+    ExternType,
+    Record,
+    Type,
+    Varbit,
+    base_of,
+    bits_of,
+    size_in_bits,
+)
+from gradbed.switch.reference.values import Composite, Header, Value, VarbitValue, bit_parts, default, joined
 
 DROP_PORT = 511
 GREEN, YELLOW, RED = 0, 1, 2

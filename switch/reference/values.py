@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from switch.reference.types import (
+from gradbed.switch.reference.types import (
     BOOLEAN,
     ERROR,
     Bits,

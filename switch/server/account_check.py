@@ -10,8 +10,8 @@ from urllib.parse import unquote
 
 import grpc
 
-from common.caller import trusted_uids
-from common.peer_account import Address, LoopbackPeers, is_loopback, refused
+from gradbed.common.caller import trusted_uids
+from gradbed.common.peer_account import Address, LoopbackPeers, is_loopback, refused
 
 
 @dataclass(frozen=True)

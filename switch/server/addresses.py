@@ -6,7 +6,7 @@ import os
 import re
 import socket
 
-from common.errors import UserError
+from gradbed.common.errors import UserError
 
 _ADDRESS = re.compile(r"unix:(?P<path>.+)|(?P<host>.+):(?P<port>\d{1,5})")
 

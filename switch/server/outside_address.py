@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from switch.server.server_tls import ServerTls
+from gradbed.switch.server.server_tls import ServerTls
 
 
 @dataclass(frozen=True)

@@ -15,21 +15,21 @@ from typing import Any
 import grpc
 from finsy.proto import p4r_grpc
 
-from common.errors import UserError
-from common.peer_account import LoopbackPeers
-from switch.codegen import build_program
-from switch.p4runtime.values.malformed import MalformedRequests
-from switch.p4runtime.values.status import RequestError
-from switch.server.account_check import AccountCheck
-from switch.server.addresses import check_address, check_free, is_unix
-from switch.server.arbitration import Election
-from switch.server.drops import BUSY_SERVER
-from switch.server.outside_address import OutsideAddress
-from switch.server.server_tls import ServerTls
-from switch.server.service import ControllersFirst, P4RuntimeService
-from switch.server.target import Target
-from switch.state.device import Device
-from switch.state.pipeline import Build, Pipelines
+from gradbed.common.errors import UserError
+from gradbed.common.peer_account import LoopbackPeers
+from gradbed.switch.codegen import build_program
+from gradbed.switch.p4runtime.values.malformed import MalformedRequests
+from gradbed.switch.p4runtime.values.status import RequestError
+from gradbed.switch.server.account_check import AccountCheck
+from gradbed.switch.server.addresses import check_address, check_free, is_unix
+from gradbed.switch.server.arbitration import Election
+from gradbed.switch.server.drops import BUSY_SERVER
+from gradbed.switch.server.outside_address import OutsideAddress
+from gradbed.switch.server.server_tls import ServerTls
+from gradbed.switch.server.service import ControllersFirst, P4RuntimeService
+from gradbed.switch.server.target import Target
+from gradbed.switch.state.device import Device
+from gradbed.switch.state.pipeline import Build, Pipelines
 
 REQUEST_THREADS = 8
 BUILD_THREADS = 2

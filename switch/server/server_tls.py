@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common.errors import UserError
+from gradbed.common.errors import UserError
 
 
 @dataclass(frozen=True)

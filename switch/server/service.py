@@ -11,11 +11,11 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from common.errors import unforeseen
-from switch.p4runtime.values.status import DETAILS_KEY, GRPC_CODES, BatchError, Code, RequestError, not_found
-from switch.server.stream import StreamSession
-from switch.server.target import Target
-from switch.state.pipeline import Pipelines
+from gradbed.common.errors import unforeseen
+from gradbed.switch.p4runtime.values.status import DETAILS_KEY, GRPC_CODES, BatchError, Code, RequestError, not_found
+from gradbed.switch.server.stream import StreamSession
+from gradbed.switch.server.target import Target
+from gradbed.switch.state.pipeline import Pipelines
 
 LOG = logging.getLogger(__name__)
 

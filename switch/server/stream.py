@@ -12,10 +12,10 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from switch.p4runtime.values.status import Code, RequestError, denied, not_found, unimplemented
-from switch.server.arbitration import Controller, Election
-from switch.server.drops import SLOW_CONTROLLER
-from switch.server.target import Target
+from gradbed.switch.p4runtime.values.status import Code, RequestError, denied, not_found, unimplemented
+from gradbed.switch.server.arbitration import Controller, Election
+from gradbed.switch.server.drops import SLOW_CONTROLLER
+from gradbed.switch.server.target import Target
 
 # What waits for a slow controller, at most; further messages are dropped, and counted (Target.drops).
 PENDING_MESSAGES = 2048

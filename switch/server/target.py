@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from finsy.proto import p4r
 
-from switch.p4runtime.roles import Role
-from switch.p4runtime.values.status import (
+from gradbed.switch.p4runtime.roles import Role
+from gradbed.switch.p4runtime.values.status import (
     Code,
     RequestError,
     denied,
@@ -21,12 +21,12 @@ from switch.p4runtime.values.status import (
     raise_failures,
     unimplemented,
 )
-from switch.server.arbitration import Controller, Election
-from switch.server.drops import NO_CONTROLLER, NO_HEADER, Drops
-from switch.state.device import Device, DigestCallback
-from switch.state.forwarding_state import ForwardingState
-from switch.state.pipeline import Pipeline, Pipelines
-from switch.state.running_device import RunningDevice
+from gradbed.switch.server.arbitration import Controller, Election
+from gradbed.switch.server.drops import NO_CONTROLLER, NO_HEADER, Drops
+from gradbed.switch.state.device import Device, DigestCallback
+from gradbed.switch.state.forwarding_state import ForwardingState
+from gradbed.switch.state.pipeline import Pipeline, Pipelines
+from gradbed.switch.state.running_device import RunningDevice
 
 Result = TypeVar("Result")
 

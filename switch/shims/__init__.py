@@ -1,5 +1,5 @@
 """Stand-ins for p4c's and BMv2's commands: write_shims(folder) makes executables that existing tool chains find."""
 
-from switch.shims.write import SHIMS, write_shims
+from gradbed.switch.shims.write import SHIMS, write_shims
 
 __all__ = ["SHIMS", "write_shims"]

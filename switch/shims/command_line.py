@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from common.errors import UserError
+from gradbed.common.errors import UserError
 
 Takes = Literal["nothing", "value", "attached", "optional"]
 

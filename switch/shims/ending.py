@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 
-from common.errors import nobody_reads
+from gradbed.common.errors import nobody_reads
 
 
 def status_of(command: Callable[[Sequence[str]], int], arguments: Sequence[str]) -> int:

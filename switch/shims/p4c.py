@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from common.errors import UserError
-from switch.shims.command_line import CommandLine, Option, parse, usage
+from gradbed.common.errors import UserError
+from gradbed.switch.shims.command_line import CommandLine, Option, parse, usage
 
 if TYPE_CHECKING:
-    from switch.compiler import Compiled
+    from gradbed.switch.compiler import Compiled
 
 VERSION = "1.2.5 (gradbed 0.1.0)"
 FAILED = 1
@@ -146,7 +146,7 @@ def _main(
 def _job(
     line: CommandLine, output: Callable[[CommandLine, Path], Path | None], preprocessed_suffix: str | None
 ) -> _Job:
-    from switch.compiler.analysis import CATEGORIES
+    from gradbed.switch.compiler.analysis import CATEGORIES
 
     if line.unknown:
         raise UserError(f"error: Unknown option {line.unknown[0]}\nUse '--help' to see all available options.")
@@ -214,7 +214,7 @@ def _p4info_files(line: CommandLine) -> Iterable[tuple[Path, str]]:
 
 
 def _run(job: _Job) -> int:
-    from switch.compiler import compile_p4
+    from gradbed.switch.compiler import compile_p4
 
     if job.preprocess_only:
         text = _text_of(_preprocessed(job))
@@ -242,7 +242,7 @@ def _run(job: _Job) -> int:
 
 def _build_for_the_switch(compiled: Compiled) -> None:
     """Into the cache: tool chains that give the compiler minutes give a switch some seconds to start."""
-    from switch.codegen import build_program
+    from gradbed.switch.codegen import build_program
 
     # What keeps it from being built, the switch says: not everybody who compiles runs one.
     with contextlib.suppress(UserError, ValueError, RuntimeError, OSError):
@@ -262,9 +262,9 @@ def _p4info(compiled: Compiled, suffix: str) -> bytes:
 
 
 def _preprocessed(job: _Job) -> Iterable[Any]:
-    from switch.compiler.diagnostics import Abandoned, CompileError, Reporter
-    from switch.compiler.preprocessor import Preprocessor
-    from switch.compiler.source import SourceManager
+    from gradbed.switch.compiler.diagnostics import Abandoned, CompileError, Reporter
+    from gradbed.switch.compiler.preprocessor import Preprocessor
+    from gradbed.switch.compiler.source import SourceManager
 
     sources = SourceManager()
     reporter = Reporter(sources)
@@ -277,7 +277,7 @@ def _preprocessed(job: _Job) -> Iterable[Any]:
 
 
 def _text_of(tokens: Iterable[Any]) -> str:
-    from switch.compiler.lexer import LINE_START, SPACE_BEFORE
+    from gradbed.switch.compiler.lexer import LINE_START, SPACE_BEFORE
 
     parts = []
     for token in tokens:

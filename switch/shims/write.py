@@ -5,30 +5,29 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from common.errors import UserError
-from common.modules import IMPORT_FOLDER, PREFIX
+from gradbed.common.errors import UserError
 
 # Name of the executable: module and function that get its arguments.
 SHIMS = {
-    "p4c": ("switch.shims.p4c", "driver"),
-    "p4c-bm2-ss": ("switch.shims.p4c", "compiler"),
-    "p4c-bmv2": ("switch.shims.p4c", "compiler"),
-    "simple_switch": ("switch.simple_switch", "simple_switch"),
-    "simple_switch_grpc": ("switch.simple_switch", "simple_switch_grpc"),
-    "simple_switch_CLI": ("switch.simple_switch.cli", "main"),
+    "p4c": ("gradbed.switch.shims.p4c", "driver"),
+    "p4c-bm2-ss": ("gradbed.switch.shims.p4c", "compiler"),
+    "p4c-bmv2": ("gradbed.switch.shims.p4c", "compiler"),
+    "simple_switch": ("gradbed.switch.simple_switch", "simple_switch"),
+    "simple_switch_grpc": ("gradbed.switch.simple_switch", "simple_switch_grpc"),
+    "simple_switch_CLI": ("gradbed.switch.simple_switch.cli", "main"),
 }
 
 # The kernel reads so much of a script's first line.
 _SHEBANG_BYTES = 127
 
-# The folder of the script comes first in sys.path, and may hold anything: the project takes its place.
+# The folder of the script comes first in sys.path, and may hold anything.
 _SCRIPT = """{first_lines}
 # Written by `gradbed p4 shims`: {name} on gradbed's compiler and switch.
 import sys
 
-sys.path[0] = {project!r}
-from {prefix}switch.shims.ending import status_of
-from {prefix}{module} import {function}
+del sys.path[0]
+from gradbed.switch.shims.ending import status_of
+from {module} import {function}
 
 sys.exit(status_of({function}, [{options}*sys.argv[1:]]))
 """
@@ -42,7 +41,7 @@ def write_shims(folder: Path, bmv2_arbitration: bool = False) -> list[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return [
-            _write(folder / name, module, function, bmv2_arbitration and module == "switch.simple_switch")
+            _write(folder / name, module, function, bmv2_arbitration and module == "gradbed.switch.simple_switch")
             for name, (module, function) in SHIMS.items()
         ]
     except OSError as error:
@@ -53,8 +52,6 @@ def _write(path: Path, module: str, function: str, bmv2_arbitration: bool) -> Pa
     text = _SCRIPT.format(
         first_lines=_first_lines(sys.executable),
         name=path.name,
-        project=str(IMPORT_FOLDER),
-        prefix=PREFIX,
         module=module,
         function=function,
         options=f"{_BMV2_ARBITRATION!r}, " if bmv2_arbitration else "",

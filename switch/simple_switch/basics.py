@@ -13,7 +13,7 @@ from typing import Any
 
 import grpc
 
-from switch.simple_switch.options import SwitchOptions
+from gradbed.switch.simple_switch.options import SwitchOptions
 
 SERVICE, METHOD = "gradbed.SimpleSwitch", "Basics"
 _GET_FLAGS, _UP_AND_RUNNING = 0x8913, 0x1 | 0x40  # SIOCGIFFLAGS, IFF_UP and IFF_RUNNING of <net/if.h>

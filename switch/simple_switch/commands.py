@@ -8,10 +8,10 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from common.errors import UserError
-from common.signals import wakeups
-from switch.simple_switch.logs import start_logging
-from switch.simple_switch.options import Answered, SwitchOptions, read_options
+from gradbed.common.errors import UserError
+from gradbed.common.signals import wakeups
+from gradbed.switch.simple_switch.logs import start_logging
+from gradbed.switch.simple_switch.options import Answered, SwitchOptions, read_options
 
 _FAILED = 1
 _PR_SET_NAME = 15
@@ -47,8 +47,8 @@ def _main(command: str, arguments: Sequence[str]) -> int:
 def _run(options: SwitchOptions, woken: int) -> int:
     start_logging(options)
     # gRPC takes a while to import: not for those who only ask for help.
-    from switch.interpreter import prepare_interpreter
-    from switch.simple_switch.running import RunningSwitch
+    from gradbed.switch.interpreter import prepare_interpreter
+    from gradbed.switch.simple_switch.running import RunningSwitch
 
     prepare_interpreter()
     with RunningSwitch(options) as running:

@@ -13,10 +13,10 @@ from typing import Any
 
 from finsy.proto import p4i
 
-from switch.bmv2_json.load import load_program
-from switch.bmv2_json.model import ProgramModel, Table
-from switch.compiler.p4info.identifiers import PREFIX, one_at_a_time
-from switch.state.externs.kinds import EXTERNS
+from gradbed.switch.bmv2_json.load import load_program
+from gradbed.switch.bmv2_json.model import ProgramModel, Table
+from gradbed.switch.compiler.p4info.identifiers import PREFIX, one_at_a_time
+from gradbed.switch.state.externs.kinds import EXTERNS
 
 _MATCH = {
     "exact": p4i.MatchField.EXACT,

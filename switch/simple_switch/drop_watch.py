@@ -6,7 +6,7 @@ import dataclasses
 import logging
 import threading
 
-from switch.engine import Engine, EngineDevice
+from gradbed.switch.engine import Engine, EngineDevice
 
 _logger = logging.getLogger(__name__)
 _INTERVAL_S = 1.0

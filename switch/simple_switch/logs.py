@@ -6,8 +6,8 @@ import logging
 import logging.handlers
 import sys
 
-from common.errors import UserError
-from switch.simple_switch.options import SwitchOptions
+from gradbed.common.errors import UserError
+from gradbed.switch.simple_switch.options import SwitchOptions
 
 _LETTERS = {logging.DEBUG: "D", logging.INFO: "I", logging.WARNING: "W", logging.ERROR: "E", logging.CRITICAL: "C"}
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from common.errors import UserError
-from switch.server.server_tls import ServerTls
-from switch.shims.command_line import CommandLine, Option, parse, usage
+from gradbed.common.errors import UserError
+from gradbed.switch.server.server_tls import ServerTls
+from gradbed.switch.shims.command_line import CommandLine, Option, parse, usage
 
 DEFAULT_GRPC_ADDRESS = "127.0.0.1:9559"
 """BMv2 listens on all addresses: whoever reaches the machine may then write to the switch."""

@@ -10,10 +10,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO
 
-from common.errors import UserError
-from switch.engine import Engine
-from switch.simple_switch.options import SwitchOptions
-from switch.simple_switch.pcap_reader import read_pcap
+from gradbed.common.errors import UserError
+from gradbed.switch.engine import Engine
+from gradbed.switch.simple_switch.options import SwitchOptions
+from gradbed.switch.simple_switch.pcap_reader import read_pcap
 
 _logger = logging.getLogger(__name__)
 _END_S = 1.0

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from common.errors import UserError
+from gradbed.common.errors import UserError
 
 # Units per second, by magic number.
 _MAGICS = {0xA1B2C3D4: 1e6, 0xA1B23C4D: 1e9}

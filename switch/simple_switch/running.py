@@ -11,14 +11,14 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from common.errors import UserError
-from switch.engine import Engine, EngineDevice
-from switch.server import Bmv2Election, Election, P4RuntimeServer
-from switch.simple_switch.basics import basics_handler
-from switch.simple_switch.drop_watch import DropWatch
-from switch.simple_switch.options import QUEUE_PACKETS, SwitchOptions
-from switch.simple_switch.packet_files import PacketFiles
-from topo.link import LinkModel
+from gradbed.common.errors import UserError
+from gradbed.switch.engine import Engine, EngineDevice
+from gradbed.switch.server import Bmv2Election, Election, P4RuntimeServer
+from gradbed.switch.simple_switch.basics import basics_handler
+from gradbed.switch.simple_switch.drop_watch import DropWatch
+from gradbed.switch.simple_switch.options import QUEUE_PACKETS, SwitchOptions
+from gradbed.switch.simple_switch.packet_files import PacketFiles
+from gradbed.topo.link import LinkModel
 
 _logger = logging.getLogger(__name__)
 
@@ -105,7 +105,7 @@ _LINK = LinkModel(queue_packets=QUEUE_PACKETS)
 def _pipeline(path: Path) -> Any:
     """What a controller would push to have that BMv2 JSON run."""
     # The compiler's part in it takes a while to import: not for a switch that waits for its controller's pipeline.
-    from switch.simple_switch.derived_p4info import derived_p4info
+    from gradbed.switch.simple_switch.derived_p4info import derived_p4info
 
     program = _read_program(path)
     try:

@@ -7,9 +7,9 @@ import functools
 from collections.abc import Iterable
 from typing import Any
 
-from switch.bmv2_json.model import Action, Table, words_of
-from switch.device import ActionCall
-from switch.runtime.library import runtime_library
+from gradbed.switch.bmv2_json.model import Action, Table, words_of
+from gradbed.switch.device import ActionCall
+from gradbed.switch.runtime.library import runtime_library
 
 # enum gb_refusal
 NO_MEMORY, EXISTS, FULL, NO_SUCH, IN_USE = -1, -2, -3, -4, -5

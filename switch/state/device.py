@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from switch.device import Program
-from switch.state.replication.access import Replication
-from switch.state.switch_state import SwitchState
+from gradbed.switch.device import Program
+from gradbed.switch.state.replication.access import Replication
+from gradbed.switch.state.switch_state import SwitchState
 
 PacketInCallback = Callable[[bytes], None]
 DigestCallback = Callable[[int, tuple[int, ...]], None]

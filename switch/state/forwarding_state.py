@@ -7,20 +7,20 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from switch.p4runtime.roles import Role, may_write
-from switch.p4runtime.values.status import RequestError, denied, from_exception, invalid
-from switch.state.base import EntityKind
-from switch.state.device import Device, DigestCallback
-from switch.state.digests.entity import DigestEntries
-from switch.state.kinds import KINDS
-from switch.state.pipeline import Pipeline
-from switch.state.profiles.action_profile_group import ActionProfileGroups
-from switch.state.profiles.action_profile_member import ActionProfileMembers
-from switch.state.profiles.profile_state import ProfileState
-from switch.state.replication.entity import PacketReplicationEngine
-from switch.state.tables.direct_counter_entry import DirectCounterEntries
-from switch.state.tables.direct_meter_entry import DirectMeterEntries
-from switch.state.tables.table_entry import TableEntries
+from gradbed.switch.p4runtime.roles import Role, may_write
+from gradbed.switch.p4runtime.values.status import RequestError, denied, from_exception, invalid
+from gradbed.switch.state.base import EntityKind
+from gradbed.switch.state.device import Device, DigestCallback
+from gradbed.switch.state.digests.entity import DigestEntries
+from gradbed.switch.state.kinds import KINDS
+from gradbed.switch.state.pipeline import Pipeline
+from gradbed.switch.state.profiles.action_profile_group import ActionProfileGroups
+from gradbed.switch.state.profiles.action_profile_member import ActionProfileMembers
+from gradbed.switch.state.profiles.profile_state import ProfileState
+from gradbed.switch.state.replication.entity import PacketReplicationEngine
+from gradbed.switch.state.tables.direct_counter_entry import DirectCounterEntries
+from gradbed.switch.state.tables.direct_meter_entry import DirectMeterEntries
+from gradbed.switch.state.tables.table_entry import TableEntries
 
 
 class ForwardingState:

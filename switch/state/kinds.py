@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from switch.bmv2_json.model import ProgramModel
-from switch.p4runtime.values.translation import Translations
-from switch.state.base import EntityKind
-from switch.state.counters.codec import counter_array
-from switch.state.counters.entity import CounterEntries
-from switch.state.externs.codec import extern_object
-from switch.state.externs.entity import ExternEntries
-from switch.state.meters.codec import meter_array
-from switch.state.meters.entity import MeterEntries
-from switch.state.registers.codec import register_array
-from switch.state.registers.entity import RegisterEntries
-from switch.state.value_sets.codec import ValueSetCodec
-from switch.state.value_sets.entity import ValueSetEntries
+from gradbed.switch.bmv2_json.model import ProgramModel
+from gradbed.switch.p4runtime.values.translation import Translations
+from gradbed.switch.state.base import EntityKind
+from gradbed.switch.state.counters.codec import counter_array
+from gradbed.switch.state.counters.entity import CounterEntries
+from gradbed.switch.state.externs.codec import extern_object
+from gradbed.switch.state.externs.entity import ExternEntries
+from gradbed.switch.state.meters.codec import meter_array
+from gradbed.switch.state.meters.entity import MeterEntries
+from gradbed.switch.state.registers.codec import register_array
+from gradbed.switch.state.registers.entity import RegisterEntries
+from gradbed.switch.state.value_sets.codec import ValueSetCodec
+from gradbed.switch.state.value_sets.entity import ValueSetEntries
 
 
 class Kind(NamedTuple):

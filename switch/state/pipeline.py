@@ -11,21 +11,21 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from typing import Any
 
-from common.compiled.store import digest_of
-from common.errors import UserError
-from switch.bmv2_json.model import ProgramModel, Table
-from switch.device import Program
-from switch.p4runtime.pipeline.calls import action_codecs
-from switch.p4runtime.pipeline.device_config import bmv2_json
-from switch.p4runtime.pipeline.packet_io import ControllerHeader, controller_header
-from switch.p4runtime.values.status import RequestError, invalid
-from switch.p4runtime.values.translation import Translations
-from switch.state.digests.codec import DigestCodec
-from switch.state.kinds import KINDS, objects_of
-from switch.state.meters.codec import MeterSpec
-from switch.state.profiles.codec import ProfileCodec
-from switch.state.replication.codec import Widths, widths_bits_of
-from switch.state.tables.codec import TableCodec
+from gradbed.common.compiled.store import digest_of
+from gradbed.common.errors import UserError
+from gradbed.switch.bmv2_json.model import ProgramModel, Table
+from gradbed.switch.device import Program
+from gradbed.switch.p4runtime.pipeline.calls import action_codecs
+from gradbed.switch.p4runtime.pipeline.device_config import bmv2_json
+from gradbed.switch.p4runtime.pipeline.packet_io import ControllerHeader, controller_header
+from gradbed.switch.p4runtime.values.status import RequestError, invalid
+from gradbed.switch.p4runtime.values.translation import Translations
+from gradbed.switch.state.digests.codec import DigestCodec
+from gradbed.switch.state.kinds import KINDS, objects_of
+from gradbed.switch.state.meters.codec import MeterSpec
+from gradbed.switch.state.profiles.codec import ProfileCodec
+from gradbed.switch.state.replication.codec import Widths, widths_bits_of
+from gradbed.switch.state.tables.codec import TableCodec
 
 Build = Callable[[dict[str, Any]], Program]
 

@@ -7,8 +7,8 @@ import functools
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
-from switch.device import Program, StateFull, StillReferenced
-from switch.state import abi
+from gradbed.switch.device import Program, StateFull, StillReferenced
+from gradbed.switch.state import abi
 
 _FUNCTIONS: abi.Functions = {
     "gb_switch_create": (ctypes.POINTER(abi.SwitchRecord), (ctypes.c_void_p,)),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from switch.p4runtime.values.status import RequestError, failed_precondition, from_exception, invalid
-from switch.state.device import Device, DigestCallback
-from switch.state.digests.lists import DigestLists, Send
-from switch.state.forwarding_state import ForwardingState
-from switch.state.pipeline import Pipeline
+from gradbed.switch.p4runtime.values.status import RequestError, failed_precondition, from_exception, invalid
+from gradbed.switch.state.device import Device, DigestCallback
+from gradbed.switch.state.digests.lists import DigestLists, Send
+from gradbed.switch.state.forwarding_state import ForwardingState
+from gradbed.switch.state.pipeline import Pipeline
 
 
 class RunningDevice:

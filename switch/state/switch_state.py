@@ -6,16 +6,16 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from switch.bmv2_json.drop_sites import DropSite, DropSites
-from switch.device import Program
-from switch.state.counters.access import Counters
-from switch.state.externs.kinds import EXTERNS
-from switch.state.meters.access import Meters
-from switch.state.profiles.access import Profiles
-from switch.state.record import SwitchRecord
-from switch.state.registers.access import Registers
-from switch.state.tables.access import Tables
-from switch.state.value_sets.access import ValueSets
+from gradbed.switch.bmv2_json.drop_sites import DropSite, DropSites
+from gradbed.switch.device import Program
+from gradbed.switch.state.counters.access import Counters
+from gradbed.switch.state.externs.kinds import EXTERNS
+from gradbed.switch.state.meters.access import Meters
+from gradbed.switch.state.profiles.access import Profiles
+from gradbed.switch.state.record import SwitchRecord
+from gradbed.switch.state.registers.access import Registers
+from gradbed.switch.state.tables.access import Tables
+from gradbed.switch.state.value_sets.access import ValueSets
 
 
 class SwitchState(SwitchRecord):

@@ -9,8 +9,8 @@ import subprocess
 import time
 from pathlib import Path
 
-from common.errors import UserError
-from switch.stf.names import NoFit
+from gradbed.common.errors import UserError
+from gradbed.switch.stf.names import NoFit
 
 READY_TIMEOUT_S = 30.0
 

@@ -11,18 +11,18 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from common.scratch import scratch_folder
-from switch.bmv2_json.load import load_program
-from switch.bmv2_json.model import KeyField, Table, ValueSet
-from switch.device import ActionCall, Counts, KeyMatch
-from switch.p4lang.bmv2_programs import PRIORITY_QUEUES, require_simple_switch
-from switch.p4lang.bmv2_shell import THRIFT_MOST, Bmv2Ended, Bmv2Refuses, Shell
-from switch.stf import statements as s
-from switch.stf.bmv2_processes import SwitchProcess, free_port
-from switch.stf.names import NoFit
-from switch.stf.pcap_ports import PcapPorts
-from switch.stf.runner import Outcome, run_on
-from switch.stf.target import CheckFailed, CommandTarget, Entry, NotPossible
+from gradbed.common.scratch import scratch_folder
+from gradbed.switch.bmv2_json.load import load_program
+from gradbed.switch.bmv2_json.model import KeyField, Table, ValueSet
+from gradbed.switch.device import ActionCall, Counts, KeyMatch
+from gradbed.switch.p4lang.bmv2_programs import PRIORITY_QUEUES, require_simple_switch
+from gradbed.switch.p4lang.bmv2_shell import THRIFT_MOST, Bmv2Ended, Bmv2Refuses, Shell
+from gradbed.switch.stf import statements as s
+from gradbed.switch.stf.bmv2_processes import SwitchProcess, free_port
+from gradbed.switch.stf.names import NoFit
+from gradbed.switch.stf.pcap_ports import PcapPorts
+from gradbed.switch.stf.runner import Outcome, run_on
+from gradbed.switch.stf.target import CheckFailed, CommandTarget, Entry, NotPossible
 
 QUIET_S, LONGEST_S = 0.3, 3.0
 # The smaller of BMv2's priorities wins, in STF the larger.

@@ -9,11 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from common.errors import UserError, unforeseen
-from switch.stf.isolated import each_in_own_process
-from switch.stf.parser import read_stf
-from switch.stf.runner import Outcome
-from switch.stf.statements import Script
+from gradbed.common.errors import UserError, unforeseen
+from gradbed.switch.stf.isolated import each_in_own_process
+from gradbed.switch.stf.parser import read_stf
+from gradbed.switch.stf.runner import Outcome
+from gradbed.switch.stf.statements import Script
 
 Stage = Literal["passed", "compile", "load", "packet", "stopped", "not possible"]
 # Program to BMv2 JSON; UserError if it is refused.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from switch.bmv2_json.model import Table, ValueSet
-from switch.codegen import BuiltProgram
-from switch.device import (
+from gradbed.switch.bmv2_json.model import Table, ValueSet
+from gradbed.switch.codegen import BuiltProgram
+from gradbed.switch.device import (
     ActionCall,
     Counts,
     EntryCall,
@@ -16,12 +16,12 @@ from switch.device import (
     MeterRates,
     Replica,
 )
-from switch.engine import Engine
-from switch.engine.abi import DROP_PORT
-from switch.stf import statements as s
-from switch.stf.names import NoFit
-from switch.stf.replication import Replication
-from switch.stf.target import CheckFailed, CommandTarget, Entry
+from gradbed.switch.engine import Engine
+from gradbed.switch.engine.abi import DROP_PORT
+from gradbed.switch.stf import statements as s
+from gradbed.switch.stf.names import NoFit
+from gradbed.switch.stf.replication import Replication
+from gradbed.switch.stf.target import CheckFailed, CommandTarget, Entry
 
 _DEVICE_ID = 1
 _BETWEEN_PACKETS_US = 1000

@@ -6,8 +6,8 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from switch.bmv2_json import expressions as ex
-from switch.bmv2_json import model as m
+from gradbed.switch.bmv2_json import expressions as ex
+from gradbed.switch.bmv2_json import model as m
 
 MAX_STATES = 256
 MAX_NAMED = 4

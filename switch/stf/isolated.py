@@ -15,8 +15,6 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Generic, TypeVar
 
-from common.modules import full_name
-
 Argument = TypeVar("Argument")
 Value = TypeVar("Value")
 
@@ -25,7 +23,7 @@ Value = TypeVar("Value")
 multiprocessing.util.abstract_sockets_supported = False  # type: ignore[misc]
 # Forked from a process without threads, which imports once for all calls what most of them need.
 _CONTEXT = multiprocessing.get_context("forkserver")
-_IMPORTS = tuple(map(full_name, ("switch.codegen", "switch.compiler", "switch.stf")))
+_IMPORTS = ("gradbed.switch.codegen", "gradbed.switch.compiler", "gradbed.switch.stf")
 
 
 @dataclass(frozen=True)

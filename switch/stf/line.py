@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from switch.stf.statements import Pattern
+from gradbed.switch.stf.statements import Pattern
 
 _TOKEN = re.compile(
     r"""\s*(?:

@@ -6,9 +6,9 @@ import difflib
 import re
 from collections.abc import Iterable
 
-from switch.bmv2_json.model import Action, KeyField, ProgramModel, Table
-from switch.device import ActionCall, KeyMatch
-from switch.stf import statements as s
+from gradbed.switch.bmv2_json.model import Action, KeyField, ProgramModel, Table
+from gradbed.switch.device import ActionCall, KeyMatch
+from gradbed.switch.stf import statements as s
 
 
 class NoFit(Exception):

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, cast
 
-from common.errors import UserError
-from switch.stf import statements as s
-from switch.stf.line import Line, Mistake, decimal_number
-from switch.stf.statements import StfError
+from gradbed.common.errors import UserError
+from gradbed.switch.stf import statements as s
+from gradbed.switch.stf.line import Line, Mistake, decimal_number
+from gradbed.switch.stf.statements import StfError
 
 _HEX_DIGITS = frozenset("0123456789abcdef")
 _OPERATORS = ("==", "!=", "<=", "<", ">=", ">")

@@ -15,8 +15,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from common.closing import Closing
-from switch.stf.statements import Packet
+from gradbed.common.closing import Closing
+from gradbed.switch.stf.statements import Packet
 
 _MAGIC, _ETHERNET, _SNAP_LENGTH = 0xA1B2C3D4, 1, 65535
 _FILE_HEADER = struct.Struct("=IHHiIII")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from switch.device import Replica
-from switch.stf.names import NoFit
+from gradbed.switch.device import Replica
+from gradbed.switch.stf.names import NoFit
 
 
 class Replication:

@@ -6,14 +6,14 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from switch.bmv2_json.model import ProgramModel
-from switch.codegen import BuiltProgram
-from switch.engine.abi import DROP_PORT
-from switch.stf.engine_target import EngineTarget
-from switch.stf.frame_fields import named_differences
-from switch.stf.names import NoFit
-from switch.stf.statements import Expect, NoPacket, Packet, Script
-from switch.stf.target import CheckFailed, NotPossible, Target
+from gradbed.switch.bmv2_json.model import ProgramModel
+from gradbed.switch.codegen import BuiltProgram
+from gradbed.switch.engine.abi import DROP_PORT
+from gradbed.switch.stf.engine_target import EngineTarget
+from gradbed.switch.stf.frame_fields import named_differences
+from gradbed.switch.stf.names import NoFit
+from gradbed.switch.stf.statements import Expect, NoPacket, Packet, Script
+from gradbed.switch.stf.target import CheckFailed, NotPossible, Target
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from common.errors import UserError
+from gradbed.common.errors import UserError
 
 
 class StfError(UserError):

@@ -7,11 +7,11 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from switch.bmv2_json.model import ProgramModel, Table, ValueSet
-from switch.device import ActionCall, Counts, KeyMatch
-from switch.stf import names
-from switch.stf import statements as s
-from switch.stf.names import NoFit
+from gradbed.switch.bmv2_json.model import ProgramModel, Table, ValueSet
+from gradbed.switch.device import ActionCall, Counts, KeyMatch
+from gradbed.switch.stf import names
+from gradbed.switch.stf import statements as s
+from gradbed.switch.stf.names import NoFit
 
 if TYPE_CHECKING:
     from typing import Self

@@ -1,7 +1,7 @@
 """A fabric on the virtual clock: the data plane, its hosts' interfaces and P4Runtime in one process, without root."""
 
-from switch.virtual.fabric import Message, Stop, VirtualFabric
-from switch.virtual.interface import HostInterface
-from switch.virtual.traffic import Generator, SinkStatistics
+from gradbed.switch.virtual.fabric import Message, Stop, VirtualFabric
+from gradbed.switch.virtual.interface import HostInterface
+from gradbed.switch.virtual.traffic import Generator, SinkStatistics
 
 __all__ = ["Generator", "HostInterface", "Message", "SinkStatistics", "Stop", "VirtualFabric"]

@@ -7,18 +7,18 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from common.capabilities import REAL_CLOCK
-from common.errors import EndlessCircle, UserError
-from switch.codegen import build_program
-from switch.device import Program
-from switch.engine import Engine
-from switch.engine_fabric import EngineFabric
-from switch.fabric_config import FabricConfig, InterfaceConfig
-from switch.state.pipeline import Build, Pipelines
-from switch.virtual import traffic
-from switch.virtual.interface import HostInterface
-from switch.virtual.partitions import MOST_PARTITIONS, partitions
-from switch.virtual.target import LocalTarget
+from gradbed.common.capabilities import REAL_CLOCK
+from gradbed.common.errors import EndlessCircle, UserError
+from gradbed.switch.codegen import build_program
+from gradbed.switch.device import Program
+from gradbed.switch.engine import Engine
+from gradbed.switch.engine_fabric import EngineFabric
+from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig
+from gradbed.switch.state.pipeline import Build, Pipelines
+from gradbed.switch.virtual import traffic
+from gradbed.switch.virtual.interface import HostInterface
+from gradbed.switch.virtual.partitions import MOST_PARTITIONS, partitions
+from gradbed.switch.virtual.target import LocalTarget
 
 _MAX_EVENTS = 10_000_000
 """At one time."""
@@ -47,7 +47,8 @@ class Stop(NamedTuple):
 
 
 class VirtualFabric(EngineFabric):
-    """The fabric of a configuration (switch.fabric_config), with hosts in this process in place of interfaces.
+    """The fabric of a configuration (gradbed.switch.fabric_config), with hosts in this process in place of
+    interfaces.
 
     The clock is an integer of nanoseconds that starts at 0 and moves in `run_until` alone. Everything happens on the
     caller's thread. Events of the same time are worked on in the order in which they were caused, so the same calls
@@ -60,8 +61,8 @@ class VirtualFabric(EngineFabric):
         threads: how many work on it at most, while there is much to do in the network and nothing for hosts and
         controllers; what happens does not depend on it.
 
-        build: makes programs of BMv2 JSON, such as switch.insight.instrumented.build_instrumented. Raises UserError
-        for what cannot be built, such as switches that other programs run.
+        build: makes programs of BMv2 JSON, such as gradbed.switch.insight.instrumented.build_instrumented. Raises
+        UserError for what cannot be built, such as switches that other programs run.
         """
         if not 1 <= threads <= MOST_PARTITIONS:
             raise UserError(f"a network is simulated on 1 to {MOST_PARTITIONS} threads, not {threads}")

@@ -8,10 +8,10 @@ import errno
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import UserError
-from switch.engine import Engine
-from switch.engine.abi import MAX_FRAME_BYTES, NEVER_TOLD
-from switch.engine.queue_pairs import HostQueuePairs
+from gradbed.common.errors import UserError
+from gradbed.switch.engine import Engine
+from gradbed.switch.engine.abi import MAX_FRAME_BYTES, NEVER_TOLD
+from gradbed.switch.engine.queue_pairs import HostQueuePairs
 
 _FIRST_FRAMES = 64
 _FIRST_FRAME_BYTES = 2048

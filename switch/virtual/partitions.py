@@ -7,7 +7,7 @@ from itertools import accumulate
 
 import networkx
 
-from switch.fabric_config import FabricConfig
+from gradbed.switch.fabric_config import FabricConfig
 
 MOST_PARTITIONS = 64
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from switch.device import Program
-from switch.p4runtime.roles import Role
-from switch.p4runtime.values.status import raise_failures
-from switch.state.device import Device
-from switch.state.pipeline import Pipelines
-from switch.state.running_device import RunningDevice
+from gradbed.switch.device import Program
+from gradbed.switch.p4runtime.roles import Role
+from gradbed.switch.p4runtime.values.status import raise_failures
+from gradbed.switch.state.device import Device
+from gradbed.switch.state.pipeline import Pipelines
+from gradbed.switch.state.running_device import RunningDevice
 
 _EVERYTHING = Role("")
 

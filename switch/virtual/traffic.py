@@ -9,8 +9,8 @@ import struct
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 
-from common.errors import UserError
-from switch.engine import Engine, abi
+from gradbed.common.errors import UserError
+from gradbed.switch.engine import Engine, abi
 
 _NO_LIMIT = 2**64 - 1
 _DISCARD_PORT = 9

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from experiments.live.server import Pages, address, listen, make_token, page_server
-from experiments.live.shown import Shown
+from gradbed.experiments.live.server import Pages, address, listen, make_token, page_server
+from gradbed.experiments.live.shown import Shown
 from tests.browser.browser import IN_TIME_S
 
 FLAGS = ("--enable-precise-memory-info", "--js-flags=--expose-gc")

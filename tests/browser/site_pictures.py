@@ -7,8 +7,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from cli.site.build import build
-from cli.site.sources import ROOT
+from gradbed.cli.site.build import build
+from gradbed.cli.site.sources import ROOT
 from tests.browser.browser import picture
 
 PICTURES = {
@@ -27,7 +27,7 @@ def make_pictures(site: Path, folder: Path) -> None:
 def picture_of_a_report(target: Path, scratch: Path) -> None:
     """Of a run of aggregation with its defaults, on the virtual clock."""
     options = ["--clock", "virtual", "--output", str(scratch)]
-    subprocess.run([sys.executable, "-m", "cli", "run", "aggregation", *options], cwd=ROOT, check=True)
+    subprocess.run([sys.executable, "-m", "gradbed", "run", "aggregation", *options], cwd=ROOT, check=True)
     picture(scratch / "aggregation" / "latest" / "report.html", target, width_px=1280, height_px=900)
 
 

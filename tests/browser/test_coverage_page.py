@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cli.p4.commands import app
+from gradbed.cli.p4.commands import app
 from tests.browser.browser import BROWSER, WHY_NOT, ask
 from tests.unit.insight.tracing import ORDER_COMMANDS, ORDERS
 

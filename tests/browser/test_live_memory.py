@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from experiments.live import server
-from experiments.live.recording import VERSION, Recording
-from experiments.live.shown import with_places
+from gradbed.experiments.live import server
+from gradbed.experiments.live.recording import VERSION, Recording
+from gradbed.experiments.live.shown import with_places
+from gradbed.topo.registry import parse_topology
 from tests.browser.browser import BROWSER, WHY_NOT, browser
 from tests.browser.live_pages import FLAGS, opened, served, until
-from topo.registry import parse_topology
 
 pytest.importorskip("playwright", reason="Playwright is not installed")
 pytestmark = [pytest.mark.thorough, pytest.mark.skipif(BROWSER is None, reason=WHY_NOT), pytest.mark.nightly]

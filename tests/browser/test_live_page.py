@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from common.json_lines import own_program
-from experiments.live.observer import LiveObserver
-from experiments.live.packets import packets_of
-from experiments.live.recording import FILE, Recording
-from experiments.live.shown import Replayed, with_places
+from gradbed.common.json_lines import own_program
+from gradbed.experiments.live.observer import LiveObserver
+from gradbed.experiments.live.packets import packets_of
+from gradbed.experiments.live.recording import FILE, Recording
+from gradbed.experiments.live.shown import Replayed, with_places
 from tests.browser.browser import BROWSER, IN_TIME_S, WHY_NOT, browser
 from tests.browser.live_pages import opened, served, until
 from tests.unit.experiments.live.fake_feed import FakeFeed
@@ -151,7 +151,7 @@ def test_nothing_is_wider_than_the_window(chromium: Any, url: str, scheme: str, 
 
 @pytest.mark.nightly
 def test_a_run_is_paused_stepped_and_slowed_down_and_its_page_stays(chromium: Any, tmp_path: Path) -> None:
-    command = own_program("cli", "run", "aggregation", "--clock", "virtual", "--live-paused")
+    command = own_program("gradbed", "run", "aggregation", "--clock", "virtual", "--live-paused")
     with subprocess.Popen(
         [*command, "--rounds", "12", "--output", str(tmp_path)],
         stdout=subprocess.DEVNULL,

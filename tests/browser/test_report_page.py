@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlparse
 
 import pytest
 
-from experiments.study.command import RunOptions, run_study_file
+from gradbed.experiments.study.command import RunOptions, run_study_file
 from tests.browser.browser import BROWSER, WHY_NOT, ask
 
 pytestmark = [pytest.mark.thorough, pytest.mark.skipif(BROWSER is None, reason=WHY_NOT)]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from controller.core.controller import Controller
-from controller.rest.interface import create_app
-from controller.rest.server import RestServer, listening_socket
+from gradbed.controller.core.controller import Controller
+from gradbed.controller.rest.interface import create_app
+from gradbed.controller.rest.server import RestServer, listening_socket
+from gradbed.topo.shapes.star import star
 from tests.browser.browser import BROWSER, WHY_NOT, dom
 from tests.unit.controller.fake_southbound import FakeSouthbound
 from tests.unit.controller.lamps import LAMPS
-from topo.shapes.star import star
 
 pytestmark = [pytest.mark.thorough, pytest.mark.skipif(BROWSER is None, reason=WHY_NOT)]
 

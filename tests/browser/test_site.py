@@ -7,7 +7,7 @@ from pathlib import Path
 import matplotlib.image
 import pytest
 
-from cli.commands.docs import docs
+from gradbed.cli.commands.docs import docs
 from tests.browser.browser import BROWSER, WHY_NOT, ask, dom
 from tests.browser.site_pictures import PICTURES, make_pictures
 

@@ -13,11 +13,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from common.signals import die_with_parent
-from experiments.systems.aggregation.agents import agent_specs
-from experiments.testbeds.agents import AgentSpec
-from hosts.agents.description import parse_description
-from hosts.systems.aggregation.description import JobDescription
+from gradbed.common.signals import die_with_parent
+from gradbed.experiments.systems.aggregation.agents import agent_specs
+from gradbed.experiments.testbeds.agents import AgentSpec
+from gradbed.hosts.agents.description import parse_description
+from gradbed.hosts.systems.aggregation.description import JobDescription
 from tests.emulation.namespaces import Namespace
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -102,11 +102,11 @@ def start_fields(star: StarOfHosts, spec: AgentSpec) -> dict[str, Any]:
 
 
 class LauncherProcess:
-    """`python -m hosts.agents.kernel.launcher`, its commands and events."""
+    """`python -m gradbed.hosts.agents.kernel.launcher`, its commands and events."""
 
     def __init__(self, *options: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "hosts.agents.kernel.launcher", *options],
+            [sys.executable, "-m", "gradbed.hosts.agents.kernel.launcher", *options],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -13,9 +13,8 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from common.modules import ROOMS
-from common.signals import die_with_parent
-from switch.runtime.library import build_runtime
+from gradbed.common.signals import die_with_parent
+from gradbed.switch.runtime.library import build_runtime
 from tests.command import ROOT
 from tests.copied_sources import copy_sources
 
@@ -24,7 +23,10 @@ HERE = Path("/mnt")
 CACHE = HERE / "home" / ".cache" / "gradbed"
 CHECKOUT = HERE / "gradbed"
 PYTHON = HERE / "python" / "bin" / "python"
-SOURCES = (*ROOMS, "p4src", "requirements")
+SOURCES = (
+    *("api", "cli", "common", "controller", "emulation", "experiments", "formats", "hosts", "switch", "topo"),
+    *("p4src", "requirements"),
+)
 
 _SET_UP = f"""
 set -e
@@ -33,6 +35,7 @@ mount -t tmpfs none {HERE}
 mkdir -p {PYTHON.parents[1]} {CHECKOUT} {CACHE}
 mount --bind {shlex.quote(sys.prefix)} {PYTHON.parents[1]}
 tar x -C {CHECKOUT}
+ln -s {CHECKOUT}/api {HERE}/api # what the environment's link to the package then names
 mv {CHECKOUT}/*.so {CACHE}
 for hidden in {shlex.quote(str(ROOT))} /root /home /tmp /var/tmp /dev/shm; do mount -t tmpfs none $hidden; done
 mount -o remount,bind,ro /
@@ -78,7 +81,7 @@ class Machine:
     def start(self, *command: object, cwd: Path = HERE) -> subprocess.Popen[str]:
         """A program on it. What it says on either output is one stream."""
         inside = ["nsenter", f"--target={self.pid}", "--net", "--mount", "--pid", f"--wdns={cwd}"]
-        environment = {"HOME": str(HERE / "home"), "PATH": os.environ["PATH"], "PYTHONPATH": str(CHECKOUT)}
+        environment = {"HOME": str(HERE / "home"), "PATH": os.environ["PATH"]}
         started = subprocess.Popen(
             [*inside, *map(str, command)],
             env=environment,

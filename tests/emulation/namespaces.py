@@ -7,8 +7,8 @@ import subprocess
 from collections.abc import Callable
 from typing import TypeVar
 
-from common.namespaces import in_network_namespace
-from common.signals import die_with_parent
+from gradbed.common.namespaces import in_network_namespace
+from gradbed.common.signals import die_with_parent
 
 Result = TypeVar("Result")
 _SET_UP = "echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6 && ip link set lo up"

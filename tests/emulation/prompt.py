@@ -20,7 +20,7 @@ class Prompt:
         self.said = ""
         self._new = threading.Condition()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "cli", "up", "--rest-port", "0", *arguments],
+            [sys.executable, "-m", "gradbed", "up", "--rest-port", "0", *arguments],
             cwd=folder,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             stdin=subprocess.PIPE,

@@ -8,11 +8,11 @@ from ipaddress import IPv4Address
 import networkx
 from finsy.proto import p4r
 
-from emulation.network import EmulatedNetwork
-from switch.recordings.random_entries import canonical
+from gradbed.emulation.network import EmulatedNetwork
+from gradbed.switch.recordings.random_entries import canonical
+from gradbed.topo.graph import Switch, Topology
 from tests.emulation.sandboxed import ROOT
 from tests.unit.p4runtime.client import INSERT, Client, action, entry, exact, ids, lpm, pipeline_of
-from topo.graph import Switch, Topology
 
 
 def route_everything(network: EmulatedNetwork) -> None:

@@ -22,7 +22,7 @@ TIMEOUT_S = 120
 PRELOADED = [
     "tests.p4.switch_under_test",
     "tests.p4.aggregation.aggregation_packets",
-    "experiments.testbeds.mininet_testbed",
+    "gradbed.experiments.testbeds.mininet_testbed",
 ]
 
 _processes = multiprocessing.get_context("forkserver")
@@ -68,7 +68,7 @@ def _main(
     os.chdir(ROOT)
     os.environ.clear()
     os.environ.update(environment)
-    from common.sandbox import run_in_sandbox
+    from gradbed.common.sandbox import run_in_sandbox
 
     def body() -> int:
         test = getattr(importlib.import_module(module), name).__wrapped__

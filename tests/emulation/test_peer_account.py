@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from common.peer_account import LoopbackPeers
+from gradbed.common.peer_account import LoopbackPeers
 
 pytestmark = [pytest.mark.thorough, pytest.mark.root]
 

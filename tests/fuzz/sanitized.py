@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from switch.bmv2_json.load import load_program
-from switch.bmv2_json.model import Action, ProgramModel, Table
-from switch.codegen.program import generate
-from switch.recordings.parser_frames import parser_frames
-from switch.runtime.library import RUNTIME_SOURCES
-from switch.state.abi import packed
+from gradbed.switch.bmv2_json.load import load_program
+from gradbed.switch.bmv2_json.model import Action, ProgramModel, Table
+from gradbed.switch.codegen.program import generate
+from gradbed.switch.recordings.parser_frames import parser_frames
+from gradbed.switch.runtime.library import RUNTIME_SOURCES
+from gradbed.switch.state.abi import packed
 from tests.sanitizers import sanitized
 
 FRAMES = Path(__file__).with_name("frames")

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from switch.program_cache import compiled_files
+from gradbed.switch.program_cache import compiled_files
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("p4src", "experiments/bench/switch/programs", "tests/p4/programs")

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from common.compiled.c_library import compiler
-from switch.bmv2_json.load import load_program
-from switch.codegen.program import generate
-from switch.runtime.library import RUNTIME_DIR
+from gradbed.common.compiled.c_library import compiler
+from gradbed.switch.bmv2_json.load import load_program
+from gradbed.switch.codegen.program import generate
+from gradbed.switch.runtime.library import RUNTIME_DIR
 from tests.fuzz.sanitized import build_driver, run_driver
 from tests.fuzz.sources import SOURCES, program_json
 from tests.sanitizers import FLAGS, STRICT

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.systems.ndn.counts import DROP_REASONS
-from formats import tlv
-from formats.tlv import generic
-from hosts.systems.ndn.packets.gradient_format import VersionHead, version_frames
-from hosts.systems.ndn.packets.packets import data_frame, ethernet, interest_frame
-from switch.bmv2_json.load import load_program
-from switch.program_cache import compiled_files
+from gradbed.experiments.systems.ndn.counts import DROP_REASONS
+from gradbed.formats import tlv
+from gradbed.formats.tlv import generic
+from gradbed.hosts.systems.ndn.packets.gradient_format import VersionHead, version_frames
+from gradbed.hosts.systems.ndn.packets.packets import data_frame, ethernet, interest_frame
+from gradbed.switch.bmv2_json.load import load_program
+from gradbed.switch.program_cache import compiled_files
 from tests.fuzz.sanitized import build_driver, entry_for_all, run_driver
 from tests.fuzz.sources import ROOT
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from switch.compiler import CompileError, compile_p4
+from gradbed.switch.compiler import CompileError, compile_p4
 from tests.fuzz.parsers.mutation import changed_text
 from tests.fuzz.sources import FEW_LANES, ROOT, SOURCES
 

@@ -89,7 +89,7 @@ def _run_passes(copies: queue.Queue[Path], run: str) -> str:
 
 def _failed(copy: Path, tests: Sequence[str], timeout_s: float | None = None) -> str:
     """Nothing, or the first test that fails, or what else ended them."""
-    command = [str(copy / ".venv/bin/python"), "-I", "-m", "cli", "test", "--all", "-x", "-q", *PROFILE, *tests]
+    command = [str(copy / ".venv/bin/python"), "-I", "-m", "gradbed", "test", "--all", "-x", "-q", *PROFILE, *tests]
     try:
         done = subprocess.run(command, cwd=copy, capture_output=True, text=True, timeout=timeout_s, check=False)
     except subprocess.TimeoutExpired:
@@ -130,7 +130,7 @@ def _copy(folder: Path) -> Path:
     venv = folder / ".venv"
     subprocess.run([sys.executable, "-I", "-m", "venv", "--without-pip", str(venv)], check=True)
     packages = f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
-    (venv / packages / "gradbed.pth").write_text(f"{folder}\n{Path(sys.prefix) / packages}\n", encoding="utf-8")
+    (venv / packages / "gradbed.pth").write_text(f"{Path(sys.prefix) / packages}\n", encoding="utf-8")
     (venv / packages / "gradbed").symlink_to(folder / "api")
     stamp = (Path(sys.prefix) / ".complete").read_text(encoding="utf-8")
     (venv / ".complete").write_text(stamp.replace(str(ROOT), str(folder)), encoding="utf-8")

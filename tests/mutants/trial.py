@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import sys
 
-from common.errors import UserError
+from gradbed.common.errors import UserError
 from tests.unit.points import virtual_point
 
 

@@ -12,8 +12,8 @@ from typing import Any
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
-from common.errors import UserError
-from switch.reference import ReferenceSwitch
+from gradbed.common.errors import UserError
+from gradbed.switch.reference import ReferenceSwitch
 
 MOST = (1 << 63) - 1
 """BMv2's Thrift knows no larger number."""

@@ -11,18 +11,18 @@ from scapy.layers.inet import IP, IPOption
 from scapy.layers.l2 import Ether
 from scapy.utils import checksum
 
-from experiments.programs import P4_SOURCES
-from formats.datagram import CE, ECN_MASK
-from hosts.agents.addresses import AgentAddress
-from hosts.compressors.content import Content
-from hosts.compressors.wire import written
-from hosts.systems.compression.packets.frames import HEADER_BYTES, Route, acknowledgement_frame, part_frames
-from switch.codegen import build_program
-from switch.compiler import compile_p4
-from switch.device import ActionCall, KeyMatch, Replica
-from switch.engine import Engine
-from switch.engine.device import EngineDevice
-from topo.link import LinkModel
+from gradbed.experiments.programs import P4_SOURCES
+from gradbed.formats.datagram import CE, ECN_MASK
+from gradbed.hosts.agents.addresses import AgentAddress
+from gradbed.hosts.compressors.content import Content
+from gradbed.hosts.compressors.wire import written
+from gradbed.hosts.systems.compression.packets.frames import HEADER_BYTES, Route, acknowledgement_frame, part_frames
+from gradbed.switch.codegen import build_program
+from gradbed.switch.compiler import compile_p4
+from gradbed.switch.device import ActionCall, KeyMatch, Replica
+from gradbed.switch.engine import Engine
+from gradbed.switch.engine.device import EngineDevice
+from gradbed.topo.link import LinkModel
 
 SWITCH, WORKER, SERVER, OTHER = 1, 0, 1, 2
 RATE_BPS = 10_000_000

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from switch.codegen import build_program
-from switch.compiler import compile_p4
-from switch.reference import ReferenceSwitch
-from switch.stf.engine_target import EngineTarget
-from switch.stf.statements import Packet
+from gradbed.switch.codegen import build_program
+from gradbed.switch.compiler import compile_p4
+from gradbed.switch.reference import ReferenceSwitch
+from gradbed.switch.stf.engine_target import EngineTarget
+from gradbed.switch.stf.statements import Packet
 
 # x and y are variables, the others fields of a struct, of a header, of a stack's elements.
 TEXTS = {"x": "x", "y": "y", "sa": "m.a", "sb": "m.b", "ha": "h.pair.a", "hb": "h.pair.b"}

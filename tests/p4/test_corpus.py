@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from switch.stf.conformance import corpus_programs
+from gradbed.switch.stf.conformance import corpus_programs
 from tests.command import gradbed
 
 # docs/conformance.md has the reasons.

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from finsy.proto import p4r
 
-from switch.p4lang.p4c import find_p4c
-from switch.recordings.random_entries import PORTS, canonical
+from gradbed.switch.p4lang.p4c import find_p4c
+from gradbed.switch.recordings.random_entries import PORTS, canonical
 from tests.emulation.sandboxed import in_sandbox
 from tests.p4.differential import (
     MARKER,

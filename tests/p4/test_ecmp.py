@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from experiments.exercises.frames import ipv4, routed
-from experiments.programs import P4_SOURCES
-from switch.codegen import BuiltProgram, build_program
-from switch.compiler import compile_p4
-from switch.stf import parse_stf
-from switch.stf.engine_target import EngineTarget
+from gradbed.experiments.exercises.frames import ipv4, routed
+from gradbed.experiments.programs import P4_SOURCES
+from gradbed.switch.codegen import BuiltProgram, build_program
+from gradbed.switch.compiler import compile_p4
+from gradbed.switch.stf import parse_stf
+from gradbed.switch.stf.engine_target import EngineTarget
 from tests.random_hashing import SIGMAS, assert_random_choices
 
 FLOWS, RUNS = 64, 40

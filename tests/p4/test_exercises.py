@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from cli.commands.exercise import EXERCISES
-from experiments.exercises.checking import KINDS
-from experiments.exercises.exercise import Exercise, exercises
-from experiments.exercises.subject import Subject, copied
-from switch.compiler import compile_p4
-from switch.p4lang.bmv2_programs import find_simple_switch
-from switch.p4lang.p4c import compile_with_p4c, find_p4c
-from switch.stf import read_stf
-from switch.stf.bmv2_target import run_script_on_bmv2
+from gradbed.cli.commands.exercise import EXERCISES
+from gradbed.experiments.exercises.checking import KINDS
+from gradbed.experiments.exercises.exercise import Exercise, exercises
+from gradbed.experiments.exercises.subject import Subject, copied
+from gradbed.switch.compiler import compile_p4
+from gradbed.switch.p4lang.bmv2_programs import find_simple_switch
+from gradbed.switch.p4lang.p4c import compile_with_p4c, find_p4c
+from gradbed.switch.stf import read_stf
+from gradbed.switch.stf.bmv2_target import run_script_on_bmv2
 
 pytestmark = pytest.mark.nightly
 

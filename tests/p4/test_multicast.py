@@ -13,10 +13,10 @@ from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
-from controller.planning.entries import ipv4_route, multicast_route
-from controller.planning.plan import MulticastGroup, SwitchPlan, TableEntry
-from formats.shuffle import CODED_PORT, MULTICAST_IP, MULTICAST_MAC, CodedFlags
-from hosts.systems.shuffle.coded import Coded, coded_frame
+from gradbed.controller.planning.entries import ipv4_route, multicast_route
+from gradbed.controller.planning.plan import MulticastGroup, SwitchPlan, TableEntry
+from gradbed.formats.shuffle import CODED_PORT, MULTICAST_IP, MULTICAST_MAC, CodedFlags
+from gradbed.hosts.systems.shuffle.coded import Coded, coded_frame
 from tests.emulation.sandboxed import in_sandbox
 from tests.p4.behaviours import failures
 from tests.p4.switch_under_test import SwitchUnderTest, on_every_pair, only, switch_under_test

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from switch.codegen import build_program
-from switch.compiler import compile_p4
-from switch.stf.engine_target import EngineTarget
-from switch.stf.parser import parse_stf
-from switch.stf.statements import Packet
+from gradbed.switch.codegen import build_program
+from gradbed.switch.compiler import compile_p4
+from gradbed.switch.stf.engine_target import EngineTarget
+from gradbed.switch.stf.parser import parse_stf
+from gradbed.switch.stf.statements import Packet
 
 RECORDED = Path(__file__).parent / "recorded" / "random_programs"
 SEEDS = sorted(path.name.removesuffix(".json.gz") for path in RECORDED.glob("*.json.gz"))

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from switch.recordings import Recording, compile_recorded, read_recording, replay, write_recording
-from switch.recordings.recording import ends_in_tag, without_tag
-from switch.shims import write_shims
+from gradbed.switch.recordings import Recording, compile_recorded, read_recording, replay, write_recording
+from gradbed.switch.recordings.recording import ends_in_tag, without_tag
+from gradbed.switch.shims import write_shims
 from tests.conftest import GradbedHere
 from tests.p4.recordings import PATHS, ROOT, recording
 
@@ -100,7 +100,7 @@ def test_the_same_by_p4runtime_thrift_and_interfaces(tmp_path: Path) -> None:
     for name, text in recording("interconnect.12").sources.items():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_text(text)
-    command = [sys.executable, "-m", "cli", "p4", "record", str(source / "p4src" / "interconnect.p4")]
+    command = [sys.executable, "-m", "gradbed", "p4", "record", str(source / "p4src" / "interconnect.p4")]
     ended = subprocess.run(
         [*command, "--like", str(like), "-o", str(path)],
         cwd=ROOT,

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from common.errors import UserError
-from switch.codegen import build_program
-from switch.recordings import Recording, compile_recorded, read_recording, replay, write_recording
-from switch.recordings.recording import ends_in_tag, without_tag
+from gradbed.common.errors import UserError
+from gradbed.switch.codegen import build_program
+from gradbed.switch.recordings import Recording, compile_recorded, read_recording, replay, write_recording
+from gradbed.switch.recordings.recording import ends_in_tag, without_tag
 from tests.p4.recordings import PATHS, RECORDED, changed_programs, recording
 
 MOST_BYTES = 3_000_000  # of all recordings

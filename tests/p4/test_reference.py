@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from switch.reference import ReferenceSwitch
-from switch.reference.stf import ReferenceTarget, run_on_reference
-from switch.stf import parse_stf, read_stf
+from gradbed.switch.reference import ReferenceSwitch
+from gradbed.switch.reference.stf import ReferenceTarget, run_on_reference
+from gradbed.switch.stf import parse_stf, read_stf
 from tests.p4.recordings import PATHS
 from tests.p4.reference_replay import read, replay
 from tests.p4.test_random_programs import SEEDS, recording

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from switch.codegen import build_program
-from switch.compiler import compile_p4
-from switch.p4lang.bmv2_programs import find_simple_switch
-from switch.p4lang.p4c import find_p4c, version_number
-from switch.program_cache import compiled_files
-from switch.stf import read_stf, run_script
-from switch.stf.bmv2_target import run_script_on_bmv2
+from gradbed.switch.codegen import build_program
+from gradbed.switch.compiler import compile_p4
+from gradbed.switch.p4lang.bmv2_programs import find_simple_switch
+from gradbed.switch.p4lang.p4c import find_p4c, version_number
+from gradbed.switch.program_cache import compiled_files
+from gradbed.switch.stf import read_stf, run_script
+from gradbed.switch.stf.bmv2_target import run_script_on_bmv2
 
 HERE = Path(__file__).parent / "stf"
 P4_SOURCES = Path(__file__).resolve().parents[2] / "p4src"

@@ -8,8 +8,8 @@ import pytest
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
-from switch.p4lang.p4c import find_p4c
-from switch.program_cache import compiled_files
+from gradbed.switch.p4lang.p4c import find_p4c
+from gradbed.switch.program_cache import compiled_files
 from tests.emulation.sandboxed import in_sandbox
 from tests.p4.differential import make_interfaces
 from tests.p4.switch_under_test import on_every_pair, serve_bmv2, serve_gradbed

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.study.loading import load_study
+from gradbed.experiments.study.loading import load_study
 
 ROOT = Path(__file__).resolve().parents[2]
 

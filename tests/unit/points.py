@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from experiments.engine.point import run_point
-from experiments.phases import PointResult
-from experiments.records.run_files import StoredPoint
-from experiments.scale import Scale
-from experiments.setup import PointTask
-from experiments.study.running.execution import run_now
-from experiments.systems import find_system
+from gradbed.experiments.engine.point import run_point
+from gradbed.experiments.phases import PointResult
+from gradbed.experiments.records.run_files import StoredPoint
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import PointTask
+from gradbed.experiments.study.running.execution import run_now
+from gradbed.experiments.systems import find_system
 
 
 def virtual_point(

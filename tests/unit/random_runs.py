@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from switch.virtual import HostInterface
-from topo.graph import Topology
+from gradbed.switch.virtual import HostInterface
+from gradbed.topo.graph import Topology
 
 Outcome = Literal["right", "failed", "refused"]
 """Of a run: its result is right; it says that it failed; it has no result, and says why in one line."""

@@ -7,8 +7,8 @@ import io
 from pathlib import Path
 from unittest.mock import patch
 
-from experiments.plotting import style
-from experiments.study.command import RunOptions, run_study_file
+from gradbed.experiments.plotting import style
+from gradbed.experiments.study.command import RunOptions, run_study_file
 
 
 def run_study_named_small(study: str, place: Path) -> tuple[Path, str]:

@@ -32,8 +32,10 @@ MAY_IMPORT = {
     "cli": {"experiments", "controller", "hosts", "emulation", "switch", "formats", "topo", "common"},
 }
 
-NAMES_OF_THE_API = {"api", "gradbed"}
-"""What people import; nothing of ours does."""
+API = "api"
+"""Its modules are gradbed.NAME, beside the other packages. People import them; nothing of ours does."""
+
+UNNAMED = "without gradbed: "
 
 COMMAND_LINE_OF_THE_API = "api/__main__.py"
 """`python -m gradbed`: where cli begins."""
@@ -72,11 +74,23 @@ def shown(path: Path) -> str:
 
 @cache
 def imports(path: Path, *, for_types: bool = True) -> tuple[str, ...]:
-    """Full names of what a file imports, wherever it does. for_types: under TYPE_CHECKING, too."""
-    return tuple(names_imported(path.read_text(), shown(path), for_types=for_types))
+    """Full names of what a file imports, wherever it does, those of this tree by their places: topo.graph for
+    gradbed.topo.graph, api.networks for gradbed.networks. for_types: under TYPE_CHECKING, too."""
+    return tuple(map(place_of, names_imported(path.read_text(), for_types=for_types)))
 
 
-def names_imported(text: str, where: str, *, for_types: bool = True) -> Iterator[str]:
+def place_of(name: str) -> str:
+    """The name of ours without `gradbed`; that of another package as it is, and one of ours that does without
+    `gradbed` as UNNAMED."""
+    first, *others = name.split(".")
+    if first in MAY_IMPORT:
+        return UNNAMED + name
+    if first != "gradbed":
+        return name
+    return ".".join(others if others and others[0] in MAY_IMPORT else [API, *others])
+
+
+def names_imported(text: str, *, for_types: bool = True) -> Iterator[str]:
     tree = ast.parse(text)
     left_out: set[ast.AST] = set()
     if not for_types:
@@ -89,10 +103,7 @@ def names_imported(text: str, where: str, *, for_types: bool = True) -> Iterator
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            # The API's folder has two names: in a checkout, and installed.
-            assert node.level == 0 or (node.level == 1 and where.startswith("api/")), f"{where}: relative import"
-            module = ".".join(filter(None, ("api" if node.level else "", node.module)))
-            yield from (f"{module}.{alias.name}" for alias in node.names)
+            yield from (f"{'.' * node.level}{node.module or ''}.{alias.name}" for alias in node.names)
 
 
 def folders_with_rooms(package: str) -> set[Path]:
@@ -114,40 +125,25 @@ def test_arrows_point_one_way(package: str) -> None:
         for path in files(package)
         if "templates" not in path.parts
         for name in imports(path)
-        if (top := name.split(".")[0]) in {*MAY_IMPORT, *NAMES_OF_THE_API, "tests"}
+        if (top := name.split(".")[0]) in {*MAY_IMPORT, "tests", "tools"}
         and top not in {package, *MAY_IMPORT[package]}
         and shown(path) != COMMAND_LINE_OF_THE_API
     ]
     assert wrong == []
 
 
-def test_rooms_are_imported_by_from_or_as() -> None:
-    """So that setup.py can move them into one package."""
+@pytest.mark.parametrize("folder", [*MAY_IMPORT, "tests", "tools", "examples"])
+def test_modules_have_one_name(folder: str) -> None:
+    """gradbed.topo.graph is never topo.graph: Python would load it twice. Names in a package are in full."""
     wrong = [
-        f"{shown(path)}:{node.lineno}: import {alias.name}"
-        for path in modules().values()
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Import)
-        for alias in node.names
-        if alias.name.split(".")[0] in MAY_IMPORT and (alias.asname is None or len(node.names) > 1)
+        f"{shown(path)} imports {name}"
+        for path in files(folder)
+        if "templates" not in path.parts
+        for name in imports(path)
+        if name.startswith((UNNAMED, "."))
     ]
     assert wrong == []
-
-
-def test_rooms_that_strings_name_are_loaded_by_common_modules() -> None:
-    """It knows what they are called where pip installed them."""
-    rooms = "|".join(MAY_IMPORT)
-    named = re.compile(rf"""(import_module\(|["']-m["'], )f?["']({rooms})[."']""")
-    wrong = [
-        f"{shown(path)}:{number}: {line.strip()}"
-        for path in modules().values()
-        for number, line in enumerate(path.read_text().splitlines(), 1)
-        if named.search(line)
-    ]
-    assert wrong == []
-    assert named.search('[sys.executable, "-m", "switch.fabric"]') and named.search(
-        'import_module(f"formats.{name}")'
-    )
+    assert place_of("topo.graph").startswith(UNNAMED) and place_of("gradbed.topo.graph") == "topo.graph"
 
 
 @pytest.mark.parametrize("package", ROOMS)
@@ -227,13 +223,19 @@ def test_a_circle_is_found() -> None:
 
 def test_an_import_for_the_type_checker_counts() -> None:
     text = "if TYPE_CHECKING:\n    from a.b import C\n"
-    assert list(names_imported(text, "here")) == ["a.b.C"]
-    assert list(names_imported(text, "here", for_types=False)) == []
+    assert list(names_imported(text)) == ["a.b.C"]
+    assert list(names_imported(text, for_types=False)) == []
 
 
 # ---- The reference of P4 ----
 
-OF_THE_REFERENCE = ("common", "switch.reference", "switch.stf.parser", "switch.stf.statements", "switch.stf.line")
+OF_THE_REFERENCE = (
+    "common",
+    "switch.reference",
+    "switch.stf.parser",
+    "switch.stf.statements",
+    "switch.stf.line",
+)
 """What the reference for P4 may use: the reader of STF files knows no program."""
 
 
@@ -271,10 +273,10 @@ def system_folders() -> Mapping[str, tuple[str, ...]]:
 
 
 def test_systems_are_those_of_the_list() -> None:
-    from experiments.systems import SYSTEMS
+    from gradbed.experiments.systems import SYSTEMS
 
     # Other tests add systems of their own to the list.
-    listed = {name for name, place in SYSTEMS.items() if place.startswith("experiments.systems.")}
+    listed = {name for name, place in SYSTEMS.items() if place.startswith("gradbed.experiments.systems.")}
     assert set(system_folders()) == listed
 
 

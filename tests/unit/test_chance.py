@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from experiments.systems import find_system
-from experiments.systems.interconnect.configuration import InterconnectConfiguration
-from experiments.systems.workload.configuration import WorkloadConfiguration
+from gradbed.experiments.systems import find_system
+from gradbed.experiments.systems.interconnect.configuration import InterconnectConfiguration
+from gradbed.experiments.systems.workload.configuration import WorkloadConfiguration
 from tests.examples import examples
 from tests.unit.points import differing_metrics, differing_tables
 from tests.unit.workload.runs import OWN, ROUTES

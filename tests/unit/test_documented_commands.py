@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import typer
 
-from cli.main import app
-from experiments.configuration.options import model_options, nested
-from experiments.systems import find_system, systems
+from gradbed.cli.main import app
+from gradbed.experiments.configuration.options import model_options, nested
+from gradbed.experiments.systems import find_system, systems
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from controller.systems.aggregation.messages import AggregationSettings
-from experiments.configuration.options import model_options
-from experiments.systems import DEFAULT_SYSTEM, find_system
-from hosts.collectives.job import CollectiveJob
+from gradbed.controller.systems.aggregation.messages import AggregationSettings
+from gradbed.experiments.configuration.options import model_options
+from gradbed.experiments.systems import DEFAULT_SYSTEM, find_system
+from gradbed.hosts.collectives.job import CollectiveJob
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "experiments.md"
 

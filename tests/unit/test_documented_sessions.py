@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from cli.commands.exercise import EXERCISES
-from experiments.exercises.exercise import exercises
-from experiments.study.loading import load_study
-from experiments.study.make_figures import chosen
+from gradbed.cli.commands.exercise import EXERCISES
+from gradbed.experiments.exercises.exercise import exercises
+from gradbed.experiments.study.loading import load_study
+from gradbed.experiments.study.make_figures import chosen
 from tests.command import ROOT
 from tests.plain_machine import USER, PlainMachine, plain_machine
 from tests.unit import test_tutorial

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from cli.main import app
+from gradbed.cli.main import app
 
 TUTORIAL = Path(__file__).resolve().parents[2] / "docs" / "tutorial.md"
 BLOCK = re.compile(r"^```(\w+) ?([^\n]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)

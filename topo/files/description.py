@@ -13,11 +13,11 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
-from common.errors import UserError
-from common.problems import first_problem
-from topo.addressing import MAX_HOSTS_PER_SWITCH, host_mac, make_host, make_switch
-from topo.graph import Endpoint, Host, Link, Switch, Topology
-from topo.link import LinkModel, pfc_thresholds
+from gradbed.common.errors import UserError
+from gradbed.common.problems import first_problem
+from gradbed.topo.addressing import MAX_HOSTS_PER_SWITCH, host_mac, make_host, make_switch
+from gradbed.topo.graph import Endpoint, Host, Link, Switch, Topology
+from gradbed.topo.link import LinkModel, pfc_thresholds
 
 TIER = "switch"
 """Of all switches: the files know no tiers."""
@@ -31,7 +31,7 @@ _TIME_US = {"us": 1, "ms": 1_000, "s": 1_000_000}
 @dataclass(frozen=True)
 class HostDescription:
     """ip: "10.0.1.1/24"; without a prefix it has Mininet's, of 8 bits; None: the next one below its switch, of
-    10.0.SWITCH.0/24. gateway_ip None: it has none. on_link: as of topo.graph.Host."""
+    10.0.SWITCH.0/24. gateway_ip None: it has none. on_link: as of gradbed.topo.graph.Host."""
 
     name: str
     ip: str | None = None
@@ -90,7 +90,7 @@ class LinkDescription:
 @dataclass(frozen=True)
 class Described:
     """entries, programs, tiers, numbers: by switch, as the file spells them. program: for all other switches. form:
-    as of topo.files.TopologyFile. labels: what else nodes are called."""
+    as of gradbed.topo.files.TopologyFile. labels: what else nodes are called."""
 
     hosts: tuple[HostDescription, ...]
     switches: tuple[str, ...]

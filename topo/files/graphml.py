@@ -21,10 +21,10 @@ from xml.parsers import expat
 import networkx
 from pydantic import BaseModel, ConfigDict, Field
 
-from common.errors import UserError
-from topo.files.description import TIER, Described, HostDescription, about
-from topo.files.own_form import LinkFields
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.topo.files.description import TIER, Described, HostDescription, about
+from gradbed.topo.files.own_form import LinkFields
+from gradbed.topo.graph import Topology
 
 EARTH_RADIUS_KM = 6371.0
 KM_PER_US = 0.2

@@ -15,9 +15,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from common.errors import UserError
-from topo.files.description import Described
-from topo.files.p4_utils import Network
+from gradbed.common.errors import UserError
+from gradbed.topo.files.description import Described
+from gradbed.topo.files.p4_utils import Network
 
 _PROGRAM = Path(__file__).with_name("network_script_process.py")
 _found: dict[tuple[str, int, int], dict[str, Any]] = {}

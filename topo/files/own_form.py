@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from common.errors import UserError
-from common.yaml_numbers import bounded_loader
-from topo.files.description import TIER, Described, HostDescription, LinkDescription, about
-from topo.graph import Topology
-from topo.link import LinkModel
+from gradbed.common.errors import UserError
+from gradbed.common.yaml_numbers import bounded_loader
+from gradbed.topo.files.description import TIER, Described, HostDescription, LinkDescription, about
+from gradbed.topo.graph import Topology
+from gradbed.topo.link import LinkModel
 
 
 class _Part(BaseModel):

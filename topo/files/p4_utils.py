@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from common.errors import UserError
-from topo.files.description import Described, HostDescription, LinkDescription
+from gradbed.common.errors import UserError
+from gradbed.topo.files.description import Described, HostDescription, LinkDescription
 
 FORM = "p4app.json of p4-utils"
 _MININETS = IPv4Network("10.0.0.0/8")

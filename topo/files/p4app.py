@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from common.errors import UserError
-from topo.files.description import Described
-from topo.files.tutorials import numbered_hosts, ordered_links
+from gradbed.common.errors import UserError
+from gradbed.topo.files.description import Described
+from gradbed.topo.files.tutorials import numbered_hosts, ordered_links
 
 FORM = "p4app.json of p4lang/p4app"
 MULTISWITCH = "multiswitch"

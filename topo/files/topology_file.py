@@ -10,12 +10,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from common.errors import UserError
-from common.problems import first_problem
-from topo.files import graphml, network_script, own_form, p4_utils, p4app, tutorials
-from topo.files.description import Described
-from topo.graph import Topology
-from topo.link import LinkModel
+from gradbed.common.errors import UserError
+from gradbed.common.problems import first_problem
+from gradbed.topo.files import graphml, network_script, own_form, p4_utils, p4app, tutorials
+from gradbed.topo.files.description import Described
+from gradbed.topo.graph import Topology
+from gradbed.topo.link import LinkModel
 
 _SCRIPT, _GRAPHS = ".py", (".graphml", graphml.GML)
 _YAML = (".yaml", ".yml")

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from common.errors import UserError
-from topo.files.description import Described, HostDescription, LinkDescription
+from gradbed.common.errors import UserError
+from gradbed.topo.files.description import Described, HostDescription, LinkDescription
 
 _GATEWAY = re.compile(r"(?:default\s+gw|default\s+via)\s+([0-9.]+)")
 _NEIGHBOUR = re.compile(r"(?:arp\s.*-s|neigh\s+add)\s+([0-9.]+)\s+(?:lladdr\s+)?([0-9a-fA-F:]{17})")

@@ -5,7 +5,7 @@ n^(k+1) servers of k+1 network cards, and k+1 levels of n^k switches of n ports.
 the base n; a switch of level l joins the n servers whose addresses differ in digit l alone (digit 0 is the lowest).
 Servers forward for each other. So a server is two nodes here: the host, and a small switch of its own (tier "relay")
 which has the server's cards. The link between the two is inside the server: it has no rate, no delay and no loss, and
-crossing it is no hop (topo.hops). Ports:
+crossing it is no hop (gradbed.topo.hops). Ports:
 
     relay     1 to its host, 2+l to its switch of level l
     switch    1+d to the relay whose digit is d
@@ -16,11 +16,11 @@ level, in the order of the addresses without digit l. Numbers: switches, then re
 
 from __future__ import annotations
 
-from common.errors import UserError
-from topo.addressing import make_host, make_switch
-from topo.graph import MAX_SWITCH_NUMBER, Endpoint, Link, Topology
-from topo.hops import RELAY
-from topo.link import UNLIMITED, LinkModel
+from gradbed.common.errors import UserError
+from gradbed.topo.addressing import make_host, make_switch
+from gradbed.topo.graph import MAX_SWITCH_NUMBER, Endpoint, Link, Topology
+from gradbed.topo.hops import RELAY
+from gradbed.topo.link import UNLIMITED, LinkModel
 
 MAX_PORTS = 509
 """Keeps port numbers below v1model's special ones."""

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections import defaultdict
 from itertools import combinations, product
 
-from common.errors import UserError
-from topo.addressing import MAX_HOSTS_PER_SWITCH, make_host, make_switch
-from topo.graph import Endpoint, Host, Link, Topology
-from topo.link import UNLIMITED, LinkModel
+from gradbed.common.errors import UserError
+from gradbed.topo.addressing import MAX_HOSTS_PER_SWITCH, make_host, make_switch
+from gradbed.topo.graph import Endpoint, Host, Link, Topology
+from gradbed.topo.link import UNLIMITED, LinkModel
 
 MOST = 250
 """Groups, and routers of a group: they are a byte of an address each."""

@@ -13,10 +13,10 @@ Names count over the whole network (c1.., a1.., e1.., h1..); so do the numbers: 
 
 from __future__ import annotations
 
-from common.errors import UserError
-from topo.addressing import make_host, make_switch
-from topo.graph import MAX_SWITCH_NUMBER, Endpoint, Host, Link, Topology
-from topo.link import UNLIMITED, LinkModel
+from gradbed.common.errors import UserError
+from gradbed.topo.addressing import make_host, make_switch
+from gradbed.topo.graph import MAX_SWITCH_NUMBER, Endpoint, Host, Link, Topology
+from gradbed.topo.link import UNLIMITED, LinkModel
 
 
 def fat_tree(k: int, model: LinkModel = UNLIMITED) -> Topology:

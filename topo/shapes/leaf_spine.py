@@ -6,10 +6,10 @@ Names: spines s1.., leaves l1.., hosts h1..; numbers count the spines first. Lea
 
 from __future__ import annotations
 
-from common.errors import UserError
-from topo.addressing import MAX_HOSTS_PER_SWITCH, make_host, make_switch
-from topo.graph import Endpoint, Host, Link, Topology
-from topo.link import UNLIMITED, LinkModel
+from gradbed.common.errors import UserError
+from gradbed.topo.addressing import MAX_HOSTS_PER_SWITCH, make_host, make_switch
+from gradbed.topo.graph import Endpoint, Host, Link, Topology
+from gradbed.topo.link import UNLIMITED, LinkModel
 
 MAX_SWITCHES_PER_TIER = 250
 """Keeps every port number below v1model's special ones (510 and 511)."""

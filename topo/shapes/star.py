@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from common.errors import UserError
-from topo.addressing import MAX_HOSTS_PER_SWITCH, make_host, make_switch
-from topo.graph import Endpoint, Link, Topology
-from topo.link import UNLIMITED, LinkModel
+from gradbed.common.errors import UserError
+from gradbed.topo.addressing import MAX_HOSTS_PER_SWITCH, make_host, make_switch
+from gradbed.topo.graph import Endpoint, Link, Topology
+from gradbed.topo.link import UNLIMITED, LinkModel
 
 
 def star(hosts: int, model: LinkModel = UNLIMITED) -> Topology:

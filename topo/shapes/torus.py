@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections import defaultdict
 from itertools import product
 
-from common.errors import UserError
-from topo.addressing import make_host, make_switch
-from topo.graph import Endpoint, Link, Topology
-from topo.link import UNLIMITED, LinkModel
+from gradbed.common.errors import UserError
+from gradbed.topo.addressing import make_host, make_switch
+from gradbed.topo.graph import Endpoint, Link, Topology
+from gradbed.topo.link import UNLIMITED, LinkModel
 
 MOST = 62_500
 """Places: 10.0.0.0/24 to 10.249.249.0/24."""

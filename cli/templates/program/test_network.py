@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import gradbed as gb
 import pytest
 from scapy.layers.inet import IP, UDP
+
+import gradbed as gb
 
 PROGRAM = Path(__file__).with_name("NAME.p4")
 

@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from common.errors import UserError, unforeseen
-from controller.planning.plan import Plan
-from controller.southbound.interface import CounterCell
-from controller.southbound.openflow.openflow_session import OpenFlowSession
-from controller.southbound.sessions import SessionsSouthbound
-from controller.southbound.target import Target
+from gradbed.common.errors import UserError, unforeseen
+from gradbed.controller.planning.plan import Plan
+from gradbed.controller.southbound.interface import CounterCell
+from gradbed.controller.southbound.openflow.openflow_session import OpenFlowSession
+from gradbed.controller.southbound.sessions import SessionsSouthbound
+from gradbed.controller.southbound.target import Target
 
 _logger = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ Dial = Callable[[str], None]
 
 
 class OpenFlowSouthbound(SessionsSouthbound[OpenFlowSession]):
-    """Implements controller.southbound.interface.Southbound.
+    """Implements gradbed.controller.southbound.interface.Southbound.
 
     targets: where each switch waits for its controller; its device id is the datapath id that it must tell. dial:
     how a connection is made (openflow_app.py), which then reports to `arrived`, `left` and `message`. generation:

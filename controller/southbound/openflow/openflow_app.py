@@ -17,7 +17,7 @@ from os_ken.controller.controller import Datapath
 from os_ken.controller.handler import DEAD_DISPATCHER, MAIN_DISPATCHER, set_ev_cls
 from os_ken.ofproto import ofproto_v1_3
 
-from controller.southbound.openflow.openflow import OpenFlowSouthbound
+from gradbed.controller.southbound.openflow.openflow import OpenFlowSouthbound
 
 CONNECT_TIMEOUT_S = 5.0
 

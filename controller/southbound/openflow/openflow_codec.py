@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from ipaddress import IPv4Address
 from typing import Any
 
-from common.errors import UserError
-from controller.planning.plan import (
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.plan import (
     DecrementTtl,
     Flow,
     FlowAction,
@@ -18,7 +18,7 @@ from controller.planning.plan import (
     SetField,
     ToGroup,
 )
-from formats.addresses import mac_number, mac_text
+from gradbed.formats.addresses import mac_number, mac_text
 
 COOKIE = 0x6772616462656400  # "gradbed"
 """Marks the flows that are ours; others are left alone."""

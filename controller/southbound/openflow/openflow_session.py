@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from common.errors import UserError
-from controller.planning.diff import SwitchDiff, switch_diff
-from controller.planning.plan import SwitchPlan
-from controller.planning.text import flow_text
-from controller.southbound.interface import CounterCell, SouthboundError, SouthboundTimeout, SwitchStatus
-from controller.southbound.openflow.openflow_codec import (
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.diff import SwitchDiff, switch_diff
+from gradbed.controller.planning.plan import SwitchPlan
+from gradbed.controller.planning.text import flow_text
+from gradbed.controller.southbound.interface import CounterCell, SouthboundError, SouthboundTimeout, SwitchStatus
+from gradbed.controller.southbound.openflow.openflow_codec import (
     decode_group,
     flow_delete,
     flow_mod,
@@ -26,7 +26,7 @@ from controller.southbound.openflow.openflow_codec import (
     held_flows,
     reported_flow_delete,
 )
-from controller.southbound.sessions import Session
+from gradbed.controller.southbound.sessions import Session
 
 REPLY_TIMEOUT_S = 30.0
 LABEL = "forward (OpenFlow 1.3)"

@@ -7,7 +7,7 @@ from typing import Any
 
 from finsy.proto import p4d, p4r
 
-from controller.planning.plan import (
+from gradbed.controller.planning.plan import (
     CloneSession,
     DefaultAction,
     Lpm,
@@ -21,8 +21,14 @@ from controller.planning.plan import (
     TableEntry,
     Ternary,
 )
-from controller.southbound.messages import Digest, PacketIn
-from controller.southbound.p4runtime.schema import ActionSchema, DigestSchema, FieldSchema, MatchType, ProgramSchema
+from gradbed.controller.southbound.messages import Digest, PacketIn
+from gradbed.controller.southbound.p4runtime.schema import (
+    ActionSchema,
+    DigestSchema,
+    FieldSchema,
+    MatchType,
+    ProgramSchema,
+)
 
 DIGEST_ACK_TIMEOUT_NS = 1_000_000_000
 

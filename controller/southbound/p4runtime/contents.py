@@ -8,21 +8,21 @@ from typing import Any
 import grpc
 from finsy.proto import p4r, p4r_grpc, rpc_code
 
-from common.errors import UserError
-from controller.planning.diff import switch_diff
-from controller.planning.plan import SwitchPlan
-from controller.southbound.interface import CounterCell, SouthboundError, SouthboundTimeout
-from controller.southbound.p4runtime.codec import (
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.diff import switch_diff
+from gradbed.controller.planning.plan import SwitchPlan
+from gradbed.controller.southbound.interface import CounterCell, SouthboundError, SouthboundTimeout
+from gradbed.controller.southbound.p4runtime.codec import (
     decode_clone,
     decode_entry,
     decode_group,
     encode_digest_config,
     number,
 )
-from controller.southbound.p4runtime.pipeline import Pipeline
-from controller.southbound.p4runtime.rpc_errors import describe, is_away
-from controller.southbound.p4runtime.updates import Update, batches
-from switch.p4runtime.values.status import update_errors
+from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
+from gradbed.controller.southbound.p4runtime.rpc_errors import describe, is_away
+from gradbed.controller.southbound.p4runtime.updates import Update, batches
+from gradbed.switch.p4runtime.values.status import update_errors
 
 CALL_TIMEOUT_S = 30.0
 PUSH_TIMEOUT_S = 120.0

@@ -8,19 +8,19 @@ from typing import Any, Protocol, TypeVar
 
 from finsy.proto import p4r, rpc_code
 
-from common.errors import UserError
-from controller.planning.plan import Plan
-from controller.southbound.interface import CounterCell, SouthboundError, SouthboundListener, SwitchStatus
-from controller.southbound.p4runtime.codec import decode_digest, decode_packet_in
-from controller.southbound.p4runtime.contents import AlreadyThere, SwitchContents
-from controller.southbound.p4runtime.pipeline import Pipeline
-from switch.p4runtime.values.status import BatchError, RequestError
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.plan import Plan
+from gradbed.controller.southbound.interface import CounterCell, SouthboundError, SouthboundListener, SwitchStatus
+from gradbed.controller.southbound.p4runtime.codec import decode_digest, decode_packet_in
+from gradbed.controller.southbound.p4runtime.contents import AlreadyThere, SwitchContents
+from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
+from gradbed.switch.p4runtime.values.status import BatchError, RequestError
 
 Result = TypeVar("Result")
 
 
 class LocalSwitches(Protocol):
-    """By device id; switch.virtual.VirtualFabric."""
+    """By device id; gradbed.switch.virtual.VirtualFabric."""
 
     def set_pipeline(self, device_id: int, config: Any) -> None: ...
 
@@ -34,8 +34,8 @@ class LocalSwitches(Protocol):
 
 
 class LocalSouthbound:
-    """controller.southbound.interface.Southbound. Everything is done when a method returns. takes_over: leave in
-    switches what is right already."""
+    """gradbed.controller.southbound.interface.Southbound. Everything is done when a method returns. takes_over: leave
+    in switches what is right already."""
 
     def __init__(
         self,

@@ -9,16 +9,16 @@ from typing import Any, TypeVar
 
 import grpc
 
-from common.errors import UserError
-from controller.planning.plan import Plan
-from controller.southbound.interface import CounterCell, SouthboundTimeout
-from controller.southbound.messages import Message
-from controller.southbound.p4runtime.contents import CALL_TIMEOUT_S, PUSH_TIMEOUT_S
-from controller.southbound.p4runtime.pipeline import Pipeline
-from controller.southbound.p4runtime.session import Bid, SwitchSession, time_as_bid
-from controller.southbound.p4runtime.thrift import ThriftReader
-from controller.southbound.sessions import SessionsSouthbound
-from controller.southbound.target import Target
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.plan import Plan
+from gradbed.controller.southbound.interface import CounterCell, SouthboundTimeout
+from gradbed.controller.southbound.messages import Message
+from gradbed.controller.southbound.p4runtime.contents import CALL_TIMEOUT_S, PUSH_TIMEOUT_S
+from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
+from gradbed.controller.southbound.p4runtime.session import Bid, SwitchSession, time_as_bid
+from gradbed.controller.southbound.p4runtime.thrift import ThriftReader
+from gradbed.controller.southbound.sessions import SessionsSouthbound
+from gradbed.controller.southbound.target import Target
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ CHANNEL_OPTIONS = (
 
 
 class P4RuntimeSouthbound(SessionsSouthbound[SwitchSession]):
-    """Implements controller.southbound.interface.Southbound.
+    """Implements gradbed.controller.southbound.interface.Southbound.
 
     targets: where each switch is. pipelines: the programs that plans name. Every switch gets its pipeline anew
     when it is first met, since it may hold state of an earlier controller's jobs; with keep_pipelines a switch

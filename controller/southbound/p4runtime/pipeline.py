@@ -12,8 +12,8 @@ from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
-from common.errors import UserError
-from controller.southbound.p4runtime.schema import ProgramSchema
+from gradbed.common.errors import UserError
+from gradbed.controller.southbound.p4runtime.schema import ProgramSchema
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import grpc
 from finsy.proto import rpc_code
 
-from switch.p4runtime.values.status import update_errors
+from gradbed.switch.p4runtime.values.status import update_errors
 
 _AWAY = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.DEADLINE_EXCEEDED)
 

@@ -14,8 +14,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from finsy.proto import p4i
 
-from common.errors import UserError
-from controller.planning.plan import (
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.plan import (
     DefaultAction,
     Lpm,
     Match,

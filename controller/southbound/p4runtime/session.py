@@ -11,17 +11,17 @@ from typing import Any
 import grpc
 from finsy.proto import U128, p4r, p4r_grpc, rpc_code
 
-from common.errors import UserError
-from controller.planning.plan import SwitchPlan
-from controller.southbound.interface import CounterCell, SouthboundError, SwitchStatus
-from controller.southbound.messages import Message
-from controller.southbound.p4runtime.codec import decode_digest, decode_packet_in
-from controller.southbound.p4runtime.contents import SwitchContents, SwitchRefuses
-from controller.southbound.p4runtime.pipeline import Pipeline
-from controller.southbound.p4runtime.rpc_errors import describe, is_away
-from controller.southbound.p4runtime.schema import ProgramSchema
-from controller.southbound.sessions import Session
-from controller.southbound.target import Target
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.plan import SwitchPlan
+from gradbed.controller.southbound.interface import CounterCell, SouthboundError, SwitchStatus
+from gradbed.controller.southbound.messages import Message
+from gradbed.controller.southbound.p4runtime.codec import decode_digest, decode_packet_in
+from gradbed.controller.southbound.p4runtime.contents import SwitchContents, SwitchRefuses
+from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
+from gradbed.controller.southbound.p4runtime.rpc_errors import describe, is_away
+from gradbed.controller.southbound.p4runtime.schema import ProgramSchema
+from gradbed.controller.southbound.sessions import Session
+from gradbed.controller.southbound.target import Target
 
 FIRST_RETRY_S = 0.1
 LAST_RETRY_S = 2.0

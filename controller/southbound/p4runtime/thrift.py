@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 
-from controller.southbound.interface import SouthboundError
-from switch.p4lang.bmv2_programs import require_simple_switch
-from switch.p4lang.bmv2_shell import THRIFT_MOST, Bmv2Ended, Bmv2Refuses, Shell
+from gradbed.controller.southbound.interface import SouthboundError
+from gradbed.switch.p4lang.bmv2_programs import require_simple_switch
+from gradbed.switch.p4lang.bmv2_shell import THRIFT_MOST, Bmv2Ended, Bmv2Refuses, Shell
 
 
 class ThriftReader:

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, TypeVar
 
 from finsy.proto import p4r
 
-from controller.planning.diff import SwitchDiff, switch_diff
-from controller.planning.plan import SwitchPlan
-from controller.planning.text import default_text, entry_text, register_text
-from controller.southbound.p4runtime.codec import (
+from gradbed.controller.planning.diff import SwitchDiff, switch_diff
+from gradbed.controller.planning.plan import SwitchPlan
+from gradbed.controller.planning.text import default_text, entry_text, register_text
+from gradbed.controller.southbound.p4runtime.codec import (
     encode_clone,
     encode_default,
     encode_entry,
@@ -20,7 +20,7 @@ from controller.southbound.p4runtime.codec import (
     encode_meter,
     encode_register,
 )
-from controller.southbound.p4runtime.schema import MatchType, ProgramSchema
+from gradbed.controller.southbound.p4runtime.schema import MatchType, ProgramSchema
 
 T = TypeVar("T")
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from controller.planning.entries import udp_route
-from controller.planning.plan import TableEntry
-from controller.systems.aggregation.slots import SlotRange
-from formats.aggregation import GRADIENT_PORT, SlotPolicy
+from gradbed.controller.planning.entries import udp_route
+from gradbed.controller.planning.plan import TableEntry
+from gradbed.controller.systems.aggregation.slots import SlotRange
+from gradbed.formats.aggregation import GRADIENT_PORT, SlotPolicy
 
 AGGREGATION_PROGRAM = "aggregation"
 

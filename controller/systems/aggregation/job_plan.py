@@ -15,22 +15,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from common.errors import UserError
-from controller.planning.multicast import (
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.multicast import (
     GROUPS_PER_JOB,
     MulticastTree,
     multicast_address,
     multicast_plan,
     multicast_tree,
 )
-from controller.planning.plan import Plan, SwitchPlan, Value
-from controller.planning.routing import Routes
-from controller.systems.aggregation.entries import AGGREGATION_PROGRAM, aggregation_role, designated_route
-from controller.systems.aggregation.placement.planner import AggregationPlanner
-from controller.systems.aggregation.slots import DEFAULT_SLOTS, SlotRange
-from formats.addresses import MulticastAddress
-from formats.aggregation import MAX_WORKERS, Designation, SlotPolicy
-from topo.graph import Topology
+from gradbed.controller.planning.plan import Plan, SwitchPlan, Value
+from gradbed.controller.planning.routing import Routes
+from gradbed.controller.systems.aggregation.entries import AGGREGATION_PROGRAM, aggregation_role, designated_route
+from gradbed.controller.systems.aggregation.placement.planner import AggregationPlanner
+from gradbed.controller.systems.aggregation.slots import DEFAULT_SLOTS, SlotRange
+from gradbed.formats.addresses import MulticastAddress
+from gradbed.formats.aggregation import MAX_WORKERS, Designation, SlotPolicy
+from gradbed.topo.graph import Topology
 
 MAX_TREES = GROUPS_PER_JOB
 """Of a job."""

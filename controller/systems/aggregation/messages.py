@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from controller.systems.aggregation.job_plan import Acknowledgement, JobPlan
-from controller.systems.aggregation.placement.planners import PlannerOptions
-from controller.systems.aggregation.slots import DEFAULT_SLOTS, SlotRange
-from formats.addresses import MulticastAddress
-from formats.aggregation import Designation, SlotPolicy
+from gradbed.controller.systems.aggregation.job_plan import Acknowledgement, JobPlan
+from gradbed.controller.systems.aggregation.placement.planners import PlannerOptions
+from gradbed.controller.systems.aggregation.slots import DEFAULT_SLOTS, SlotRange
+from gradbed.formats.addresses import MulticastAddress
+from gradbed.formats.aggregation import Designation, SlotPolicy
 
 # On star:2.
 _REQUEST_EXAMPLE: dict[str, Any] = {"workers": ["h2"], "server": "h1", "placement": "shared-path"}

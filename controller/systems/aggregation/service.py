@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from common.errors import UserError
-from controller.core.service import Service
-from controller.planning.congestion import congestion_plan
-from controller.planning.plan import Plan, TableEntry
-from controller.systems.aggregation.entries import AGGREGATION_PROGRAM, plain_designated_route
-from controller.systems.aggregation.job_plan import AggregationJob, JobPlan, choose_job, job_plan
-from controller.systems.aggregation.messages import (
+from gradbed.common.errors import UserError
+from gradbed.controller.core.service import Service
+from gradbed.controller.planning.congestion import congestion_plan
+from gradbed.controller.planning.plan import Plan, TableEntry
+from gradbed.controller.systems.aggregation.entries import AGGREGATION_PROGRAM, plain_designated_route
+from gradbed.controller.systems.aggregation.job_plan import AggregationJob, JobPlan, choose_job, job_plan
+from gradbed.controller.systems.aggregation.messages import (
     AggregationSettings,
     JobRequest,
     ListedJob,
@@ -18,13 +18,13 @@ from controller.systems.aggregation.messages import (
     listed_job,
     new_job,
 )
-from controller.systems.aggregation.placement.planner import SharedPathPlacement
-from controller.systems.aggregation.slots import SlotRange, free_range
-from formats.aggregation import SlotPolicy
+from gradbed.controller.systems.aggregation.placement.planner import SharedPathPlacement
+from gradbed.controller.systems.aggregation.slots import SlotRange, free_range
+from gradbed.formats.aggregation import SlotPolicy
 
 
 class AggregationService(Service[AggregationSettings, JobRequest, AggregationJob, NewJob]):
-    """Implements controller.core.service.Service."""
+    """Implements gradbed.controller.core.service.Service."""
 
     Settings = AggregationSettings
     Request = JobRequest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from common.errors import UserError
+from gradbed.common.errors import UserError
 
 DEFAULT_SLOTS = 4096
 """SLOTS of p4src/include/aggregation/slots.p4 when nobody says otherwise."""

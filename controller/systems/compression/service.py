@@ -8,13 +8,13 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from common.errors import UserError
-from controller.core.service import Service
-from controller.planning.congestion import congestion_plan
-from controller.planning.multicast import GROUPS_PER_JOB, multicast_address, multicast_plan, multicast_tree
-from controller.planning.plan import Plan, TableEntry
-from formats.addresses import MulticastAddress
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.controller.core.service import Service
+from gradbed.controller.planning.congestion import congestion_plan
+from gradbed.controller.planning.multicast import GROUPS_PER_JOB, multicast_address, multicast_plan, multicast_tree
+from gradbed.controller.planning.plan import Plan, TableEntry
+from gradbed.formats.addresses import MulticastAddress
+from gradbed.topo.graph import Topology
 
 PROGRAM = "compression"
 
@@ -46,7 +46,7 @@ class AdmittedJob(BaseModel, frozen=True):
 
 
 class CompressionService(Service[CompressionSettings, JobRequest, JobRequest, AdmittedJob]):
-    """Implements controller.core.service.Service."""
+    """Implements gradbed.controller.core.service.Service."""
 
     Settings, Request, State, Answer = CompressionSettings, JobRequest, JobRequest, AdmittedJob
     programs = (PROGRAM,)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import product
 
-from controller.planning.openflow_rules import FORWARD_PROGRAM
-from controller.planning.plan import Flow, Output, SwitchPlan
+from gradbed.controller.planning.openflow_rules import FORWARD_PROGRAM
+from gradbed.controller.planning.plan import Flow, Output, SwitchPlan
 
 VLAN_PRESENT = 0x1000
 """OFPVID_PRESENT (OpenFlow 1.3.5, section 7.2.3.7): the field vlan_vid is this and the identifier."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Address
 
-from controller.planning.equal_cost import hash_seed
-from controller.planning.plan import Lpm, TableEntry
-from controller.systems.interconnect.policies import Policy
-from controller.systems.interconnect.reach import Place, Reach
-from formats.addresses import mac_number
-from topo.graph import Topology
-from topo.shapes.optical_electrical import PLANES, hybrid_name, mesh_port, uplink_port
+from gradbed.controller.planning.equal_cost import hash_seed
+from gradbed.controller.planning.plan import Lpm, TableEntry
+from gradbed.controller.systems.interconnect.policies import Policy
+from gradbed.controller.systems.interconnect.reach import Place, Reach
+from gradbed.formats.addresses import mac_number
+from gradbed.topo.graph import Topology
+from gradbed.topo.shapes.optical_electrical import PLANES, hybrid_name, mesh_port, uplink_port
 
 SUBNET_BITS = 24
 

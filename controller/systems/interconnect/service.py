@@ -11,16 +11,16 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from common.errors import UserError
-from controller.core.service import Service
-from controller.planning.plan import Plan, SwitchPlan, TableEntry
-from controller.planning.routing import Routes
-from controller.systems.interconnect.crossbar import crossbar
-from controller.systems.interconnect.entries import destination_entries, path_entries, self_entry
-from controller.systems.interconnect.policies import POLICIES, PolicyName
-from controller.systems.interconnect.reach import Reach
-from topo.graph import Topology
-from topo.shapes.optical_electrical import OPTICAL, hybrid_name
+from gradbed.common.errors import UserError
+from gradbed.controller.core.service import Service
+from gradbed.controller.planning.plan import Plan, SwitchPlan, TableEntry
+from gradbed.controller.planning.routing import Routes
+from gradbed.controller.systems.interconnect.crossbar import crossbar
+from gradbed.controller.systems.interconnect.entries import destination_entries, path_entries, self_entry
+from gradbed.controller.systems.interconnect.policies import POLICIES, PolicyName
+from gradbed.controller.systems.interconnect.reach import Reach
+from gradbed.topo.graph import Topology
+from gradbed.topo.shapes.optical_electrical import OPTICAL, hybrid_name
 
 HYBRID_PROGRAM = "interconnect"
 OPTICAL_PROGRAM = "optical"
@@ -52,7 +52,7 @@ class AdmittedTraffic(BaseModel, frozen=True):
 
 
 class InterconnectService(Service[InterconnectSettings, Traffic, Traffic, AdmittedTraffic]):
-    """Implements controller.core.service.Service."""
+    """Implements gradbed.controller.core.service.Service."""
 
     Settings, Request, State, Answer = InterconnectSettings, Traffic, Traffic, AdmittedTraffic
     programs = (HYBRID_PROGRAM, OPTICAL_PROGRAM)

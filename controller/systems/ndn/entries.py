@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 
-from controller.planning.plan import MulticastGroup, TableEntry, Ternary
-from controller.systems.ndn.names import name_id
+from gradbed.controller.planning.plan import MulticastGroup, TableEntry, Ternary
+from gradbed.controller.systems.ndn.names import name_id
 
 NDN_PROGRAM = "ndn"
 MOST_PORTS = 16

@@ -6,9 +6,9 @@ import zlib
 from collections.abc import Sequence
 from urllib.parse import unquote_to_bytes
 
-from common.errors import UserError
-from formats.ndn import MOST_COMPONENT_BYTES, MOST_COMPONENTS, job_component
-from formats.tlv import generic
+from gradbed.common.errors import UserError
+from gradbed.formats.ndn import MOST_COMPONENT_BYTES, MOST_COMPONENTS, job_component
+from gradbed.formats.tlv import generic
 
 _CRC16_POLYNOMIAL = 0xA001  # 0x8005 mirrored (CRC-16/ARC)
 

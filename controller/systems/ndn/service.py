@@ -7,13 +7,13 @@ from functools import lru_cache
 
 from pydantic import BaseModel
 
-from common.errors import UserError
-from controller.core.service import NoSettings, Service
-from controller.planning.multicast import MulticastTree, multicast_tree
-from controller.planning.plan import Plan, SwitchPlan, TableEntry
-from controller.planning.routing import Routes, equal_cost_path
-from controller.southbound.messages import Digest, Message
-from controller.systems.ndn.entries import (
+from gradbed.common.errors import UserError
+from gradbed.controller.core.service import NoSettings, Service
+from gradbed.controller.planning.multicast import MulticastTree, multicast_tree
+from gradbed.controller.planning.plan import Plan, SwitchPlan, TableEntry
+from gradbed.controller.planning.routing import Routes, equal_cost_path
+from gradbed.controller.southbound.messages import Digest, Message
+from gradbed.controller.systems.ndn.entries import (
     MOST_PORTS,
     NDN_PROGRAM,
     all_sets_of,
@@ -21,9 +21,9 @@ from controller.systems.ndn.entries import (
     group_of,
     one_set,
 )
-from controller.systems.ndn.messages import NdnAnswer, NdnRequest, Prefix
-from controller.systems.ndn.names import components, job_name
-from topo.graph import Topology
+from gradbed.controller.systems.ndn.messages import NdnAnswer, NdnRequest, Prefix
+from gradbed.controller.systems.ndn.names import components, job_name
+from gradbed.topo.graph import Topology
 
 PORTS_WITH_ALL_SETS = 8
 """Switches of so many ports get the groups of all sets (255) at once; with more, sets get theirs as subscriptions
@@ -47,7 +47,7 @@ class NdnJob(NdnRequest):
 
 
 class NdnService(Service[NoSettings, NdnRequest, NdnJob, NdnAnswer]):
-    """Implements controller.core.service.Service."""
+    """Implements gradbed.controller.core.service.Service."""
 
     Settings = NoSettings
     Request = NdnRequest

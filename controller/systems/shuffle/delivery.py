@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Address
 from itertools import pairwise
 
-from controller.planning.entries import multicast_route
-from controller.planning.plan import MulticastGroup, Plan, SwitchPlan, TableEntry
-from controller.planning.routing import Routes
-from controller.systems.shuffle.messages import Delivery, Multicast, ShuffleJob, Unicast
-from controller.systems.shuffle.scheduling.instance import Instance
-from controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
-from controller.systems.shuffle.scheduling.trees.trees import Tree, Trees
-from topo.graph import Topology
-from topo.hops import is_hop
+from gradbed.controller.planning.entries import multicast_route
+from gradbed.controller.planning.plan import MulticastGroup, Plan, SwitchPlan, TableEntry
+from gradbed.controller.planning.routing import Routes
+from gradbed.controller.systems.shuffle.messages import Delivery, Multicast, ShuffleJob, Unicast
+from gradbed.controller.systems.shuffle.scheduling.instance import Instance
+from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
+from gradbed.controller.systems.shuffle.scheduling.trees.trees import Tree, Trees
+from gradbed.topo.graph import Topology
+from gradbed.topo.hops import is_hop
 
 PROGRAM = "multicast"
 MAX_BIFT_ID = 0xFFFF

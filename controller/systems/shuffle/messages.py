@@ -6,11 +6,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from controller.systems.shuffle.scheduling.instance import Instance
-from controller.systems.shuffle.scheduling.queues import Timing
-from controller.systems.shuffle.scheduling.schedule import Schedule
-from controller.systems.shuffle.scheduling.tree_choice import TreeChoice
-from formats.shuffle import USUAL_BITS
+from gradbed.controller.systems.shuffle.scheduling.instance import Instance
+from gradbed.controller.systems.shuffle.scheduling.queues import Timing
+from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule
+from gradbed.controller.systems.shuffle.scheduling.tree_choice import TreeChoice
+from gradbed.formats.shuffle import USUAL_BITS
 
 Multicast = Literal["bit-string", "groups"]
 """How packets find several receivers: by the set of them in the packet, or by a group for each set."""

@@ -4,32 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from common.errors import UserError
-from controller.core.service import Service
-from controller.planning.multicast import GROUPS_PER_JOB, LAST_GROUP
-from controller.planning.plan import Plan, TableEntry
-from controller.systems.shuffle.delivery import (
+from gradbed.common.errors import UserError
+from gradbed.controller.core.service import Service
+from gradbed.controller.planning.multicast import GROUPS_PER_JOB, LAST_GROUP
+from gradbed.controller.planning.plan import Plan, TableEntry
+from gradbed.controller.systems.shuffle.delivery import (
     MAX_BIFT_ID,
     PROGRAM,
     choose_deliveries,
     shuffle_plan,
 )
-from controller.systems.shuffle.messages import (
+from gradbed.controller.systems.shuffle.messages import (
     ListedShuffle,
     NewShuffle,
     ShuffleJob,
     ShuffleRequest,
     ShuffleSettings,
 )
-from controller.systems.shuffle.scheduling.checking import check_schedule
-from controller.systems.shuffle.scheduling.instance import Instance
-from controller.systems.shuffle.scheduling.schedulers import scheduler_named
-from controller.systems.shuffle.scheduling.tree_choice import with_trees_chosen
-from controller.systems.shuffle.scheduling.trees.trees import Trees
+from gradbed.controller.systems.shuffle.scheduling.checking import check_schedule
+from gradbed.controller.systems.shuffle.scheduling.instance import Instance
+from gradbed.controller.systems.shuffle.scheduling.schedulers import scheduler_named
+from gradbed.controller.systems.shuffle.scheduling.tree_choice import with_trees_chosen
+from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
 
 
 class ShuffleService(Service[ShuffleSettings, ShuffleRequest, ShuffleJob, NewShuffle]):
-    """Implements controller.core.service.Service."""
+    """Implements gradbed.controller.core.service.Service."""
 
     Settings = ShuffleSettings
     Request = ShuffleRequest

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Address, IPv4Network
 
-from common.errors import UserError
-from controller.planning.equal_cost import NextHops, equal_cost_next_hops
-from controller.planning.plan import Lpm, TableEntry
-from controller.planning.prefixes import summarised
-from controller.planning.routing import prefixes_behind
-from controller.systems.training.policies import NextHop, Policy
-from formats.addresses import mac_number
-from topo.graph import Host, Topology
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.equal_cost import NextHops, equal_cost_next_hops
+from gradbed.controller.planning.plan import Lpm, TableEntry
+from gradbed.controller.planning.prefixes import summarised
+from gradbed.controller.planning.routing import prefixes_behind
+from gradbed.controller.systems.training.policies import NextHop, Policy
+from gradbed.formats.addresses import mac_number
+from gradbed.topo.graph import Host, Topology
 
 MOST_SETS = 4096
 """NEXT_HOP_SETS of p4src/training.p4, and the size of its table `candidates` (least_loaded.p4)."""

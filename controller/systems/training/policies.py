@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from common.errors import UserError
-from controller.planning.plan import TableEntry
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.plan import TableEntry
 
 PolicyName = Literal["ecmp", "random-spraying", "round-robin-spraying", "least-loaded", "flowlets"]
 

@@ -8,16 +8,16 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from common.errors import UserError
-from controller.core.service import Service
-from controller.planning.congestion import congestion_plan
-from controller.planning.equal_cost import hash_seed
-from controller.planning.multicast import GROUPS_PER_JOB, multicast_address, multicast_plan, multicast_tree
-from controller.planning.plan import Plan, SwitchPlan, TableEntry
-from controller.systems.training.paths import Paths
-from controller.systems.training.policies import Policy, PolicyName
-from formats.addresses import MulticastAddress
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.controller.core.service import Service
+from gradbed.controller.planning.congestion import congestion_plan
+from gradbed.controller.planning.equal_cost import hash_seed
+from gradbed.controller.planning.multicast import GROUPS_PER_JOB, multicast_address, multicast_plan, multicast_tree
+from gradbed.controller.planning.plan import Plan, SwitchPlan, TableEntry
+from gradbed.controller.systems.training.paths import Paths
+from gradbed.controller.systems.training.policies import Policy, PolicyName
+from gradbed.formats.addresses import MulticastAddress
+from gradbed.topo.graph import Topology
 
 PROGRAM = "training"
 
@@ -85,7 +85,7 @@ class AdmittedJob(BaseModel, frozen=True):
 
 
 class TrainingService(Service[TrainingSettings, JobRequest, JobRequest, AdmittedJob]):
-    """Implements controller.core.service.Service."""
+    """Implements gradbed.controller.core.service.Service."""
 
     Settings, Request, State, Answer = TrainingSettings, JobRequest, JobRequest, AdmittedJob
     programs = (PROGRAM,)

@@ -6,10 +6,10 @@ import csv
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.bench.load.flatness import BYTES, WARM_UP, Course, courses
-from experiments.plotting.style import COLOURS, figure, save
-from experiments.tables.console import make_console
-from experiments.tables.rows import Columns, rows_table
+from gradbed.experiments.bench.load.flatness import BYTES, WARM_UP, Course, courses
+from gradbed.experiments.plotting.style import COLOURS, figure, save
+from gradbed.experiments.tables.console import make_console
+from gradbed.experiments.tables.rows import Columns, rows_table
 
 Samples = Sequence[dict[str, float]]
 """By column: time_s, jobs, and what was held."""

@@ -20,19 +20,19 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 
-from common.errors import UserError
-from common.namespaces import in_network_namespace
-from common.sandbox import run_in_sandbox
-from common.scratch import scratch_folder
-from emulation.size import announce
-from experiments.bench.load.census import processes
-from experiments.bench.report import Goal, exit_status, goals_table
-from experiments.scale import Scale
-from experiments.setup import PointTask
-from experiments.systems import DEFAULT_SYSTEM, find_system
-from experiments.tables.console import make_console
-from experiments.testbeds.mininet_testbed import MininetTestbed
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.common.namespaces import in_network_namespace
+from gradbed.common.sandbox import run_in_sandbox
+from gradbed.common.scratch import scratch_folder
+from gradbed.emulation.size import announce
+from gradbed.experiments.bench.load.census import processes
+from gradbed.experiments.bench.report import Goal, exit_status, goals_table
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import PointTask
+from gradbed.experiments.systems import DEFAULT_SYSTEM, find_system
+from gradbed.experiments.tables.console import make_console
+from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
+from gradbed.topo.graph import Topology
 
 GIBIBYTE = 1 << 30
 GOAL_S, GOAL_GIB = 60.0, 6.0
@@ -147,7 +147,7 @@ def _received(name: str, receiving: socket.socket, names: Mapping[str, str], mos
 
 
 def _virtual(k: int, folder: Path) -> Large:
-    from experiments.testbeds.virtual_testbed import VirtualTestbed
+    from gradbed.experiments.testbeds.virtual_testbed import VirtualTestbed
 
     task = _task(k, "virtual", folder)
     system = find_system(DEFAULT_SYSTEM)

@@ -21,15 +21,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from common.json_lines import own_program
-from common.namespaces import MS_NODEV, MS_NOSUID, mount, require_root
-from common.sandbox import run_in_sandbox
-from common.scratch import scratch_folder
-from experiments.bench.load.census import files_below, networks_of, processes
-from experiments.by_hand.remote import hold
-from experiments.programs import FORWARD
-from experiments.tables.console import make_console
-from experiments.tables.rows import rows_table
+from gradbed.common.json_lines import own_program
+from gradbed.common.namespaces import MS_NODEV, MS_NOSUID, mount, require_root
+from gradbed.common.sandbox import run_in_sandbox
+from gradbed.common.scratch import scratch_folder
+from gradbed.experiments.bench.load.census import files_below, networks_of, processes
+from gradbed.experiments.by_hand.remote import hold
+from gradbed.experiments.programs import FORWARD
+from gradbed.experiments.tables.console import make_console
+from gradbed.experiments.tables.rows import rows_table
 
 TOPOLOGY = "star:2"
 COMMAND_TIMEOUT_S = 120.0
@@ -120,7 +120,7 @@ def _difference(before: Counter[str], now: Counter[str]) -> str:
 
 def _up() -> subprocess.Popen[str]:
     return subprocess.Popen(
-        own_program("cli", "up", "--topology", TOPOLOGY, "--rest-port", "0"),
+        own_program("gradbed", "up", "--topology", TOPOLOGY, "--rest-port", "0"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

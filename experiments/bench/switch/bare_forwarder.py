@@ -1,11 +1,11 @@
-"""The limit: a forwarder in C without P4. `python -m experiments.bench.switch.bare_forwarder LEFT RIGHT`."""
+"""The limit: a forwarder in C without P4. `python -m gradbed.experiments.bench.switch.bare_forwarder LEFT RIGHT`."""
 
 from __future__ import annotations
 
 import sys
 
-from common.signals import die_with_parent
-from experiments.bench.switch.packet_io import forward_for_ever
+from gradbed.common.signals import die_with_parent
+from gradbed.experiments.bench.switch.packet_io import forward_for_ever
 
 if __name__ == "__main__":
     die_with_parent()

@@ -13,16 +13,16 @@ from queue import SimpleQueue
 import grpc
 from finsy.proto import U128, p4r, p4r_grpc
 
-from common.scratch import scratch_folder
-from controller.southbound.p4runtime.pipeline import Pipeline
-from emulation.switches.fabric_process import FabricProcess, fabric_command
-from experiments.bench.measure import empty_cache
-from experiments.programs import P4_SOURCES
-from switch.codegen import build_program
-from switch.engine import Engine
-from switch.fabric_config import FabricConfig, SwitchConfig
-from switch.program_cache import compiled_files
-from switch.runtime.library import runtime_library
+from gradbed.common.scratch import scratch_folder
+from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
+from gradbed.emulation.switches.fabric_process import FabricProcess, fabric_command
+from gradbed.experiments.bench.measure import empty_cache
+from gradbed.experiments.programs import P4_SOURCES
+from gradbed.switch.codegen import build_program
+from gradbed.switch.engine import Engine
+from gradbed.switch.fabric_config import FabricConfig, SwitchConfig
+from gradbed.switch.program_cache import compiled_files
+from gradbed.switch.runtime.library import runtime_library
 
 BATCH_UPDATES = 1000
 DEVICE_ID = 1

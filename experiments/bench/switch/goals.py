@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from experiments.bench.report import Goal
-from experiments.bench.switch.control_plane import CompileTimes
-from experiments.bench.switch.rates import Rates
-from experiments.bench.switch.subjects import Kind
+from gradbed.experiments.bench.report import Goal
+from gradbed.experiments.bench.switch.control_plane import CompileTimes
+from gradbed.experiments.bench.switch.rates import Rates
+from gradbed.experiments.bench.switch.subjects import Kind
 
 PATH_SWITCHES = 5
 

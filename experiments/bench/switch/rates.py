@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import gcd
 
-from common.scratch import scratch_folder
-from experiments.bench.switch.packet_io import Source
-from experiments.bench.switch.subjects import PROCESSOR_TICK_S, Kind, Subject, processor_s, subject
-from experiments.bench.switch.workloads import Workload
+from gradbed.common.scratch import scratch_folder
+from gradbed.experiments.bench.switch.packet_io import Source
+from gradbed.experiments.bench.switch.subjects import PROCESSOR_TICK_S, Kind, Subject, processor_s, subject
+from gradbed.experiments.bench.switch.workloads import Workload
 
 WINDOWS = (64, 256, 1024)
 """Frames under way; each subject is measured with the one that suits it best."""

@@ -9,17 +9,17 @@ from collections.abc import Iterator, Mapping
 from rich.console import Console
 from rich.table import Table
 
-from common.modules import attribute
-from experiments.bench.report import Goal, goals_table
-from experiments.bench.switch import packet_io, workloads
-from experiments.bench.switch.control_plane import compile_times, writes_per_s
-from experiments.bench.switch.goals import PATH_SWITCHES, control_goals, rate_goals, table_goal
-from experiments.bench.switch.rates import CALIBRATION_S, WARM_UP_S, WINDOWS, Rates, compare, measure
-from experiments.bench.switch.subjects import Kind, bmv2_is_installed, which_bmv2
-from experiments.bench.switch.workloads import Workload
-from experiments.systems import find_system, systems
-from experiments.tables.console import make_console
-from experiments.tables.rows import Columns, rows_table
+from gradbed.common.modules import attribute
+from gradbed.experiments.bench.report import Goal, goals_table
+from gradbed.experiments.bench.switch import packet_io, workloads
+from gradbed.experiments.bench.switch.control_plane import compile_times, writes_per_s
+from gradbed.experiments.bench.switch.goals import PATH_SWITCHES, control_goals, rate_goals, table_goal
+from gradbed.experiments.bench.switch.rates import CALIBRATION_S, WARM_UP_S, WINDOWS, Rates, compare, measure
+from gradbed.experiments.bench.switch.subjects import Kind, bmv2_is_installed, which_bmv2
+from gradbed.experiments.bench.switch.workloads import Workload
+from gradbed.experiments.systems import find_system, systems
+from gradbed.experiments.tables.console import make_console
+from gradbed.experiments.tables.rows import Columns, rows_table
 
 ROUTES, RULES = 100_000, 10_000
 WRITTEN_ENTRIES = 40_000

@@ -11,21 +11,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from common.errors import UserError
-from common.json_lines import own_program
-from controller.planning.plan import Plan
-from controller.southbound.p4runtime.p4runtime import P4RuntimeSouthbound
-from controller.southbound.p4runtime.pipeline import Pipeline
-from controller.southbound.target import Target
-from emulation.links.veth import VethPair, create_pairs, delete_group
-from emulation.nodes.bmv2_node import Bmv2Switch, free_ports
-from emulation.switches.fabric_process import FabricProcess, fabric_command
-from experiments.bench.switch.workloads import LEFT_PORT, RIGHT_PORT, Workload
-from switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
-from switch.p4lang.bmv2_programs import find_simple_switch_grpc
-from switch.p4lang.p4c import find_p4c
-from switch.program_cache import compiled_files
-from topo.link import LinkModel
+from gradbed.common.errors import UserError
+from gradbed.common.json_lines import own_program
+from gradbed.controller.planning.plan import Plan
+from gradbed.controller.southbound.p4runtime.p4runtime import P4RuntimeSouthbound
+from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
+from gradbed.controller.southbound.target import Target
+from gradbed.emulation.links.veth import VethPair, create_pairs, delete_group
+from gradbed.emulation.nodes.bmv2_node import Bmv2Switch, free_ports
+from gradbed.emulation.switches.fabric_process import FabricProcess, fabric_command
+from gradbed.experiments.bench.switch.workloads import LEFT_PORT, RIGHT_PORT, Workload
+from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
+from gradbed.switch.p4lang.bmv2_programs import find_simple_switch_grpc
+from gradbed.switch.p4lang.p4c import find_p4c
+from gradbed.switch.program_cache import compiled_files
+from gradbed.topo.link import LinkModel
 
 READY_TIMEOUT_S = 120.0
 PROCESSOR_TICK_S = 1 / os.sysconf("SC_CLK_TCK")
@@ -122,7 +122,7 @@ def _bare(place: _Place, _workload: Workload, _folder: Path) -> Iterator[tuple[i
     with contextlib.ExitStack() as stack:
         processes = []
         for switch in range(1, place.switches + 1):
-            command = own_program("experiments.bench.switch.bare_forwarder")
+            command = own_program("gradbed.experiments.bench.switch.bare_forwarder")
             process = subprocess.Popen(
                 [*command, place.left(switch), place.right(switch)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
             )

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from controller.planning.plan import Lpm, SwitchPlan, TableEntry, Ternary
-from experiments.bench.switch.packet_io import Cycle
-from experiments.programs import P4_SOURCES
+from gradbed.controller.planning.plan import Lpm, SwitchPlan, TableEntry, Ternary
+from gradbed.experiments.bench.switch.packet_io import Cycle
+from gradbed.experiments.programs import P4_SOURCES
 
 OWN_PROGRAMS = Path(__file__).parent / "programs"
 

@@ -9,8 +9,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from common.errors import UserError
-from experiments.bench.virtual.workload import LINK_RATE_BPS, PAYLOAD_BYTES, Permutation
+from gradbed.common.errors import UserError
+from gradbed.experiments.bench.virtual.workload import LINK_RATE_BPS, PAYLOAD_BYTES, Permutation
 
 VARIABLE = "GRADBED_HTSIM"
 PROGRAM = "htsim_ndp"

@@ -15,13 +15,13 @@ from dataclasses import asdict, dataclass
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
-from emulation.switches.fabric_layout import fabric_config
-from experiments.bench.virtual.workload import PAUSE_NS, PAYLOAD_BYTES, Permutation
-from switch.codegen import build_program
-from switch.device import ActionCall, KeyMatch
-from switch.program_cache import compiled_files
-from switch.virtual import Generator, VirtualFabric
-from topo.graph import Host, Topology
+from gradbed.emulation.switches.fabric_layout import fabric_config
+from gradbed.experiments.bench.virtual.workload import PAUSE_NS, PAYLOAD_BYTES, Permutation
+from gradbed.switch.codegen import build_program
+from gradbed.switch.device import ActionCall, KeyMatch
+from gradbed.switch.program_cache import compiled_files
+from gradbed.switch.virtual import Generator, VirtualFabric
+from gradbed.topo.graph import Host, Topology
 
 ROUTER = Path(__file__).resolve().parents[3] / "p4src" / "router.p4"
 HEADERS_BYTES = 14 + 20 + 8

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from common.compiled.store import cache_dir, make_cache_folder
-from common.errors import UserError
-from experiments.bench.virtual.workload import (
+from gradbed.common.compiled.store import cache_dir, make_cache_folder
+from gradbed.common.errors import UserError
+from gradbed.experiments.bench.virtual.workload import (
     FLOW_PAYLOAD_BPS,
     LINK_RATE_BPS,
     PAYLOAD_BYTES,

@@ -14,20 +14,20 @@ from subprocess import PIPE
 
 from rich.console import Console
 
-from common.errors import UserError
-from common.json_lines import own_program
-from experiments.bench.report import Goal, exit_status
-from experiments.bench.virtual.htsim import VARIABLE, HtsimMeasured, find_htsim, measure_htsim
-from experiments.bench.virtual.measure import Measured
-from experiments.bench.virtual.ns3 import Ns3Measured, measure_ns3, ns3_version
-from experiments.bench.virtual.workload import (
+from gradbed.common.errors import UserError
+from gradbed.common.json_lines import own_program
+from gradbed.experiments.bench.report import Goal, exit_status
+from gradbed.experiments.bench.virtual.htsim import VARIABLE, HtsimMeasured, find_htsim, measure_htsim
+from gradbed.experiments.bench.virtual.measure import Measured
+from gradbed.experiments.bench.virtual.ns3 import Ns3Measured, measure_ns3, ns3_version
+from gradbed.experiments.bench.virtual.workload import (
     FLOW_PAYLOAD_BPS,
     LINK_RATE_BPS,
     PAYLOAD_BYTES,
     Permutation,
 )
-from experiments.tables.console import make_console
-from experiments.tables.rows import Columns, rows_table
+from gradbed.experiments.tables.console import make_console
+from gradbed.experiments.tables.rows import Columns, rows_table
 
 HOPS = 3_000_000
 """Of one measurement, about: long enough for a clock of processor time."""
@@ -177,7 +177,7 @@ def measure_apart(
 ) -> list[Measured]:
     """So many networks at once, each in a process of its own, whose memory is that of this size alone."""
     numbers = (permutation.k, permutation.delay_us, duration_ms, threads)
-    command = own_program("experiments.bench.virtual.measure", *map(str, numbers))
+    command = own_program("gradbed.experiments.bench.virtual.measure", *map(str, numbers))
     with contextlib.ExitStack() as stack:
         processes = []
         for _ in range(networks):

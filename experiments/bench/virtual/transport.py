@@ -8,19 +8,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 
-from emulation.switches.fabric_layout import fabric_config
-from experiments.bench.report import Goal, exit_status, goals_table
-from experiments.bench.virtual.measure import install, mac
-from experiments.bench.virtual.workload import Permutation
-from experiments.tables.console import make_console
-from experiments.tables.rows import Columns, rows_table
-from formats.addresses import ip_integer
-from hosts.agents.queue_pairs import QueuePairOptions
-from switch.engine.queue_pairs import HostQueuePairs
-from switch.virtual import VirtualFabric
-from topo.graph import Host, Topology
-from topo.link import LinkModel
-from topo.shapes.star import star
+from gradbed.emulation.switches.fabric_layout import fabric_config
+from gradbed.experiments.bench.report import Goal, exit_status, goals_table
+from gradbed.experiments.bench.virtual.measure import install, mac
+from gradbed.experiments.bench.virtual.workload import Permutation
+from gradbed.experiments.tables.console import make_console
+from gradbed.experiments.tables.rows import Columns, rows_table
+from gradbed.formats.addresses import ip_integer
+from gradbed.hosts.agents.queue_pairs import QueuePairOptions
+from gradbed.switch.engine.queue_pairs import HostQueuePairs
+from gradbed.switch.virtual import VirtualFabric
+from gradbed.topo.graph import Host, Topology
+from gradbed.topo.link import LinkModel
+from gradbed.topo.shapes.star import star
 
 K = 4
 LINK = LinkModel(rate_bps=100_000_000_000, delay_us=1, queue_packets=10_000)

@@ -9,7 +9,7 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from experiments.study.definition.model import Sweep
+from gradbed.experiments.study.definition.model import Sweep
 
 
 def expand(sweep: Sweep) -> Iterator[dict[str, Any]]:

@@ -9,11 +9,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from experiments.captures import CaptureOrder
-from experiments.configuration.point import PointConfiguration
-from experiments.configuration.sections import Section
-from experiments.system import System
-from experiments.tables.words import value_words
+from gradbed.experiments.captures import CaptureOrder
+from gradbed.experiments.configuration.point import PointConfiguration
+from gradbed.experiments.configuration.sections import Section
+from gradbed.experiments.system import System
+from gradbed.experiments.tables.words import value_words
 
 Axis = Annotated[list[Any], Field(min_length=1)]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
-from common.errors import UserError
-from common.yaml_numbers import bounded
+from gradbed.common.errors import UserError
+from gradbed.common.yaml_numbers import bounded
 
 MAX_VALUES = 100_000
 """Of a document: aliases of aliases would stand for any number."""

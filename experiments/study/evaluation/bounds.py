@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from experiments.records.results import StudyResults
-from experiments.study.definition.model import FigureSection
-from experiments.study.evaluation.kinds import panels_of
+from gradbed.experiments.records.results import StudyResults
+from gradbed.experiments.study.definition.model import FigureSection
+from gradbed.experiments.study.evaluation.kinds import panels_of
 
 ROUNDING = 1e-6
 """Of sums and linear programs; a share."""

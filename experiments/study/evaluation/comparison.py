@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.records.results import StudyResults
-from experiments.records.run_files import DonePoint
-from experiments.study.definition.model import StudyHead
-from experiments.tables.fitted import FittedTable
-from experiments.tables.intervals import confidence_interval
-from experiments.tables.metric import Metric
-from experiments.tables.tables import write_tables
-from experiments.tables.units import engineering
-from experiments.tables.words import path_words, short_names
+from gradbed.experiments.records.results import StudyResults
+from gradbed.experiments.records.run_files import DonePoint
+from gradbed.experiments.study.definition.model import StudyHead
+from gradbed.experiments.tables.fitted import FittedTable
+from gradbed.experiments.tables.intervals import confidence_interval
+from gradbed.experiments.tables.metric import Metric
+from gradbed.experiments.tables.tables import write_tables
+from gradbed.experiments.tables.units import engineering
+from gradbed.experiments.tables.words import path_words, short_names
 
 TABLE = "comparison"
 SAME = "="

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
-from experiments.plotting.series import Range, cut
-from experiments.plotting.style import COLOURS, NothingToDraw
-from experiments.records.results import StudyResults
-from experiments.records.run_files import DonePoint
-from experiments.study.definition.model import CourseSection
-from experiments.study.evaluation.kinds import Sheet, label_axes, panel_kind
-from experiments.tables.intervals import Interval, confidence_interval
-from experiments.tables.words import short_names
+from gradbed.experiments.plotting.series import Range, cut
+from gradbed.experiments.plotting.style import COLOURS, NothingToDraw
+from gradbed.experiments.records.results import StudyResults
+from gradbed.experiments.records.run_files import DonePoint
+from gradbed.experiments.study.definition.model import CourseSection
+from gradbed.experiments.study.evaluation.kinds import Sheet, label_axes, panel_kind
+from gradbed.experiments.tables.intervals import Interval, confidence_interval
+from gradbed.experiments.tables.words import short_names
 
 Row = Mapping[str, Any]
 Key = tuple[Any, bool, str | None]

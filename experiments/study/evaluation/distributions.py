@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.plotting.series import series_style
-from experiments.plotting.style import COLOURS, NothingToDraw
-from experiments.records.results import StudyResults, single
-from experiments.study.definition.model import FigureSection
-from experiments.study.evaluation.kinds import Sheet, label_axes, metric_label, panel_kind
-from experiments.tables.words import path_words, short_names
+from gradbed.experiments.plotting.series import series_style
+from gradbed.experiments.plotting.style import COLOURS, NothingToDraw
+from gradbed.experiments.records.results import StudyResults, single
+from gradbed.experiments.study.definition.model import FigureSection
+from gradbed.experiments.study.evaluation.kinds import Sheet, label_axes, metric_label, panel_kind
+from gradbed.experiments.tables.words import path_words, short_names
 
 ROUNDING = 1e-12
 """Of sums of shares."""

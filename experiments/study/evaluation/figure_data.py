@@ -7,14 +7,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from experiments.plotting.style import NothingToDraw
-from experiments.records.results import StudyResults
-from experiments.records.run_files import DonePoint
-from experiments.study.definition.model import Study
-from experiments.study.evaluation.distributions import quantile_rows
-from experiments.study.evaluation.kinds import panels_of
-from experiments.tables.intervals import confidence_interval
-from experiments.tables.tables import replace_file, write_csv
+from gradbed.experiments.plotting.style import NothingToDraw
+from gradbed.experiments.records.results import StudyResults
+from gradbed.experiments.records.run_files import DonePoint
+from gradbed.experiments.study.definition.model import Study
+from gradbed.experiments.study.evaluation.distributions import quantile_rows
+from gradbed.experiments.study.evaluation.kinds import panels_of
+from gradbed.experiments.tables.intervals import confidence_interval
+from gradbed.experiments.tables.tables import replace_file, write_csv
 
 DIGITS = 6
 

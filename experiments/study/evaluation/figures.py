@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from experiments.plotting.style import NothingToDraw, figure, save
-from experiments.records.results import StudyResults
-from experiments.study.definition.model import FigureSection
-from experiments.study.evaluation import courses as _courses  # noqa: F401  # kinds course,
-from experiments.study.evaluation import distributions as _distributions  # noqa: F401  # distribution,
-from experiments.study.evaluation import lines as _lines  # noqa: F401  # lines and bars
-from experiments.study.evaluation import link_loads as _links  # noqa: F401  # links
-from experiments.study.evaluation.kinds import KINDS, Kind, Sheet
-from experiments.tables.metric import Metric
+from gradbed.experiments.plotting.style import NothingToDraw, figure, save
+from gradbed.experiments.records.results import StudyResults
+from gradbed.experiments.study.definition.model import FigureSection
+from gradbed.experiments.study.evaluation import courses as _courses  # noqa: F401  # kinds course,
+from gradbed.experiments.study.evaluation import distributions as _distributions  # noqa: F401  # distribution,
+from gradbed.experiments.study.evaluation import lines as _lines  # noqa: F401  # lines and bars
+from gradbed.experiments.study.evaluation import link_loads as _links  # noqa: F401  # links
+from gradbed.experiments.study.evaluation.kinds import KINDS, Kind, Sheet
+from gradbed.experiments.tables.metric import Metric
 
 
 def draw_figures(

@@ -8,13 +8,13 @@ from statistics import fmean
 
 from rich.table import Table
 
-from experiments.plotting.series import FEWEST
-from experiments.records.results import StudyResults
-from experiments.records.run_files import DonePoint
-from experiments.study.definition.model import GoalSection, StudyHead
-from experiments.tables.intervals import confidence_interval
-from experiments.tables.rows import Columns, rows_table
-from experiments.tables.words import value_words
+from gradbed.experiments.plotting.series import FEWEST
+from gradbed.experiments.records.results import StudyResults
+from gradbed.experiments.records.run_files import DonePoint
+from gradbed.experiments.study.definition.model import GoalSection, StudyHead
+from gradbed.experiments.tables.intervals import confidence_interval
+from gradbed.experiments.tables.rows import Columns, rows_table
+from gradbed.experiments.tables.words import value_words
 
 ROUNDING = 1e-6
 """Of sums and linear programs; a share."""

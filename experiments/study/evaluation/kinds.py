@@ -8,11 +8,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from common.problems import first_problem
-from experiments.records.results import StudyResults
-from experiments.study.definition.expansion import with_values
-from experiments.study.definition.model import FigureSection
-from experiments.tables.metric import Metric
+from gradbed.common.problems import first_problem
+from gradbed.experiments.records.results import StudyResults
+from gradbed.experiments.study.definition.expansion import with_values
+from gradbed.experiments.study.definition.model import FigureSection
+from gradbed.experiments.tables.metric import Metric
 
 HEADROOM = 1.05
 
@@ -51,8 +51,8 @@ KINDS: dict[str, Kind] = {}
 def figure_kind(
     name: str, *, columns: Count = 1, rows: Count = 1, width_in: float = 4.8, height_in: float = 3.3
 ) -> Callable[[Draw], Draw]:
-    """Makes a kind of figure of the function that draws it. It may raise NothingToDraw (experiments.plotting.style),
-    which also comes of a figure without columns or rows."""
+    """Makes a kind of figure of the function that draws it. It may raise NothingToDraw
+    (gradbed.experiments.plotting.style), which also comes of a figure without columns or rows."""
 
     def add(draw: Draw) -> Draw:
         KINDS[name] = Kind(draw, columns, rows, width_in, height_in)

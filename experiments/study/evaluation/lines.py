@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.plotting.series import (
+from gradbed.experiments.plotting.series import (
     GROUP_WIDTH,
     Places,
     Series,
@@ -15,10 +15,10 @@ from experiments.plotting.series import (
     explain_marks,
     verdicts,
 )
-from experiments.records.results import StudyResults
-from experiments.study.definition.model import FigureSection
-from experiments.study.evaluation.kinds import Sheet, label_axes, metric_label, panel_kind
-from experiments.tables.words import path_words, short_names
+from gradbed.experiments.records.results import StudyResults
+from gradbed.experiments.study.definition.model import FigureSection
+from gradbed.experiments.study.evaluation.kinds import Sheet, label_axes, metric_label, panel_kind
+from gradbed.experiments.tables.words import path_words, short_names
 
 
 @panel_kind("lines", "bars")

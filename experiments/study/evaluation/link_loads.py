@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from experiments.configuration.sections import link_classes
-from experiments.plotting.series import series_style
-from experiments.plotting.style import NothingToDraw
-from experiments.records.results import StudyResults
-from experiments.records.run_files import DonePoint
-from experiments.scale import Scale
-from experiments.study.definition.model import FigureSection
-from experiments.study.evaluation.kinds import HEADROOM, Sheet, figure_kind
-from experiments.systems import find_system
-from experiments.tables.words import short_names
-from topo.graph import Topology
+from gradbed.experiments.configuration.sections import link_classes
+from gradbed.experiments.plotting.series import series_style
+from gradbed.experiments.plotting.style import NothingToDraw
+from gradbed.experiments.records.results import StudyResults
+from gradbed.experiments.records.run_files import DonePoint
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.study.definition.model import FigureSection
+from gradbed.experiments.study.evaluation.kinds import HEADROOM, Sheet, figure_kind
+from gradbed.experiments.systems import find_system
+from gradbed.experiments.tables.words import short_names
+from gradbed.topo.graph import Topology
 
 TABLE = "links"
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from experiments.plotting.series import cut
-from experiments.records.results import StudyResults, worst
-from experiments.records.run_files import DonePoint
-from experiments.study.definition.model import Study
-from experiments.tables.fitted import FittedTable
-from experiments.tables.intervals import CONFIDENCE, confidence_interval
-from experiments.tables.metric import Metric
-from experiments.tables.units import engineering
-from experiments.tables.words import column_words, path_words, short_names
+from gradbed.experiments.plotting.series import cut
+from gradbed.experiments.records.results import StudyResults, worst
+from gradbed.experiments.records.run_files import DonePoint
+from gradbed.experiments.study.definition.model import Study
+from gradbed.experiments.tables.fitted import FittedTable
+from gradbed.experiments.tables.intervals import CONFIDENCE, confidence_interval
+from gradbed.experiments.tables.metric import Metric
+from gradbed.experiments.tables.units import engineering
+from gradbed.experiments.tables.words import column_words, path_words, short_names
 
 CUT = "*"
 

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.study.definition.model import FigureSection
-from experiments.study.evaluation.bounds import crossings
-from experiments.study.evaluation.goals import judged
-from experiments.study.evaluation.kinds import panels_of
-from experiments.study.report import setting
-from experiments.study.report.reading import Run
-from experiments.tables.intervals import confidence_interval
-from experiments.tables.metric import Metric
-from experiments.tables.units import engineering
-from experiments.tables.words import path_words, value_words
+from gradbed.experiments.study.definition.model import FigureSection
+from gradbed.experiments.study.evaluation.bounds import crossings
+from gradbed.experiments.study.evaluation.goals import judged
+from gradbed.experiments.study.evaluation.kinds import panels_of
+from gradbed.experiments.study.report import setting
+from gradbed.experiments.study.report.reading import Run
+from gradbed.experiments.tables.intervals import confidence_interval
+from gradbed.experiments.tables.metric import Metric
+from gradbed.experiments.tables.units import engineering
+from gradbed.experiments.tables.words import path_words, value_words
 
 PARAGRAPH = "\n\n"
 KIND = "topology.kind"

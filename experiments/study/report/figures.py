@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-from experiments.study.definition.model import FigureSection
-from experiments.study.report.reading import Run
-from experiments.tables.words import column_words, path_words
+from gradbed.experiments.study.definition.model import FigureSection
+from gradbed.experiments.study.report.reading import Run
+from gradbed.experiments.tables.words import column_words, path_words
 
 SVG = "http://www.w3.org/2000/svg"
 HREF = "{http://www.w3.org/1999/xlink}href"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from experiments.tables.units import engineering
+from gradbed.experiments.tables.units import engineering
 
 OWN = frozenset({"report.html", "report.json"})
 

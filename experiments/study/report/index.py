@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from common.errors import UserError
-from experiments.study.report import answers
-from experiments.study.report.figures import names
-from experiments.study.report.page import render
-from experiments.study.report.reading import Run, read_run
-from experiments.tables.tables import replace_file
+from gradbed.common.errors import UserError
+from gradbed.experiments.study.report import answers
+from gradbed.experiments.study.report.figures import names
+from gradbed.experiments.study.report.page import render
+from gradbed.experiments.study.report.reading import Run, read_run
+from gradbed.experiments.tables.tables import replace_file
 
 NAME = "index.html"
 SUMMARY = "report.json"

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from experiments.engine.timeline import COMPLETE, MEASURING
-from experiments.records.run_files import DonePoint
-from experiments.study.report.reading import Run
-from experiments.study.report.tables import HtmlTable, plain_table
-from experiments.tables.units import engineering
-from topo.graph import Direction, Topology
-from topo.layout import Place, is_ring, places
+from gradbed.experiments.engine.timeline import COMPLETE, MEASURING
+from gradbed.experiments.records.run_files import DonePoint
+from gradbed.experiments.study.report.reading import Run
+from gradbed.experiments.study.report.tables import HtmlTable, plain_table
+from gradbed.experiments.tables.units import engineering
+from gradbed.topo.graph import Direction, Topology
+from gradbed.topo.layout import Place, is_ring, places
 
 LEVELS = ((0.001, "idle"), (0.2, "below 20 %"), (0.4, "20 to 40 %"), (0.6, "40 to 60 %"), (0.8, "60 to 80 %"))
 HIGHEST = "80 % and more"

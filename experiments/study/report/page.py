@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from common.version import VERSION
-from experiments.study.definition.model import Study
-from experiments.study.evaluation.comparison import comparison_tables
-from experiments.study.evaluation.goals import goals_table, judged
-from experiments.study.evaluation.summary import summary_table
-from experiments.study.report import answers, network, plans, setting, timeline, trust
-from experiments.study.report.figures import figures
-from experiments.study.report.files import file_groups
-from experiments.study.report.reading import Run
-from experiments.study.report.tables import HtmlTable, html_table
-from experiments.tables.metric import metric_table
-from experiments.tables.words import path_words, value_words
+from gradbed.common.version import VERSION
+from gradbed.experiments.study.definition.model import Study
+from gradbed.experiments.study.evaluation.comparison import comparison_tables
+from gradbed.experiments.study.evaluation.goals import goals_table, judged
+from gradbed.experiments.study.evaluation.summary import summary_table
+from gradbed.experiments.study.report import answers, network, plans, setting, timeline, trust
+from gradbed.experiments.study.report.figures import figures
+from gradbed.experiments.study.report.files import file_groups
+from gradbed.experiments.study.report.reading import Run
+from gradbed.experiments.study.report.tables import HtmlTable, html_table
+from gradbed.experiments.tables.metric import metric_table
+from gradbed.experiments.tables.words import path_words, value_words
 
 if TYPE_CHECKING:
     import jinja2

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from controller.planning.plan import SwitchPlan
-from controller.planning.text import switch_text
-from experiments.study.report.reading import Run
+from gradbed.controller.planning.plan import SwitchPlan
+from gradbed.controller.planning.text import switch_text
+from gradbed.experiments.study.report.reading import Run
 
 MOST_LINES = 150
 """Of a switch in a phase; the file has all."""

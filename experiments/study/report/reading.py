@@ -11,15 +11,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from common.errors import UserError, unforeseen
-from experiments.fidelity.report import VerdictWord
-from experiments.records.network_file import NetworkFile, read_network
-from experiments.records.results import StudyResults, load_results, worst
-from experiments.records.run_files import DonePoint
-from experiments.scale import Scale
-from experiments.study.definition.model import StudyHead
-from experiments.system import System
-from experiments.systems import find_system
+from gradbed.common.errors import UserError, unforeseen
+from gradbed.experiments.fidelity.report import VerdictWord
+from gradbed.experiments.records.network_file import NetworkFile, read_network
+from gradbed.experiments.records.results import StudyResults, load_results, worst
+from gradbed.experiments.records.run_files import DonePoint
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.study.definition.model import StudyHead
+from gradbed.experiments.system import System
+from gradbed.experiments.systems import find_system
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from experiments.records.results import clock_words
-from experiments.study.definition.expansion import with_values
-from experiments.study.report.reading import Run
-from experiments.study.report.tables import HtmlTable, plain_table
-from experiments.tables.words import value_words
+from gradbed.experiments.records.results import clock_words
+from gradbed.experiments.study.definition.expansion import with_values
+from gradbed.experiments.study.report.reading import Run
+from gradbed.experiments.study.report.tables import HtmlTable, plain_table
+from gradbed.experiments.tables.words import value_words
 
 LEFT_OUT = object()
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.study.report.reading import Run
-from experiments.tables.units import engineering
+from gradbed.experiments.study.report.reading import Run
+from gradbed.experiments.tables.units import engineering
 
 WIDTH, LEFT, RIGHT, ROW, TOP = 720.0, 220.0, 30.0, 22.0, 8.0
 """In the drawing's own units."""

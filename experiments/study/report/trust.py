@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from experiments.fidelity.report import GRAVITY, FidelityReport, VerdictWord
-from experiments.fidelity.verdict import LIMITS
-from experiments.records.run_files import DonePoint
-from experiments.study.report.reading import Run
-from experiments.study.report.tables import HtmlTable, plain_table
+from gradbed.experiments.fidelity.report import GRAVITY, FidelityReport, VerdictWord
+from gradbed.experiments.fidelity.verdict import LIMITS
+from gradbed.experiments.records.run_files import DonePoint
+from gradbed.experiments.study.report.reading import Run
+from gradbed.experiments.study.report.tables import HtmlTable, plain_table
 
 SHORT: Mapping[VerdictWord, str] = {
     "model": "Time is simulated, so no machine had a part in the numbers",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from common.caller import caller
-from common.errors import UserError, unforeseen
-from experiments.study.report.index import NAME as INDEX
-from experiments.study.report.index import runs_below, write_index, write_summary
-from experiments.study.report.page import report_page
-from experiments.study.report.reading import read_run
-from experiments.tables.tables import replace_file
+from gradbed.common.caller import caller
+from gradbed.common.errors import UserError, unforeseen
+from gradbed.experiments.study.report.index import NAME as INDEX
+from gradbed.experiments.study.report.index import runs_below, write_index, write_summary
+from gradbed.experiments.study.report.page import report_page
+from gradbed.experiments.study.report.reading import read_run
+from gradbed.experiments.tables.tables import replace_file
 
 REPORT = "report.html"
 

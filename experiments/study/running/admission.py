@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from common.errors import UserError, unforeseen
-from common.version import VERSION
-from experiments.study.running.sources import sweep_digest
+from gradbed.common.errors import UserError, unforeseen
+from gradbed.common.version import VERSION
+from gradbed.experiments.study.running.sources import sweep_digest
 
 PREFIX = "gradbed-"
 """Of the resource that an admitted worker has: one, so that it runs one point at a time."""
@@ -75,7 +75,9 @@ async def admit(module: str, system: str, digest: str, resource: str, dask_worke
 
     try:
         found = importlib.import_module(module).sweep_digest(system)
-        version = importlib.import_module(module.replace("experiments.study.running.sources", "common.version"))
+        version = importlib.import_module(
+            module.replace("gradbed.experiments.study.running.sources", "gradbed.common.version")
+        )
     except Exception as error:
         python = platform.python_version()
         return f"it has no gradbed, or an older one ({unforeseen(error)}; Python {python})"

@@ -7,12 +7,12 @@ from concurrent.futures import BrokenExecutor
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from common.errors import ProcessLost, UserError, trouble, unforeseen
-from experiments.engine.onlooker import NOBODY, Onlooker
-from experiments.records.run_files import StoredPoint
-from experiments.study.running.measure import PointOrder, measure
-from experiments.study.running.progress import progress_bars
-from experiments.study.running.time_limit import time_limit
+from gradbed.common.errors import ProcessLost, UserError, trouble, unforeseen
+from gradbed.experiments.engine.onlooker import NOBODY, Onlooker
+from gradbed.experiments.records.run_files import StoredPoint
+from gradbed.experiments.study.running.measure import PointOrder, measure
+from gradbed.experiments.study.running.progress import progress_bars
+from gradbed.experiments.study.running.time_limit import time_limit
 
 
 @dataclass(frozen=True)

@@ -16,21 +16,21 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from common.scratch import scratch_folder
-from common.signals import die_with_parent
-from experiments.engine.onlooker import Onlooker
-from experiments.fidelity.priority import LAST, catch_up, go_last
-from experiments.plotting.style import load_drawing
-from experiments.study.running.attempt import Outcome, as_plain, attempt
-from experiments.study.running.measure import PointOrder
-from experiments.study.running.sandboxed import INTERRUPTED, OneByOne, told_outcome
-from experiments.study.running.turns import Turns
+from gradbed.common.scratch import scratch_folder
+from gradbed.common.signals import die_with_parent
+from gradbed.experiments.engine.onlooker import Onlooker
+from gradbed.experiments.fidelity.priority import LAST, catch_up, go_last
+from gradbed.experiments.plotting.style import load_drawing
+from gradbed.experiments.study.running.attempt import Outcome, as_plain, attempt
+from gradbed.experiments.study.running.measure import PointOrder
+from gradbed.experiments.study.running.sandboxed import INTERRUPTED, OneByOne, told_outcome
+from gradbed.experiments.study.running.turns import Turns
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkProcess
 
-    from experiments.setup import NetworkSetup, PointTask
-    from experiments.testbeds.interface import Testbed
+    from gradbed.experiments.setup import NetworkSetup, PointTask
+    from gradbed.experiments.testbeds.interface import Testbed
 
 _FORKING = multiprocessing.get_context("fork")
 
@@ -83,7 +83,7 @@ class _GivesWay(Onlooker):
         self._last_s = 0.0
 
     def network_is_up(self, testbed: Testbed, network: NetworkSetup, task: PointTask[Any], system: str) -> None:
-        from experiments.testbeds.virtual_testbed import VirtualTestbed
+        from gradbed.experiments.testbeds.virtual_testbed import VirtualTestbed
 
         assert isinstance(testbed, VirtualTestbed)
         testbed.look_often(self._look)

@@ -9,11 +9,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from common.errors import UserError
-from experiments.configuration.point import PointConfiguration
-from experiments.scale import Scale
-from experiments.study.definition.model import Point
-from experiments.study.running.sources import source_digest
+from gradbed.common.errors import UserError
+from gradbed.experiments.configuration.point import PointConfiguration
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.study.definition.model import Point
+from gradbed.experiments.study.running.sources import source_digest
 
 DIGEST_CHARACTERS = 20
 

@@ -13,18 +13,18 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from typing import Any, Protocol
 
-from common.errors import ProcessLost, UserError
-from common.scratch import scratch_folder
-from common.signals import die_with_parent
-from experiments.configuration.point import PointConfiguration
-from experiments.engine.onlooker import NOBODY, Onlooker
-from experiments.records.run_files import StoredPoint
-from experiments.scale import Scale
-from experiments.study.running.attempt import Broken, Outcome, attempt, attempt_plain, outcome_of
-from experiments.study.running.beside import Beside
-from experiments.study.running.measure import PointOrder
-from experiments.study.running.on_dask import OnDask, dask_client
-from experiments.study.running.sandboxed import OneByOne, run_sandboxed
+from gradbed.common.errors import ProcessLost, UserError
+from gradbed.common.scratch import scratch_folder
+from gradbed.common.signals import die_with_parent
+from gradbed.experiments.configuration.point import PointConfiguration
+from gradbed.experiments.engine.onlooker import NOBODY, Onlooker
+from gradbed.experiments.records.run_files import StoredPoint
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.study.running.attempt import Broken, Outcome, attempt, attempt_plain, outcome_of
+from gradbed.experiments.study.running.beside import Beside
+from gradbed.experiments.study.running.measure import PointOrder
+from gradbed.experiments.study.running.on_dask import OnDask, dask_client
+from gradbed.experiments.study.running.sandboxed import OneByOne, run_sandboxed
 
 
 def run_now(

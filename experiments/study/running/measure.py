@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common.capabilities import VIRTUAL_CLOCK
-from common.errors import UserError
-from experiments.captures import CaptureOrder
-from experiments.engine.onlooker import NOBODY, Onlooker
-from experiments.engine.point import run_point
-from experiments.phases import PointResult, Progress
-from experiments.records.run_files import StoredPoint
-from experiments.scale import Scale
-from experiments.setup import PointTask
-from experiments.system import System
-from experiments.systems import find_system
+from gradbed.common.capabilities import VIRTUAL_CLOCK
+from gradbed.common.errors import UserError
+from gradbed.experiments.captures import CaptureOrder
+from gradbed.experiments.engine.onlooker import NOBODY, Onlooker
+from gradbed.experiments.engine.point import run_point
+from gradbed.experiments.phases import PointResult, Progress
+from gradbed.experiments.records.run_files import StoredPoint
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import PointTask
+from gradbed.experiments.system import System
+from gradbed.experiments.systems import find_system
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from typing import Any
 
-from common.errors import UserError, unforeseen
-from common.scratch import scratch_folder
-from experiments.study.running.admission import Admission
-from experiments.study.running.attempt import Broken, Outcome
-from experiments.study.running.measure import PointOrder
-from experiments.study.running.travel import pack, take_in, unpack_and_run
+from gradbed.common.errors import UserError, unforeseen
+from gradbed.common.scratch import scratch_folder
+from gradbed.experiments.study.running.admission import Admission
+from gradbed.experiments.study.running.attempt import Broken, Outcome
+from gradbed.experiments.study.running.measure import PointOrder
+from gradbed.experiments.study.running.travel import pack, take_in, unpack_and_run
 
 SCHEDULER_TIMEOUT = "10s"
 """For a Dask scheduler to answer."""
@@ -109,7 +109,7 @@ def dask_client(address: str) -> Iterator[Any]:
     from distributed import Client
 
     if address == LOCAL:
-        from experiments.study.running.local_cluster import local_cluster
+        from gradbed.experiments.study.running.local_cluster import local_cluster
 
         with scratch_folder("dask") as folder, local_cluster(folder) as cluster, Client(cluster) as client:
             yield client

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
-from experiments.phases import Progress
+from gradbed.experiments.phases import Progress
 
 
 @contextlib.contextmanager

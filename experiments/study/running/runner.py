@@ -8,19 +8,19 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from common.errors import ProcessLost, UserError
-from experiments.engine.onlooker import Onlooker
-from experiments.records.run_files import DonePoint, RunFiles, StoredPoint, find_run
-from experiments.records.run_folder import RunFolder, environment
-from experiments.scale import Scale
-from experiments.study.definition.model import Point, Study
-from experiments.study.running.attempt import Broken
-from experiments.study.running.beside import Beside
-from experiments.study.running.digest import digest, identity
-from experiments.study.running.execution import Executor, executor
-from experiments.study.running.measure import PointOrder
-from experiments.study.running.sources import source_digest
-from experiments.tables.tables import write_tables
+from gradbed.common.errors import ProcessLost, UserError
+from gradbed.experiments.engine.onlooker import Onlooker
+from gradbed.experiments.records.run_files import DonePoint, RunFiles, StoredPoint, find_run
+from gradbed.experiments.records.run_folder import RunFolder, environment
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.study.definition.model import Point, Study
+from gradbed.experiments.study.running.attempt import Broken
+from gradbed.experiments.study.running.beside import Beside
+from gradbed.experiments.study.running.digest import digest, identity
+from gradbed.experiments.study.running.execution import Executor, executor
+from gradbed.experiments.study.running.measure import PointOrder
+from gradbed.experiments.study.running.sources import source_digest
+from gradbed.experiments.tables.tables import write_tables
 
 MOST_OF_THE_TIME = 0.05
 """That goes into tables of all points while there are more to come."""
@@ -78,7 +78,7 @@ def run_study(
     A point that breaks is told, with the reason in the run's logs, and the study goes on. jobs: points side by side
     on the virtual clock (None: as many as there are processors); scheduler: the address of a Dask scheduler.
     on_tables: called with the run's folder once that is there, and whenever its tables were written meanwhile.
-    onlooker: as of experiments.study.running.execution.executor. threads: of each point, as of PointTask.
+    onlooker: as of gradbed.experiments.study.running.execution.executor. threads: of each point, as of PointTask.
     UserError where nothing can run at all.
     """
     planned = plan(study, scale)

@@ -12,12 +12,12 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from common.json_lines import ended
-from common.scratch import scratch_folder
-from experiments.engine.onlooker import NOBODY, Onlooker
-from experiments.study.running.attempt import Broken, Outcome, as_plain, attempt, from_plain
-from experiments.study.running.leftovers import belongings, left_since, own_orphans
-from experiments.study.running.measure import PointOrder
+from gradbed.common.json_lines import ended
+from gradbed.common.scratch import scratch_folder
+from gradbed.experiments.engine.onlooker import NOBODY, Onlooker
+from gradbed.experiments.study.running.attempt import Broken, Outcome, as_plain, attempt, from_plain
+from gradbed.experiments.study.running.leftovers import belongings, left_since, own_orphans
+from gradbed.experiments.study.running.measure import PointOrder
 
 INTERRUPTED = 130
 TERMINATED = 128 + 15
@@ -58,7 +58,7 @@ def run_sandboxed(
     """One point in a sandbox of its own. KeyboardInterrupt if it was interrupted. It fails if anything is left
     behind, in the sandbox, which would take it away, or outside. aside: a process that does something else.
     meanwhile: as of run_in_sandbox."""
-    from common.sandbox import run_in_sandbox
+    from gradbed.common.sandbox import run_in_sandbox
 
     with scratch_folder("point") as folder, own_orphans(), _frozen():
         told, temporary = folder / "outcome.json", folder / "tmp"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import importlib
 from pathlib import Path
 
-from common.modules import import_by_name
-from experiments.systems import systems
+from gradbed.experiments.systems import systems
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -43,7 +43,7 @@ def source_digest(system: str) -> str:
 
 
 def _outside(system: str) -> list[Path]:
-    package = import_by_name(systems()[system].partition(".")[0])
+    package = importlib.import_module(systems()[system].partition(".")[0])
     folders = [Path(place).resolve() for place in getattr(package, "__path__", ())]
     return [folder for folder in folders if not folder.is_relative_to(ROOT)]
 

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from types import FrameType
 
-from common.errors import UserError
+from gradbed.common.errors import UserError
 
 GRACE_S = 60.0
 """To take a network down in, after the limit."""

@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from common.errors import UserError
-from common.scratch import LOCK, scratch_folder
-from experiments.configuration.point import PointConfiguration
-from experiments.records.run_files import CAPTURES
-from experiments.study.running.attempt import Outcome, attempt_plain, from_plain
-from experiments.study.running.measure import PointOrder
-from experiments.systems import find_system
-from topo.files import is_topology_file
+from gradbed.common.errors import UserError
+from gradbed.common.scratch import LOCK, scratch_folder
+from gradbed.experiments.configuration.point import PointConfiguration
+from gradbed.experiments.records.run_files import CAPTURES
+from gradbed.experiments.study.running.attempt import Outcome, attempt_plain, from_plain
+from gradbed.experiments.study.running.measure import PointOrder
+from gradbed.experiments.systems import find_system
+from gradbed.topo.files import is_topology_file
 
 
 @dataclass(frozen=True)

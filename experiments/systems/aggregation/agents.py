@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from experiments.testbeds.agents import AgentSpec
-from hosts.systems.aggregation.description import JobDescription, WorkerDescription
+from gradbed.experiments.testbeds.agents import AgentSpec
+from gradbed.hosts.systems.aggregation.description import JobDescription, WorkerDescription
 
-MODULE = "hosts.systems.aggregation.agents"
+MODULE = "gradbed.hosts.systems.aggregation.agents"
 WORKER_RANK = 1
 """The server stops first, so that workers count its last ACKs."""
 

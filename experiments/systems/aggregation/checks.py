@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 from typing import Any
 
-from experiments.accounts.accounting import Tally
-from experiments.accounts.counts import Counts
-from experiments.configuration.faults import restarted_switches
-from experiments.phases import Measured
-from experiments.systems.aggregation.counts import event_at
-from experiments.systems.aggregation.phase import AggregationPhase
-from experiments.tables.tables import Row
-from formats.aggregation import Designation
+from gradbed.experiments.accounts.accounting import Tally
+from gradbed.experiments.accounts.counts import Counts
+from gradbed.experiments.configuration.faults import restarted_switches
+from gradbed.experiments.phases import Measured
+from gradbed.experiments.systems.aggregation.counts import event_at
+from gradbed.experiments.systems.aggregation.phase import AggregationPhase
+from gradbed.experiments.tables.tables import Row
+from gradbed.formats.aggregation import Designation
 
 SLOT_OWNER = "AggregationIngress.aggregation.slot_owner"
 """A register of the switches that sum: of each slot whether it is held, and what it holds or held last."""

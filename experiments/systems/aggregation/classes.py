@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from formats.aggregation import GRADIENT, GRADIENT_PORT, Flags
-from formats.datagram import DATAGRAM_BYTES
-from formats.packet_class import PacketClass, bits_of, udp_datagram
-from formats.ring import RING, RING_PORT, RingFlags
+from gradbed.formats.aggregation import GRADIENT, GRADIENT_PORT, Flags
+from gradbed.formats.datagram import DATAGRAM_BYTES
+from gradbed.formats.packet_class import PacketClass, bits_of, udp_datagram
+from gradbed.formats.ring import RING, RING_PORT, RingFlags
 
 
 def _gradient(name: str, mask: Flags, value: Flags, *becomes: str) -> PacketClass:

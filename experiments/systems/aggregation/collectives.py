@@ -8,21 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from common.errors import UserError
-from controller.core.services import ServiceConfig
-from controller.systems.aggregation.messages import JobRequest
-from experiments.programs import Program
-from experiments.setup import StreamGroup, SwitchCollectives
-from experiments.systems.aggregation.classes import CLASSES
-from formats.addresses import ip_integer
-from formats.aggregation import GRADIENT, GRADIENT_PORT, MAX_WORKERS, Designation, Flags
-from formats.datagram import DATAGRAM_BYTES
-from formats.lanes import MAX_LANES
-from formats.packet_class import bits_of, udp_datagram
-from hosts.agents.fragment_streams import StreamOptions, Word
-from hosts.protocols.datagram_frames import mac_array
-from hosts.systems.aggregation.gradient_frames import pack_frames
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.controller.core.services import ServiceConfig
+from gradbed.controller.systems.aggregation.messages import JobRequest
+from gradbed.experiments.programs import Program
+from gradbed.experiments.setup import StreamGroup, SwitchCollectives
+from gradbed.experiments.systems.aggregation.classes import CLASSES
+from gradbed.formats.addresses import ip_integer
+from gradbed.formats.aggregation import GRADIENT, GRADIENT_PORT, MAX_WORKERS, Designation, Flags
+from gradbed.formats.datagram import DATAGRAM_BYTES
+from gradbed.formats.lanes import MAX_LANES
+from gradbed.formats.packet_class import bits_of, udp_datagram
+from gradbed.hosts.agents.fragment_streams import StreamOptions, Word
+from gradbed.hosts.protocols.datagram_frames import mac_array
+from gradbed.hosts.systems.aggregation.gradient_frames import pack_frames
+from gradbed.topo.graph import Topology
 
 SLOTS = 512
 """Of each job in each of its switches, and fragments under way: 512 of 1 KB are 42 us at 100 Gbit/s."""

@@ -6,15 +6,15 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
-from controller.systems.aggregation.placement.planners import LimitedMethod, PlacementName, PlannerOptions
-from controller.systems.aggregation.slots import DEFAULT_SLOTS
-from experiments.configuration.gradients import SYNTHETIC_UNLESS_SAID, SyntheticGradients, TrainedGradients
-from experiments.configuration.point import PointConfiguration
-from experiments.configuration.sections import Section, option
-from experiments.scale import Scale
-from experiments.torch_scripts import ScriptSection
-from formats.aggregation import SlotPolicy
-from topo.graph import Topology
+from gradbed.controller.systems.aggregation.placement.planners import LimitedMethod, PlacementName, PlannerOptions
+from gradbed.controller.systems.aggregation.slots import DEFAULT_SLOTS
+from gradbed.experiments.configuration.gradients import SYNTHETIC_UNLESS_SAID, SyntheticGradients, TrainedGradients
+from gradbed.experiments.configuration.point import PointConfiguration
+from gradbed.experiments.configuration.sections import Section, option
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.torch_scripts import ScriptSection
+from gradbed.formats.aggregation import SlotPolicy
+from gradbed.topo.graph import Topology
 
 Baseline = Literal["parameter-server", "ring", "gloo"]
 """Phases before and after the one that is asked for, on the same network: the server alone, ring all-reduce among the

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from experiments.accounts.accounting import HostAccount, Tally
-from experiments.accounts.counts import Counts
-from topo.graph import Topology
+from gradbed.experiments.accounts.accounting import HostAccount, Tally
+from gradbed.experiments.accounts.counts import Counts
+from gradbed.topo.graph import Topology
 
 EVENTS = (
     "claimed",

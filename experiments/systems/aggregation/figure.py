@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.plotting.style import figure, save
-from experiments.systems.aggregation.phase import IN_NETWORK, PARAMETER_SERVER
+from gradbed.experiments.plotting.style import figure, save
+from gradbed.experiments.systems.aggregation.phase import IN_NETWORK, PARAMETER_SERVER
 
 Row = Mapping[str, Any]
 

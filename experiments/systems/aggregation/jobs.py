@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from controller.planning.routing import Routes, shortest_routes
-from experiments.configuration.sections import describe
-from experiments.setup import PointTask, Underlay
-from experiments.systems.aggregation.configuration import (
+from gradbed.controller.planning.routing import Routes, shortest_routes
+from gradbed.experiments.configuration.sections import describe
+from gradbed.experiments.setup import PointTask, Underlay
+from gradbed.experiments.systems.aggregation.configuration import (
     AggregationConfiguration,
     ScriptWorkload,
     TrainingWorkload,
 )
-from experiments.systems.aggregation.programmable import Hosts
-from hosts.agents.addresses import AgentAddress, worker_addresses
-from hosts.learning.reference import reference, synthetic_reference
-from hosts.learning.settings import ExternalSettings, SyntheticSettings, TrainingSettings
-from hosts.systems.aggregation.description import Exchange, JobDescription
-from topo.graph import Topology
+from gradbed.experiments.systems.aggregation.programmable import Hosts
+from gradbed.hosts.agents.addresses import AgentAddress, worker_addresses
+from gradbed.hosts.learning.reference import reference, synthetic_reference
+from gradbed.hosts.learning.settings import ExternalSettings, SyntheticSettings, TrainingSettings
+from gradbed.hosts.systems.aggregation.description import Exchange, JobDescription
+from gradbed.topo.graph import Topology
 
 EXPONENT = 26
 """With blocks gradients are scaled by 2^26: sums of up to 32 fit an int32, and steps are of 1.5e-8."""

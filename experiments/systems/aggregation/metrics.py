@@ -6,18 +6,18 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from controller.systems.aggregation.placement.rates.problem import AggregationProblem
-from controller.systems.aggregation.placement.rates.realised import realised_rates
-from controller.systems.aggregation.placement.stored import stored_rates
-from experiments.accounts.accounting import Tally
-from experiments.phases import Measured
-from experiments.systems.aggregation.counts import EVENTS, account, acks_from, events_of, gradients_to
-from experiments.systems.aggregation.jobs import JobSetup
-from experiments.systems.aggregation.phase import PARAMETER_SERVER, AggregationPhase, Bounds
-from experiments.tables.metric import Metric
-from experiments.tables.tables import Row
-from formats.lanes import frame_bytes
-from hosts.systems.aggregation.description import JobDescription
+from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
+from gradbed.controller.systems.aggregation.placement.rates.realised import realised_rates
+from gradbed.controller.systems.aggregation.placement.stored import stored_rates
+from gradbed.experiments.accounts.accounting import Tally
+from gradbed.experiments.phases import Measured
+from gradbed.experiments.systems.aggregation.counts import EVENTS, account, acks_from, events_of, gradients_to
+from gradbed.experiments.systems.aggregation.jobs import JobSetup
+from gradbed.experiments.systems.aggregation.phase import PARAMETER_SERVER, AggregationPhase, Bounds
+from gradbed.experiments.tables.metric import Metric
+from gradbed.experiments.tables.tables import Row
+from gradbed.formats.lanes import frame_bytes
+from gradbed.hosts.systems.aggregation.description import JobDescription
 
 WARM_UP_ROUNDS = 1
 """In the first round windows grow from their start, and timers know no round trip yet."""

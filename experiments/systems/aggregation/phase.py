@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from common.errors import UserError
-from controller.systems.aggregation.messages import JobRequest
-from experiments.configuration.faults import stopped_agents
-from experiments.phases import Phase, Progress
-from experiments.systems.aggregation.agents import agent_specs
-from experiments.systems.aggregation.jobs import JobSetup, Shared, describe_job
-from experiments.testbeds.agents import AgentSpec
-from hosts.systems.aggregation.description import Exchange, JobDescription
+from gradbed.common.errors import UserError
+from gradbed.controller.systems.aggregation.messages import JobRequest
+from gradbed.experiments.configuration.faults import stopped_agents
+from gradbed.experiments.phases import Phase, Progress
+from gradbed.experiments.systems.aggregation.agents import agent_specs
+from gradbed.experiments.systems.aggregation.jobs import JobSetup, Shared, describe_job
+from gradbed.experiments.testbeds.agents import AgentSpec
+from gradbed.hosts.systems.aggregation.description import Exchange, JobDescription
 
 IN_NETWORK = "in-network"
 PARAMETER_SERVER = "parameter server"

@@ -6,29 +6,29 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from common.errors import UserError
-from controller.planning.hosts import choose_hosts_of_jobs
-from controller.planning.legacy import OPENFLOW
-from controller.systems.aggregation.messages import AggregationSettings, JobRequest
-from experiments.accounts.accounting import HostAccount, disagreements, first_lines, rows
-from experiments.accounts.host_accounts import uncounted_hosts
-from experiments.phases import Measured, Point, PointResult
-from experiments.programs import FORWARD, Program, SwitchProgram
-from experiments.setup import NetworkSetup, PointTask, Underlay
-from experiments.systems import find_system
-from experiments.systems.aggregation.checks import SLOT_OWNER, wrong
-from experiments.systems.aggregation.classes import CLASSES
-from experiments.systems.aggregation.configuration import AggregationConfiguration, ScriptWorkload
-from experiments.systems.aggregation.counts import account, events_of
-from experiments.systems.aggregation.jobs import Shared, job_setup
-from experiments.systems.aggregation.metrics import job_rows, metrics, round_rows, summary_rows
-from experiments.systems.aggregation.phase import IN_NETWORK, PARAMETER_SERVER, AggregationPhase
-from experiments.systems.aggregation.programmable import Hosts, choose_programmable
-from experiments.systems.aggregation.script_phase import ScriptPhase
-from experiments.torch_scripts import MODULE as SCRIPTS
-from formats.packet_class import in_any_form
-from hosts.systems.aggregation.description import Exchange
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.hosts import choose_hosts_of_jobs
+from gradbed.controller.planning.legacy import OPENFLOW
+from gradbed.controller.systems.aggregation.messages import AggregationSettings, JobRequest
+from gradbed.experiments.accounts.accounting import HostAccount, disagreements, first_lines, rows
+from gradbed.experiments.accounts.host_accounts import uncounted_hosts
+from gradbed.experiments.phases import Measured, Point, PointResult
+from gradbed.experiments.programs import FORWARD, Program, SwitchProgram
+from gradbed.experiments.setup import NetworkSetup, PointTask, Underlay
+from gradbed.experiments.systems import find_system
+from gradbed.experiments.systems.aggregation.checks import SLOT_OWNER, wrong
+from gradbed.experiments.systems.aggregation.classes import CLASSES
+from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration, ScriptWorkload
+from gradbed.experiments.systems.aggregation.counts import account, events_of
+from gradbed.experiments.systems.aggregation.jobs import Shared, job_setup
+from gradbed.experiments.systems.aggregation.metrics import job_rows, metrics, round_rows, summary_rows
+from gradbed.experiments.systems.aggregation.phase import IN_NETWORK, PARAMETER_SERVER, AggregationPhase
+from gradbed.experiments.systems.aggregation.programmable import Hosts, choose_programmable
+from gradbed.experiments.systems.aggregation.script_phase import ScriptPhase
+from gradbed.experiments.torch_scripts import MODULE as SCRIPTS
+from gradbed.formats.packet_class import in_any_form
+from gradbed.hosts.systems.aggregation.description import Exchange
+from gradbed.topo.graph import Topology
 
 
 class AggregationPoint(Point[AggregationConfiguration]):
@@ -198,7 +198,7 @@ def network_of(
         services=() if underlay is None else [underlay.service],
         capture=capture,
         preload=[
-            "hosts.systems.aggregation.agents",
+            "gradbed.hosts.systems.aggregation.agents",
             *([SCRIPTS] if isinstance(configuration.workload, ScriptWorkload) else []),
         ],
         keep_open=keep_open,

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import Any
 
-from common.errors import UserError
-from controller.planning.routing import shortest_routes
-from controller.systems.aggregation.job_plan import check_hosts
-from controller.systems.aggregation.placement.planner import AggregationChoice
-from controller.systems.aggregation.placement.planners import PlannerOptions
-from controller.systems.aggregation.placement.rates.problem import AggregationProblem
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.routing import shortest_routes
+from gradbed.controller.systems.aggregation.job_plan import check_hosts
+from gradbed.controller.systems.aggregation.placement.planner import AggregationChoice
+from gradbed.controller.systems.aggregation.placement.planners import PlannerOptions
+from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
+from gradbed.topo.graph import Topology
 
 Hosts = tuple[tuple[str, ...], str]
 """A job's workers and its server."""
@@ -22,7 +22,7 @@ Hosts = tuple[tuple[str, ...], str]
 @dataclass(frozen=True)
 class ProgrammableChoice:
     """switches: that sum for some job, the servers' ToRs among them. requests: for each job, the fields of
-    controller.systems.aggregation.messages.JobRequest that ask for its part in them."""
+    gradbed.controller.systems.aggregation.messages.JobRequest that ask for its part in them."""
 
     switches: tuple[str, ...]
     requests: tuple[Mapping[str, Any], ...]

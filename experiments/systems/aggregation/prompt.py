@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from statistics import median
 
-from controller.planning.hosts import choose_hosts
-from experiments.configuration.options import model_options, nested, within
-from experiments.phases import Phase
-from experiments.prompt.job_commands import JobCommands
-from experiments.prompt.link_commands import bar
-from experiments.prompt.prompt import Prompt
-from experiments.systems.aggregation.configuration import AggregationConfiguration
-from experiments.systems.aggregation.counts import event_at
-from experiments.systems.aggregation.phase import AggregationPhase
-from experiments.systems.aggregation.point import AggregationPoint
+from gradbed.controller.planning.hosts import choose_hosts
+from gradbed.experiments.configuration.options import model_options, nested, within
+from gradbed.experiments.phases import Phase
+from gradbed.experiments.prompt.job_commands import JobCommands
+from gradbed.experiments.prompt.link_commands import bar
+from gradbed.experiments.prompt.prompt import Prompt
+from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration
+from gradbed.experiments.systems.aggregation.counts import event_at
+from gradbed.experiments.systems.aggregation.phase import AggregationPhase
+from gradbed.experiments.systems.aggregation.point import AggregationPoint
 
 JOB_OPTIONS = (
     *(f"switches.{each}" for each in ("placement", "programmable", "named", "capacity_mbps", "demand_mbps")),
@@ -28,7 +28,7 @@ USUAL_ROUNDS = 60
 
 
 class AggregationPrompt(JobCommands, Prompt):
-    """experiments.prompt.prompt.Prompt of the aggregation system."""
+    """gradbed.experiments.prompt.prompt.Prompt of the aggregation system."""
 
     job_options = within(model_options(AggregationConfiguration, {}), JOB_OPTIONS)
     complete_slots = Prompt.complete_switches

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from common.modules import COMMAND
-from experiments.systems.aggregation.figure import draw
-from experiments.systems.aggregation.phase import IN_NETWORK, PARAMETER_SERVER
-from experiments.tables.fitted import FittedTable
-from experiments.tables.units import time_text
+from gradbed.common.modules import COMMAND
+from gradbed.experiments.systems.aggregation.figure import draw
+from gradbed.experiments.systems.aggregation.phase import IN_NETWORK, PARAMETER_SERVER
+from gradbed.experiments.tables.fitted import FittedTable
+from gradbed.experiments.tables.units import time_text
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from experiments.records.results import StudyResults
+    from gradbed.experiments.records.results import StudyResults
 
 Row = Mapping[str, Any]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from common.errors import UserError
-from experiments.systems.aggregation.agents import MODULE, WORKER_RANK, server_spec
-from experiments.systems.aggregation.configuration import AggregationConfiguration, ScriptWorkload
-from experiments.systems.aggregation.jobs import describe_job
-from experiments.systems.aggregation.phase import AggregationPhase, RoundReport
-from experiments.testbeds.agents import AgentSpec
-from experiments.torch_scripts import SILENCE_US, ScriptWorkers, check_script
-from hosts.learning.settings import ExternalSettings
+from gradbed.common.errors import UserError
+from gradbed.experiments.systems.aggregation.agents import MODULE, WORKER_RANK, server_spec
+from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration, ScriptWorkload
+from gradbed.experiments.systems.aggregation.jobs import describe_job
+from gradbed.experiments.systems.aggregation.phase import AggregationPhase, RoundReport
+from gradbed.experiments.testbeds.agents import AgentSpec
+from gradbed.experiments.torch_scripts import SILENCE_US, ScriptWorkers, check_script
+from gradbed.hosts.learning.settings import ExternalSettings
 
 
 class ScriptPhase(ScriptWorkers, AggregationPhase):

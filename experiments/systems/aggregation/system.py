@@ -6,27 +6,27 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from common.capabilities import REAL_CLOCK
-from common.errors import UserError
-from controller.planning.hosts import choose_hosts_of_jobs
-from experiments.scale import Scale
-from experiments.setup import NetworkSetup, PointTask, SwitchCollectives
-from experiments.system import System
-from experiments.systems.aggregation import figures as _figures  # noqa: F401  # their kinds
-from experiments.systems.aggregation.collectives import switch_collectives
-from experiments.systems.aggregation.configuration import AggregationConfiguration, ScriptWorkload
-from experiments.systems.aggregation.metrics import METRICS
-from experiments.systems.aggregation.point import AggregationPoint, network_of, slots_of_a_job, underlay_of
-from experiments.systems.aggregation.programmable import check_choice
-from experiments.systems.aggregation.script_phase import check_script_jobs
-from experiments.tables.metric import Metric
-from hosts.torch_hook.torch_extra import require_torch
-from topo.graph import Topology
+from gradbed.common.capabilities import REAL_CLOCK
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.hosts import choose_hosts_of_jobs
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import NetworkSetup, PointTask, SwitchCollectives
+from gradbed.experiments.system import System
+from gradbed.experiments.systems.aggregation import figures as _figures  # noqa: F401  # their kinds
+from gradbed.experiments.systems.aggregation.collectives import switch_collectives
+from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration, ScriptWorkload
+from gradbed.experiments.systems.aggregation.metrics import METRICS
+from gradbed.experiments.systems.aggregation.point import AggregationPoint, network_of, slots_of_a_job, underlay_of
+from gradbed.experiments.systems.aggregation.programmable import check_choice
+from gradbed.experiments.systems.aggregation.script_phase import check_script_jobs
+from gradbed.experiments.tables.metric import Metric
+from gradbed.hosts.torch_hook.torch_extra import require_torch
+from gradbed.topo.graph import Topology
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from experiments.records.results import StudyResults
+    from gradbed.experiments.records.results import StudyResults
 
 
 SMALL = "--workload synthetic --topology leaf-spine:2,2,2 --workers 3 --rounds 2 --lanes 64"
@@ -43,7 +43,7 @@ class AggregationSystem(System[AggregationConfiguration]):
     configuration = AggregationConfiguration
     metrics: Mapping[str, Metric] = METRICS
     main_metrics = ("throughput_bps", "bound_share", "round_time_s", "server_share", "accuracy")
-    service = "controller.systems.aggregation.service:AggregationService"
+    service = "gradbed.controller.systems.aggregation.service:AggregationService"
     assurance = "All sums are bit for bit those of a single process, and switch and host counters agree."
     defaults: Mapping[str, Any] = {
         "switches.programmable": 2,
@@ -55,12 +55,12 @@ class AggregationSystem(System[AggregationConfiguration]):
     run_figures: Mapping[str, Mapping[str, Any]] = {}  # its report draws them
     model_runs: Mapping[str, str] = {"greedy": SMALL, "legacy switches (OpenFlow)": f"{SMALL} --legacy openflow"}
     benches: Mapping[str, str] = {
-        name: f"experiments.systems.aggregation.bench.commands:{name}"
+        name: f"gradbed.experiments.systems.aggregation.bench.commands:{name}"
         for name in ("clocks", "lanes", "rounds", "throughput", "placement", "soak")
     }
 
-    switch_workloads = ("experiments.systems.aggregation.bench.switch_workload:gradients",)
-    scale_points = ("experiments.systems.aggregation.bench.scale:scale_points",)
+    switch_workloads = ("gradbed.experiments.systems.aggregation.bench.switch_workload:gradients",)
+    scale_points = ("gradbed.experiments.systems.aggregation.bench.scale:scale_points",)
 
     network_options = (
         "topology",
@@ -68,7 +68,7 @@ class AggregationSystem(System[AggregationConfiguration]):
         "program",
         "workload.lanes",
     )
-    prompt = "experiments.systems.aggregation.prompt:AggregationPrompt"
+    prompt = "gradbed.experiments.systems.aggregation.prompt:AggregationPrompt"
 
     script_defaults: Mapping[str, Any] = {
         "switches.programmable": 2,
@@ -127,7 +127,7 @@ class AggregationSystem(System[AggregationConfiguration]):
         return switch_collectives(self.name, self.service, topology, groups)
 
     def present(self, results: StudyResults, console: Console) -> None:
-        from experiments.systems.aggregation.report import present
+        from gradbed.experiments.systems.aggregation.report import present
 
         present(results, console)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.scale import Scale
-from experiments.systems.compression.configuration import BackgroundSection
-from experiments.testbeds.agents import AgentSpec
-from experiments.traffic.agents import AGENT, NAME
-from hosts.agents.addresses import AgentAddress
-from hosts.traffic.description import EndpointDescription, Sizes, Stream
-from topo.graph import Topology
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.systems.compression.configuration import BackgroundSection
+from gradbed.experiments.testbeds.agents import AgentSpec
+from gradbed.experiments.traffic.agents import AGENT, NAME
+from gradbed.hosts.agents.addresses import AgentAddress
+from gradbed.hosts.traffic.description import EndpointDescription, Sizes, Stream
+from gradbed.topo.graph import Topology
 
 _SENDER, _RECEIVER = 0, 1
 """Their numbers in packets."""

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.phases import Measured
-from experiments.systems.compression.phase import CompressionPhase, RoundReport
-from hosts.compressors.methods import parsed
-from hosts.learning.dataset import SHAPES, load
-from hosts.learning.reference import reference
-from hosts.learning.settings import TrainingSettings
-from hosts.systems.compression.packets.frames import MOST_FRAME_BYTES
+from gradbed.experiments.phases import Measured
+from gradbed.experiments.systems.compression.phase import CompressionPhase, RoundReport
+from gradbed.hosts.compressors.methods import parsed
+from gradbed.hosts.learning.dataset import SHAPES, load
+from gradbed.hosts.learning.reference import reference
+from gradbed.hosts.learning.settings import TrainingSettings
+from gradbed.hosts.systems.compression.packets.frames import MOST_FRAME_BYTES
 
 ROUNDING = 1e-9
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from formats.compression import PART, PART_PORT, Flags
-from formats.datagram import DATAGRAM_BYTES
-from formats.packet_class import PacketClass, bits_of, udp_datagram
+from gradbed.formats.compression import PART, PART_PORT, Flags
+from gradbed.formats.datagram import DATAGRAM_BYTES
+from gradbed.formats.packet_class import PacketClass, bits_of, udp_datagram
 
 
 def _part(name: str, value: Flags) -> PacketClass:

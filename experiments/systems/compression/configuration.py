@@ -6,15 +6,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from common.errors import UserError
-from experiments.configuration.gradients import SYNTHETIC_UNLESS_SAID, SyntheticGradients, TrainedGradients
-from experiments.configuration.point import PointConfiguration
-from experiments.configuration.sections import Section, option
-from experiments.torch_scripts import ScriptSection
-from hosts.compressors.methods import parsed
-from hosts.systems.compression.description import Pacing
-from hosts.systems.compression.ratio import RatioRule
-from hosts.transport.stream_receiver import SELECTIVE_BITS
+from gradbed.common.errors import UserError
+from gradbed.experiments.configuration.gradients import SYNTHETIC_UNLESS_SAID, SyntheticGradients, TrainedGradients
+from gradbed.experiments.configuration.point import PointConfiguration
+from gradbed.experiments.configuration.sections import Section, option
+from gradbed.experiments.torch_scripts import ScriptSection
+from gradbed.hosts.compressors.methods import parsed
+from gradbed.hosts.systems.compression.description import Pacing
+from gradbed.hosts.systems.compression.ratio import RatioRule
+from gradbed.hosts.transport.stream_receiver import SELECTIVE_BITS
 
 
 class SwitchesSection(Section):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from experiments.phases import Measured
-from experiments.systems.compression.phase import CompressionPhase
+from gradbed.experiments.phases import Measured
+from gradbed.experiments.systems.compression.phase import CompressionPhase
 
 
 def unexpected(phase: CompressionPhase, found: Measured) -> Iterator[str]:

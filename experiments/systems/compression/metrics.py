@@ -6,11 +6,11 @@ import statistics
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from experiments.phases import Measured
-from experiments.systems.compression.background import background_loss
-from experiments.systems.compression.phase import CompressionPhase, RoundReport
-from experiments.tables.metric import Metric
-from experiments.tables.tables import Row
+from gradbed.experiments.phases import Measured
+from gradbed.experiments.systems.compression.background import background_loss
+from gradbed.experiments.systems.compression.phase import CompressionPhase, RoundReport
+from gradbed.experiments.tables.metric import Metric
+from gradbed.experiments.tables.tables import Row
 
 SHARE = (0.0, 1.0)
 

@@ -7,26 +7,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from controller.systems.compression.service import JobRequest
-from experiments.configuration.faults import AgentFault
-from experiments.configuration.sections import describe
-from experiments.phases import Phase, Progress
-from experiments.setup import PointTask
-from experiments.systems.compression.background import background_agents
-from experiments.systems.compression.configuration import (
+from gradbed.controller.systems.compression.service import JobRequest
+from gradbed.experiments.configuration.faults import AgentFault
+from gradbed.experiments.configuration.sections import describe
+from gradbed.experiments.phases import Phase, Progress
+from gradbed.experiments.setup import PointTask
+from gradbed.experiments.systems.compression.background import background_agents
+from gradbed.experiments.systems.compression.configuration import (
     CompressionConfiguration,
     ScriptWorkload,
     SyntheticWorkload,
     TrainingWorkload,
 )
-from experiments.testbeds.agents import AgentSpec
-from hosts.agents.addresses import AgentAddress, worker_addresses
-from hosts.compressors.fingerprint import MODULUS
-from hosts.learning.settings import ExternalSettings, SyntheticSettings, TrainingSettings
-from hosts.systems.compression.description import JobDescription, WorkerDescription
-from topo.graph import Topology
+from gradbed.experiments.testbeds.agents import AgentSpec
+from gradbed.hosts.agents.addresses import AgentAddress, worker_addresses
+from gradbed.hosts.compressors.fingerprint import MODULUS
+from gradbed.hosts.learning.settings import ExternalSettings, SyntheticSettings, TrainingSettings
+from gradbed.hosts.systems.compression.description import JobDescription, WorkerDescription
+from gradbed.topo.graph import Topology
 
-MODULE = "hosts.systems.compression.agents"
+MODULE = "gradbed.hosts.systems.compression.agents"
 WORKER_RANK = 1
 """The server stops first."""
 

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from controller.planning.hosts import choose_hosts
-from controller.systems.compression.service import PROGRAM, CompressionSettings
-from experiments.accounts.accounting import disagreements, first_lines, rows
-from experiments.accounts.host_accounts import host_accounts, uncounted_hosts
-from experiments.configuration.samples import SampleOrder
-from experiments.phases import Measured, Point, PointResult
-from experiments.programs import Program
-from experiments.setup import NetworkSetup, PointTask
-from experiments.systems.compression.checks import contradictions, wrong_contents, wrong_training
-from experiments.systems.compression.classes import CLASSES
-from experiments.systems.compression.configuration import CompressionConfiguration, ScriptWorkload
-from experiments.systems.compression.expected import unexpected
-from experiments.systems.compression.metrics import LONGEST_QUEUE, metrics, rate_rows, round_rows
-from experiments.systems.compression.phase import MODULE, CompressionPhase
-from experiments.systems.compression.script_phase import ScriptPhase
-from experiments.torch_scripts import MODULE as SCRIPTS
-from experiments.traffic.agents import MODULE as TRAFFIC
-from topo.graph import Topology
+from gradbed.controller.planning.hosts import choose_hosts
+from gradbed.controller.systems.compression.service import PROGRAM, CompressionSettings
+from gradbed.experiments.accounts.accounting import disagreements, first_lines, rows
+from gradbed.experiments.accounts.host_accounts import host_accounts, uncounted_hosts
+from gradbed.experiments.configuration.samples import SampleOrder
+from gradbed.experiments.phases import Measured, Point, PointResult
+from gradbed.experiments.programs import Program
+from gradbed.experiments.setup import NetworkSetup, PointTask
+from gradbed.experiments.systems.compression.checks import contradictions, wrong_contents, wrong_training
+from gradbed.experiments.systems.compression.classes import CLASSES
+from gradbed.experiments.systems.compression.configuration import CompressionConfiguration, ScriptWorkload
+from gradbed.experiments.systems.compression.expected import unexpected
+from gradbed.experiments.systems.compression.metrics import LONGEST_QUEUE, metrics, rate_rows, round_rows
+from gradbed.experiments.systems.compression.phase import MODULE, CompressionPhase
+from gradbed.experiments.systems.compression.script_phase import ScriptPhase
+from gradbed.experiments.torch_scripts import MODULE as SCRIPTS
+from gradbed.experiments.traffic.agents import MODULE as TRAFFIC
+from gradbed.topo.graph import Topology
 
 
 class CompressionPoint(Point[CompressionConfiguration]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from experiments.tables.units import time_text
+from gradbed.experiments.tables.units import time_text
 
 Row = Mapping[str, Any]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from experiments.systems.compression.phase import MODULE, WORKER_RANK, CompressionPhase, RoundReport
-from experiments.testbeds.agents import AgentSpec
-from experiments.torch_scripts import SILENCE_US, ScriptWorkers
+from gradbed.experiments.systems.compression.phase import MODULE, WORKER_RANK, CompressionPhase, RoundReport
+from gradbed.experiments.testbeds.agents import AgentSpec
+from gradbed.experiments.torch_scripts import SILENCE_US, ScriptWorkers
 
 
 class ScriptPhase(ScriptWorkers, CompressionPhase):

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from common.capabilities import REAL_CLOCK
-from common.errors import UserError
-from experiments.scale import Scale
-from experiments.setup import PointTask
-from experiments.system import System
-from experiments.systems.compression import figures as _figures  # noqa: F401  # their kinds
-from experiments.systems.compression.configuration import CompressionConfiguration, ScriptWorkload
-from experiments.systems.compression.metrics import METRICS
-from experiments.systems.compression.point import CompressionPoint
-from experiments.systems.compression.report import script_lines
-from experiments.tables.metric import Metric
-from experiments.torch_scripts import check_script
-from hosts.compressors.methods import compressor
+from gradbed.common.capabilities import REAL_CLOCK
+from gradbed.common.errors import UserError
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import PointTask
+from gradbed.experiments.system import System
+from gradbed.experiments.systems.compression import figures as _figures  # noqa: F401  # their kinds
+from gradbed.experiments.systems.compression.configuration import CompressionConfiguration, ScriptWorkload
+from gradbed.experiments.systems.compression.metrics import METRICS
+from gradbed.experiments.systems.compression.point import CompressionPoint
+from gradbed.experiments.systems.compression.report import script_lines
+from gradbed.experiments.tables.metric import Metric
+from gradbed.experiments.torch_scripts import check_script
+from gradbed.hosts.compressors.methods import compressor
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from experiments.records.results import StudyResults
+    from gradbed.experiments.records.results import StudyResults
 
 
 class CompressionSystem(System[CompressionConfiguration]):
@@ -32,7 +32,7 @@ class CompressionSystem(System[CompressionConfiguration]):
     configuration = CompressionConfiguration
     metrics: Mapping[str, Metric] = METRICS
     main_metrics = ("iteration_time_s", "ratio", "queue_drops", "accuracy")
-    service = "controller.systems.compression.service:CompressionService"
+    service = "gradbed.controller.systems.compression.service:CompressionService"
     assurance = (
         "All sums are exactly those of what workers sent, what was sent and what is held back are all gradients, and "
         "hosts agree with their links."
@@ -65,7 +65,7 @@ class CompressionSystem(System[CompressionConfiguration]):
         "whole gradients": "--workload synthetic --topology star:4 --workers 2 --rounds 2",
     }
     benches: Mapping[str, str] = {
-        "compressors": "experiments.systems.compression.bench.commands:compressors",
+        "compressors": "gradbed.experiments.systems.compression.bench.commands:compressors",
     }
 
     def check(self, configuration: CompressionConfiguration) -> None:

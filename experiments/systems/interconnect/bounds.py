@@ -15,9 +15,9 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from experiments.systems.interconnect.window import Window, turn_share
-from topo.graph import Direction, Topology
-from topo.shapes.optical_electrical import (
+from gradbed.experiments.systems.interconnect.window import Window, turn_share
+from gradbed.topo.graph import Direction, Topology
+from gradbed.topo.shapes.optical_electrical import (
     PLANES,
     WAVELENGTH_BYTES,
     hybrid_name,

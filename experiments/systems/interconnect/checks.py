@@ -7,13 +7,21 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations, product
 
-from experiments.accounts.accounting import Tally
-from experiments.accounts.counts import Counts
-from experiments.configuration.faults import Fault, LinkFault, restarted_switches
-from experiments.systems.interconnect.links import CHANNELS_OF_A_PORT, loss_by_cause
-from experiments.traffic.results import TrafficResults
-from topo.graph import Topology
-from topo.shapes.optical_electrical import HYBRID, PLANES, hybrid_name, mesh_port, place_of, size_of, uplink_port
+from gradbed.experiments.accounts.accounting import Tally
+from gradbed.experiments.accounts.counts import Counts
+from gradbed.experiments.configuration.faults import Fault, LinkFault, restarted_switches
+from gradbed.experiments.systems.interconnect.links import CHANNELS_OF_A_PORT, loss_by_cause
+from gradbed.experiments.traffic.results import TrafficResults
+from gradbed.topo.graph import Topology
+from gradbed.topo.shapes.optical_electrical import (
+    HYBRID,
+    PLANES,
+    hybrid_name,
+    mesh_port,
+    place_of,
+    size_of,
+    uplink_port,
+)
 
 WORDS: Mapping[str, str] = {
     "malformed": "malformed",
@@ -25,7 +33,7 @@ WORDS: Mapping[str, str] = {
     "unknown_wavelength": "a wavelength that the optical switch does not have",
     "unswitched": "not passed on by an optical switch",
 }
-"""By cause of experiments.systems.interconnect.links.loss_by_cause."""
+"""By cause of gradbed.experiments.systems.interconnect.links.loss_by_cause."""
 
 
 def unexplained_drops(topology: Topology, counts: Counts, faults: Sequence[Fault]) -> list[str]:

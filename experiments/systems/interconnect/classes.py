@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from formats.datagram import ETHER_TYPE_IPV4
-from formats.packet_class import PacketClass, ether_type
+from gradbed.formats.datagram import ETHER_TYPE_IPV4
+from gradbed.formats.packet_class import PacketClass, ether_type
 
 ETHER_TYPE_VLAN = 0x8100
 """A tag tells the wavelength."""

@@ -8,22 +8,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from controller.systems.interconnect.policies import PolicyName
-from experiments.configuration.point import PointConfiguration
-from experiments.engine.point import run_point
-from experiments.phases import PointResult
-from experiments.programs import P4_SOURCES
-from experiments.scale import Scale
-from experiments.setup import PointTask
-from experiments.system import System
-from experiments.systems import find_system
-from experiments.systems.interconnect.model import routes
-from experiments.systems.interconnect.model.optical_electrical import OpticalElectrical
-from experiments.systems.interconnect.model.shortest_paths import ShortestPaths
-from experiments.systems.interconnect.model.slots import Found, simulate
-from experiments.systems.interconnect.model.traffic import of_rates
-from experiments.traffic.rates import pair_rates
-from topo.shapes.optical_electrical import size_of
+from gradbed.controller.systems.interconnect.policies import PolicyName
+from gradbed.experiments.configuration.point import PointConfiguration
+from gradbed.experiments.engine.point import run_point
+from gradbed.experiments.phases import PointResult
+from gradbed.experiments.programs import P4_SOURCES
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import PointTask
+from gradbed.experiments.system import System
+from gradbed.experiments.systems import find_system
+from gradbed.experiments.systems.interconnect.model import routes
+from gradbed.experiments.systems.interconnect.model.optical_electrical import OpticalElectrical
+from gradbed.experiments.systems.interconnect.model.shortest_paths import ShortestPaths
+from gradbed.experiments.systems.interconnect.model.slots import Found, simulate
+from gradbed.experiments.systems.interconnect.model.traffic import of_rates
+from gradbed.experiments.traffic.rates import pair_rates
+from gradbed.topo.shapes.optical_electrical import size_of
 
 RATE_MBPS = 100.0
 FRAME_BYTES = 1000

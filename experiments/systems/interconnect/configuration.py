@@ -6,15 +6,15 @@ from typing import Literal
 
 from pydantic import Field, TypeAdapter, model_validator
 
-from controller.systems.interconnect.policies import PolicyName
-from controller.systems.interconnect.service import OpticalKind
-from experiments.configuration.faults import Fault
-from experiments.configuration.point import PointConfiguration
-from experiments.configuration.samples import SamplesSection
-from experiments.configuration.sections import Section, TopologySection, option
-from experiments.scale import Scale
-from experiments.systems.interconnect.failure import FailureSection
-from experiments.traffic.configuration import TrafficSection
+from gradbed.controller.systems.interconnect.policies import PolicyName
+from gradbed.controller.systems.interconnect.service import OpticalKind
+from gradbed.experiments.configuration.faults import Fault
+from gradbed.experiments.configuration.point import PointConfiguration
+from gradbed.experiments.configuration.samples import SamplesSection
+from gradbed.experiments.configuration.sections import Section, TopologySection, option
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.systems.interconnect.failure import FailureSection
+from gradbed.experiments.traffic.configuration import TrafficSection
 
 DEFAULT_TOPOLOGY = "optical-electrical:2"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from experiments.configuration.sections import Section, option
-from topo.graph import Topology
-from topo.shapes.optical_electrical import hybrid_name, optical_name, size_of
+from gradbed.experiments.configuration.sections import Section, option
+from gradbed.topo.graph import Topology
+from gradbed.topo.shapes.optical_electrical import hybrid_name, optical_name, size_of
 
 FailureKind = Literal["none", "uplink", "optical-switch", "mesh-link"]
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal
 
-from experiments.accounts.accounting import Tally
-from experiments.accounts.counts import Counts
-from experiments.systems.interconnect.window import Window
-from topo.graph import Topology
-from topo.shapes.optical_electrical import (
+from gradbed.experiments.accounts.accounting import Tally
+from gradbed.experiments.accounts.counts import Counts
+from gradbed.experiments.systems.interconnect.window import Window
+from gradbed.topo.graph import Topology
+from gradbed.topo.shapes.optical_electrical import (
     HYBRID,
     OPTICAL,
     PLANES,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from experiments.accounts.counts import Counts
-from experiments.scale import Scale
-from experiments.systems.interconnect.links import CLASSES, Load, balance, loss_by_cause
-from experiments.systems.interconnect.window import Window
-from experiments.tables.metric import Metric
-from experiments.traffic.results import TrafficResults
-from topo.graph import Direction, Topology
+from gradbed.experiments.accounts.counts import Counts
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.systems.interconnect.links import CLASSES, Load, balance, loss_by_cause
+from gradbed.experiments.systems.interconnect.window import Window
+from gradbed.experiments.tables.metric import Metric
+from gradbed.experiments.traffic.results import TrafficResults
+from gradbed.topo.graph import Direction, Topology
 
 SHARE = (0.0, 1.0)
 

@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from experiments.configuration.faults import Fault, LinkChange
-from experiments.systems.interconnect.links import Load
-from experiments.systems.interconnect.metrics import arrived_bytes, host_direction
-from experiments.systems.interconnect.window import Window
-from experiments.traffic.results import TrafficResults
-from topo.graph import Topology
-from topo.shapes.optical_electrical import WAVELENGTH_BYTES
+from gradbed.experiments.configuration.faults import Fault, LinkChange
+from gradbed.experiments.systems.interconnect.links import Load
+from gradbed.experiments.systems.interconnect.metrics import arrived_bytes, host_direction
+from gradbed.experiments.systems.interconnect.window import Window
+from gradbed.experiments.traffic.results import TrafficResults
+from gradbed.topo.graph import Topology
+from gradbed.topo.shapes.optical_electrical import WAVELENGTH_BYTES
 
 BITS_OF_A_SUM = 1e-9
 """Of rounding, in sums and linear programs; a share."""

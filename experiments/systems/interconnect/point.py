@@ -5,33 +5,38 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from controller.planning.legacy import OPENFLOW
-from controller.systems.interconnect.service import HYBRID_PROGRAM, OPTICAL_PROGRAM, InterconnectSettings
-from controller.systems.interconnect.service import Traffic as TrafficJob
-from experiments.accounts.accounting import disagreements, first_lines, rows
-from experiments.accounts.host_accounts import host_accounts
-from experiments.configuration.faults import AgentFault, restarted_switches, touched_agents
-from experiments.phases import Measured, Point, PointResult
-from experiments.programs import Program, SwitchProgram
-from experiments.scale import Scale
-from experiments.setup import NetworkSetup, PointTask
-from experiments.systems.interconnect import links
-from experiments.systems.interconnect.bounds import most_accepted_bytes, saturation_load
-from experiments.systems.interconnect.checks import contradictions, unexplained_drops, unexplained_ends, wrong_ways
-from experiments.systems.interconnect.classes import CLASSES
-from experiments.systems.interconnect.configuration import InterconnectConfiguration
-from experiments.systems.interconnect.links import loss_by_cause
-from experiments.systems.interconnect.metrics import host_capacity_bytes, link_rows, loss_rows, metrics
-from experiments.systems.interconnect.physics import changes_rates, differences, impossible, sent_by_pair
-from experiments.systems.interconnect.window import Window
-from experiments.traffic.agents import MODULE, plan_traffic
-from experiments.traffic.consistency import latency_contradictions, loss_contradictions, too_fast
-from experiments.traffic.marks import mark_disagreements
-from experiments.traffic.phase import TrafficPhase
-from experiments.traffic.results import TrafficResults
-from hosts.traffic.sizes import has_flows, least_frame_bytes, longest_frame_bytes
-from topo.graph import Topology
-from topo.shapes.optical_electrical import HYBRID, OPTICAL, size_of, with_circuits, with_wavelengths
+from gradbed.controller.planning.legacy import OPENFLOW
+from gradbed.controller.systems.interconnect.service import HYBRID_PROGRAM, OPTICAL_PROGRAM, InterconnectSettings
+from gradbed.controller.systems.interconnect.service import Traffic as TrafficJob
+from gradbed.experiments.accounts.accounting import disagreements, first_lines, rows
+from gradbed.experiments.accounts.host_accounts import host_accounts
+from gradbed.experiments.configuration.faults import AgentFault, restarted_switches, touched_agents
+from gradbed.experiments.phases import Measured, Point, PointResult
+from gradbed.experiments.programs import Program, SwitchProgram
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import NetworkSetup, PointTask
+from gradbed.experiments.systems.interconnect import links
+from gradbed.experiments.systems.interconnect.bounds import most_accepted_bytes, saturation_load
+from gradbed.experiments.systems.interconnect.checks import (
+    contradictions,
+    unexplained_drops,
+    unexplained_ends,
+    wrong_ways,
+)
+from gradbed.experiments.systems.interconnect.classes import CLASSES
+from gradbed.experiments.systems.interconnect.configuration import InterconnectConfiguration
+from gradbed.experiments.systems.interconnect.links import loss_by_cause
+from gradbed.experiments.systems.interconnect.metrics import host_capacity_bytes, link_rows, loss_rows, metrics
+from gradbed.experiments.systems.interconnect.physics import changes_rates, differences, impossible, sent_by_pair
+from gradbed.experiments.systems.interconnect.window import Window
+from gradbed.experiments.traffic.agents import MODULE, plan_traffic
+from gradbed.experiments.traffic.consistency import latency_contradictions, loss_contradictions, too_fast
+from gradbed.experiments.traffic.marks import mark_disagreements
+from gradbed.experiments.traffic.phase import TrafficPhase
+from gradbed.experiments.traffic.results import TrafficResults
+from gradbed.hosts.traffic.sizes import has_flows, least_frame_bytes, longest_frame_bytes
+from gradbed.topo.graph import Topology
+from gradbed.topo.shapes.optical_electrical import HYBRID, OPTICAL, size_of, with_circuits, with_wavelengths
 
 
 def build_topology(configuration: InterconnectConfiguration, scale: Scale) -> Topology:

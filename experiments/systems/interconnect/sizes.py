@@ -9,11 +9,11 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import shortest_path
 
-from topo.graph import Topology
-from topo.shapes.dragonfly import dragonfly
-from topo.shapes.fat_tree import fat_tree
-from topo.shapes.optical_electrical import OPTICAL, optical_electrical
-from topo.shapes.torus import torus
+from gradbed.topo.graph import Topology
+from gradbed.topo.shapes.dragonfly import dragonfly
+from gradbed.topo.shapes.fat_tree import fat_tree
+from gradbed.topo.shapes.optical_electrical import OPTICAL, optical_electrical
+from gradbed.topo.shapes.torus import torus
 
 
 @dataclass(frozen=True)

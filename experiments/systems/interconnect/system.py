@@ -6,25 +6,25 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from common.capabilities import REAL_CLOCK
-from common.errors import UserError
-from common.suggestion import suggestion
-from controller.core.services import ServiceConfig
-from controller.systems.interconnect.policies import POLICIES
-from experiments.scale import Scale
-from experiments.setup import PointTask, Underlay
-from experiments.system import System
-from experiments.systems.interconnect import figures as _figures  # noqa: F401  # their kinds
-from experiments.systems.interconnect.configuration import DEFAULT_TOPOLOGY, InterconnectConfiguration
-from experiments.systems.interconnect.metrics import METRICS
-from experiments.systems.interconnect.point import InterconnectPoint, build_topology, programs_of
-from experiments.tables.metric import Metric
-from experiments.traffic.agents import check_traffic
-from experiments.traffic.phase import check_faults_of_traffic
-from hosts.traffic.sizes import longest_frame_bytes
-from topo.graph import Topology
-from topo.link import MOST_CHANNELS
-from topo.shapes.optical_electrical import WAVELENGTH_BYTES, size_of, with_wavelengths
+from gradbed.common.capabilities import REAL_CLOCK
+from gradbed.common.errors import UserError
+from gradbed.common.suggestion import suggestion
+from gradbed.controller.core.services import ServiceConfig
+from gradbed.controller.systems.interconnect.policies import POLICIES
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import PointTask, Underlay
+from gradbed.experiments.system import System
+from gradbed.experiments.systems.interconnect import figures as _figures  # noqa: F401  # their kinds
+from gradbed.experiments.systems.interconnect.configuration import DEFAULT_TOPOLOGY, InterconnectConfiguration
+from gradbed.experiments.systems.interconnect.metrics import METRICS
+from gradbed.experiments.systems.interconnect.point import InterconnectPoint, build_topology, programs_of
+from gradbed.experiments.tables.metric import Metric
+from gradbed.experiments.traffic.agents import check_traffic
+from gradbed.experiments.traffic.phase import check_faults_of_traffic
+from gradbed.hosts.traffic.sizes import longest_frame_bytes
+from gradbed.topo.graph import Topology
+from gradbed.topo.link import MOST_CHANNELS
+from gradbed.topo.shapes.optical_electrical import WAVELENGTH_BYTES, size_of, with_wavelengths
 
 
 class InterconnectSystem(System[InterconnectConfiguration]):
@@ -34,15 +34,17 @@ class InterconnectSystem(System[InterconnectConfiguration]):
     configuration = InterconnectConfiguration
     metrics: Mapping[str, Metric] = METRICS
     main_metrics = ("accepted_load", "latency_s", "latency_p99_s", "loss", "largest_link_load")
-    service = "controller.systems.interconnect.service:InterconnectService"
+    service = "gradbed.controller.systems.interconnect.service:InterconnectService"
     assurance = "All packets are accounted for: hosts, switches and links agree."
     defaults: Mapping[str, Any] = {"clock": "virtual", "topology.kind": DEFAULT_TOPOLOGY}
     on_bmv2: Mapping[str, Any] = {"routing.channels": "uplink"}
     model_runs: Mapping[str, str] = {
         "least loaded": "--topology optical-electrical:2 --channels uplink --packets 20",
     }
-    benches: Mapping[str, str] = {"interconnect": "experiments.systems.interconnect.bench.commands:interconnect"}
-    scale_points = ("experiments.systems.interconnect.bench.scale:scale_points",)
+    benches: Mapping[str, str] = {
+        "interconnect": "gradbed.experiments.systems.interconnect.bench.commands:interconnect"
+    }
+    scale_points = ("gradbed.experiments.systems.interconnect.bench.scale:scale_points",)
 
     def check(self, configuration: InterconnectConfiguration) -> None:
         topology = configuration.topology.build(Scale())

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from experiments.accounts.carried import LinkBytes, LinkRows
-from topo.graph import Direction
-from topo.link import LinkModel
+from gradbed.experiments.accounts.carried import LinkBytes, LinkRows
+from gradbed.topo.graph import Direction
+from gradbed.topo.link import LinkModel
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterator, Mapping
 
 import networkx
 
-from experiments.accounts.accounting import Tally
-from experiments.configuration.faults import restarted_switches
-from experiments.phases import Measured
-from experiments.systems.ndn.configuration import ALL_REDUCE
-from experiments.systems.ndn.counts import (
+from gradbed.experiments.accounts.accounting import Tally
+from gradbed.experiments.configuration.faults import restarted_switches
+from gradbed.experiments.phases import Measured
+from gradbed.experiments.systems.ndn.configuration import ALL_REDUCE
+from gradbed.experiments.systems.ndn.counts import (
     DROP_REASONS,
     departures,
     entering,
@@ -20,10 +20,10 @@ from experiments.systems.ndn.counts import (
     router_packets,
     transmissions,
 )
-from experiments.systems.ndn.expected import Expected
-from experiments.systems.ndn.metrics import total_time_s
-from experiments.systems.ndn.phase import NdnPhase
-from formats.ndn import HOP_LIMIT
+from gradbed.experiments.systems.ndn.expected import Expected
+from gradbed.experiments.systems.ndn.metrics import total_time_s
+from gradbed.experiments.systems.ndn.phase import NdnPhase
+from gradbed.formats.ndn import HOP_LIMIT
 
 EARLY_PROBES = 10
 """Of a publisher's fragments, asked for while they waited for its link."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from formats import tlv
-from formats.datagram import ETHERNET_BYTES
-from formats.ndn import ETHER_TYPE
-from formats.packet_class import PacketClass, ether_type
+from gradbed.formats import tlv
+from gradbed.formats.datagram import ETHERNET_BYTES
+from gradbed.formats.ndn import ETHER_TYPE
+from gradbed.formats.packet_class import PacketClass, ether_type
 
 
 def _packet(name: str, kind: int, *becomes: str) -> PacketClass:

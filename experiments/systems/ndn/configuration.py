@@ -7,11 +7,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from experiments.configuration.gradients import SYNTHETIC_UNLESS_SAID, SyntheticGradients, TrainedGradients
-from experiments.configuration.point import Clock, PointConfiguration
-from experiments.configuration.sections import Section, option
-from experiments.scale import Scale
-from hosts.systems.ndn.description import Mode
+from gradbed.experiments.configuration.gradients import SYNTHETIC_UNLESS_SAID, SyntheticGradients, TrainedGradients
+from gradbed.experiments.configuration.point import Clock, PointConfiguration
+from gradbed.experiments.configuration.sections import Section, option
+from gradbed.experiments.scale import Scale
+from gradbed.hosts.systems.ndn.description import Mode
 
 Exchange = Literal["push", "pull", "unicast", "ring", "recursive-doubling"]
 ALL_REDUCE = ("ring", "recursive-doubling")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from experiments.accounts.accounting import Tally
-from experiments.accounts.counts import Counts
-from formats.ndn import HOP_LIMIT
-from topo.graph import Topology
+from gradbed.experiments.accounts.accounting import Tally
+from gradbed.experiments.accounts.counts import Counts
+from gradbed.formats.ndn import HOP_LIMIT
+from gradbed.topo.graph import Topology
 
 KINDS = ("interest", "insertion", "deletion", "data", "push", "acknowledgement", "nack")
 _CELLS_A_PORT = 8

@@ -6,11 +6,11 @@ from functools import cached_property
 
 import networkx
 
-from controller.planning.multicast import multicast_tree
-from experiments.systems.ndn.phase import NdnPhase
-from hosts.collectives.recursive_doubling import partners
-from hosts.learning.fragments import fragment_count
-from hosts.learning.workload import gradient_values
+from gradbed.controller.planning.multicast import multicast_tree
+from gradbed.experiments.systems.ndn.phase import NdnPhase
+from gradbed.hosts.collectives.recursive_doubling import partners
+from gradbed.hosts.learning.fragments import fragment_count
+from gradbed.hosts.learning.workload import gradient_values
 
 
 class Expected:

@@ -7,25 +7,25 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from controller.systems.ndn.messages import NdnRequest, Prefix
-from experiments.configuration.sections import describe
-from experiments.scale import Scale
-from experiments.systems.ndn.configuration import ALL_REDUCE, NdnConfiguration, TrainingWorkload
-from experiments.testbeds.agents import AgentSpec
-from hosts.agents.addresses import worker_addresses
-from hosts.collectives.job import CollectiveJob
-from hosts.learning.reference import reference
-from hosts.learning.settings import SyntheticSettings, TrainingSettings
-from hosts.learning.shifted_sums import as_sent
-from hosts.learning.synthetic import sum_digest, synthetic_gradient
-from hosts.learning.workload import SyntheticWorkload
-from hosts.systems.ndn.all_reduce import Algorithm, AllReduceDescription
-from hosts.systems.ndn.description import NdnJob, ObserverDescription, PeerDescription
-from hosts.systems.ndn.packets.names import asked_training
-from topo.graph import Topology
+from gradbed.controller.systems.ndn.messages import NdnRequest, Prefix
+from gradbed.experiments.configuration.sections import describe
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.systems.ndn.configuration import ALL_REDUCE, NdnConfiguration, TrainingWorkload
+from gradbed.experiments.testbeds.agents import AgentSpec
+from gradbed.hosts.agents.addresses import worker_addresses
+from gradbed.hosts.collectives.job import CollectiveJob
+from gradbed.hosts.learning.reference import reference
+from gradbed.hosts.learning.settings import SyntheticSettings, TrainingSettings
+from gradbed.hosts.learning.shifted_sums import as_sent
+from gradbed.hosts.learning.synthetic import sum_digest, synthetic_gradient
+from gradbed.hosts.learning.workload import SyntheticWorkload
+from gradbed.hosts.systems.ndn.all_reduce import Algorithm, AllReduceDescription
+from gradbed.hosts.systems.ndn.description import NdnJob, ObserverDescription, PeerDescription
+from gradbed.hosts.systems.ndn.packets.names import asked_training
+from gradbed.topo.graph import Topology
 
-MODULE = "hosts.systems.ndn.agents"
-ALL_REDUCE_MODULE = "hosts.systems.ndn.all_reduce"
+MODULE = "gradbed.hosts.systems.ndn.agents"
+ALL_REDUCE_MODULE = "gradbed.hosts.systems.ndn.all_reduce"
 TRAINING = "training"
 MOST_PROBE_US = 1_000_000
 """Repeated probes back off to this; nominal."""

@@ -6,20 +6,20 @@ import statistics
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from experiments.phases import Measured
-from experiments.systems.ndn.configuration import ALL_REDUCE
-from experiments.systems.ndn.counts import (
+from gradbed.experiments.phases import Measured
+from gradbed.experiments.systems.ndn.configuration import ALL_REDUCE
+from gradbed.experiments.systems.ndn.counts import (
     ROUTER_COUNTERS,
     drops,
     hits_by_distance,
     router_count,
     transmissions,
 )
-from experiments.systems.ndn.expected import Expected
-from experiments.systems.ndn.phase import NdnPhase
-from experiments.tables.metric import Metric
-from experiments.tables.tables import Row
-from hosts.learning.workload import gradient_values
+from gradbed.experiments.systems.ndn.expected import Expected
+from gradbed.experiments.systems.ndn.phase import NdnPhase
+from gradbed.experiments.tables.metric import Metric
+from gradbed.experiments.tables.tables import Row
+from gradbed.hosts.learning.workload import gradient_values
 
 SHARE = (0.0, 1.0)
 SUBSCRIPTION_NAMES = "NdnIngress.persistent_pit.subscription_name"

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from experiments.configuration.faults import AgentFault
-from experiments.phases import Phase, Progress
-from experiments.setup import PointTask
-from experiments.systems.ndn.configuration import ALL_REDUCE, NdnConfiguration
-from experiments.systems.ndn.jobs import JobSetup, agent_specs, request_of
-from experiments.testbeds.agents import AgentSpec
-from hosts.learning.settings import TrainingSettings
-from hosts.systems.ndn.asynchronous import replay
-from topo.graph import Topology
+from gradbed.experiments.configuration.faults import AgentFault
+from gradbed.experiments.phases import Phase, Progress
+from gradbed.experiments.setup import PointTask
+from gradbed.experiments.systems.ndn.configuration import ALL_REDUCE, NdnConfiguration
+from gradbed.experiments.systems.ndn.jobs import JobSetup, agent_specs, request_of
+from gradbed.experiments.testbeds.agents import AgentSpec
+from gradbed.hosts.learning.settings import TrainingSettings
+from gradbed.hosts.systems.ndn.asynchronous import replay
+from gradbed.topo.graph import Topology
 
 
 @dataclass

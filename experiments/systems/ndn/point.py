@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from controller.core.service import NoSettings
-from experiments.accounts.accounting import disagreements, first_lines, rows
-from experiments.accounts.host_accounts import host_accounts, uncounted_hosts
-from experiments.phases import Measured, Point, PointResult
-from experiments.programs import Program
-from experiments.scale import Scale
-from experiments.setup import NetworkSetup, PointTask
-from experiments.systems.ndn.checks import (
+from gradbed.controller.core.service import NoSettings
+from gradbed.experiments.accounts.accounting import disagreements, first_lines, rows
+from gradbed.experiments.accounts.host_accounts import host_accounts, uncounted_hosts
+from gradbed.experiments.phases import Measured, Point, PointResult
+from gradbed.experiments.programs import Program
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import NetworkSetup, PointTask
+from gradbed.experiments.systems.ndn.checks import (
     idle_stores,
     miscounted_pushes,
     subscriptions_left,
@@ -24,10 +24,10 @@ from experiments.systems.ndn.checks import (
     wrong_tables,
     wrong_transmissions,
 )
-from experiments.systems.ndn.classes import CLASSES
-from experiments.systems.ndn.configuration import NdnConfiguration
-from experiments.systems.ndn.jobs import MODULE, job_setup
-from experiments.systems.ndn.metrics import (
+from gradbed.experiments.systems.ndn.classes import CLASSES
+from gradbed.experiments.systems.ndn.configuration import NdnConfiguration
+from gradbed.experiments.systems.ndn.jobs import MODULE, job_setup
+from gradbed.experiments.systems.ndn.metrics import (
     SUBSCRIPTION_NAMES,
     drop_rows,
     metrics,
@@ -36,8 +36,8 @@ from experiments.systems.ndn.metrics import (
     router_rows,
     version_rows,
 )
-from experiments.systems.ndn.phase import NdnPhase
-from topo.graph import Topology
+from gradbed.experiments.systems.ndn.phase import NdnPhase
+from gradbed.topo.graph import Topology
 
 REPEAT_TICKS, MOST_REPEAT_TICKS = 8, 0x7FFF
 """Of 1,024 us: so long a router holds back an Interest that is repeated."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from statistics import median
 
-from common.errors import UserError
-from experiments.configuration.options import ModelOption, model_options, nested, within
-from experiments.phases import Phase
-from experiments.prompt.job_commands import JobCommands
-from experiments.prompt.prompt import Prompt
-from experiments.systems.ndn.configuration import NdnConfiguration
-from experiments.systems.ndn.counts import DROP_REASONS
-from experiments.systems.ndn.jobs import job_on
-from experiments.systems.ndn.phase import NdnPhase
+from gradbed.common.errors import UserError
+from gradbed.experiments.configuration.options import ModelOption, model_options, nested, within
+from gradbed.experiments.phases import Phase
+from gradbed.experiments.prompt.job_commands import JobCommands
+from gradbed.experiments.prompt.prompt import Prompt
+from gradbed.experiments.systems.ndn.configuration import NdnConfiguration
+from gradbed.experiments.systems.ndn.counts import DROP_REASONS
+from gradbed.experiments.systems.ndn.jobs import job_on
+from gradbed.experiments.systems.ndn.phase import NdnPhase
 
 JOB_OPTIONS = (
     *(f"workload.{each}" for each in ("kind", "peers", "rounds", "exchange", "mode", "pace", "window_fragments")),
@@ -26,7 +26,7 @@ USUAL_PEERS = 4
 
 
 class NdnPrompt(JobCommands, Prompt):
-    """experiments.prompt.prompt.Prompt of the NDN system."""
+    """gradbed.experiments.prompt.prompt.Prompt of the NDN system."""
 
     job_options = (*within(model_options(NdnConfiguration, {}), JOB_OPTIONS), OUTSIDE)
     complete_contents = complete_drops = Prompt.complete_switches

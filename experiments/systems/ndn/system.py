@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.scale import Scale
-from experiments.setup import NetworkSetup, PointTask
-from experiments.system import System
-from experiments.systems.ndn import figures as _figures  # noqa: F401  # their kinds
-from experiments.systems.ndn.configuration import NdnConfiguration
-from experiments.systems.ndn.metrics import METRICS
-from experiments.systems.ndn.point import NdnPoint, network_of
-from experiments.tables.metric import Metric
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import NetworkSetup, PointTask
+from gradbed.experiments.system import System
+from gradbed.experiments.systems.ndn import figures as _figures  # noqa: F401  # their kinds
+from gradbed.experiments.systems.ndn.configuration import NdnConfiguration
+from gradbed.experiments.systems.ndn.metrics import METRICS
+from gradbed.experiments.systems.ndn.point import NdnPoint, network_of
+from gradbed.experiments.tables.metric import Metric
 
 
 class NdnSystem(System[NdnConfiguration]):
@@ -22,10 +22,10 @@ class NdnSystem(System[NdnConfiguration]):
     configuration = NdnConfiguration
     metrics: Mapping[str, Metric] = METRICS
     main_metrics = ("round_time_s", "gradient_hops", "transmissions", "recoveries", "accuracy")
-    service = "controller.systems.ndn.service:NdnService"
+    service = "gradbed.controller.systems.ndn.service:NdnService"
     assurance = "All sums and weights are bit for bit those of a single process, and router and host counters agree."
-    switch_workloads = ("experiments.systems.ndn.bench.switch_workload:interests",)
-    scale_points = ("experiments.systems.ndn.bench.scale:scale_points",)
+    switch_workloads = ("gradbed.experiments.systems.ndn.bench.switch_workload:interests",)
+    scale_points = ("gradbed.experiments.systems.ndn.bench.scale:scale_points",)
     defaults: Mapping[str, Any] = {"workload.kind": "training"}
     model_runs: Mapping[str, str] = {
         "push": "--workload synthetic --topology star:3 --peers 3 --rounds 2 --values 960",
@@ -49,7 +49,7 @@ class NdnSystem(System[NdnConfiguration]):
         },
         **System.run_figures,
     }
-    prompt = "experiments.systems.ndn.prompt:NdnPrompt"
+    prompt = "gradbed.experiments.systems.ndn.prompt:NdnPrompt"
 
     def check(self, configuration: NdnConfiguration) -> None:
         topology = configuration.topology.build(Scale())

@@ -8,20 +8,26 @@ from typing import Any
 
 import networkx as nx
 
-from experiments.accounts.accounting import disagreements as host_disagreements
-from experiments.accounts.accounting import first_lines
-from experiments.accounts.counts import Counts
-from experiments.accounts.host_accounts import host_accounts, uncounted_hosts
-from experiments.configuration.faults import Fault, LinkChange, touched_agents
-from experiments.phases import Measured
-from experiments.systems.shuffle.jobs import ShuffleJob
-from experiments.systems.shuffle.loads import counted_loads, disagreements, lossless, planned_loads, planned_ways
-from experiments.systems.shuffle.phase import ShufflePhase
-from experiments.systems.shuffle.waits import Network, network_wait_failures, planned_wait_failures
-from formats.shuffle import frame_overhead_bytes
-from hosts.systems.shuffle.samples import SampleSource, digest, original
-from topo.graph import Topology
-from topo.hops import is_hop
+from gradbed.experiments.accounts.accounting import disagreements as host_disagreements
+from gradbed.experiments.accounts.accounting import first_lines
+from gradbed.experiments.accounts.counts import Counts
+from gradbed.experiments.accounts.host_accounts import host_accounts, uncounted_hosts
+from gradbed.experiments.configuration.faults import Fault, LinkChange, touched_agents
+from gradbed.experiments.phases import Measured
+from gradbed.experiments.systems.shuffle.jobs import ShuffleJob
+from gradbed.experiments.systems.shuffle.loads import (
+    counted_loads,
+    disagreements,
+    lossless,
+    planned_loads,
+    planned_ways,
+)
+from gradbed.experiments.systems.shuffle.phase import ShufflePhase
+from gradbed.experiments.systems.shuffle.waits import Network, network_wait_failures, planned_wait_failures
+from gradbed.formats.shuffle import frame_overhead_bytes
+from gradbed.hosts.systems.shuffle.samples import SampleSource, digest, original
+from gradbed.topo.graph import Topology
+from gradbed.topo.hops import is_hop
 
 ROUNDING = 1e-9
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from formats.datagram import DATAGRAM_BYTES
-from formats.packet_class import PacketClass, bits_of, udp_datagram
-from formats.shuffle import CODED, CODED_PORT, CodedFlags
+from gradbed.formats.datagram import DATAGRAM_BYTES
+from gradbed.formats.packet_class import PacketClass, bits_of, udp_datagram
+from gradbed.formats.shuffle import CODED, CODED_PORT, CodedFlags
 
 _KINDS = CodedFlags.REPAIR | CodedFlags.REQUEST
 

@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from common.errors import UserError
-from controller.core.services import ServiceConfig
-from controller.systems.shuffle.messages import ShuffleRequest, ShuffleSettings
-from experiments.programs import Program
-from experiments.setup import StreamGroup, SwitchCollectives
-from experiments.systems.shuffle.classes import CLASSES
-from formats.addresses import ip_integer
-from formats.datagram import DATAGRAM_BYTES
-from formats.packet_class import udp_datagram
-from formats.shuffle import CODED, CODED_PORT, MULTICAST_IP, MULTICAST_MAC, USUAL_BITS, CodedFlags
-from hosts.agents.fragment_streams import StreamOptions
-from hosts.protocols.datagram_frames import frame_type, mac_array, pack_datagrams
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.controller.core.services import ServiceConfig
+from gradbed.controller.systems.shuffle.messages import ShuffleRequest, ShuffleSettings
+from gradbed.experiments.programs import Program
+from gradbed.experiments.setup import StreamGroup, SwitchCollectives
+from gradbed.experiments.systems.shuffle.classes import CLASSES
+from gradbed.formats.addresses import ip_integer
+from gradbed.formats.datagram import DATAGRAM_BYTES
+from gradbed.formats.packet_class import udp_datagram
+from gradbed.formats.shuffle import CODED, CODED_PORT, MULTICAST_IP, MULTICAST_MAC, USUAL_BITS, CodedFlags
+from gradbed.hosts.agents.fragment_streams import StreamOptions
+from gradbed.hosts.protocols.datagram_frames import frame_type, mac_array, pack_datagrams
+from gradbed.topo.graph import Topology
 
 WINDOW = 512
 """Fragments under way."""

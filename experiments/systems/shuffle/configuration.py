@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Literal
 
-from controller.systems.shuffle.messages import Multicast, Unicast
-from controller.systems.shuffle.scheduling.schedulers import SCHEDULERS
-from controller.systems.shuffle.scheduling.storage import Replacement
-from controller.systems.shuffle.scheduling.tree_choice import TreeChoice
-from experiments.configuration.point import PointConfiguration
-from experiments.configuration.sections import Section, option
-from formats.shuffle import USUAL_BITS
-from hosts.systems.shuffle.samples import DigitSamples, SampleSource, SyntheticSamples
+from gradbed.controller.systems.shuffle.messages import Multicast, Unicast
+from gradbed.controller.systems.shuffle.scheduling.schedulers import SCHEDULERS
+from gradbed.controller.systems.shuffle.scheduling.storage import Replacement
+from gradbed.controller.systems.shuffle.scheduling.tree_choice import TreeChoice
+from gradbed.experiments.configuration.point import PointConfiguration
+from gradbed.experiments.configuration.sections import Section, option
+from gradbed.formats.shuffle import USUAL_BITS
+from gradbed.hosts.systems.shuffle.samples import DigitSamples, SampleSource, SyntheticSamples
 
 
 class SamplesSection(Section):

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from common.errors import UserError
-from controller.systems.shuffle.scheduling.instance import Instance
-from controller.systems.shuffle.scheduling.queues import Timing
-from controller.systems.shuffle.scheduling.storage import epochs
-from experiments.setup import PointTask
-from experiments.systems.shuffle.configuration import ShuffleConfiguration
-from experiments.systems.shuffle.jobs import timing
-from experiments.systems.shuffle.training import Parts, first_parts
-from hosts.systems.shuffle.samples import SampleSource
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.controller.systems.shuffle.scheduling.instance import Instance
+from gradbed.controller.systems.shuffle.scheduling.queues import Timing
+from gradbed.controller.systems.shuffle.scheduling.storage import epochs
+from gradbed.experiments.setup import PointTask
+from gradbed.experiments.systems.shuffle.configuration import ShuffleConfiguration
+from gradbed.experiments.systems.shuffle.jobs import timing
+from gradbed.experiments.systems.shuffle.training import Parts, first_parts
+from gradbed.hosts.systems.shuffle.samples import SampleSource
+from gradbed.topo.graph import Topology
 
 MASTER_SCHEDULERS = ("coded-master",)
 

@@ -8,19 +8,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from controller.systems.shuffle.messages import NewShuffle
-from controller.systems.shuffle.scheduling.instance import Instance
-from controller.systems.shuffle.scheduling.queues import Timing
-from controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
-from controller.systems.shuffle.scheduling.trees.bits import bits_of
-from controller.systems.shuffle.scheduling.trees.trees import Trees, links_above
-from experiments.configuration.sections import describe
-from experiments.setup import PointTask
-from experiments.systems.shuffle.configuration import ShuffleConfiguration
-from experiments.testbeds.agents import AgentSpec
-from formats.shuffle import frame_overhead_bytes
-from hosts.agents.addresses import worker_addresses
-from hosts.systems.shuffle.description import (
+from gradbed.controller.systems.shuffle.messages import NewShuffle
+from gradbed.controller.systems.shuffle.scheduling.instance import Instance
+from gradbed.controller.systems.shuffle.scheduling.queues import Timing
+from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
+from gradbed.controller.systems.shuffle.scheduling.trees.bits import bits_of
+from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees, links_above
+from gradbed.experiments.configuration.sections import describe
+from gradbed.experiments.setup import PointTask
+from gradbed.experiments.systems.shuffle.configuration import ShuffleConfiguration
+from gradbed.experiments.testbeds.agents import AgentSpec
+from gradbed.formats.shuffle import frame_overhead_bytes
+from gradbed.hosts.agents.addresses import worker_addresses
+from gradbed.hosts.systems.shuffle.description import (
     Incoming,
     Outgoing,
     RepairGroup,
@@ -29,11 +29,11 @@ from hosts.systems.shuffle.description import (
     even_fragment_bytes,
     fragments_of,
 )
-from hosts.systems.shuffle.samples import SampleSource
-from topo.graph import Topology
-from topo.hops import is_hop
+from gradbed.hosts.systems.shuffle.samples import SampleSource
+from gradbed.topo.graph import Topology
+from gradbed.topo.hops import is_hop
 
-AGENT = "hosts.systems.shuffle.agents:worker"
+AGENT = "gradbed.hosts.systems.shuffle.agents:worker"
 
 
 class ShuffleJob:

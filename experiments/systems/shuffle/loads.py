@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import networkx as nx
 
-from controller.planning.routing import shortest_routes
-from controller.systems.shuffle.delivery import transmission_links
-from experiments.accounts.counts import Counts
-from experiments.systems.shuffle.jobs import ShuffleJob
-from topo.graph import Direction, Topology
-from topo.hops import is_hop
+from gradbed.controller.planning.routing import shortest_routes
+from gradbed.controller.systems.shuffle.delivery import transmission_links
+from gradbed.experiments.accounts.counts import Counts
+from gradbed.experiments.systems.shuffle.jobs import ShuffleJob
+from gradbed.topo.graph import Direction, Topology
+from gradbed.topo.hops import is_hop
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from experiments.tables.metric import Metric
+from gradbed.experiments.tables.metric import Metric
 
 METRICS: Mapping[str, Metric] = {
     "hops": Metric("", "links that the packets of a shuffle take together (a sample of one packet)"),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from controller.systems.shuffle.messages import ShuffleRequest
-from experiments.phases import Phase, Progress
-from experiments.systems.shuffle.jobs import ShuffleJob
-from experiments.testbeds.agents import AgentSpec
+from gradbed.controller.systems.shuffle.messages import ShuffleRequest
+from gradbed.experiments.phases import Phase, Progress
+from gradbed.experiments.systems.shuffle.jobs import ShuffleJob
+from gradbed.experiments.testbeds.agents import AgentSpec
 
 
 class ShufflePhase(Phase):

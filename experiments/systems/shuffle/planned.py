@@ -7,21 +7,21 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from statistics import mean
 
-from controller.systems.shuffle.messages import ShuffleSettings
-from controller.systems.shuffle.scheduling.bounds import bounds
-from controller.systems.shuffle.scheduling.checking import check_schedule
-from controller.systems.shuffle.scheduling.instance import Instance
-from controller.systems.shuffle.scheduling.schedule import Schedule
-from controller.systems.shuffle.scheduling.schedulers import scheduler_named
-from controller.systems.shuffle.scheduling.tree_choice import with_trees_chosen
-from controller.systems.shuffle.scheduling.trees.trees import Trees
-from experiments.fidelity.report import FidelityReport
-from experiments.phases import Measured, Point, PointResult
-from experiments.setup import NetworkSetup, PointTask
-from experiments.systems.shuffle.configuration import ShuffleConfiguration
-from experiments.systems.shuffle.drawn import draw, scheduler_timing
-from experiments.systems.shuffle.waits import planned_wait_failures
-from experiments.tables.metric import Value
+from gradbed.controller.systems.shuffle.messages import ShuffleSettings
+from gradbed.controller.systems.shuffle.scheduling.bounds import bounds
+from gradbed.controller.systems.shuffle.scheduling.checking import check_schedule
+from gradbed.controller.systems.shuffle.scheduling.instance import Instance
+from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule
+from gradbed.controller.systems.shuffle.scheduling.schedulers import scheduler_named
+from gradbed.controller.systems.shuffle.scheduling.tree_choice import with_trees_chosen
+from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
+from gradbed.experiments.fidelity.report import FidelityReport
+from gradbed.experiments.phases import Measured, Point, PointResult
+from gradbed.experiments.setup import NetworkSetup, PointTask
+from gradbed.experiments.systems.shuffle.configuration import ShuffleConfiguration
+from gradbed.experiments.systems.shuffle.drawn import draw, scheduler_timing
+from gradbed.experiments.systems.shuffle.waits import planned_wait_failures
+from gradbed.experiments.tables.metric import Value
 
 
 class PlannedPoint(Point[ShuffleConfiguration]):

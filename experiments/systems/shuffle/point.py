@@ -8,27 +8,27 @@ from itertools import islice
 from statistics import mean
 from typing import Any
 
-from controller.systems.shuffle.delivery import PROGRAM
-from controller.systems.shuffle.messages import ShuffleRequest, ShuffleSettings
-from controller.systems.shuffle.scheduling.instance import Instance
-from experiments.accounts.accounting import first_lines, rows
-from experiments.accounts.host_accounts import host_accounts
-from experiments.configuration.faults import stopped_agents
-from experiments.configuration.sections import link_classes
-from experiments.phases import Measured, Point, PointResult
-from experiments.programs import Program
-from experiments.setup import NetworkSetup, PointTask
-from experiments.systems.shuffle.checks import contradictions, failures
-from experiments.systems.shuffle.classes import CLASSES
-from experiments.systems.shuffle.configuration import ShuffleConfiguration
-from experiments.systems.shuffle.drawn import draw, scheduler_timing
-from experiments.systems.shuffle.jobs import AGENT, ShuffleJob
-from experiments.systems.shuffle.loads import counted_loads, load_metrics, repair_hops
-from experiments.systems.shuffle.phase import ShufflePhase
-from experiments.systems.shuffle.planned import below_bound, means, planned_row
-from experiments.systems.shuffle.training import accuracies, held, originals
-from experiments.tables.metric import Value
-from topo.graph import Switch
+from gradbed.controller.systems.shuffle.delivery import PROGRAM
+from gradbed.controller.systems.shuffle.messages import ShuffleRequest, ShuffleSettings
+from gradbed.controller.systems.shuffle.scheduling.instance import Instance
+from gradbed.experiments.accounts.accounting import first_lines, rows
+from gradbed.experiments.accounts.host_accounts import host_accounts
+from gradbed.experiments.configuration.faults import stopped_agents
+from gradbed.experiments.configuration.sections import link_classes
+from gradbed.experiments.phases import Measured, Point, PointResult
+from gradbed.experiments.programs import Program
+from gradbed.experiments.setup import NetworkSetup, PointTask
+from gradbed.experiments.systems.shuffle.checks import contradictions, failures
+from gradbed.experiments.systems.shuffle.classes import CLASSES
+from gradbed.experiments.systems.shuffle.configuration import ShuffleConfiguration
+from gradbed.experiments.systems.shuffle.drawn import draw, scheduler_timing
+from gradbed.experiments.systems.shuffle.jobs import AGENT, ShuffleJob
+from gradbed.experiments.systems.shuffle.loads import counted_loads, load_metrics, repair_hops
+from gradbed.experiments.systems.shuffle.phase import ShufflePhase
+from gradbed.experiments.systems.shuffle.planned import below_bound, means, planned_row
+from gradbed.experiments.systems.shuffle.training import accuracies, held, originals
+from gradbed.experiments.tables.metric import Value
+from gradbed.topo.graph import Switch
 
 PORT_STEP = 8
 

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from common.errors import UserError
-from controller.systems.shuffle.scheduling.schedulers import scheduler_named
-from controller.systems.shuffle.scheduling.storage import places_of
-from experiments.phases import Point
-from experiments.scale import Scale
-from experiments.setup import PointTask, SwitchCollectives
-from experiments.system import System
-from experiments.systems.shuffle import figures as _figures  # noqa: F401  # their kinds
-from experiments.systems.shuffle.collectives import switch_collectives
-from experiments.systems.shuffle.configuration import ShuffleConfiguration
-from experiments.systems.shuffle.drawn import choose_hosts
-from experiments.systems.shuffle.metrics import METRICS
-from experiments.systems.shuffle.planned import PlannedPoint
-from experiments.systems.shuffle.point import ShufflePoint
-from experiments.tables.metric import Metric
-from formats.shuffle import most_fragment_bytes
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.controller.systems.shuffle.scheduling.schedulers import scheduler_named
+from gradbed.controller.systems.shuffle.scheduling.storage import places_of
+from gradbed.experiments.phases import Point
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import PointTask, SwitchCollectives
+from gradbed.experiments.system import System
+from gradbed.experiments.systems.shuffle import figures as _figures  # noqa: F401  # their kinds
+from gradbed.experiments.systems.shuffle.collectives import switch_collectives
+from gradbed.experiments.systems.shuffle.configuration import ShuffleConfiguration
+from gradbed.experiments.systems.shuffle.drawn import choose_hosts
+from gradbed.experiments.systems.shuffle.metrics import METRICS
+from gradbed.experiments.systems.shuffle.planned import PlannedPoint
+from gradbed.experiments.systems.shuffle.point import ShufflePoint
+from gradbed.experiments.tables.metric import Metric
+from gradbed.formats.shuffle import most_fragment_bytes
+from gradbed.topo.graph import Topology
 
 
 class ShuffleSystem(System[ShuffleConfiguration]):
@@ -31,7 +31,7 @@ class ShuffleSystem(System[ShuffleConfiguration]):
     configuration = ShuffleConfiguration
     metrics: Mapping[str, Metric] = METRICS
     main_metrics = ("shuffle_time_s", "counted_hops", "samples_per_packet", "requests")
-    service = "controller.systems.shuffle.service:ShuffleService"
+    service = "gradbed.controller.systems.shuffle.service:ShuffleService"
     assurance = (
         "Every demand is met; where schedules were sent, every worker that was there to the end holds exactly the "
         "samples that it was to hold, byte for byte, and nothing that was lent, and without losses and faults every "
@@ -41,8 +41,8 @@ class ShuffleSystem(System[ShuffleConfiguration]):
     model_runs: Mapping[str, str] = {
         "coded": "--topology star:3 --workers 3 --samples 30 --storage 0.34",
     }
-    benches: Mapping[str, str] = {"shuffle": "experiments.systems.shuffle.bench.commands:shuffle"}
-    scale_points = ("experiments.systems.shuffle.bench.scale:scale_points",)
+    benches: Mapping[str, str] = {"shuffle": "gradbed.experiments.systems.shuffle.bench.commands:shuffle"}
+    scale_points = ("gradbed.experiments.systems.shuffle.bench.scale:scale_points",)
 
     collective = "broadcast"
 

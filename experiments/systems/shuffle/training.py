@@ -15,13 +15,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.systems.shuffle.scheduling.storage import parts
-from experiments.phases import Measured
-from experiments.systems.shuffle.configuration import TrainingSection
-from experiments.systems.shuffle.jobs import ShuffleJob
-from hosts.learning.dataset import SHAPES, Samples, load
-from hosts.learning.model import Network
-from hosts.systems.shuffle.samples import DigitSamples, SampleSource, from_base64
+from gradbed.controller.systems.shuffle.scheduling.storage import parts
+from gradbed.experiments.phases import Measured
+from gradbed.experiments.systems.shuffle.configuration import TrainingSection
+from gradbed.experiments.systems.shuffle.jobs import ShuffleJob
+from gradbed.hosts.learning.dataset import SHAPES, Samples, load
+from gradbed.hosts.learning.model import Network
+from gradbed.hosts.systems.shuffle.samples import DigitSamples, SampleSource, from_base64
 
 Parts = Sequence[Sequence[int]]
 """For each worker the numbers of its samples."""

@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
-from topo.graph import Direction, Topology
+from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
+from gradbed.topo.graph import Direction, Topology
 
 ROUNDING_US = 8.0
 """Agents' clocks have whole microseconds, and so do the times at which they may send the next packets."""

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from experiments.phases import Measured
-from experiments.systems.training.expected import expected_result
-from experiments.systems.training.phase import TrainingPhase
-from hosts.systems.training.contents import VALUE_BYTES, digest
-from hosts.systems.training.execution import Kind
+from gradbed.experiments.phases import Measured
+from gradbed.experiments.systems.training.expected import expected_result
+from gradbed.experiments.systems.training.phase import TrainingPhase
+from gradbed.hosts.systems.training.contents import VALUE_BYTES, digest
+from gradbed.hosts.systems.training.execution import Kind
 
 
 def wrong_executions(phase: TrainingPhase) -> Iterator[str]:

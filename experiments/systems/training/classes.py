@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from formats.datagram import DATAGRAM_BYTES
-from formats.packet_class import PacketClass, bits_of, udp_datagram
-from formats.roce import BTH, ROCE_PORT, Opcode
+from gradbed.formats.datagram import DATAGRAM_BYTES
+from gradbed.formats.packet_class import PacketClass, bits_of, udp_datagram
+from gradbed.formats.roce import BTH, ROCE_PORT, Opcode
 
 
 def _of_opcode(name: str, opcode: Opcode) -> PacketClass:

@@ -7,19 +7,19 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
-from common.suggestion import suggestion
-from controller.systems.training.policies import PolicyName
-from controller.systems.training.service import Marking
-from experiments.configuration.point import PointConfiguration
-from experiments.configuration.sections import Section, option
-from hosts.agents.queue_pairs import CongestionControl, Recovery
-from hosts.systems.training.collectives.algorithms import Algorithm
-from hosts.systems.training.collectives.choice import Rule
-from hosts.systems.training.execution import Operation
-from hosts.systems.training.source import CollectiveSource, FileSource, Source, TransformerSource
-from hosts.systems.training.traces.opening import open_trace
-from hosts.systems.training.traces.settings import TraceSettings
-from hosts.systems.training.traces.transformer.model import TransformerModel
+from gradbed.common.suggestion import suggestion
+from gradbed.controller.systems.training.policies import PolicyName
+from gradbed.controller.systems.training.service import Marking
+from gradbed.experiments.configuration.point import PointConfiguration
+from gradbed.experiments.configuration.sections import Section, option
+from gradbed.hosts.agents.queue_pairs import CongestionControl, Recovery
+from gradbed.hosts.systems.training.collectives.algorithms import Algorithm
+from gradbed.hosts.systems.training.collectives.choice import Rule
+from gradbed.hosts.systems.training.execution import Operation
+from gradbed.hosts.systems.training.source import CollectiveSource, FileSource, Source, TransformerSource
+from gradbed.hosts.systems.training.traces.opening import open_trace
+from gradbed.hosts.systems.training.traces.settings import TraceSettings
+from gradbed.hosts.systems.training.traces.transformer.model import TransformerModel
 
 AUTO = "auto"
 OperationName = Literal[
@@ -33,7 +33,7 @@ OperationName = Literal[
     "scatter",
     "barrier",
 ]
-"""As hosts.systems.training.execution.Operation has them."""
+"""As gradbed.hosts.systems.training.execution.Operation has them."""
 HIDDEN: dict[str, Any] = {"option": False}
 """Of fields that are no options of the command line, since another says the same."""
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping
 
-from experiments.phases import Measured
-from experiments.systems.training.cost import expected_of_collectives
-from experiments.systems.training.phase import TrainingPhase
-from experiments.systems.training.told import collective_rows, iteration_rows
-from experiments.tables.metric import Metric, Value
+from gradbed.experiments.phases import Measured
+from gradbed.experiments.systems.training.cost import expected_of_collectives
+from gradbed.experiments.systems.training.phase import TrainingPhase
+from gradbed.experiments.systems.training.told import collective_rows, iteration_rows
+from gradbed.experiments.tables.metric import Metric, Value
 
 METRICS: Mapping[str, Metric] = {
     "ranks": Metric("", "of each job"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hosts.systems.training.traces.chakra.writing import write_trace
-from hosts.systems.training.traces.transformer.model import TransformerModel
-from hosts.systems.training.traces.transformer.trace import TransformerTrace
+from gradbed.hosts.systems.training.traces.chakra.writing import write_trace
+from gradbed.hosts.systems.training.traces.transformer.model import TransformerModel
+from gradbed.hosts.systems.training.traces.transformer.trace import TransformerTrace
 
 
 class NewTrace(TransformerModel):

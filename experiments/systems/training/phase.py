@@ -7,23 +7,29 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from controller.systems.training.service import JobRequest
-from experiments.phases import OtherRequest, Phase, Progress
-from experiments.setup import PointTask
-from experiments.systems.training.configuration import TrainingConfiguration, slow_host
-from experiments.systems.training.switched import SwitchedGroup
-from experiments.testbeds.agents import AgentSpec
-from hosts.agents.addresses import AgentAddress
-from hosts.agents.fragment_streams import StreamOptions
-from hosts.agents.queue_pairs import QueuePairOptions
-from hosts.systems.training.description import Delay, JobStream, RankDescription, ServerDescription, TrainingJob
-from hosts.systems.training.source import Source, trace_of
-from topo.graph import Topology
+from gradbed.controller.systems.training.service import JobRequest
+from gradbed.experiments.phases import OtherRequest, Phase, Progress
+from gradbed.experiments.setup import PointTask
+from gradbed.experiments.systems.training.configuration import TrainingConfiguration, slow_host
+from gradbed.experiments.systems.training.switched import SwitchedGroup
+from gradbed.experiments.testbeds.agents import AgentSpec
+from gradbed.hosts.agents.addresses import AgentAddress
+from gradbed.hosts.agents.fragment_streams import StreamOptions
+from gradbed.hosts.agents.queue_pairs import QueuePairOptions
+from gradbed.hosts.systems.training.description import (
+    Delay,
+    JobStream,
+    RankDescription,
+    ServerDescription,
+    TrainingJob,
+)
+from gradbed.hosts.systems.training.source import Source, trace_of
+from gradbed.topo.graph import Topology
 
 LEAST_REAL_TIMEOUT_US = 50_000
 """So long a process may wait for a processor, and its card with it."""
 
-AGENT, SERVER = "hosts.systems.training.agents:rank", "hosts.systems.training.agents:server"
+AGENT, SERVER = "gradbed.hosts.systems.training.agents:rank", "gradbed.hosts.systems.training.agents:server"
 
 
 class TrainingPhase(Phase):

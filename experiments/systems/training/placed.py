@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 
-from common.errors import UserError
-from experiments.systems.training.configuration import RanksSection
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.experiments.systems.training.configuration import RanksSection
+from gradbed.topo.graph import Topology
 
 
 def place_ranks(topology: Topology, ranks: int, section: RanksSection, seed: int) -> list[list[str]]:

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from controller.systems.training.service import PROGRAM, TrainingSettings
-from experiments.accounts.accounting import disagreements, first_lines, rows
-from experiments.accounts.host_accounts import host_accounts, uncounted_hosts
-from experiments.phases import Measured, Point, PointResult
-from experiments.programs import Program, SwitchProgram
-from experiments.setup import NetworkSetup, PointTask, SwitchCollectives, Underlay
-from experiments.systems import find_system
-from experiments.systems.training.checks import wrong_executions, wrong_results, wrong_times
-from experiments.systems.training.classes import CLASSES
-from experiments.systems.training.configuration import SwitchesSection, TrainingConfiguration
-from experiments.systems.training.metrics import metrics
-from experiments.systems.training.perfetto import write_timeline
-from experiments.systems.training.phase import AGENT, TrainingPhase
-from experiments.systems.training.placed import place_ranks
-from experiments.systems.training.switched import switched_groups
-from experiments.systems.training.told import collective_rows, iteration_rows, node_rows, rank_rows
-from experiments.testbeds.agents import NETWORK_CARD
-from formats.packet_class import PacketClass, in_any_form
-from formats.roce import most_ip_bytes
-from hosts.systems.training.source import trace_of
-from topo.graph import Topology
-from topo.link import USUAL_MTU_BYTES
+from gradbed.controller.systems.training.service import PROGRAM, TrainingSettings
+from gradbed.experiments.accounts.accounting import disagreements, first_lines, rows
+from gradbed.experiments.accounts.host_accounts import host_accounts, uncounted_hosts
+from gradbed.experiments.phases import Measured, Point, PointResult
+from gradbed.experiments.programs import Program, SwitchProgram
+from gradbed.experiments.setup import NetworkSetup, PointTask, SwitchCollectives, Underlay
+from gradbed.experiments.systems import find_system
+from gradbed.experiments.systems.training.checks import wrong_executions, wrong_results, wrong_times
+from gradbed.experiments.systems.training.classes import CLASSES
+from gradbed.experiments.systems.training.configuration import SwitchesSection, TrainingConfiguration
+from gradbed.experiments.systems.training.metrics import metrics
+from gradbed.experiments.systems.training.perfetto import write_timeline
+from gradbed.experiments.systems.training.phase import AGENT, TrainingPhase
+from gradbed.experiments.systems.training.placed import place_ranks
+from gradbed.experiments.systems.training.switched import switched_groups
+from gradbed.experiments.systems.training.told import collective_rows, iteration_rows, node_rows, rank_rows
+from gradbed.experiments.testbeds.agents import NETWORK_CARD
+from gradbed.formats.packet_class import PacketClass, in_any_form
+from gradbed.formats.roce import most_ip_bytes
+from gradbed.hosts.systems.training.source import trace_of
+from gradbed.topo.graph import Topology
+from gradbed.topo.link import USUAL_MTU_BYTES
 
 
 def _routers(topology: Topology) -> dict[str, SwitchProgram]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from common.errors import UserError
-from experiments.setup import StreamGroup, SwitchCollectives
-from experiments.systems import find_system, systems
-from experiments.systems.training.configuration import CollectivesSection
-from hosts.systems.training.execution import Kind, Operation
-from hosts.systems.training.traces.trace import Trace
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.experiments.setup import StreamGroup, SwitchCollectives
+from gradbed.experiments.systems import find_system, systems
+from gradbed.experiments.systems.training.configuration import CollectivesSection
+from gradbed.hosts.systems.training.execution import Kind, Operation
+from gradbed.hosts.systems.training.traces.trace import Trace
+from gradbed.topo.graph import Topology
 
 
 @dataclass(frozen=True)

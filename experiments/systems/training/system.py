@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from common.capabilities import VIRTUAL_CLOCK
-from common.errors import UserError
-from experiments.scale import Scale
-from experiments.setup import PointTask
-from experiments.system import System
-from experiments.systems.training import figures as _figures  # noqa: F401  # their kinds
-from experiments.systems.training.configuration import TrainingConfiguration, slow_host
-from experiments.systems.training.metrics import METRICS
-from experiments.systems.training.placed import place_ranks
-from experiments.systems.training.point import TrainingPoint, underlay_of
-from experiments.tables.metric import Metric
+from gradbed.common.capabilities import VIRTUAL_CLOCK
+from gradbed.common.errors import UserError
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import PointTask
+from gradbed.experiments.system import System
+from gradbed.experiments.systems.training import figures as _figures  # noqa: F401  # their kinds
+from gradbed.experiments.systems.training.configuration import TrainingConfiguration, slow_host
+from gradbed.experiments.systems.training.metrics import METRICS
+from gradbed.experiments.systems.training.placed import place_ranks
+from gradbed.experiments.systems.training.point import TrainingPoint, underlay_of
+from gradbed.experiments.tables.metric import Metric
 
 
 class TrainingSystem(System[TrainingConfiguration]):
@@ -25,7 +25,7 @@ class TrainingSystem(System[TrainingConfiguration]):
     configuration = TrainingConfiguration
     metrics: Mapping[str, Metric] = METRICS
     main_metrics = ("iteration_time_s", "compute_time_s", "exposed_s", "collective_time_s", "packet_hops")
-    service = "controller.systems.training.service:TrainingService"
+    service = "gradbed.controller.systems.training.service:TrainingService"
     assurance = (
         "Every rank has executed its whole graph, accelerators were busy as long as their traces say, results of "
         "collectives with contents are those of the formula, and hosts agree with their links."
@@ -36,10 +36,10 @@ class TrainingSystem(System[TrainingConfiguration]):
         "topology.link.rate_mbps": 100_000.0,
         "topology.link.delay_us": 1,
     }
-    scale_points = ("experiments.systems.training.bench.scale:scale_points",)
-    makers = {"trace": "experiments.systems.training.new_trace:NewTrace"}  # noqa: RUF012
+    scale_points = ("gradbed.experiments.systems.training.bench.scale:scale_points",)
+    makers = {"trace": "gradbed.experiments.systems.training.new_trace:NewTrace"}  # noqa: RUF012
     quiet_switches = True
-    recorder = "hosts.systems.training.traces.recording.recorded:convert_recording"
+    recorder = "gradbed.hosts.systems.training.traces.recording.recorded:convert_recording"
     run_figures: Mapping[str, Mapping[str, Any]] = {
         "timeline": {"kind": "training-timeline", "x": "seed", "y": "seed"},
         **System.run_figures,

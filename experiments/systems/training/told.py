@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from experiments.systems.training.phase import TrainingPhase
+from gradbed.experiments.systems.training.phase import TrainingPhase
 
 
 def _first_ns(phase: TrainingPhase) -> int:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from experiments.accounts.accounting import HostAccount, disagreements, first_lines
-from experiments.accounts.counts import Counts
-from experiments.traffic.marks import mark_disagreements
-from experiments.traffic.results import TrafficResults
-from topo.graph import Topology
+from gradbed.experiments.accounts.accounting import HostAccount, disagreements, first_lines
+from gradbed.experiments.accounts.counts import Counts
+from gradbed.experiments.traffic.marks import mark_disagreements
+from gradbed.experiments.traffic.results import TrafficResults
+from gradbed.topo.graph import Topology
 
 
 def packet_failures(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from experiments.records.results import StudyResults
-from experiments.systems.workload.expectations import parse_expectation
-from experiments.traffic.connections import lost_lines
+from gradbed.experiments.records.results import StudyResults
+from gradbed.experiments.systems.workload.expectations import parse_expectation
+from gradbed.experiments.traffic.connections import lost_lines
 
 NOTHING_EXPECTED = "Nothing was expected (--expect), so that whether the program does what it should was not checked."
 

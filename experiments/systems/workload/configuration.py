@@ -11,17 +11,22 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from common.errors import UserError
-from experiments.configuration.point import Clock, PointConfiguration, Shorthands
-from experiments.configuration.samples import SamplesSection
-from experiments.configuration.sections import AddressedTopologySection, Section, SwitchProgramsSection, option
-from experiments.own_program.system import entries_of
-from experiments.systems.workload.expectations import expectations_of, parse_expectation
-from experiments.traffic.background import BackgroundSection
-from experiments.traffic.configuration import TrafficSection
-from switch.program_cache import input_digest
-from topo.files import topology_file
-from topo.link import USUAL_MTU_BYTES
+from gradbed.common.errors import UserError
+from gradbed.experiments.configuration.point import Clock, PointConfiguration, Shorthands
+from gradbed.experiments.configuration.samples import SamplesSection
+from gradbed.experiments.configuration.sections import (
+    AddressedTopologySection,
+    Section,
+    SwitchProgramsSection,
+    option,
+)
+from gradbed.experiments.own_program.system import entries_of
+from gradbed.experiments.systems.workload.expectations import expectations_of, parse_expectation
+from gradbed.experiments.traffic.background import BackgroundSection
+from gradbed.experiments.traffic.configuration import TrafficSection
+from gradbed.switch.program_cache import input_digest
+from gradbed.topo.files import topology_file
+from gradbed.topo.link import USUAL_MTU_BYTES
 
 
 def _beside_study(path: Path, info: ValidationInfo) -> Path:
@@ -68,7 +73,7 @@ class ProgramSection(SwitchProgramsSection):
 
     def draws(self, path: Path | None) -> bool:
         """Whether a program, if this is one, calls the extern random."""
-        from switch.compiler import files_of
+        from gradbed.switch.compiler import files_of
 
         if path is None or path.suffix not in (".p4", ".json"):
             return False
@@ -91,7 +96,7 @@ class ProgramSection(SwitchProgramsSection):
 
     def files(self, more: Sequence[Path | None]) -> list[Path]:
         """The same, and all that programs include."""
-        from switch.compiler import files_of
+        from gradbed.switch.compiler import files_of
 
         found = self._named(more)
         for path in tuple(found):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from experiments.tables.metric import Value
-from switch.insight.coverage.coverage import Report
+from gradbed.experiments.tables.metric import Value
+from gradbed.switch.insight.coverage.coverage import Report
 
 
 def coverage_metrics(reports: Sequence[Report]) -> dict[str, Value]:

@@ -13,8 +13,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from common.errors import UserError
-from common.suggestion import suggestion
+from gradbed.common.errors import UserError
+from gradbed.common.suggestion import suggestion
 
 Value = float | int | str | bool | None
 

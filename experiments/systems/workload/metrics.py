@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from experiments.accounts.carried import LinkBytes
-from experiments.accounts.counts import Counts
-from experiments.configuration.faults import Fault, LinkChange
-from experiments.scale import Scale
-from experiments.tables.metric import Metric, Value
-from experiments.traffic.connections import ConnectionResults
-from experiments.traffic.results import TrafficResults
-from topo.graph import Link, Topology
+from gradbed.experiments.accounts.carried import LinkBytes
+from gradbed.experiments.accounts.counts import Counts
+from gradbed.experiments.configuration.faults import Fault, LinkChange
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.tables.metric import Metric, Value
+from gradbed.experiments.traffic.connections import ConnectionResults
+from gradbed.experiments.traffic.results import TrafficResults
+from gradbed.topo.graph import Link, Topology
 
 PERCENTILES = {"p50_us": 50.0, "p90_us": 90.0, "p99_us": 99.0, "p999_us": 99.9, "max_us": 100.0}
 
@@ -96,7 +96,7 @@ def connection_metrics(results: ConnectionResults) -> dict[str, Value]:
 
 
 def background_metrics(rows: Sequence[Mapping[str, Any]]) -> dict[str, Value]:
-    """rows: of experiments.traffic.background.Background; none: there was no background."""
+    """rows: of gradbed.experiments.traffic.background.Background; none: there was no background."""
     if not rows:
         return {}
     return {
@@ -119,7 +119,7 @@ def loss_metrics(counts: Counts) -> dict[str, Value]:
 
 
 def switch_drops(device: Mapping[str, int]) -> dict[str, int]:
-    """Of one switch, whose statistics are those of switch.engine.DeviceStatistics."""
+    """Of one switch, whose statistics are those of gradbed.switch.engine.DeviceStatistics."""
     return {
         "program_drops": device["ingress_drops"] + device["egress_drops"] - device["no_entry_drops"],
         "no_entry_drops": device["no_entry_drops"],

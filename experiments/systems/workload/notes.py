@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from experiments.tables.metric import Value
+from gradbed.experiments.tables.metric import Value
 
 MOST_DROP_LINES = 5
 

@@ -8,21 +8,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from common.errors import UserError
-from controller.entries.service import Traffic as TrafficJob
-from experiments.accounts.accounting import HostAccount, first_lines, rows
-from experiments.accounts.host_accounts import host_accounts
-from experiments.configuration.faults import touched_agents
-from experiments.own_program.system import own_network
-from experiments.phases import Measured, Point, PointResult
-from experiments.programs import Program
-from experiments.scale import Scale
-from experiments.setup import NetworkSetup, PointTask
-from experiments.systems.workload.checks import packet_failures
-from experiments.systems.workload.configuration import WorkloadConfiguration
-from experiments.systems.workload.coverage import coverage_metrics, coverage_rows
-from experiments.systems.workload.expectations import Cell, parse_expectation, unmet
-from experiments.systems.workload.metrics import (
+from gradbed.common.errors import UserError
+from gradbed.controller.entries.service import Traffic as TrafficJob
+from gradbed.experiments.accounts.accounting import HostAccount, first_lines, rows
+from gradbed.experiments.accounts.host_accounts import host_accounts
+from gradbed.experiments.configuration.faults import touched_agents
+from gradbed.experiments.own_program.system import own_network
+from gradbed.experiments.phases import Measured, Point, PointResult
+from gradbed.experiments.programs import Program
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import NetworkSetup, PointTask
+from gradbed.experiments.systems.workload.checks import packet_failures
+from gradbed.experiments.systems.workload.configuration import WorkloadConfiguration
+from gradbed.experiments.systems.workload.coverage import coverage_metrics, coverage_rows
+from gradbed.experiments.systems.workload.expectations import Cell, parse_expectation, unmet
+from gradbed.experiments.systems.workload.metrics import (
     PERCENTILES,
     background_metrics,
     busiest_link_load,
@@ -33,14 +33,14 @@ from experiments.systems.workload.metrics import (
     switch_rows,
     traffic_metrics,
 )
-from experiments.systems.workload.notes import notes
-from experiments.tables.metric import Value
-from experiments.traffic.agents import MODULE, Traffic, plan_traffic, sending_us
-from experiments.traffic.background import Background, plan_background
-from experiments.traffic.choice import packet_choice
-from experiments.traffic.connections import MODULE as CONNECTIONS
-from experiments.traffic.connections import ConnectionResults, ConnectionTraffic, lost_lines, plan_connections
-from experiments.traffic.consistency import (
+from gradbed.experiments.systems.workload.notes import notes
+from gradbed.experiments.tables.metric import Value
+from gradbed.experiments.traffic.agents import MODULE, Traffic, plan_traffic, sending_us
+from gradbed.experiments.traffic.background import Background, plan_background
+from gradbed.experiments.traffic.choice import packet_choice
+from gradbed.experiments.traffic.connections import MODULE as CONNECTIONS
+from gradbed.experiments.traffic.connections import ConnectionResults, ConnectionTraffic, lost_lines, plan_connections
+from gradbed.experiments.traffic.consistency import (
     dropped_packets,
     flow_contradictions,
     latency_contradictions,
@@ -48,22 +48,22 @@ from experiments.traffic.consistency import (
     too_fast,
     too_much,
 )
-from experiments.traffic.phase import TrafficPhase
-from experiments.traffic.results import TrafficResults
-from experiments.traffic.template import Template
-from formats.datagram import ETHERNET_BYTES
-from hosts.traffic.replay import Replay, read_capture
-from hosts.traffic.sizes import longest_frame_bytes
-from switch.insight.coverage.coverage import Report
-from switch.insight.coverage.coverage_html import html_page
-from switch.insight.source import SourceMap
-from topo.files import TopologyFile, topology_file
-from topo.graph import Topology
+from gradbed.experiments.traffic.phase import TrafficPhase
+from gradbed.experiments.traffic.results import TrafficResults
+from gradbed.experiments.traffic.template import Template
+from gradbed.formats.datagram import ETHERNET_BYTES
+from gradbed.hosts.traffic.replay import Replay, read_capture
+from gradbed.hosts.traffic.sizes import longest_frame_bytes
+from gradbed.switch.insight.coverage.coverage import Report
+from gradbed.switch.insight.coverage.coverage_html import html_page
+from gradbed.switch.insight.source import SourceMap
+from gradbed.topo.files import TopologyFile, topology_file
+from gradbed.topo.graph import Topology
 
 LONGEST_FRAME_BYTES = 9234
 """That traffic may have."""
 
-SILENCE = "hosts.agents.kernel.silence"
+SILENCE = "gradbed.hosts.agents.kernel.silence"
 """What agents load that take in every frame."""
 
 

@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from common.capabilities import GRADBED_SWITCHES
-from experiments.own_program.system import SERVICE
-from experiments.scale import Scale
-from experiments.setup import PointTask
-from experiments.system import System
-from experiments.systems.workload.closing import closing
-from experiments.systems.workload.configuration import WorkloadConfiguration, WorkloadShorthands
-from experiments.systems.workload.expectations import check_subjects
-from experiments.systems.workload.metrics import METRICS
-from experiments.systems.workload.point import WorkloadPoint, background_of, network_of, traffic_of
-from experiments.tables.metric import Metric, metric_table
-from experiments.traffic.choice import packet_choice
-from experiments.traffic.connections import check_transport
-from experiments.traffic.phase import check_faults_of_traffic
+from gradbed.common.capabilities import GRADBED_SWITCHES
+from gradbed.experiments.own_program.system import SERVICE
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import PointTask
+from gradbed.experiments.system import System
+from gradbed.experiments.systems.workload.closing import closing
+from gradbed.experiments.systems.workload.configuration import WorkloadConfiguration, WorkloadShorthands
+from gradbed.experiments.systems.workload.expectations import check_subjects
+from gradbed.experiments.systems.workload.metrics import METRICS
+from gradbed.experiments.systems.workload.point import WorkloadPoint, background_of, network_of, traffic_of
+from gradbed.experiments.tables.metric import Metric, metric_table
+from gradbed.experiments.traffic.choice import packet_choice
+from gradbed.experiments.traffic.connections import check_transport
+from gradbed.experiments.traffic.phase import check_faults_of_traffic
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from experiments.records.results import StudyResults
+    from gradbed.experiments.records.results import StudyResults
 
 MISSED_SHOWN = 20
 
@@ -36,7 +36,7 @@ class WorkloadSystem(System[WorkloadConfiguration]):
     runs_programs_of_files = True
     metrics: Mapping[str, Metric] = METRICS
     main_metrics = ("sent_packets", "loss", "throughput_bps", "mean_us", "p99_us", "queue_drops")
-    scale_points = ("experiments.systems.workload.bench.scale:scale_points",)
+    scale_points = ("gradbed.experiments.systems.workload.bench.scale:scale_points",)
     shorthands = WorkloadShorthands
     service = SERVICE
     run_figures: Mapping[str, Mapping[str, Any]] = {

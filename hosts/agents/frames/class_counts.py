@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.agents.frames.library import WordStruct, frames_library
+from gradbed.hosts.agents.frames.library import WordStruct, frames_library
 
 Patterns = Sequence[Sequence[tuple[int, int, int]]]
 """Of each class its words: offset, mask, value."""

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.agents.frames.class_counts import ClassCounts, Patterns
+from gradbed.hosts.agents.frames.class_counts import ClassCounts, Patterns
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""hosts.agents.context on the machine's clock, with raw sockets and the launcher's pipes."""
+"""gradbed.hosts.agents.context on the machine's clock, with raw sockets and the launcher's pipes."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from common.errors import UserError
-from hosts.agents.addresses import AgentAddress
-from hosts.agents.channel import BEGIN, INTERFACES, STOP, write_event
-from hosts.agents.context import Result, Turn
-from hosts.agents.frames.class_counts import Patterns
-from hosts.agents.frames.interface_counts import AsJson, by_interface
-from hosts.agents.kernel.network_card import KernelPairs, OpenCard
-from hosts.agents.kernel.raw_socket import RawSocket
-from hosts.agents.tcp import Connections, TcpListener, TcpStream
+from gradbed.common.errors import UserError
+from gradbed.hosts.agents.addresses import AgentAddress
+from gradbed.hosts.agents.channel import BEGIN, INTERFACES, STOP, write_event
+from gradbed.hosts.agents.context import Result, Turn
+from gradbed.hosts.agents.frames.class_counts import Patterns
+from gradbed.hosts.agents.frames.interface_counts import AsJson, by_interface
+from gradbed.hosts.agents.kernel.network_card import KernelPairs, OpenCard
+from gradbed.hosts.agents.kernel.raw_socket import RawSocket
+from gradbed.hosts.agents.tcp import Connections, TcpListener, TcpStream
 
 
 class RealContext:

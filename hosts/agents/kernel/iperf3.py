@@ -9,8 +9,8 @@ import subprocess
 import time
 from typing import Any
 
-from common.errors import UserError
-from hosts.agents.kernel.streams import StreamOutcome
+from gradbed.common.errors import UserError
+from gradbed.hosts.agents.kernel.streams import StreamOutcome
 
 INSTALL = "the program iperf3 is missing: apt-get install --no-install-recommends iperf3"
 RETRY_S = 0.1

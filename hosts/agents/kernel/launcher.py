@@ -1,6 +1,6 @@
 """Forks agents from one warmed-up process into the namespaces of their hosts.
 
-    python -m hosts.agents.kernel.launcher [--sign-of-life SECONDS] [--compute US,DISTRIBUTION,SEED]
+    python -m gradbed.hosts.agents.kernel.launcher [--sign-of-life SECONDS] [--compute US,DISTRIBUTION,SEED]
         [--cards MODULE:CALLABLE] [MODULE ...]
 
 loads the modules and reads JSON lines from standard input:
@@ -13,11 +13,11 @@ loads the modules and reads JSON lines from standard input:
     {"command": "pause", "job": 3, "name": "worker 0"}    lets an agent do nothing until {"command": "resume", ...}
     {"command": "stop"}      to all agents: of each job those of the lowest rank first, the next once these have ended
 
-An agent is a function of a hosts.agents.context.AgentContext and a description, whose type is taken from its
+An agent is a function of a gradbed.hosts.agents.context.AgentContext and a description, whose type is taken from its
 annotation. A function `prepare` of the same module, if there is one, is given the description before the fork, so
 that agents share what it loads. Several jobs may run at once; with "job": 7, begin and stop are for its agents alone.
 rates_bps: of the interfaces' links, null where there is none. --cards: what makes network cards for queue pairs
-(hosts.agents.kernel.network_card.OpenCard).
+(gradbed.hosts.agents.kernel.network_card.OpenCard).
 
 The events of all agents come out as JSON lines with "job" and "name": by convention ready, done (an agent's work is
 complete), final (after stop: the statistics at the very end), and whatever an agent has to say; interfaces (when an
@@ -31,6 +31,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import os
 import selectors
 import signal
@@ -43,17 +44,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from common.errors import UserError
-from common.modules import attribute, import_by_name
-from common.signals import die_with_parent
-from hosts.agents.channel import BEGIN, STOP, write_event
-from hosts.agents.computing import ComputeTimes
-from hosts.agents.frames.class_counts import Patterns
-from hosts.agents.frames.library import frames_library
-from hosts.agents.functions import one_line, prepare_agent
-from hosts.agents.kernel.context import RealContext
-from hosts.agents.kernel.namespace import enter_network_namespace, forbid_unreachable
-from hosts.agents.kernel.network_card import NetworkCard
+from gradbed.common.errors import UserError
+from gradbed.common.modules import attribute
+from gradbed.common.signals import die_with_parent
+from gradbed.hosts.agents.channel import BEGIN, STOP, write_event
+from gradbed.hosts.agents.computing import ComputeTimes
+from gradbed.hosts.agents.frames.class_counts import Patterns
+from gradbed.hosts.agents.frames.library import frames_library
+from gradbed.hosts.agents.functions import one_line, prepare_agent
+from gradbed.hosts.agents.kernel.context import RealContext
+from gradbed.hosts.agents.kernel.namespace import enter_network_namespace, forbid_unreachable
+from gradbed.hosts.agents.kernel.network_card import NetworkCard
 
 STOP_PATIENCE_S = 5.0
 SIGN_OF_LIFE_S = 5.0
@@ -331,7 +332,7 @@ def main(arguments: Sequence[str]) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     for module in options.modules:
-        import_by_name(module)
+        importlib.import_module(module)
     try:
         Launcher(options.sign_of_life, options.compute, options.cards).run()
     except BrokenPipeError:  # nobody reads the events

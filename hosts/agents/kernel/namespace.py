@@ -6,8 +6,8 @@ import ctypes
 import os
 from pathlib import Path
 
-from common.errors import UserError
-from common.namespaces import in_network_namespace
+from gradbed.common.errors import UserError
+from gradbed.common.namespaces import in_network_namespace
 
 _CLONE_NEWNET = 0x40000000
 

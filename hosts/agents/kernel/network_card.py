@@ -8,19 +8,19 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any, Protocol
 
-from formats.roce import ROCE_PORT
-from hosts.agents.addresses import AgentAddress
-from hosts.agents.card_pairs import CardPairs, CardQueuePairs
-from hosts.agents.fragment_streams import StreamOptions
-from hosts.agents.frames.class_counts import Patterns
-from hosts.agents.kernel.packet_filter import DROP_ALL, attach_filter
+from gradbed.formats.roce import ROCE_PORT
+from gradbed.hosts.agents.addresses import AgentAddress
+from gradbed.hosts.agents.card_pairs import CardPairs, CardQueuePairs
+from gradbed.hosts.agents.fragment_streams import StreamOptions
+from gradbed.hosts.agents.frames.class_counts import Patterns
+from gradbed.hosts.agents.kernel.packet_filter import DROP_ALL, attach_filter
 
 _UDP_DESTINATION_PORT = 36
 """Its offset in frames without IPv4 options, as streams' arrivals have it."""
 
 
 class NetworkCard(Protocol):
-    """Such as switch.network_card.NetworkCard."""
+    """Such as gradbed.switch.network_card.NetworkCard."""
 
     def carried(self) -> Mapping[str, Any]: ...
 

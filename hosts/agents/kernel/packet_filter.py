@@ -7,7 +7,7 @@ import socket
 import struct
 from collections.abc import Sequence
 
-from formats.datagram import ETHER_TYPE_IPV4, ETHERNET_BYTES, FRAGMENT_MASK, PROTOCOL_UDP
+from gradbed.formats.datagram import ETHER_TYPE_IPV4, ETHERNET_BYTES, FRAGMENT_MASK, PROTOCOL_UDP
 
 _SO_ATTACH_FILTER = 26
 

@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from common.closing import Closing
-from common.errors import UserError
-from formats.datagram import ETHER_TYPE_IPV4
-from hosts.agents.card import Uncounted
-from hosts.agents.frames.class_counts import Patterns
-from hosts.agents.frames.interface_counts import InterfaceCounts
-from hosts.agents.kernel.message_batch import ReceiveBatch, SendBatch
-from hosts.agents.kernel.packet_filter import DROP_ALL, attach_filter, inverted, udp_destination_port
-from hosts.agents.kernel.timed_frames import TimedFrames
-from hosts.agents.time_stamps import stamped
+from gradbed.common.closing import Closing
+from gradbed.common.errors import UserError
+from gradbed.formats.datagram import ETHER_TYPE_IPV4
+from gradbed.hosts.agents.card import Uncounted
+from gradbed.hosts.agents.frames.class_counts import Patterns
+from gradbed.hosts.agents.frames.interface_counts import InterfaceCounts
+from gradbed.hosts.agents.kernel.message_batch import ReceiveBatch, SendBatch
+from gradbed.hosts.agents.kernel.packet_filter import DROP_ALL, attach_filter, inverted, udp_destination_port
+from gradbed.hosts.agents.kernel.timed_frames import TimedFrames
+from gradbed.hosts.agents.time_stamps import stamped
 
 _ETH_P_ALL = 0x0003
 _SOL_PACKET = 263
@@ -48,7 +48,7 @@ _TRANSIENT = (errno.ENOBUFS, errno.EAGAIN, errno.EINTR)
 
 
 class RawSocket(Closing):
-    """hosts.agents.context.Interface: an AF_PACKET socket on an interface of the present network namespace.
+    """gradbed.hosts.agents.context.Interface: an AF_PACKET socket on an interface of the present network namespace.
 
     Raises UserError when the interface is missing or the right to open raw sockets is.
     """
@@ -62,7 +62,7 @@ class RawSocket(Closing):
         except_udp_port: int | None = None,
         classes: Patterns = (),
     ) -> None:
-        """Takes in what hosts.agents.context.AgentContext.open says. classes: of packets, by which it counts."""
+        """Takes in what gradbed.hosts.agents.context.AgentContext.open says. classes: of packets, by which it counts."""
         protocol = ETHER_TYPE_IPV4 if udp_port is not None else ether_type or _ETH_P_ALL
         with contextlib.ExitStack() as stack:
             try:
@@ -169,7 +169,7 @@ class RawSocket(Closing):
 
 
 class _Batches:
-    """hosts.agents.card.Uncounted of a socket."""
+    """gradbed.hosts.agents.card.Uncounted of a socket."""
 
     def __init__(self, raw: socket.socket) -> None:
         self._socket = raw
@@ -223,7 +223,7 @@ class _Batches:
 
 def _silent_kernel(interface: str) -> AbstractContextManager[None]:
     # netlink's library takes a while to load; those who need it load it beforehand (NetworkSetup.preload).
-    from hosts.agents.kernel.silence import silent_kernel
+    from gradbed.hosts.agents.kernel.silence import silent_kernel
 
     return silent_kernel(interface)
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from pyroute2 import IPRoute, NetlinkError
 
-from common.errors import UserError
+from gradbed.common.errors import UserError
 
 # <linux/rtnetlink.h>
 _LOCAL_TABLE = 255

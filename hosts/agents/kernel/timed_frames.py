@@ -21,7 +21,7 @@ class TimedFrames:
     def add(
         self, frames: NDArray[Any], times_ns: NDArray[np.int64], lengths: NDArray[np.uint32] | None, stamp: bool
     ) -> None:
-        """As hosts.agents.context.Interface.send_at."""
+        """As gradbed.hosts.agents.context.Interface.send_at."""
         if len(frames):
             rows = np.ascontiguousarray(frames).view(np.uint8).reshape(len(frames), -1)
             self._batches.append((rows, times_ns, lengths, stamp))

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from hosts.agents.card import Card
+from gradbed.hosts.agents.card import Card
 
 
 class Stop(Protocol):
@@ -27,7 +27,7 @@ class Stop(Protocol):
 
 
 class Network(Protocol):
-    """Links, and what is between them; such as switch.virtual.VirtualFabric."""
+    """Links, and what is between them; such as gradbed.switch.virtual.VirtualFabric."""
 
     @property
     def now_ns(self) -> int:

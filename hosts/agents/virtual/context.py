@@ -1,4 +1,5 @@
-"""hosts.agents.context on simulated time: agents are greenlets that hand over to each other where they wait."""
+"""gradbed.hosts.agents.context on simulated time: agents are greenlets that hand over to each other where they
+wait."""
 
 from __future__ import annotations
 
@@ -11,20 +12,20 @@ import numpy as np
 from greenlet import getcurrent, greenlet  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
-from common.capabilities import REAL_CLOCK
-from common.closing import Closing
-from common.errors import UserError
-from formats.datagram import ETHERNET_BYTES
-from hosts.agents.addresses import AgentAddress
-from hosts.agents.card import Card
-from hosts.agents.card_pairs import CardPairs, CardWithQueuePairs
-from hosts.agents.channel import BEGIN, INTERFACES, STOP
-from hosts.agents.context import Result, Turn
-from hosts.agents.frames.class_counts import Patterns
-from hosts.agents.frames.interface_counts import AsJson, InterfaceCounts, by_interface
-from hosts.agents.frames.library import frames_library
-from hosts.agents.time_stamps import stamped
-from hosts.agents.virtual.clock import Timer, VirtualClock
+from gradbed.common.capabilities import REAL_CLOCK
+from gradbed.common.closing import Closing
+from gradbed.common.errors import UserError
+from gradbed.formats.datagram import ETHERNET_BYTES
+from gradbed.hosts.agents.addresses import AgentAddress
+from gradbed.hosts.agents.card import Card
+from gradbed.hosts.agents.card_pairs import CardPairs, CardWithQueuePairs
+from gradbed.hosts.agents.channel import BEGIN, INTERFACES, STOP
+from gradbed.hosts.agents.context import Result, Turn
+from gradbed.hosts.agents.frames.class_counts import Patterns
+from gradbed.hosts.agents.frames.interface_counts import AsJson, InterfaceCounts, by_interface
+from gradbed.hosts.agents.frames.library import frames_library
+from gradbed.hosts.agents.time_stamps import stamped
+from gradbed.hosts.agents.virtual.clock import Timer, VirtualClock
 
 Batch = tuple[NDArray[np.uint8], NDArray[np.uint32], NDArray[np.int64]]
 """Buffer, lengths, and when each arrived."""
@@ -114,7 +115,7 @@ class VirtualPort:
 
 
 class VirtualInterface(Closing):
-    """hosts.agents.context.Interface on a card of a simulated network."""
+    """gradbed.hosts.agents.context.Interface on a card of a simulated network."""
 
     def __init__(
         self,
@@ -212,7 +213,7 @@ class VirtualInterface(Closing):
         return 0
 
     def _wanted(self, buffer: NDArray[np.uint8], lengths: NDArray[np.uint32]) -> NDArray[np.bool_]:
-        """As hosts.agents.kernel.packet_filter, shape (frames,)."""
+        """As gradbed.hosts.agents.kernel.packet_filter, shape (frames,)."""
         frames = buffer[: len(lengths)]
         if self._udp_port is not None:
             return udp_datagrams(frames, lengths, self._udp_port)
@@ -397,7 +398,7 @@ class VirtualContext:
             self._resume()
 
     def tell(self, command: bytes) -> None:
-        """hosts.agents.channel.BEGIN or STOP."""
+        """gradbed.hosts.agents.channel.BEGIN or STOP."""
         self._commands.append(command)
         if "command" in self._is_woken_by:
             self._resume()

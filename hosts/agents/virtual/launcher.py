@@ -1,4 +1,5 @@
-"""The launcher of agents on simulated time: commands and events of hosts.agents.kernel.launcher, in one process."""
+"""The launcher of agents on simulated time: commands and events of gradbed.hosts.agents.kernel.launcher, in one
+process."""
 
 from __future__ import annotations
 
@@ -10,13 +11,13 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from common.errors import UserError
-from hosts.agents.card import Card
-from hosts.agents.channel import BEGIN, STOP
-from hosts.agents.frames.class_counts import Patterns
-from hosts.agents.functions import one_line, prepare_agent
-from hosts.agents.virtual.clock import Timer, VirtualClock
-from hosts.agents.virtual.context import VirtualContext, VirtualPort
+from gradbed.common.errors import UserError
+from gradbed.hosts.agents.card import Card
+from gradbed.hosts.agents.channel import BEGIN, STOP
+from gradbed.hosts.agents.frames.class_counts import Patterns
+from gradbed.hosts.agents.functions import one_line, prepare_agent
+from gradbed.hosts.agents.virtual.clock import Timer, VirtualClock
+from gradbed.hosts.agents.virtual.context import VirtualContext, VirtualPort
 
 STOP_PATIENCE_S = 5
 SILENCE_S = 3600
@@ -35,7 +36,7 @@ class _Agent:
 
 
 class VirtualLauncher:
-    """Starts agents as greenlets. `send` and `event` are those of common.json_lines.JsonLinesProcess."""
+    """Starts agents as greenlets. `send` and `event` are those of gradbed.common.json_lines.JsonLinesProcess."""
 
     def __init__(
         self,

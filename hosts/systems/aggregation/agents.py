@@ -5,19 +5,19 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from common.errors import UserError
-from formats.aggregation import GRADIENT_PORT
-from formats.ring import RING_PORT
-from hosts.agents.context import AgentContext
-from hosts.collectives.exchange import Exchange
-from hosts.collectives.ring_exchange import RingExchange
-from hosts.collectives.worker import Worker
-from hosts.learning.workload import prepare_workload
-from hosts.systems.aggregation.description import JobDescription, WorkerDescription
-from hosts.systems.aggregation.server import Server
-from hosts.systems.aggregation.worker.library import sender_library
-from hosts.systems.aggregation.worker.server_exchange import ServerExchange
-from hosts.torch_hook.torch_extra import load_torch
+from gradbed.common.errors import UserError
+from gradbed.formats.aggregation import GRADIENT_PORT
+from gradbed.formats.ring import RING_PORT
+from gradbed.hosts.agents.context import AgentContext
+from gradbed.hosts.collectives.exchange import Exchange
+from gradbed.hosts.collectives.ring_exchange import RingExchange
+from gradbed.hosts.collectives.worker import Worker
+from gradbed.hosts.learning.workload import prepare_workload
+from gradbed.hosts.systems.aggregation.description import JobDescription, WorkerDescription
+from gradbed.hosts.systems.aggregation.server import Server
+from gradbed.hosts.systems.aggregation.worker.library import sender_library
+from gradbed.hosts.systems.aggregation.worker.server_exchange import ServerExchange
+from gradbed.hosts.torch_hook.torch_extra import load_torch
 
 
 def prepare(description: WorkerDescription | JobDescription) -> None:
@@ -50,7 +50,7 @@ def open_exchange(context: AgentContext, job: JobDescription, index: int) -> Ite
     """The exchange that the job names, for worker `index`."""
     if job.exchange == "gloo":
         # Loads PyTorch.
-        from hosts.collectives.gloo_exchange import GlooExchange
+        from gradbed.hosts.collectives.gloo_exchange import GlooExchange
 
         yield GlooExchange(job, index, context)
     elif job.exchange == "ring":

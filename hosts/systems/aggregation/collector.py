@@ -12,7 +12,7 @@ A worker that asks for a sum which is still incomplete waits for other workers, 
 are lost. It is told that the server is there by the newest global sum again. Only as long as gradients come that are
 news, though: else a worker is gone, and the others may learn it from the server's silence.
 
-Sums are exact, in 64 bits; ACKs carry them in 32 (hosts.learning.shifted_sums).
+Sums are exact, in 64 bits; ACKs carry them in 32 (gradbed.hosts.learning.shifted_sums).
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import UserError
-from formats.aggregation import MAX_WORKERS, Flags
-from hosts.learning.shifted_sums import shifted
-from hosts.systems.aggregation.statistics import CollectorStatistics
-from hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
+from gradbed.common.errors import UserError
+from gradbed.formats.aggregation import MAX_WORKERS, Flags
+from gradbed.hosts.learning.shifted_sums import shifted
+from gradbed.hosts.systems.aggregation.statistics import CollectorStatistics
+from gradbed.hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
 
 _KEPT_ROUNDS = 2
 # Plain integers: the flags of an enumeration cost much in what runs for every packet.

@@ -7,12 +7,12 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from common.errors import UserError
-from formats.addresses import MulticastAddress
-from formats.aggregation import DIRECT, MAX_WORKERS, Designation
-from hosts.agents.addresses import AgentAddress
-from hosts.collectives.job import CollectiveJob, WorkerOf
-from hosts.systems.aggregation.paths import aggregation_paths
+from gradbed.common.errors import UserError
+from gradbed.formats.addresses import MulticastAddress
+from gradbed.formats.aggregation import DIRECT, MAX_WORKERS, Designation
+from gradbed.hosts.agents.addresses import AgentAddress
+from gradbed.hosts.collectives.job import CollectiveJob, WorkerOf
+from gradbed.hosts.systems.aggregation.paths import aggregation_paths
 
 Exchange = Literal["server", "ring", "gloo"]
 
@@ -58,7 +58,7 @@ class JobDescription(CollectiveJob):
 
     @cached_property
     def paths(self) -> tuple[int, ...]:
-        """Numbers of the paths that fragments take (hosts.systems.aggregation.paths)."""
+        """Numbers of the paths that fragments take (gradbed.hosts.systems.aggregation.paths)."""
         return aggregation_paths(self.designations)
 
     def designations_of(self, worker: int) -> tuple[Designation, ...]:

@@ -8,22 +8,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from formats.addresses import ip_integer
-from formats.aggregation import GRADIENT, Designation, Flags
-from formats.datagram import DATAGRAM_BYTES
-from hosts.agents.addresses import AgentAddress
-from hosts.agents.context import Interface
-from hosts.protocols.datagram_frames import (
+from gradbed.formats.addresses import ip_integer
+from gradbed.formats.aggregation import GRADIENT, Designation, Flags
+from gradbed.formats.datagram import DATAGRAM_BYTES
+from gradbed.hosts.agents.addresses import AgentAddress
+from gradbed.hosts.agents.context import Interface
+from gradbed.hosts.protocols.datagram_frames import (
     Frames,
     as_bytes,
     as_frames,
     distinct_beginnings,
     mac_array,
 )
-from hosts.protocols.lane_frames import lane_frame_type
-from hosts.systems.aggregation.description import JobDescription
-from hosts.systems.aggregation.gradient_frames import pack_frames, parse_frames
-from hosts.transport.statistics import EndpointStatistics
+from gradbed.hosts.protocols.lane_frames import lane_frame_type
+from gradbed.hosts.systems.aggregation.description import JobDescription
+from gradbed.hosts.systems.aggregation.gradient_frames import pack_frames, parse_frames
+from gradbed.hosts.transport.statistics import EndpointStatistics
 
 _ACK = Flags.ACK.value
 _CHECKED_BYTES = DATAGRAM_BYTES + GRADIENT.offset_bytes("packet_number")

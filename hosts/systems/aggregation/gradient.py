@@ -7,8 +7,8 @@ from typing import Any
 
 from scapy.packet import Packet
 
-from formats.aggregation import GRADIENT, GRADIENT_PORT, Flags
-from hosts.protocols.layers import LanesField, bind_to_udp, datagram, layer_fields
+from gradbed.formats.aggregation import GRADIENT, GRADIENT_PORT, Flags
+from gradbed.hosts.protocols.layers import LanesField, bind_to_udp, datagram, layer_fields
 
 
 class Gradient(Packet):  # type: ignore[misc]
@@ -30,7 +30,7 @@ def gradient_frame(
     **values: Any,
 ) -> Packet:
     """A whole frame as agents send it; bytes() of it gives the wire format. values: of the other fields, and
-    addresses, as hosts.protocols.layers.datagram takes them.
+    addresses, as gradbed.hosts.protocols.layers.datagram takes them.
 
     magnitude: without one, the largest absolute value of the lanes, and 0 with the flag ACK.
     """

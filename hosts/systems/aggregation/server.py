@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from formats.addresses import ip_integer
-from formats.aggregation import Flags
-from hosts.agents.context import AgentContext, Interface
-from hosts.protocols.datagram_frames import Frames, mac_array, met_congestion
-from hosts.systems.aggregation.collector import Collector
-from hosts.systems.aggregation.description import JobDescription
-from hosts.systems.aggregation.endpoint import Endpoint
-from hosts.transport.settling import settle
+from gradbed.formats.addresses import ip_integer
+from gradbed.formats.aggregation import Flags
+from gradbed.hosts.agents.context import AgentContext, Interface
+from gradbed.hosts.protocols.datagram_frames import Frames, mac_array, met_congestion
+from gradbed.hosts.systems.aggregation.collector import Collector
+from gradbed.hosts.systems.aggregation.description import JobDescription
+from gradbed.hosts.systems.aggregation.endpoint import Endpoint
+from gradbed.hosts.transport.settling import settle
 
 
 class Server:

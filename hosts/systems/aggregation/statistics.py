@@ -1,11 +1,11 @@
-"""What workers and the server count of their transports, beside traffic (hosts.transport.statistics)."""
+"""What workers and the server count of their transports, beside traffic (gradbed.hosts.transport.statistics)."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from hosts.transport.statistics import WindowStatistics
+from gradbed.hosts.transport.statistics import WindowStatistics
 
 
 @dataclass

@@ -5,17 +5,17 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from formats.compression import PART_PORT, TCP_PORT
-from hosts.agents.context import AgentContext
-from hosts.collectives.exchange import Exchange
-from hosts.collectives.worker import Worker
-from hosts.learning.workload import prepare_workload
-from hosts.systems.compression.description import JobDescription, WorkerDescription
-from hosts.systems.compression.exchange import CompressedExchange
-from hosts.systems.compression.server import Server
-from hosts.systems.compression.tcp.tcp_exchange import TcpExchange
-from hosts.systems.compression.tcp.tcp_server import TcpServer
-from hosts.systems.compression.witness import Witness
+from gradbed.formats.compression import PART_PORT, TCP_PORT
+from gradbed.hosts.agents.context import AgentContext
+from gradbed.hosts.collectives.exchange import Exchange
+from gradbed.hosts.collectives.worker import Worker
+from gradbed.hosts.learning.workload import prepare_workload
+from gradbed.hosts.systems.compression.description import JobDescription, WorkerDescription
+from gradbed.hosts.systems.compression.exchange import CompressedExchange
+from gradbed.hosts.systems.compression.server import Server
+from gradbed.hosts.systems.compression.tcp.tcp_exchange import TcpExchange
+from gradbed.hosts.systems.compression.tcp.tcp_server import TcpServer
+from gradbed.hosts.systems.compression.witness import Witness
 
 
 def prepare(description: WorkerDescription | JobDescription) -> None:

@@ -7,17 +7,17 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.compressors.fingerprint import MODULUS, fingerprint
-from hosts.compressors.wire import read
-from hosts.protocols.datagram_frames import Frames
-from hosts.systems.compression.packets.frames import is_end
+from gradbed.hosts.compressors.fingerprint import MODULUS, fingerprint
+from gradbed.hosts.compressors.wire import read
+from gradbed.hosts.protocols.datagram_frames import Frames
+from gradbed.hosts.systems.compression.packets.frames import is_end
 
 
 class Assembly:
     """Adds parts to a vector."""
 
     def __init__(self, length: int, drawn: Callable[[int], NDArray[np.intp] | None] = lambda _: None) -> None:
-        """drawn: the places of a round that need not be told (hosts.compressors.methods.Compressor)."""
+        """drawn: the places of a round that need not be told (gradbed.hosts.compressors.methods.Compressor)."""
         self._drawn = drawn
         self.values: NDArray[np.int64] = np.zeros(length, np.int64)
         self.fingerprint = 0

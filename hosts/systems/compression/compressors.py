@@ -7,11 +7,11 @@ import functools
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.compressors.low_rank import nearly_square
-from hosts.compressors.methods import Compressor, Setting, compressor
-from hosts.learning.settings import TrainingSettings
-from hosts.learning.trainer import network
-from hosts.systems.compression.description import JobDescription
+from gradbed.hosts.compressors.low_rank import nearly_square
+from gradbed.hosts.compressors.methods import Compressor, Setting, compressor
+from gradbed.hosts.learning.settings import TrainingSettings
+from gradbed.hosts.learning.trainer import network
+from gradbed.hosts.systems.compression.description import JobDescription
 
 
 def job_compressor(job: JobDescription, index: int) -> Compressor:

@@ -6,12 +6,12 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from formats.addresses import MulticastAddress
-from hosts.agents.addresses import AgentAddress
-from hosts.collectives.job import CollectiveJob, WorkerOf
-from hosts.compressors.methods import parsed
-from hosts.systems.compression.ratio import RatioRule
-from hosts.transport.stream_receiver import SELECTIVE_BITS
+from gradbed.formats.addresses import MulticastAddress
+from gradbed.hosts.agents.addresses import AgentAddress
+from gradbed.hosts.collectives.job import CollectiveJob, WorkerOf
+from gradbed.hosts.compressors.methods import parsed
+from gradbed.hosts.systems.compression.ratio import RatioRule
+from gradbed.hosts.transport.stream_receiver import SELECTIVE_BITS
 
 Pacing = Literal["none", "even", "active", "aimd"]
 """none: as fast as the window allows. even: the server link's rate over all workers, as the source has it. active:

@@ -7,34 +7,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.addresses import ip_integer, mac_bytes
-from formats.compression import Flags
-from hosts.agents.context import AgentContext, Interface
-from hosts.collectives.exchange import PacketExchange
-from hosts.protocols.datagram_frames import met_congestion
-from hosts.systems.compression.assembly import Assembly
-from hosts.systems.compression.description import JobDescription
-from hosts.systems.compression.held_back import HeldBack
-from hosts.systems.compression.packets.frames import (
+from gradbed.formats.addresses import ip_integer, mac_bytes
+from gradbed.formats.compression import Flags
+from gradbed.hosts.agents.context import AgentContext, Interface
+from gradbed.hosts.collectives.exchange import PacketExchange
+from gradbed.hosts.protocols.datagram_frames import met_congestion
+from gradbed.hosts.systems.compression.assembly import Assembly
+from gradbed.hosts.systems.compression.description import JobDescription
+from gradbed.hosts.systems.compression.held_back import HeldBack
+from gradbed.hosts.systems.compression.packets.frames import (
     Route,
     acknowledgement_frame,
     received_acknowledgements,
     received_parts,
 )
-from hosts.systems.compression.packets.gradient_message import GradientMessage
-from hosts.systems.compression.packets.incoming import Incoming
-from hosts.systems.compression.packets.outgoing import Outgoing
-from hosts.systems.compression.rate.pace import Pace
-from hosts.systems.compression.rate.rate_adaptation import RateAdaptation
-from hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
-from hosts.transport.stream_sender import StreamSender
+from gradbed.hosts.systems.compression.packets.gradient_message import GradientMessage
+from gradbed.hosts.systems.compression.packets.incoming import Incoming
+from gradbed.hosts.systems.compression.packets.outgoing import Outgoing
+from gradbed.hosts.systems.compression.rate.pace import Pace
+from gradbed.hosts.systems.compression.rate.rate_adaptation import RateAdaptation
+from gradbed.hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
+from gradbed.hosts.transport.stream_sender import StreamSender
 
 GOLDEN_SECTION = (5**0.5 - 1) / 2
 """Its multiples are spread evenly over any stretch of rounds, modulo 1."""
 
 
 class CompressedExchange(PacketExchange):
-    """hosts.collectives.exchange.Exchange on an open interface."""
+    """gradbed.hosts.collectives.exchange.Exchange on an open interface."""
 
     def __init__(self, job: JobDescription, index: int, interface: Interface, context: AgentContext) -> None:
         super().__init__(context, job.give_up_us)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.compressors.content import Content
-from hosts.compressors.error_feedback import ErrorFeedback, largest_magnitude
-from hosts.compressors.fingerprint import MODULUS, fingerprint
-from hosts.systems.compression.compressors import DrawnPlaces, job_compressor
-from hosts.systems.compression.description import JobDescription
+from gradbed.hosts.compressors.content import Content
+from gradbed.hosts.compressors.error_feedback import ErrorFeedback, largest_magnitude
+from gradbed.hosts.compressors.fingerprint import MODULUS, fingerprint
+from gradbed.hosts.systems.compression.compressors import DrawnPlaces, job_compressor
+from gradbed.hosts.systems.compression.description import JobDescription
 
 
 class HeldBack:

@@ -6,12 +6,12 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from hosts.agents.context import AgentContext
-from hosts.compressors.content import Content
-from hosts.systems.compression.assembly import Assembly
-from hosts.systems.compression.description import JobDescription
-from hosts.systems.compression.packets.frames import Route
-from hosts.systems.compression.summation import Summation
+from gradbed.hosts.agents.context import AgentContext
+from gradbed.hosts.compressors.content import Content
+from gradbed.hosts.systems.compression.assembly import Assembly
+from gradbed.hosts.systems.compression.description import JobDescription
+from gradbed.hosts.systems.compression.packets.frames import Route
+from gradbed.hosts.systems.compression.summation import Summation
 
 
 @dataclass(kw_only=True)

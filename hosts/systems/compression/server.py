@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from formats.addresses import ip_integer
-from formats.compression import Flags
-from hosts.agents.context import AgentContext, Interface
-from hosts.compressors.content import Content
-from hosts.compressors.wire import written
-from hosts.protocols.datagram_frames import Frames, met_congestion, only
-from hosts.systems.compression.description import JobDescription
-from hosts.systems.compression.packets.frames import (
+from gradbed.formats.addresses import ip_integer
+from gradbed.formats.compression import Flags
+from gradbed.hosts.agents.context import AgentContext, Interface
+from gradbed.hosts.compressors.content import Content
+from gradbed.hosts.compressors.wire import written
+from gradbed.hosts.protocols.datagram_frames import Frames, met_congestion, only
+from gradbed.hosts.systems.compression.description import JobDescription
+from gradbed.hosts.systems.compression.packets.frames import (
     HEADER_BYTES,
     MOST_FRAME_BYTES,
     Route,
@@ -23,14 +23,14 @@ from hosts.systems.compression.packets.frames import (
     received_acknowledgements,
     received_parts,
 )
-from hosts.systems.compression.packets.incoming import Incoming
-from hosts.systems.compression.packets.outgoing import Outgoing
-from hosts.systems.compression.parameter_server import ParameterServer, Worker
-from hosts.transport.group_acknowledgement import GroupAcknowledgement
-from hosts.transport.pacing import TokenBucket
-from hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
-from hosts.transport.settling import settle
-from hosts.transport.stream_sender import StreamSender
+from gradbed.hosts.systems.compression.packets.incoming import Incoming
+from gradbed.hosts.systems.compression.packets.outgoing import Outgoing
+from gradbed.hosts.systems.compression.parameter_server import ParameterServer, Worker
+from gradbed.hosts.transport.group_acknowledgement import GroupAcknowledgement
+from gradbed.hosts.transport.pacing import TokenBucket
+from gradbed.hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
+from gradbed.hosts.transport.settling import settle
+from gradbed.hosts.transport.stream_sender import StreamSender
 
 ACKNOWLEDGE_EVERY = 1
 """Packets of a worker: with fewer acknowledgements its window would open by pairs, and its rate read unsteadily."""

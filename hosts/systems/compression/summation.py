@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.agents.context import AgentContext
-from hosts.compressors.content import Content
-from hosts.compressors.fingerprint import MODULUS, fingerprint
-from hosts.systems.compression.assembly import Assembly
-from hosts.systems.compression.compressors import DrawnPlaces, job_compressor
-from hosts.systems.compression.description import JobDescription
+from gradbed.hosts.agents.context import AgentContext
+from gradbed.hosts.compressors.content import Content
+from gradbed.hosts.compressors.fingerprint import MODULUS, fingerprint
+from gradbed.hosts.systems.compression.assembly import Assembly
+from gradbed.hosts.systems.compression.compressors import DrawnPlaces, job_compressor
+from gradbed.hosts.systems.compression.description import JobDescription
 
 _INT32 = np.iinfo(np.int32)
 

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.agents.context import AgentContext
-from hosts.collectives.exchange import Exchange
-from hosts.compressors.fingerprint import fingerprint
+from gradbed.hosts.agents.context import AgentContext
+from gradbed.hosts.collectives.exchange import Exchange
+from gradbed.hosts.compressors.fingerprint import fingerprint
 
 
 class Witness:
-    """hosts.collectives.exchange.Exchange around another, with an event `trained` after each round."""
+    """gradbed.hosts.collectives.exchange.Exchange around another, with an event `trained` after each round."""
 
     def __init__(self, exchange: Exchange, context: AgentContext) -> None:
         self._exchange = exchange

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from formats.ndn import ETHER_TYPE, MULTICAST_MAC
-from hosts.agents.context import AgentContext, Interface
-from hosts.learning.workload import prepare_workload
-from hosts.systems.ndn.description import ObserverDescription, PeerDescription
-from hosts.systems.ndn.node import Node
-from hosts.systems.ndn.observing import Observation
-from hosts.systems.ndn.training import train_asynchronously, train_synchronously
+from gradbed.formats.ndn import ETHER_TYPE, MULTICAST_MAC
+from gradbed.hosts.agents.context import AgentContext, Interface
+from gradbed.hosts.learning.workload import prepare_workload
+from gradbed.hosts.systems.ndn.description import ObserverDescription, PeerDescription
+from gradbed.hosts.systems.ndn.node import Node
+from gradbed.hosts.systems.ndn.observing import Observation
+from gradbed.hosts.systems.ndn.training import train_asynchronously, train_synchronously
 
 TRAIN, LEAVE = 2, 3
 """Agents begin three times: to subscribe, once the interfaces of all are open; to train, once all have subscribed; to

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Literal
 
-from formats.ring import RING_PORT
-from hosts.agents.context import AgentContext
-from hosts.collectives.doubling_exchange import DoublingExchange
-from hosts.collectives.exchange import Exchange
-from hosts.collectives.job import CollectiveJob, WorkerOf
-from hosts.collectives.ring_exchange import RingExchange
-from hosts.collectives.worker import Worker
-from hosts.learning.workload import prepare_workload
+from gradbed.formats.ring import RING_PORT
+from gradbed.hosts.agents.context import AgentContext
+from gradbed.hosts.collectives.doubling_exchange import DoublingExchange
+from gradbed.hosts.collectives.exchange import Exchange
+from gradbed.hosts.collectives.job import CollectiveJob, WorkerOf
+from gradbed.hosts.collectives.ring_exchange import RingExchange
+from gradbed.hosts.collectives.worker import Worker
+from gradbed.hosts.learning.workload import prepare_workload
 
 Algorithm = Literal["ring", "recursive-doubling"]
 _EXCHANGES: Mapping[Algorithm, Callable[..., Exchange]] = {

@@ -6,11 +6,11 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from formats.addresses import Mac
-from hosts.agents.description import Description
-from hosts.learning.fragments import fragment_count
-from hosts.learning.settings import SyntheticSettings, TrainingSettings
-from hosts.learning.workload import gradient_values
+from gradbed.formats.addresses import Mac
+from gradbed.hosts.agents.description import Description
+from gradbed.hosts.learning.fragments import fragment_count
+from gradbed.hosts.learning.settings import SyntheticSettings, TrainingSettings
+from gradbed.hosts.learning.workload import gradient_values
 
 CHUNK_FRAMES = 4
 """Frames that leave together, so that a pace costs few wakings."""

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from formats import tlv
-from formats.datagram import ETHERNET_BYTES
-from formats.tlv import MalformedError, Name
-from hosts.agents.context import Interface
-from hosts.systems.ndn.description import CHUNK_FRAMES
-from hosts.systems.ndn.packets.gradient_format import CONTENT_HEAD_BYTES, Frames, VersionHead, content_bytes
-from hosts.systems.ndn.packets.packets import data_frame, ethernet, interest_frame
+from gradbed.formats import tlv
+from gradbed.formats.datagram import ETHERNET_BYTES
+from gradbed.formats.tlv import MalformedError, Name
+from gradbed.hosts.agents.context import Interface
+from gradbed.hosts.systems.ndn.description import CHUNK_FRAMES
+from gradbed.hosts.systems.ndn.packets.gradient_format import CONTENT_HEAD_BYTES, Frames, VersionHead, content_bytes
+from gradbed.hosts.systems.ndn.packets.packets import data_frame, ethernet, interest_frame
 
 _META_INFO = bytes((tlv.META_INFO,))
 

@@ -6,24 +6,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from common.errors import UserError
-from formats import tlv
-from formats.addresses import mac_bytes
-from formats.datagram import ETHERNET_BYTES
-from formats.ndn import DELETE, DISTRIBUTE, INSERT
-from formats.tlv import Component, MalformedError, Name, generic
-from hosts.agents.context import AgentContext, Interface
-from hosts.systems.ndn.description import NdnJob
-from hosts.systems.ndn.endpoint import Endpoint, Fragment, FragmentReader, waiting
-from hosts.systems.ndn.packets.gradient_format import fragment_name, version_frames
-from hosts.systems.ndn.packets.names import training_of
-from hosts.systems.ndn.packets.packets import Data, Interest, read_packet
-from hosts.systems.ndn.publications import Publication, Publications
-from hosts.systems.ndn.pull import Puller
-from hosts.systems.ndn.reception import ProbeTimer, Reception, Version
-from hosts.systems.ndn.statistics import PeerStatistics
-from hosts.systems.ndn.subscriptions import Subscriptions
-from hosts.transport.settling import settle
+from gradbed.common.errors import UserError
+from gradbed.formats import tlv
+from gradbed.formats.addresses import mac_bytes
+from gradbed.formats.datagram import ETHERNET_BYTES
+from gradbed.formats.ndn import DELETE, DISTRIBUTE, INSERT
+from gradbed.formats.tlv import Component, MalformedError, Name, generic
+from gradbed.hosts.agents.context import AgentContext, Interface
+from gradbed.hosts.systems.ndn.description import NdnJob
+from gradbed.hosts.systems.ndn.endpoint import Endpoint, Fragment, FragmentReader, waiting
+from gradbed.hosts.systems.ndn.packets.gradient_format import fragment_name, version_frames
+from gradbed.hosts.systems.ndn.packets.names import training_of
+from gradbed.hosts.systems.ndn.packets.packets import Data, Interest, read_packet
+from gradbed.hosts.systems.ndn.publications import Publication, Publications
+from gradbed.hosts.systems.ndn.pull import Puller
+from gradbed.hosts.systems.ndn.reception import ProbeTimer, Reception, Version
+from gradbed.hosts.systems.ndn.statistics import PeerStatistics
+from gradbed.hosts.systems.ndn.subscriptions import Subscriptions
+from gradbed.hosts.transport.settling import settle
 
 _PACKET_LIFETIME_MS = 4000
 _LP_PACKET = bytes((tlv.LP_PACKET,))

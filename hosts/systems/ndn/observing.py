@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from hosts.learning.synthetic import sum_digest
-from hosts.systems.ndn.description import ObserverDescription
-from hosts.systems.ndn.node import Node
-from hosts.systems.ndn.reception import Version
-from hosts.systems.ndn.training import mean_of, total_of
+from gradbed.hosts.learning.synthetic import sum_digest
+from gradbed.hosts.systems.ndn.description import ObserverDescription
+from gradbed.hosts.systems.ndn.node import Node
+from gradbed.hosts.systems.ndn.reception import Version
+from gradbed.hosts.systems.ndn.training import mean_of, total_of
 
 
 class Observation:

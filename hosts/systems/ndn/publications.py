@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.tlv import Name
-from hosts.systems.ndn.packets.gradient_format import VersionHead, body
+from gradbed.formats.tlv import Name
+from gradbed.hosts.systems.ndn.packets.gradient_format import VersionHead, body
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from hosts.systems.ndn.description import NdnJob
-from hosts.systems.ndn.reception import Reception
-from hosts.transport.retransmission_timeout import RetransmissionTimeout
+from gradbed.hosts.systems.ndn.description import NdnJob
+from gradbed.hosts.systems.ndn.reception import Reception
+from gradbed.hosts.transport.retransmission_timeout import RetransmissionTimeout
 
 
 @dataclass

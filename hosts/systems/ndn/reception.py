@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.systems.ndn.packets.gradient_format import VersionHead
-from hosts.transport.retransmission_timeout import RetransmissionTimeout
+from gradbed.hosts.systems.ndn.packets.gradient_format import VersionHead
+from gradbed.hosts.transport.retransmission_timeout import RetransmissionTimeout
 
 
 @dataclass

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from formats.ndn import DELETE, DISTRIBUTE, INSERT
-from formats.tlv import Component, Name
-from hosts.transport.retransmission_timeout import backed_off_us
+from gradbed.formats.ndn import DELETE, DISTRIBUTE, INSERT
+from gradbed.formats.tlv import Component, Name
+from gradbed.hosts.transport.retransmission_timeout import backed_off_us
 
 MOST_DELETIONS = 20
 """So often a deletion is sent. A publisher that has died does not answer; its rows end for want of refreshes."""

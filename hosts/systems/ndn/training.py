@@ -8,21 +8,21 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.learning.fragments import cut, join
-from hosts.learning.settings import TrainingSettings
-from hosts.learning.shifted_sums import as_sent
-from hosts.learning.synthetic import sum_digest
-from hosts.learning.workload import Workload, workload
-from hosts.systems.ndn.asynchronous import AsynchronousReplica
-from hosts.systems.ndn.description import PeerDescription
-from hosts.systems.ndn.node import Node
-from hosts.systems.ndn.packets.gradient_format import VersionHead
-from hosts.systems.ndn.publications import Publication
-from hosts.systems.ndn.reception import Version
+from gradbed.hosts.learning.fragments import cut, join
+from gradbed.hosts.learning.settings import TrainingSettings
+from gradbed.hosts.learning.shifted_sums import as_sent
+from gradbed.hosts.learning.synthetic import sum_digest
+from gradbed.hosts.learning.workload import Workload, workload
+from gradbed.hosts.systems.ndn.asynchronous import AsynchronousReplica
+from gradbed.hosts.systems.ndn.description import PeerDescription
+from gradbed.hosts.systems.ndn.node import Node
+from gradbed.hosts.systems.ndn.packets.gradient_format import VersionHead
+from gradbed.hosts.systems.ndn.publications import Publication
+from gradbed.hosts.systems.ndn.reception import Version
 
 
 def total_of(fragments: NDArray[np.int64], values: int, lanes: int) -> NDArray[np.int64]:
-    """The sum as the workers of every system take it in (hosts.learning.shifted_sums)."""
+    """The sum as the workers of every system take it in (gradbed.hosts.learning.shifted_sums)."""
     return as_sent(join(fragments, values), lanes)
 
 

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from formats.addresses import ip_integer, mac_bytes
-from formats.shuffle import CODED_PORT, COMPONENTS, MULTICAST_MAC, REQUEST_BITS
-from hosts.agents.context import AgentContext, Interface
-from hosts.protocols.datagram_frames import Frames
-from hosts.systems.shuffle.coded_frames import Packer, Parsed
-from hosts.systems.shuffle.description import ShuffleDescription
-from hosts.systems.shuffle.reception import Reception
-from hosts.systems.shuffle.samples import DigitSamples, SampleSource, digest, in_base64, original
-from hosts.systems.shuffle.sending import Sending
-from hosts.systems.shuffle.store import Fragments, Store, cut
-from hosts.transport.settling import settle
+from gradbed.formats.addresses import ip_integer, mac_bytes
+from gradbed.formats.shuffle import CODED_PORT, COMPONENTS, MULTICAST_MAC, REQUEST_BITS
+from gradbed.hosts.agents.context import AgentContext, Interface
+from gradbed.hosts.protocols.datagram_frames import Frames
+from gradbed.hosts.systems.shuffle.coded_frames import Packer, Parsed
+from gradbed.hosts.systems.shuffle.description import ShuffleDescription
+from gradbed.hosts.systems.shuffle.reception import Reception
+from gradbed.hosts.systems.shuffle.samples import DigitSamples, SampleSource, digest, in_base64, original
+from gradbed.hosts.systems.shuffle.sending import Sending
+from gradbed.hosts.systems.shuffle.store import Fragments, Store, cut
+from gradbed.hosts.transport.settling import settle
 
 
 def prepare(description: ShuffleDescription) -> None:

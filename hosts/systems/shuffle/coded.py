@@ -6,8 +6,8 @@ from typing import Any
 
 from scapy.packet import Packet, Raw
 
-from formats.shuffle import CODED, COMPONENT, COMPONENTS, REQUEST
-from hosts.protocols.layers import bind_to_udp, datagram, layer_fields
+from gradbed.formats.shuffle import CODED, COMPONENT, COMPONENTS, REQUEST
+from gradbed.hosts.protocols.layers import bind_to_udp, datagram, layer_fields
 
 
 class Coded(Packet):  # type: ignore[misc]
@@ -43,5 +43,5 @@ def repair(components: list[tuple[int, int]], payload: bytes) -> bytes:
 
 def coded_frame(*, bits: int, bit_string: int = 0, carries: bytes = b"", **values: Any) -> Packet:
     """A whole frame as agents send it; bytes() of it gives the wire format. bits: length of the bit string.
-    values: of the header's fields, and addresses, as hosts.protocols.layers.datagram takes them."""
+    values: of the header's fields, and addresses, as gradbed.hosts.protocols.layers.datagram takes them."""
     return datagram(Coded, tos=0, **values) / Raw(bit_string.to_bytes(bits // 8, "big") + carries)

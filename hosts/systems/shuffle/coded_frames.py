@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from formats.addresses import ip_integer
-from formats.datagram import NOT_ECT
-from formats.shuffle import CODED, COMPONENT, COMPONENTS, REQUEST, REQUEST_BITS, CodedFlags
-from hosts.agents.addresses import AgentAddress
-from hosts.protocols.datagram_frames import (
+from gradbed.formats.addresses import ip_integer
+from gradbed.formats.datagram import NOT_ECT
+from gradbed.formats.shuffle import CODED, COMPONENT, COMPONENTS, REQUEST, REQUEST_BITS, CodedFlags
+from gradbed.hosts.agents.addresses import AgentAddress
+from gradbed.hosts.protocols.datagram_frames import (
     Frames,
     FrameType,
     frame_type,

@@ -9,10 +9,10 @@ from operator import and_, or_
 
 from pydantic import Field
 
-from formats.addresses import Ip
-from hosts.agents.addresses import WorkerAddress
-from hosts.agents.description import Description
-from hosts.systems.shuffle.samples import SampleSource
+from gradbed.formats.addresses import Ip
+from gradbed.hosts.agents.addresses import WorkerAddress
+from gradbed.hosts.agents.description import Description
+from gradbed.hosts.systems.shuffle.samples import SampleSource
 
 
 class Outgoing(Description):

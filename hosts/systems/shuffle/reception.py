@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import UserError
-from hosts.systems.shuffle.description import Incoming, ShuffleDescription
-from hosts.systems.shuffle.store import Fragments, Store
+from gradbed.common.errors import UserError
+from gradbed.hosts.systems.shuffle.description import Incoming, ShuffleDescription
+from gradbed.hosts.systems.shuffle.store import Fragments, Store
 
 CONSTANT_TIMEOUTS, MOST_DOUBLINGS = 4, 3
 """What is asked for so often at equal distances is lost again, not late; only then the distances double, but not far:
@@ -21,7 +21,7 @@ UNANSWERED = 4
 """So often in turn one holder of a sample is asked; then it may have stopped, and the next one is."""
 
 Compute = Callable[[Callable[[], Fragments]], Fragments]
-"""hosts.agents.context.AgentContext.compute."""
+"""gradbed.hosts.agents.context.AgentContext.compute."""
 
 
 @dataclass

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
 
-from formats.shuffle import COMPONENTS
-from hosts.systems.shuffle.description import RepairGroup, RepairTree
+from gradbed.formats.shuffle import COMPONENTS
+from gradbed.hosts.systems.shuffle.description import RepairGroup, RepairTree
 
 RepairRoute = RepairTree | RepairGroup
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from common.errors import UserError
-from hosts.agents.description import Description
-from hosts.learning.dataset import load
+from gradbed.common.errors import UserError
+from gradbed.hosts.agents.description import Description
+from gradbed.hosts.learning.dataset import load
 
 
 class DigitSamples(Description):

@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from formats.addresses import ip_integer
-from formats.shuffle import MULTICAST_IP, CodedFlags
-from hosts.protocols.datagram_frames import Frames
-from hosts.systems.shuffle.coded_frames import Packer
-from hosts.systems.shuffle.description import Outgoing, RepairGroup, RepairTree, ShuffleDescription
-from hosts.systems.shuffle.reception import Compute, Reception
-from hosts.systems.shuffle.repairs import Repair, RepairPlanner, Wanted
-from hosts.systems.shuffle.store import Fragments, Store
+from gradbed.formats.addresses import ip_integer
+from gradbed.formats.shuffle import MULTICAST_IP, CodedFlags
+from gradbed.hosts.protocols.datagram_frames import Frames
+from gradbed.hosts.systems.shuffle.coded_frames import Packer
+from gradbed.hosts.systems.shuffle.description import Outgoing, RepairGroup, RepairTree, ShuffleDescription
+from gradbed.hosts.systems.shuffle.reception import Compute, Reception
+from gradbed.hosts.systems.shuffle.repairs import Repair, RepairPlanner, Wanted
+from gradbed.hosts.systems.shuffle.store import Fragments, Store
 
 BURST_FRAMES = 4
 """Sent at once at most; the next ones then come as much later."""

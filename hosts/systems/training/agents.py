@@ -6,11 +6,11 @@ import contextlib
 from functools import lru_cache
 from pathlib import Path
 
-from hosts.agents.context import AgentContext
-from hosts.systems.training.description import RankDescription, ServerDescription, read_job
-from hosts.systems.training.plans import Plans
-from hosts.systems.training.rank import Rank
-from hosts.systems.training.source import trace_of
+from gradbed.hosts.agents.context import AgentContext
+from gradbed.hosts.systems.training.description import RankDescription, ServerDescription, read_job
+from gradbed.hosts.systems.training.plans import Plans
+from gradbed.hosts.systems.training.rank import Rank
+from gradbed.hosts.systems.training.source import trace_of
 
 
 def prepare(description: RankDescription | ServerDescription) -> None:

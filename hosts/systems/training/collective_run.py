@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.agents.card_collectives import CardCollective
-from hosts.systems.training.messages import Lane, Messages
-from hosts.systems.training.plans import Plan
+from gradbed.hosts.agents.card_collectives import CardCollective
+from gradbed.hosts.systems.training.messages import Lane, Messages
+from gradbed.hosts.systems.training.plans import Plan
 
 OnEnd = Callable[[NDArray[np.int32] | None], None]
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from pydantic import Field
 
-from common.errors import UserError
-from hosts.agents.addresses import AgentAddress
-from hosts.agents.description import Description, parse_description
-from hosts.agents.fragment_streams import StreamOptions
-from hosts.agents.queue_pairs import QueuePairOptions
-from hosts.systems.training.collectives.choice import Rule
-from hosts.systems.training.execution import Operation
-from hosts.systems.training.source import Source
+from gradbed.common.errors import UserError
+from gradbed.hosts.agents.addresses import AgentAddress
+from gradbed.hosts.agents.description import Description, parse_description
+from gradbed.hosts.agents.fragment_streams import StreamOptions
+from gradbed.hosts.agents.queue_pairs import QueuePairOptions
+from gradbed.hosts.systems.training.collectives.choice import Rule
+from gradbed.hosts.systems.training.execution import Operation
+from gradbed.hosts.systems.training.source import Source
 
 
 class Delay(Description):

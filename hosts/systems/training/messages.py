@@ -6,12 +6,12 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from enum import IntEnum
 
-from common.errors import UserError
-from hosts.agents.addresses import AgentAddress
-from hosts.agents.card_collectives import TURN_BITS, CardCollective
-from hosts.agents.queue_pairs import CompletionKind, QueuePairOptions, QueuePairs
-from hosts.systems.training.description import JobStream
-from hosts.systems.training.stream_run import Stream
+from gradbed.common.errors import UserError
+from gradbed.hosts.agents.addresses import AgentAddress
+from gradbed.hosts.agents.card_collectives import TURN_BITS, CardCollective
+from gradbed.hosts.agents.queue_pairs import CompletionKind, QueuePairOptions, QueuePairs
+from gradbed.hosts.systems.training.description import JobStream
+from gradbed.hosts.systems.training.stream_run import Stream
 
 PLACE_BITS = TURN_BITS
 """Of a tag: which message it is of those between two ranks with the same subject."""

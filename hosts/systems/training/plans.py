@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from common.errors import UserError
-from hosts.systems.training.collectives.algorithms import schedule
-from hosts.systems.training.collectives.choice import choose
-from hosts.systems.training.collectives.schedule import Schedule
-from hosts.systems.training.contents import VALUE_BYTES
-from hosts.systems.training.description import TrainingJob
-from hosts.systems.training.execution import Node, Operation
+from gradbed.common.errors import UserError
+from gradbed.hosts.systems.training.collectives.algorithms import schedule
+from gradbed.hosts.systems.training.collectives.choice import choose
+from gradbed.hosts.systems.training.collectives.schedule import Schedule
+from gradbed.hosts.systems.training.contents import VALUE_BYTES
+from gradbed.hosts.systems.training.description import TrainingJob
+from gradbed.hosts.systems.training.execution import Node, Operation
 
 INSTANCE_BITS = 14
 GROUP_BITS = 31

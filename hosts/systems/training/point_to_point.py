@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Callable
 
-from hosts.systems.training.execution import Node
-from hosts.systems.training.messages import MOST_PLACES, Messages
+from gradbed.hosts.systems.training.execution import Node
+from gradbed.hosts.systems.training.messages import MOST_PLACES, Messages
 
 _TAG_BITS = 26
 

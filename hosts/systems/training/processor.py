@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
-from hosts.systems.training.execution import Kind, Node
+from gradbed.hosts.systems.training.execution import Kind, Node
 
 
 class Unit(Enum):

@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.agents.context import AgentContext
-from hosts.agents.queue_pairs import QueuePairs
-from hosts.systems.training.collective_run import begin_collective
-from hosts.systems.training.contents import VALUE_BYTES, contents, digest
-from hosts.systems.training.description import Delay, TrainingJob
-from hosts.systems.training.execution import Kind, Node
-from hosts.systems.training.execution_state import Execution
-from hosts.systems.training.messages import Lane, Messages
-from hosts.systems.training.plans import INSTANCE_BITS, Plans, group_numbers
-from hosts.systems.training.point_to_point import PointToPoint
-from hosts.systems.training.processor import Processor
-from hosts.systems.training.stream_run import Stream
-from hosts.systems.training.traces.graph import RankGraph
+from gradbed.hosts.agents.context import AgentContext
+from gradbed.hosts.agents.queue_pairs import QueuePairs
+from gradbed.hosts.systems.training.collective_run import begin_collective
+from gradbed.hosts.systems.training.contents import VALUE_BYTES, contents, digest
+from gradbed.hosts.systems.training.description import Delay, TrainingJob
+from gradbed.hosts.systems.training.execution import Kind, Node
+from gradbed.hosts.systems.training.execution_state import Execution
+from gradbed.hosts.systems.training.messages import Lane, Messages
+from gradbed.hosts.systems.training.plans import INSTANCE_BITS, Plans, group_numbers
+from gradbed.hosts.systems.training.point_to_point import PointToPoint
+from gradbed.hosts.systems.training.processor import Processor
+from gradbed.hosts.systems.training.stream_run import Stream
+from gradbed.hosts.systems.training.traces.graph import RankGraph
 
 
 @dataclass
@@ -206,7 +206,7 @@ _COUNTED = (
     *("sent_packets", "retransmissions", "timeouts", "received_packets", "duplicates", "out_of_order", "marked"),
     *("acknowledgements_sent", "negatives_sent", "cnps_sent", "sent_bytes", "received_bytes"),
 )
-"""Of hosts.agents.queue_pairs.QueuePairStatistics."""
+"""Of gradbed.hosts.agents.queue_pairs.QueuePairStatistics."""
 
 
 def _turns(

@@ -8,18 +8,19 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from common.errors import UserError
-from hosts.agents.description import Description
-from hosts.systems.training.execution import Kind, Node, Operation
-from hosts.systems.training.traces.graph import RankGraph, graph_of
-from hosts.systems.training.traces.opening import open_trace
-from hosts.systems.training.traces.settings import TraceSettings
-from hosts.systems.training.traces.trace import Trace
-from hosts.systems.training.traces.transformer.model import TransformerModel
+from gradbed.common.errors import UserError
+from gradbed.hosts.agents.description import Description
+from gradbed.hosts.systems.training.execution import Kind, Node, Operation
+from gradbed.hosts.systems.training.traces.graph import RankGraph, graph_of
+from gradbed.hosts.systems.training.traces.opening import open_trace
+from gradbed.hosts.systems.training.traces.settings import TraceSettings
+from gradbed.hosts.systems.training.traces.trace import Trace
+from gradbed.hosts.systems.training.traces.transformer.model import TransformerModel
 
 
 class CollectiveSource(Description):
-    """The same collective of all ranks again and again. size_bytes: as of hosts.systems.training.execution.Operation.
+    """The same collective of all ranks again and again. size_bytes: as of
+    gradbed.hosts.systems.training.execution.Operation.
     root: of those that have one."""
 
     kind: Literal["collective"] = "collective"
@@ -31,7 +32,7 @@ class CollectiveSource(Description):
 
 
 class FileSource(Description):
-    """path: as of hosts.systems.training.traces.opening.open_trace."""
+    """path: as of gradbed.hosts.systems.training.traces.opening.open_trace."""
 
     kind: Literal["trace"] = "trace"
     path: Path

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.agents.fragment_streams import StreamStatistics
-from hosts.agents.queue_pairs import QueuePairs
-from hosts.systems.training.description import JobStream
+from gradbed.hosts.agents.fragment_streams import StreamStatistics
+from gradbed.hosts.agents.queue_pairs import QueuePairs
+from gradbed.hosts.systems.training.description import JobStream
 
 OnEnd = Callable[[NDArray[np.int32] | None], None]
 Vector = tuple[int, NDArray[np.int32] | None, OnEnd]

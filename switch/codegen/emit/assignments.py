@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from switch.bmv2_json import expressions as ex
-from switch.bmv2_json.model import ActionParameter, ProgramModel, words_of
-from switch.bmv2_json.reader import MalformedProgram
-from switch.codegen.emit.probes import NO_PROBES, Probes
-from switch.codegen.emit.ranges import unsigned_range
-from switch.codegen.emit.values import Values, register_cell_bits
-from switch.codegen.layout import GROWTH, Layout
+from gradbed.switch.bmv2_json import expressions as ex
+from gradbed.switch.bmv2_json.model import ActionParameter, ProgramModel, words_of
+from gradbed.switch.bmv2_json.reader import MalformedProgram
+from gradbed.switch.codegen.emit.probes import NO_PROBES, Probes
+from gradbed.switch.codegen.emit.ranges import unsigned_range
+from gradbed.switch.codegen.emit.values import Values, register_cell_bits
+from gradbed.switch.codegen.layout import GROWTH, Layout
 
 
 class Assignments:

@@ -6,12 +6,12 @@ import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from switch.bmv2_json import expressions as ex
-from switch.bmv2_json import model as m
-from switch.bmv2_json.model import words_of
-from switch.bmv2_json.reader import MalformedProgram
-from switch.codegen.emit.values import Values
-from switch.codegen.layout import Layout
+from gradbed.switch.bmv2_json import expressions as ex
+from gradbed.switch.bmv2_json import model as m
+from gradbed.switch.bmv2_json.model import words_of
+from gradbed.switch.bmv2_json.reader import MalformedProgram
+from gradbed.switch.codegen.emit.values import Values
+from gradbed.switch.codegen.layout import Layout
 
 _ALGORITHMS = {
     "csum16": "gb_csum16",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 
-from switch.bmv2_json import expressions as ex
-from switch.bmv2_json import model as m
-from switch.codegen.emit.headers_c import split_at_variable, store_fields, store_variable
-from switch.codegen.emit.probes import NO_PROBES, ChecksumDone, HeaderEmitted, Probes
-from switch.codegen.emit.statements import Statements
-from switch.codegen.layout import Layout
+from gradbed.switch.bmv2_json import expressions as ex
+from gradbed.switch.bmv2_json import model as m
+from gradbed.switch.codegen.emit.headers_c import split_at_variable, store_fields, store_variable
+from gradbed.switch.codegen.emit.probes import NO_PROBES, ChecksumDone, HeaderEmitted, Probes
+from gradbed.switch.codegen.emit.statements import Statements
+from gradbed.switch.codegen.layout import Layout
 
 
 class DeparserWriter:

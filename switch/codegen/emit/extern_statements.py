@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from switch.bmv2_json import expressions as ex
-from switch.bmv2_json.model import Source
-from switch.bmv2_json.reader import MalformedProgram
-from switch.codegen.c_text import quoted
-from switch.codegen.emit.assignments import Assignments
-from switch.codegen.layout import DIGEST, FRAME_LENGTH
-from switch.state.externs.kind import ExternKind
-from switch.state.externs.kinds import EXTERNS
+from gradbed.switch.bmv2_json import expressions as ex
+from gradbed.switch.bmv2_json.model import Source
+from gradbed.switch.bmv2_json.reader import MalformedProgram
+from gradbed.switch.codegen.c_text import quoted
+from gradbed.switch.codegen.emit.assignments import Assignments
+from gradbed.switch.codegen.layout import DIGEST, FRAME_LENGTH
+from gradbed.switch.state.externs.kind import ExternKind
+from gradbed.switch.state.externs.kinds import EXTERNS
 
 
 class ExternStatements(Assignments):

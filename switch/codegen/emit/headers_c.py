@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from switch.bmv2_json.model import FieldType, HeaderType
+from gradbed.switch.bmv2_json.model import FieldType, HeaderType
 
 _WHOLE = (8, 16, 24, 32, 40, 48, 56, 64)
 

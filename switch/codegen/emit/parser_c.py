@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from switch.bmv2_json import expressions as ex
-from switch.bmv2_json import model as m
-from switch.bmv2_json.reader import MalformedProgram
-from switch.codegen.emit.headers_c import load_fields, load_variable, split_at_variable
-from switch.codegen.emit.probes import NO_PROBES, OperationDone, Probes, StateEntered, TransitionTaken
-from switch.codegen.emit.statements import Statements
-from switch.codegen.emit.values import Values
-from switch.codegen.layout import Layout
+from gradbed.switch.bmv2_json import expressions as ex
+from gradbed.switch.bmv2_json import model as m
+from gradbed.switch.bmv2_json.reader import MalformedProgram
+from gradbed.switch.codegen.emit.headers_c import load_fields, load_variable, split_at_variable
+from gradbed.switch.codegen.emit.probes import NO_PROBES, OperationDone, Probes, StateEntered, TransitionTaken
+from gradbed.switch.codegen.emit.statements import Statements
+from gradbed.switch.codegen.emit.values import Values
+from gradbed.switch.codegen.layout import Layout
 
 _OFFSET = "(uint64_t)(at - p->data)"
 

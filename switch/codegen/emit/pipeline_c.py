@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from switch.bmv2_json import expressions as ex
-from switch.bmv2_json import model as m
-from switch.bmv2_json.drop_sites import DropSites
-from switch.bmv2_json.load_pipelines import successors
-from switch.bmv2_json.model import words_of
-from switch.codegen.emit.probes import NO_PROBES, BranchTaken, CallMade, DigestSent, PrimitiveDone, Probes
-from switch.codegen.emit.statements import Statements
-from switch.codegen.emit.values import Values
-from switch.codegen.layout import DIGEST, FRAME_LENGTH, GROWTH, Layout
-from switch.state.abi import RECENTS
+from gradbed.switch.bmv2_json import expressions as ex
+from gradbed.switch.bmv2_json import model as m
+from gradbed.switch.bmv2_json.drop_sites import DropSites
+from gradbed.switch.bmv2_json.load_pipelines import successors
+from gradbed.switch.bmv2_json.model import words_of
+from gradbed.switch.codegen.emit.probes import NO_PROBES, BranchTaken, CallMade, DigestSent, PrimitiveDone, Probes
+from gradbed.switch.codegen.emit.statements import Statements
+from gradbed.switch.codegen.emit.values import Values
+from gradbed.switch.codegen.layout import DIGEST, FRAME_LENGTH, GROWTH, Layout
+from gradbed.switch.state.abi import RECENTS
 
 METER_UNIT = {"packets": "GB_METER_PACKETS", "bytes": "GB_METER_BYTES"}
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from switch.bmv2_json import expressions as ex
-from switch.bmv2_json.model import Primitive
+from gradbed.switch.bmv2_json import expressions as ex
+from gradbed.switch.bmv2_json.model import Primitive
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from switch.bmv2_json import expressions as ex
+from gradbed.switch.bmv2_json import expressions as ex
 
 Range = tuple[int, int]
 

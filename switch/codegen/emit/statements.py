@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from switch.bmv2_json import expressions as ex
-from switch.bmv2_json.model import Primitive
-from switch.bmv2_json.reader import MalformedProgram
-from switch.codegen.emit.extern_statements import ExternStatements
-from switch.codegen.emit.probes import Access, Site, array_accesses
+from gradbed.switch.bmv2_json import expressions as ex
+from gradbed.switch.bmv2_json.model import Primitive
+from gradbed.switch.bmv2_json.reader import MalformedProgram
+from gradbed.switch.codegen.emit.extern_statements import ExternStatements
+from gradbed.switch.codegen.emit.probes import Access, Site, array_accesses
 
 _JUMPS = ("_jump", "_jump_if_zero")
 

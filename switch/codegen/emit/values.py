@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from switch.bmv2_json import expressions as ex
-from switch.bmv2_json.model import ActionParameter, FieldType, ProgramModel, words_of
-from switch.bmv2_json.reader import MalformedProgram
-from switch.codegen.emit.headers_c import load_number
-from switch.codegen.emit.ranges import LIMIT_BITS, Range, Ranges, signed_range, unsigned_range
-from switch.codegen.layout import HeaderPlace, Layout, StackPlace
+from gradbed.switch.bmv2_json import expressions as ex
+from gradbed.switch.bmv2_json.model import ActionParameter, FieldType, ProgramModel, words_of
+from gradbed.switch.bmv2_json.reader import MalformedProgram
+from gradbed.switch.codegen.emit.headers_c import load_number
+from gradbed.switch.codegen.emit.ranges import LIMIT_BITS, Range, Ranges, signed_range, unsigned_range
+from gradbed.switch.codegen.layout import HeaderPlace, Layout, StackPlace
 
 _MAX_WORDS = LIMIT_BITS // 64
 _MODULAR_OPERATORS = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor"}

@@ -1,5 +1,5 @@
 """Warnings about programs that are correct but hardly meant so. What is reported is certain, never a guess."""
 
-from switch.compiler.analysis.program import CATEGORIES, analyse_program, silence_annotated
+from gradbed.switch.compiler.analysis.program import CATEGORIES, analyse_program, silence_annotated
 
 __all__ = ["CATEGORIES", "analyse_program", "silence_annotated"]

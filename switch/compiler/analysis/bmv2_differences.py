@@ -10,11 +10,11 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from switch.compiler import syntax as s
-from switch.compiler import types as t
-from switch.compiler.checker import CheckedProgram
-from switch.compiler.diagnostics import Reporter
-from switch.compiler.symbols import Applicable, Extern, Signature
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.checker import CheckedProgram
+from gradbed.switch.compiler.diagnostics import Reporter
+from gradbed.switch.compiler.symbols import Applicable, Extern, Signature
 
 _RECIRCULATE = ("recirculate", "recirculate_preserving_field_list")
 _RESUBMIT = ("resubmit", "resubmit_preserving_field_list")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from switch.compiler import syntax as s
-from switch.compiler import types as t
-from switch.compiler.diagnostics import Reporter
-from switch.compiler.source import SourceManager
-from switch.compiler.values import limits
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.diagnostics import Reporter
+from gradbed.switch.compiler.source import SourceManager
+from gradbed.switch.compiler.values import limits
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 

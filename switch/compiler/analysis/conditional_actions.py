@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from switch.compiler import ir
-from switch.compiler.diagnostics import Reporter
+from gradbed.switch.compiler import ir
+from gradbed.switch.compiler.diagnostics import Reporter
 
 _ASSIGNMENTS = {"assign_VL", "assign_header", "assign_header_stack"}
 

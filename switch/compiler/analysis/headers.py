@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from switch.compiler import syntax as s
-from switch.compiler import types as t
-from switch.compiler.diagnostics import Reporter
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.diagnostics import Reporter
 
 # The struct by identity, and the name of its field.
 _Header = tuple[int, str]

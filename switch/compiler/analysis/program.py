@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from switch.compiler import ir
-from switch.compiler import syntax as s
-from switch.compiler.analysis.bmv2_differences import warn_of_bmv2_differences
-from switch.compiler.analysis.comparisons import warn_of_constant_comparisons
-from switch.compiler.analysis.conditional_actions import warn_of_conditional_actions
-from switch.compiler.analysis.headers import warn_of_invalid_headers
-from switch.compiler.analysis.reachability import warn_of_unreachable_code
-from switch.compiler.analysis.uninitialized import warn_of_uninitialized_reads
-from switch.compiler.analysis.usage import warn_of_unused
-from switch.compiler.checker import CheckedProgram
-from switch.compiler.diagnostics import Reporter
+from gradbed.switch.compiler import ir
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler.analysis.bmv2_differences import warn_of_bmv2_differences
+from gradbed.switch.compiler.analysis.comparisons import warn_of_constant_comparisons
+from gradbed.switch.compiler.analysis.conditional_actions import warn_of_conditional_actions
+from gradbed.switch.compiler.analysis.headers import warn_of_invalid_headers
+from gradbed.switch.compiler.analysis.reachability import warn_of_unreachable_code
+from gradbed.switch.compiler.analysis.uninitialized import warn_of_uninitialized_reads
+from gradbed.switch.compiler.analysis.usage import warn_of_unused
+from gradbed.switch.compiler.checker import CheckedProgram
+from gradbed.switch.compiler.diagnostics import Reporter
 
 # The names are p4c's where it has the same warning, so that a @noWarn("...") works with both.
 CATEGORIES = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from switch.compiler import syntax as s
-from switch.compiler.diagnostics import Reporter
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler.diagnostics import Reporter
 
 
 def warn_of_unreachable_code(declarations: Sequence[s.Declaration], reporter: Reporter) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from switch.compiler import syntax as s
-from switch.compiler import types as t
-from switch.compiler.diagnostics import Reporter
-from switch.compiler.symbols import ParameterType, Symbol
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.diagnostics import Reporter
+from gradbed.switch.compiler.symbols import ParameterType, Symbol
 
 
 def warn_of_uninitialized_reads(declarations: Sequence[s.Declaration], reporter: Reporter) -> None:

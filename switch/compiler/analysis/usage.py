@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from switch.compiler import syntax as s
-from switch.compiler.diagnostics import Reporter
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler.diagnostics import Reporter
 
 
 def warn_of_unused(declarations: Sequence[s.Declaration], reporter: Reporter) -> None:

@@ -13,16 +13,16 @@ from __future__ import annotations
 import copy
 import dataclasses
 
-from switch.compiler import syntax as s
-from switch.compiler import types as t
-from switch.compiler.checker import hints
-from switch.compiler.checker.coercion import coerce
-from switch.compiler.checker.context import Context, check, constant_int, type_of
-from switch.compiler.checker.conversions import unify
-from switch.compiler.checker.expressions import require_writable
-from switch.compiler.checker.type_resolver import declare_parameters, resolve
-from switch.compiler.diagnostics import suggestion
-from switch.compiler.symbols import (
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.checker import hints
+from gradbed.switch.compiler.checker.coercion import coerce
+from gradbed.switch.compiler.checker.context import Context, check, constant_int, type_of
+from gradbed.switch.compiler.checker.conversions import unify
+from gradbed.switch.compiler.checker.expressions import require_writable
+from gradbed.switch.compiler.checker.type_resolver import declare_parameters, resolve
+from gradbed.switch.compiler.diagnostics import suggestion
+from gradbed.switch.compiler.symbols import (
     Applicable,
     ApplyResult,
     Extern,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from switch.compiler import syntax as s
-from switch.compiler import types as t
-from switch.compiler.checker import hints
-from switch.compiler.checker.context import Context, check
-from switch.compiler.symbols import Scope
-from switch.compiler.values import Constant, Symbolic, wrap
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.checker import hints
+from gradbed.switch.compiler.checker.context import Context, check
+from gradbed.switch.compiler.symbols import Scope
+from gradbed.switch.compiler.values import Constant, Symbolic, wrap
 
 
 def check_as(expression: s.Expression, scope: Scope, target: t.Type, context: Context) -> s.Expression:

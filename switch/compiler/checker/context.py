@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 from functools import singledispatch
 
-from switch.compiler import syntax as s
-from switch.compiler import types as t
-from switch.compiler.checker import hints
-from switch.compiler.diagnostics import Reporter, suggestion
-from switch.compiler.symbols import Scope, Signature, Symbol
-from switch.compiler.values import Symbolic
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.checker import hints
+from gradbed.switch.compiler.diagnostics import Reporter, suggestion
+from gradbed.switch.compiler.symbols import Scope, Signature, Symbol
+from gradbed.switch.compiler.values import Symbolic
 
 
 class Context:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from switch.compiler import types as t
-from switch.compiler.symbols import Applicable, Extern, Signature, substitute
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.symbols import Applicable, Extern, Signature, substitute
 
 
 def castable(source: t.Type, target: t.Type, constant: bool) -> bool:

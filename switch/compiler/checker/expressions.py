@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from switch.compiler import syntax as s
-from switch.compiler import types as t
-from switch.compiler.checker.coercion import coerce
-from switch.compiler.checker.context import Context, check, constant_int, type_of
-from switch.compiler.diagnostics import suggestion
-from switch.compiler.symbols import Applicable, ApplyResult, Scope, Symbol
-from switch.compiler.values import (
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.checker.coercion import coerce
+from gradbed.switch.compiler.checker.context import Context, check, constant_int, type_of
+from gradbed.switch.compiler.diagnostics import suggestion
+from gradbed.switch.compiler.symbols import Applicable, ApplyResult, Scope, Symbol
+from gradbed.switch.compiler.values import (
     Symbolic,
     slice_bits,
     stored,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from switch.compiler import syntax as s
-from switch.compiler import types as t
-from switch.compiler.checker.conversions import castable
-from switch.compiler.source import SourceManager
-from switch.compiler.symbols import Applicable
-from switch.state.externs.kinds import EXTERNS
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.checker.conversions import castable
+from gradbed.switch.compiler.source import SourceManager
+from gradbed.switch.compiler.symbols import Applicable
+from gradbed.switch.state.externs.kinds import EXTERNS
 
 MAX_SHOWN = 40
 

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from switch.compiler import syntax as s
-from switch.compiler import types as t
-from switch.compiler.checker import hints
-from switch.compiler.checker.coercion import check_as, coerce, converted, converts, plain
-from switch.compiler.checker.context import Context, check, type_of
-from switch.compiler.checker.conversions import castable
-from switch.compiler.checker.type_resolver import resolve
-from switch.compiler.symbols import Applicable, ApplyResult, Extern, Scope, Table
-from switch.compiler.values import Constant, FoldError, Symbolic, compare, fold_binary, fold_unary, stored, wrap
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.checker import hints
+from gradbed.switch.compiler.checker.coercion import check_as, coerce, converted, converts, plain
+from gradbed.switch.compiler.checker.context import Context, check, type_of
+from gradbed.switch.compiler.checker.conversions import castable
+from gradbed.switch.compiler.checker.type_resolver import resolve
+from gradbed.switch.compiler.symbols import Applicable, ApplyResult, Extern, Scope, Table
+from gradbed.switch.compiler.values import (
+    Constant,
+    FoldError,
+    Symbolic,
+    compare,
+    fold_binary,
+    fold_unary,
+    stored,
+    wrap,
+)
 
 _COMPARISONS = frozenset(("<", "<=", ">", ">="))
 _EQUALITIES = frozenset(("==", "!="))

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from switch.compiler import syntax as s
-from switch.compiler import types as t
-from switch.compiler.checker.coercion import check_as
-from switch.compiler.checker.context import Context, check
-from switch.compiler.checker.statements import (
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.checker.coercion import check_as
+from gradbed.switch.compiler.checker.context import Context, check
+from gradbed.switch.compiler.checker.statements import (
     Surroundings,
     check_block,
     check_statement,
     declare_constant,
     declare_instance,
 )
-from switch.compiler.checker.tables import check_label, check_table
-from switch.compiler.checker.type_resolver import declare_parameters, fill_struct, resolve
-from switch.compiler.diagnostics import Reporter, suggestion
-from switch.compiler.symbols import Applicable, Extern, ExternClass, Package, Scope, Signature, Symbol
-from switch.compiler.values import Symbolic
+from gradbed.switch.compiler.checker.tables import check_label, check_table
+from gradbed.switch.compiler.checker.type_resolver import declare_parameters, fill_struct, resolve
+from gradbed.switch.compiler.diagnostics import Reporter, suggestion
+from gradbed.switch.compiler.symbols import Applicable, Extern, ExternClass, Package, Scope, Signature, Symbol
+from gradbed.switch.compiler.values import Symbolic
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from switch.compiler import syntax as s
-from switch.compiler import types as t
-from switch.compiler.checker.coercion import check_as, coerce
-from switch.compiler.checker.context import Context, check
-from switch.compiler.checker.expressions import require_writable
-from switch.compiler.checker.type_resolver import resolve
-from switch.compiler.diagnostics import suggestion
-from switch.compiler.symbols import Applicable, ApplyResult, Extern, Package, Scope, Symbol, Table
-from switch.compiler.values import Constant
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.checker.coercion import check_as, coerce
+from gradbed.switch.compiler.checker.context import Context, check
+from gradbed.switch.compiler.checker.expressions import require_writable
+from gradbed.switch.compiler.checker.type_resolver import resolve
+from gradbed.switch.compiler.diagnostics import suggestion
+from gradbed.switch.compiler.symbols import Applicable, ApplyResult, Extern, Package, Scope, Symbol, Table
+from gradbed.switch.compiler.values import Constant
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from switch.compiler import syntax as s
-from switch.compiler import types as t
-from switch.compiler.checker.calls import match_arguments
-from switch.compiler.checker.coercion import check_as, coerce
-from switch.compiler.checker.context import Context, check, constant_int
-from switch.compiler.checker.expressions import require_writable
-from switch.compiler.symbols import ParameterType, Scope, Signature, Symbol, Table
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.checker.calls import match_arguments
+from gradbed.switch.compiler.checker.coercion import check_as, coerce
+from gradbed.switch.compiler.checker.context import Context, check, constant_int
+from gradbed.switch.compiler.checker.expressions import require_writable
+from gradbed.switch.compiler.symbols import ParameterType, Scope, Signature, Symbol, Table
 
 _KNOWN_PROPERTIES = frozenset(
     (

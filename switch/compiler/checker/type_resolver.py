@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from switch.compiler import syntax as s
-from switch.compiler import types as t
-from switch.compiler.checker.coercion import check_as
-from switch.compiler.checker.context import Context, constant_int
-from switch.compiler.symbols import Applicable, Extern, Package, ParameterType, Scope, Symbol
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.checker.coercion import check_as
+from gradbed.switch.compiler.checker.context import Context, constant_int
+from gradbed.switch.compiler.symbols import Applicable, Extern, Package, ParameterType, Scope, Symbol
 
 _SIMPLE = {
     "bool": t.BOOL,

@@ -1,5 +1,5 @@
 """Lowered programs to BMv2 JSON, one file per section of it."""
 
-from switch.compiler.emit.document import emit_bmv2
+from gradbed.switch.compiler.emit.document import emit_bmv2
 
 __all__ = ["emit_bmv2"]

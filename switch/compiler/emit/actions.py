@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from switch.compiler import ir
-from switch.compiler import types as t
-from switch.compiler.emit.expressions import Json, field, hexstr, parameter
-from switch.compiler.ir import LoweredAction
-from switch.compiler.source import SourceManager
+from gradbed.switch.compiler import ir
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.emit.expressions import Json, field, hexstr, parameter
+from gradbed.switch.compiler.ir import LoweredAction
+from gradbed.switch.compiler.source import SourceManager
 
 
 class PrimitiveList:

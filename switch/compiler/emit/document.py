@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from switch.compiler import syntax as s
-from switch.compiler import types as t
-from switch.compiler.diagnostics import Reporter
-from switch.compiler.emit.actions import PrimitiveList, action_json
-from switch.compiler.emit.expressions import Json
-from switch.compiler.emit.externs import ExternEmitter
-from switch.compiler.emit.flow import build_flow
-from switch.compiler.emit.headers import HeaderEmitter
-from switch.compiler.emit.parsers import ParserEmitter
-from switch.compiler.emit.pipelines import PipelineEmitter
-from switch.compiler.emit.tables import TableEmitter
-from switch.compiler.ir.result import LoweredProgram
-from switch.compiler.source import SourceManager
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.diagnostics import Reporter
+from gradbed.switch.compiler.emit.actions import PrimitiveList, action_json
+from gradbed.switch.compiler.emit.expressions import Json
+from gradbed.switch.compiler.emit.externs import ExternEmitter
+from gradbed.switch.compiler.emit.flow import build_flow
+from gradbed.switch.compiler.emit.headers import HeaderEmitter
+from gradbed.switch.compiler.emit.parsers import ParserEmitter
+from gradbed.switch.compiler.emit.pipelines import PipelineEmitter
+from gradbed.switch.compiler.emit.tables import TableEmitter
+from gradbed.switch.compiler.ir.result import LoweredProgram
+from gradbed.switch.compiler.source import SourceManager
 
 VERSION = (2, 23)
 COMPILER = "https://github.com/gradbed/gradbed"

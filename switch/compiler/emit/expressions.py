@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from switch.compiler import ir
-from switch.compiler import types as t
+from gradbed.switch.compiler import ir
+from gradbed.switch.compiler import types as t
 
 Json = dict[str, Any]
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from switch.compiler import ir
-from switch.compiler import types as t
-from switch.compiler.diagnostics import Reporter
-from switch.compiler.emit.expressions import Json, boolean, field, hexstr
-from switch.compiler.emit.tables import table_size
-from switch.compiler.ir import MAX_SIZE
-from switch.compiler.ir.places import ExternObject
-from switch.compiler.ir.result import LoweredProgram
-from switch.compiler.source import SourceManager
-from switch.state.externs.kinds import EXTERNS
+from gradbed.switch.compiler import ir
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.diagnostics import Reporter
+from gradbed.switch.compiler.emit.expressions import Json, boolean, field, hexstr
+from gradbed.switch.compiler.emit.tables import table_size
+from gradbed.switch.compiler.ir import MAX_SIZE
+from gradbed.switch.compiler.ir.places import ExternObject
+from gradbed.switch.compiler.ir.result import LoweredProgram
+from gradbed.switch.compiler.source import SourceManager
+from gradbed.switch.state.externs.kinds import EXTERNS
 
 SUPPORTED = frozenset(
     ("counter", "direct_counter", "meter", "direct_meter", "register", "action_profile", "action_selector")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from switch.compiler import ir
-from switch.compiler import types as t
-from switch.compiler.diagnostics import Reporter
-from switch.compiler.ir import NO_ACTION, LoweredTable
-from switch.compiler.ir import operations as op
-from switch.compiler.ir.storage import Storage
+from gradbed.switch.compiler import ir
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.diagnostics import Reporter
+from gradbed.switch.compiler.ir import NO_ACTION, LoweredTable
+from gradbed.switch.compiler.ir import operations as op
+from gradbed.switch.compiler.ir.storage import Storage
 
 _NUMBER = t.bit(16)
 """Of places where a table is applied, and of actions."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from switch.compiler import types as t
-from switch.compiler.diagnostics import Reporter
-from switch.compiler.emit.expressions import Json
-from switch.compiler.ir.places import HeaderPlace, StackPlace, UnionPlace
-from switch.compiler.ir.storage import SCALARS, STANDARD_METADATA, Storage
-from switch.compiler.names import NameSet
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.diagnostics import Reporter
+from gradbed.switch.compiler.emit.expressions import Json
+from gradbed.switch.compiler.ir.places import HeaderPlace, StackPlace, UnionPlace
+from gradbed.switch.compiler.ir.storage import SCALARS, STANDARD_METADATA, Storage
+from gradbed.switch.compiler.names import NameSet
 
 
 class HeaderEmitter:

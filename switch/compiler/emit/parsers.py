@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from switch.compiler import ir
-from switch.compiler import types as t
-from switch.compiler.emit.expressions import Json, boolean, hex_digits, hexstr, number, parameter
-from switch.compiler.emit.expressions import field as field_json
-from switch.compiler.ir.result import LoweredProgram
-from switch.compiler.ir.storage import Storage
-from switch.compiler.names import NameSet
-from switch.compiler.source import SourceManager
+from gradbed.switch.compiler import ir
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.emit.expressions import Json, boolean, hex_digits, hexstr, number, parameter
+from gradbed.switch.compiler.emit.expressions import field as field_json
+from gradbed.switch.compiler.ir.result import LoweredProgram
+from gradbed.switch.compiler.ir.storage import Storage
+from gradbed.switch.compiler.names import NameSet
+from gradbed.switch.compiler.source import SourceManager
 
 
 @dataclass(eq=False)

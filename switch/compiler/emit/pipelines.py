@@ -6,14 +6,14 @@ import itertools
 import re
 from typing import Any
 
-from switch.compiler.emit.actions import PrimitiveList
-from switch.compiler.emit.expressions import Json, boolean, field
-from switch.compiler.emit.flow import Condition, FlowGraph, Node, Run, TableNode
-from switch.compiler.emit.tables import TableEmitter
-from switch.compiler.ir.places import ExternObject
-from switch.compiler.ir.result import LoweredProgram, Pipeline
-from switch.compiler.names import NameSet
-from switch.compiler.source import SourceManager
+from gradbed.switch.compiler.emit.actions import PrimitiveList
+from gradbed.switch.compiler.emit.expressions import Json, boolean, field
+from gradbed.switch.compiler.emit.flow import Condition, FlowGraph, Node, Run, TableNode
+from gradbed.switch.compiler.emit.tables import TableEmitter
+from gradbed.switch.compiler.ir.places import ExternObject
+from gradbed.switch.compiler.ir.result import LoweredProgram, Pipeline
+from gradbed.switch.compiler.names import NameSet
+from gradbed.switch.compiler.source import SourceManager
 
 
 class PipelineEmitter:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from switch.compiler import types as t
-from switch.compiler.diagnostics import Reporter
-from switch.compiler.emit.expressions import Json, hex_digits
-from switch.compiler.emit.flow import Node, TableNode
-from switch.compiler.ir import (
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.diagnostics import Reporter
+from gradbed.switch.compiler.emit.expressions import Json, hex_digits
+from gradbed.switch.compiler.emit.flow import Node, TableNode
+from gradbed.switch.compiler.ir import (
     DEFAULT_SIZE,
     NO_ACTION,
     ActionParameter,
@@ -16,7 +16,7 @@ from switch.compiler.ir import (
     LoweredKey,
     LoweredTable,
 )
-from switch.compiler.source import SourceManager
+from gradbed.switch.compiler.source import SourceManager
 
 _BMV2_KINDS = {"exact": "exact", "lpm": "lpm", "ternary": "ternary", "range": "range", "optional": "ternary"}
 _STRONGEST_FIRST = ("range", "ternary", "lpm", "exact")

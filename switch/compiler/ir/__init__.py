@@ -1,6 +1,6 @@
 """The code between the syntax tree and BMv2 JSON: flat, everything inlined, every value with its place."""
 
-from switch.compiler.ir.expressions import (
+from gradbed.switch.compiler.ir.expressions import (
     Choice,
     Const,
     Expr,
@@ -14,7 +14,7 @@ from switch.compiler.ir.expressions import (
     operands,
     reads,
 )
-from switch.compiler.ir.statements import (
+from gradbed.switch.compiler.ir.statements import (
     DEFAULT_SIZE,
     MAX_SIZE,
     NO_ACTION,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from switch.compiler import types as t
+from gradbed.switch.compiler import types as t
 
 
 @dataclass(slots=True, frozen=True)

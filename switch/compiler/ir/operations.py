@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from switch.compiler import ir
-from switch.compiler import types as t
-from switch.compiler.values import (
+from gradbed.switch.compiler import ir
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.values import (
     Constant,
     FoldError,
     Symbolic,

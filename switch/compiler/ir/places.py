@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from switch.compiler import syntax as s
-from switch.compiler import types as t
-from switch.compiler.ir import expressions as ir
-from switch.compiler.symbols import Extern, Signature
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.ir import expressions as ir
+from gradbed.switch.compiler.symbols import Extern, Signature
 
 
 @dataclass(slots=True, eq=False)

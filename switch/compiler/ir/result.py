@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from switch.compiler import ir
-from switch.compiler import syntax as s
-from switch.compiler import types as t
-from switch.compiler.checker import CheckedProgram
-from switch.compiler.ir.places import ExternObject
-from switch.compiler.ir.storage import Storage
+from gradbed.switch.compiler import ir
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.checker import CheckedProgram
+from gradbed.switch.compiler.ir.places import ExternObject
+from gradbed.switch.compiler.ir.storage import Storage
 
 
 @dataclass(frozen=True)

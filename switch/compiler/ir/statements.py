@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from switch.compiler import syntax as s
-from switch.compiler import types as t
-from switch.compiler.ir.expressions import Expr, FieldRef
-from switch.compiler.ir.places import ExternObject
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.ir.expressions import Expr, FieldRef
+from gradbed.switch.compiler.ir.places import ExternObject
 
 DEFAULT_SIZE = 1024
 NO_ACTION = "NoAction"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from switch.compiler import ir
-from switch.compiler import syntax as s
-from switch.compiler import types as t
-from switch.compiler.ir.places import HeaderPlace, Place, StackPlace, StructValue, UnionPlace
-from switch.compiler.names import NameSet
+from gradbed.switch.compiler import ir
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.ir.places import HeaderPlace, Place, StackPlace, StructValue, UnionPlace
+from gradbed.switch.compiler.names import NameSet
 
 MAX_INSTANCES = 20_000
 SCALARS = "scalars"

@@ -1,7 +1,7 @@
 """From the checked syntax tree to flat code: everything is inlined, every value has its place."""
 
 # These three hold the rules by type of node that `lower` and `value_of` of context.py choose from.
-from switch.compiler.lower import calls, expressions, statements
-from switch.compiler.lower.program import lower_program
+from gradbed.switch.compiler.lower import calls, expressions, statements
+from gradbed.switch.compiler.lower.program import lower_program
 
 __all__ = ["calls", "expressions", "lower_program", "statements"]

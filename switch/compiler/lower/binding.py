@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from switch.compiler import ir
-from switch.compiler import syntax as s
-from switch.compiler.ir import operations as op
-from switch.compiler.ir.places import (
+from gradbed.switch.compiler import ir
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler.ir import operations as op
+from gradbed.switch.compiler.ir.places import (
     PLACES,
     ExternObject,
     HeaderPlace,
@@ -23,10 +23,10 @@ from switch.compiler.ir.places import (
     Value,
     header_names,
 )
-from switch.compiler.lower.context import Code, CopyOut, Frame, value_of
-from switch.compiler.lower.copying import assign, kept, read, reset
-from switch.compiler.lower.expressions import place_of
-from switch.compiler.symbols import ParameterType, Symbol
+from gradbed.switch.compiler.lower.context import Code, CopyOut, Frame, value_of
+from gradbed.switch.compiler.lower.copying import assign, kept, read, reset
+from gradbed.switch.compiler.lower.expressions import place_of
+from gradbed.switch.compiler.symbols import ParameterType, Symbol
 
 _WHOLE = (ir.FieldRef, HeaderPlace, UnionPlace, StackPlace, StructValue)
 

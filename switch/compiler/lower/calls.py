@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from switch.compiler import ir
-from switch.compiler import syntax as s
-from switch.compiler import types as t
-from switch.compiler.ir.places import Instance, Nothing, Place, StackPlace, Value
-from switch.compiler.lower.binding import Arguments, arguments_of, bind, copy_back
-from switch.compiler.lower.context import Code, Frame, lower, lower_block, value_by_type, value_of
-from switch.compiler.lower.copying import kept, read, set_valid
-from switch.compiler.lower.expressions import place_of
-from switch.compiler.lower.externs import call_extern
-from switch.compiler.lower.instances import anonymous_instance, construct, lower_variables, state_of
-from switch.compiler.lower.parsers import parser_states
-from switch.compiler.lower.parts import part, validity
-from switch.compiler.lower.tables import apply_table, record_call
-from switch.compiler.symbols import ApplyResult, Signature
+from gradbed.switch.compiler import ir
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.ir.places import Instance, Nothing, Place, StackPlace, Value
+from gradbed.switch.compiler.lower.binding import Arguments, arguments_of, bind, copy_back
+from gradbed.switch.compiler.lower.context import Code, Frame, lower, lower_block, value_by_type, value_of
+from gradbed.switch.compiler.lower.copying import kept, read, set_valid
+from gradbed.switch.compiler.lower.expressions import place_of
+from gradbed.switch.compiler.lower.externs import call_extern
+from gradbed.switch.compiler.lower.instances import anonymous_instance, construct, lower_variables, state_of
+from gradbed.switch.compiler.lower.parsers import parser_states
+from gradbed.switch.compiler.lower.parts import part, validity
+from gradbed.switch.compiler.lower.tables import apply_table, record_call
+from gradbed.switch.compiler.symbols import ApplyResult, Signature
 
 
 @value_by_type.register(s.Call)

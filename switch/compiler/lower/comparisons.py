@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from switch.compiler import ir
-from switch.compiler import syntax as s
-from switch.compiler import types as t
-from switch.compiler.ir import operations as op
-from switch.compiler.ir.places import (
+from gradbed.switch.compiler import ir
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.ir import operations as op
+from gradbed.switch.compiler.ir.places import (
     HeaderPlace,
     HeaderValue,
     StackPlace,
@@ -18,9 +18,9 @@ from switch.compiler.ir.places import (
     UnionPlace,
     Value,
 )
-from switch.compiler.lower.context import Code
-from switch.compiler.lower.copying import snapshot
-from switch.compiler.lower.parts import part, validity
+from gradbed.switch.compiler.lower.context import Code
+from gradbed.switch.compiler.lower.copying import snapshot
+from gradbed.switch.compiler.lower.parts import part, validity
 
 
 def same(left: Value, right: Value, node: s.Node, code: Code) -> ir.Expr:

@@ -11,18 +11,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import singledispatch
 
-from switch.compiler import ir
-from switch.compiler import syntax as s
-from switch.compiler import types as t
-from switch.compiler.checker import CheckedProgram
-from switch.compiler.diagnostics import Reporter
-from switch.compiler.ir import operations as op
-from switch.compiler.ir.places import ExternObject, Instance, Nothing, Place, StructValue, TextValue, Value
-from switch.compiler.ir.result import Calculation, Digest, ValueSet
-from switch.compiler.ir.storage import Storage
-from switch.compiler.lower.field_lists import FieldLists
-from switch.compiler.names import NameSet
-from switch.compiler.symbols import Scope, Symbol
+from gradbed.switch.compiler import ir
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.checker import CheckedProgram
+from gradbed.switch.compiler.diagnostics import Reporter
+from gradbed.switch.compiler.ir import operations as op
+from gradbed.switch.compiler.ir.places import ExternObject, Instance, Nothing, Place, StructValue, TextValue, Value
+from gradbed.switch.compiler.ir.result import Calculation, Digest, ValueSet
+from gradbed.switch.compiler.ir.storage import Storage
+from gradbed.switch.compiler.lower.field_lists import FieldLists
+from gradbed.switch.compiler.names import NameSet
+from gradbed.switch.compiler.symbols import Scope, Symbol
 
 MAX_STATEMENTS = 500_000
 MAX_INLINING = 100

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from switch.compiler import ir
-from switch.compiler import syntax as s
-from switch.compiler import types as t
-from switch.compiler.ir import operations as op
-from switch.compiler.ir.places import (
+from gradbed.switch.compiler import ir
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.ir import operations as op
+from gradbed.switch.compiler.ir.places import (
     ElementOf,
     HeaderPlace,
     HeaderValue,
@@ -24,8 +24,8 @@ from switch.compiler.ir.places import (
     header_names,
     value_type,
 )
-from switch.compiler.lower.context import Code
-from switch.compiler.lower.parts import ZERO, candidates, choose, copied, elements, last_element, once, part
+from gradbed.switch.compiler.lower.context import Code
+from gradbed.switch.compiler.lower.parts import ZERO, candidates, choose, copied, elements, last_element, once, part
 
 # Kinds of what a primitive names that holds fields.
 _STORED = frozenset(("header", "header_stack", "header_union_stack"))

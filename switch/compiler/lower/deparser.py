@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from switch.compiler import ir
-from switch.compiler import types as t
-from switch.compiler.lower.context import ProgramState
+from gradbed.switch.compiler import ir
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.lower.context import ProgramState
 
 _NO_BRANCHES = "a deparser cannot branch on this target, except to emit a header if that is valid"
 _INSTEAD = "emit() leaves out headers that are not valid: make them so at the end of egress"

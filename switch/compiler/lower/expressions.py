@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from switch.compiler import ir
-from switch.compiler import syntax as s
-from switch.compiler import types as t
-from switch.compiler.ir import operations as op
-from switch.compiler.ir.places import (
+from gradbed.switch.compiler import ir
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.ir import operations as op
+from gradbed.switch.compiler.ir.places import (
     ElementOf,
     HeaderValue,
     Nothing,
@@ -18,10 +18,10 @@ from switch.compiler.ir.places import (
     Value,
     default_value,
 )
-from switch.compiler.lower.comparisons import same
-from switch.compiler.lower.context import Code, Frame, value_by_type, value_of
-from switch.compiler.lower.copying import as_scalar, assign, kept, read, snapshot
-from switch.compiler.lower.parts import ZERO, as_place, copied, once, part
+from gradbed.switch.compiler.lower.comparisons import same
+from gradbed.switch.compiler.lower.context import Code, Frame, value_by_type, value_of
+from gradbed.switch.compiler.lower.copying import as_scalar, assign, kept, read, snapshot
+from gradbed.switch.compiler.lower.parts import ZERO, as_place, copied, once, part
 
 
 def scalar_of(node: s.Expression, frame: Frame, code: Code) -> ir.Expr:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from switch.compiler import ir
-from switch.compiler import syntax as s
-from switch.compiler import types as t
-from switch.compiler.ir import operations as op
-from switch.compiler.ir.places import (
+from gradbed.switch.compiler import ir
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.ir import operations as op
+from gradbed.switch.compiler.ir.places import (
     ElementOf,
     ExternObject,
     HeaderPlace,
@@ -27,13 +27,13 @@ from switch.compiler.ir.places import (
     default_value,
     value_type,
 )
-from switch.compiler.ir.storage import SCALARS, STANDARD_METADATA
-from switch.compiler.lower.binding import arguments_of
-from switch.compiler.lower.context import Code, Frame, value_of
-from switch.compiler.lower.copying import as_scalar, assign, read, set_valid
-from switch.compiler.lower.parts import copied, part
-from switch.state.externs.kind import ExternKind
-from switch.state.externs.kinds import EXTERNS
+from gradbed.switch.compiler.ir.storage import SCALARS, STANDARD_METADATA
+from gradbed.switch.compiler.lower.binding import arguments_of
+from gradbed.switch.compiler.lower.context import Code, Frame, value_of
+from gradbed.switch.compiler.lower.copying import as_scalar, assign, read, set_valid
+from gradbed.switch.compiler.lower.parts import copied, part
+from gradbed.switch.state.externs.kind import ExternKind
+from gradbed.switch.state.externs.kinds import EXTERNS
 
 DROP_PORT = 511
 """What mark_to_drop writes to egress_spec."""

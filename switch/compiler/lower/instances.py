@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from switch.compiler import syntax as s
-from switch.compiler.ir.places import ExternObject, Instance, Nothing, Value
-from switch.compiler.lower.context import Code, Frame, InstanceState, ProgramState, lower, value_of
-from switch.compiler.symbols import Extern, Signature, Symbol
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler.ir.places import ExternObject, Instance, Nothing, Value
+from gradbed.switch.compiler.lower.context import Code, Frame, InstanceState, ProgramState, lower, value_of
+from gradbed.switch.compiler.symbols import Extern, Signature, Symbol
 
 
 def instantiate(node: s.Instantiation, frame: Frame, program: ProgramState) -> Value:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import itertools
 
-from switch.compiler import ir
-from switch.compiler import syntax as s
-from switch.compiler import types as t
-from switch.compiler.ir.places import Value
-from switch.compiler.ir.result import ValueSet
-from switch.compiler.lower.context import Code, Frame, ProgramState, lower, value_of
-from switch.compiler.lower.copying import as_scalar
-from switch.compiler.lower.expressions import constant_of, values_of
-from switch.compiler.lower.instances import lower_variables
-from switch.compiler.ranges import prefixes_of_range
-from switch.compiler.symbols import Symbol
+from gradbed.switch.compiler import ir
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.ir.places import Value
+from gradbed.switch.compiler.ir.result import ValueSet
+from gradbed.switch.compiler.lower.context import Code, Frame, ProgramState, lower, value_of
+from gradbed.switch.compiler.lower.copying import as_scalar
+from gradbed.switch.compiler.lower.expressions import constant_of, values_of
+from gradbed.switch.compiler.lower.instances import lower_variables
+from gradbed.switch.compiler.ranges import prefixes_of_range
+from gradbed.switch.compiler.symbols import Symbol
 
 MAX_CASES = 4096
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from switch.compiler import ir
-from switch.compiler import syntax as s
-from switch.compiler import types as t
-from switch.compiler.ir import operations as op
-from switch.compiler.ir.places import (
+from gradbed.switch.compiler import ir
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.ir import operations as op
+from gradbed.switch.compiler.ir.places import (
     PLACES,
     ElementOf,
     HeaderPlace,
@@ -20,7 +20,7 @@ from switch.compiler.ir.places import (
     default_value,
     header_field,
 )
-from switch.compiler.lower.context import Code
+from gradbed.switch.compiler.lower.context import Code
 
 ZERO = ir.Const(t.bit(1), 0)
 

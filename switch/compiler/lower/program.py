@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from switch.compiler import ir
-from switch.compiler import syntax as s
-from switch.compiler import types as t
-from switch.compiler.checker import CheckedProgram
-from switch.compiler.diagnostics import Reporter
-from switch.compiler.ir import operations as op
-from switch.compiler.ir.places import Instance, PacketValue, StructValue, Value
-from switch.compiler.ir.result import Checksum, LoweredProgram, Pipeline
-from switch.compiler.ir.storage import StorageExhausted, standard_metadata
-from switch.compiler.lower.calls import lower_body
-from switch.compiler.lower.context import Code, Frame, ProgramState, value_of
-from switch.compiler.lower.deparser import lower_deparser
-from switch.compiler.lower.instances import instantiate, lower_variables, often_applied, state_of
-from switch.compiler.lower.parsers import parser_states
-from switch.compiler.symbols import Extern
+from gradbed.switch.compiler import ir
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.checker import CheckedProgram
+from gradbed.switch.compiler.diagnostics import Reporter
+from gradbed.switch.compiler.ir import operations as op
+from gradbed.switch.compiler.ir.places import Instance, PacketValue, StructValue, Value
+from gradbed.switch.compiler.ir.result import Checksum, LoweredProgram, Pipeline
+from gradbed.switch.compiler.ir.storage import StorageExhausted, standard_metadata
+from gradbed.switch.compiler.lower.calls import lower_body
+from gradbed.switch.compiler.lower.context import Code, Frame, ProgramState, value_of
+from gradbed.switch.compiler.lower.deparser import lower_deparser
+from gradbed.switch.compiler.lower.instances import instantiate, lower_variables, often_applied, state_of
+from gradbed.switch.compiler.lower.parsers import parser_states
+from gradbed.switch.compiler.symbols import Extern
 
 NO_MAIN = "the program has no package instance 'main'"
 OTHER_PACKAGE = "the package of 'main' must be V1Switch"

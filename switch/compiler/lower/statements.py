@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from switch.compiler import ir
-from switch.compiler import syntax as s
-from switch.compiler import types as t
-from switch.compiler.ir import operations as op
-from switch.compiler.ir.places import StackPlace, Value
-from switch.compiler.lower.binding import exit_pipeline
-from switch.compiler.lower.context import Code, Frame, Loop, lower, lower_block, value_by_type, value_of
-from switch.compiler.lower.copying import as_scalar, assign, reset
-from switch.compiler.lower.expressions import applied, place_of, scalar_of, values_of
-from switch.compiler.lower.instances import instantiate
-from switch.compiler.lower.parts import once
-from switch.compiler.lower.tables import apply_table
-from switch.compiler.symbols import ApplyResult
+from gradbed.switch.compiler import ir
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.ir import operations as op
+from gradbed.switch.compiler.ir.places import StackPlace, Value
+from gradbed.switch.compiler.lower.binding import exit_pipeline
+from gradbed.switch.compiler.lower.context import Code, Frame, Loop, lower, lower_block, value_by_type, value_of
+from gradbed.switch.compiler.lower.copying import as_scalar, assign, reset
+from gradbed.switch.compiler.lower.expressions import applied, place_of, scalar_of, values_of
+from gradbed.switch.compiler.lower.instances import instantiate
+from gradbed.switch.compiler.lower.parts import once
+from gradbed.switch.compiler.lower.tables import apply_table
+from gradbed.switch.compiler.symbols import ApplyResult
 
 # A loop over a longer range, or one that is not known before, runs as a loop.
 MAX_UNROLLED = 256

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from switch.compiler import ir
-from switch.compiler import syntax as s
-from switch.compiler import types as t
-from switch.compiler.ir import operations as op
-from switch.compiler.ir.places import ExternObject, Value
-from switch.compiler.lower.binding import Arguments, arguments_of, bind, copy_back, exit_pipeline
-from switch.compiler.lower.context import Code, Frame, ProgramState, lower_block, value_of
-from switch.compiler.lower.copying import assign, may_change, read
-from switch.compiler.lower.expressions import constant_of
-from switch.compiler.lower.instances import construct
-from switch.entry_priority import GREATEST_RANK
+from gradbed.switch.compiler import ir
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.ir import operations as op
+from gradbed.switch.compiler.ir.places import ExternObject, Value
+from gradbed.switch.compiler.lower.binding import Arguments, arguments_of, bind, copy_back, exit_pipeline
+from gradbed.switch.compiler.lower.context import Code, Frame, ProgramState, lower_block, value_of
+from gradbed.switch.compiler.lower.copying import assign, may_change, read
+from gradbed.switch.compiler.lower.expressions import constant_of
+from gradbed.switch.compiler.lower.instances import construct
+from gradbed.switch.entry_priority import GREATEST_RANK
 
 
 def apply_table(node: s.Call, frame: Frame, code: Code, kind: str = "action") -> ir.Apply:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from switch.compiler import syntax as s
-from switch.compiler.conditions import ConditionError, evaluate_condition
-from switch.compiler.lexer import NAME, tokenize_fragment
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler.conditions import ConditionError, evaluate_condition
+from gradbed.switch.compiler.lexer import NAME, tokenize_fragment
 
 _LITERAL_WIDTH = re.compile(r"^\d+[ws](?=\d)")
 _OF_TRUTH = frozenset(("true", "false", "==", "!=", "<", ">", "<=", ">=", "&&", "||", "!"))

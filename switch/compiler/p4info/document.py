@@ -7,23 +7,23 @@ from typing import Any
 
 from finsy.proto import p4i
 
-from switch.compiler import ir
-from switch.compiler import syntax as s
-from switch.compiler import types as t
-from switch.compiler.diagnostics import Reporter
-from switch.compiler.ir import DEFAULT_SIZE, LoweredAction, LoweredKey, LoweredTable
-from switch.compiler.ir.places import ExternObject
-from switch.compiler.ir.result import LoweredProgram
-from switch.compiler.p4info.annotations import (
+from gradbed.switch.compiler import ir
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.diagnostics import Reporter
+from gradbed.switch.compiler.ir import DEFAULT_SIZE, LoweredAction, LoweredKey, LoweredTable
+from gradbed.switch.compiler.ir.places import ExternObject
+from gradbed.switch.compiler.ir.result import LoweredProgram
+from gradbed.switch.compiler.p4info.annotations import (
     add_annotations,
     add_documentation,
     fill_preamble,
     number_in,
     values_in,
 )
-from switch.compiler.p4info.identifiers import assign_ids, explicit_id, shortest_suffixes
-from switch.compiler.p4info.type_info import TypeInfo, control_width, padded_bytes
-from switch.state.externs.kinds import EXTERNS
+from gradbed.switch.compiler.p4info.identifiers import assign_ids, explicit_id, shortest_suffixes
+from gradbed.switch.compiler.p4info.type_info import TypeInfo, control_width, padded_bytes
+from gradbed.switch.state.externs.kinds import EXTERNS
 
 _MATCH_TYPES = {
     "exact": p4i.MatchField.EXACT,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from switch.compiler import syntax as s
-from switch.compiler.diagnostics import Reporter
-from switch.state.externs.kinds import EXTERNS
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler.diagnostics import Reporter
+from gradbed.switch.state.externs.kinds import EXTERNS
 
 PREFIX = {
     "action": 0x01,

@@ -7,10 +7,10 @@ from typing import Any
 
 from finsy.proto import p4t
 
-from switch.compiler import syntax as s
-from switch.compiler import types as t
-from switch.compiler.p4info.annotations import add_annotations
-from switch.compiler.values import wrap
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler import types as t
+from gradbed.switch.compiler.p4info.annotations import add_annotations
+from gradbed.switch.compiler.values import wrap
 
 
 def translation(type_: t.Type) -> tuple[str, int | None] | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from switch.compiler import syntax as s
-from switch.compiler.lexer import LINE_START, NAME
-from switch.compiler.parser.cursor import Cursor
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler.lexer import LINE_START, NAME
+from gradbed.switch.compiler.parser.cursor import Cursor
 
 _CLOSING = {"(": ")", "[": "]"}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from switch.compiler.diagnostics import Reporter
-from switch.compiler.lexer import END, LINE_START, NAME, PUNCTUATION, STRING, UNKNOWN, Token
+from gradbed.switch.compiler.diagnostics import Reporter
+from gradbed.switch.compiler.lexer import END, LINE_START, NAME, PUNCTUATION, STRING, UNKNOWN, Token
 
 _KEYWORDS = """
 abstract action bit bool const control default else enum error exit extern false header header_union if in inout int

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from switch.compiler import syntax as s
-from switch.compiler.diagnostics import Reporter
-from switch.compiler.lexer import NAME, Token
-from switch.compiler.parser.annotations import parse_annotations
-from switch.compiler.parser.cursor import Cursor, SyntaxFailure
-from switch.compiler.parser.expressions import parse_expression, parse_initializer, parse_type, parse_type_parameters
-from switch.compiler.parser.sets import parse_set
-from switch.compiler.parser.statements import (
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler.diagnostics import Reporter
+from gradbed.switch.compiler.lexer import NAME, Token
+from gradbed.switch.compiler.parser.annotations import parse_annotations
+from gradbed.switch.compiler.parser.cursor import Cursor, SyntaxFailure
+from gradbed.switch.compiler.parser.expressions import (
+    parse_expression,
+    parse_initializer,
+    parse_type,
+    parse_type_parameters,
+)
+from gradbed.switch.compiler.parser.sets import parse_set
+from gradbed.switch.compiler.parser.statements import (
     finish_instantiation,
     parse_block,
     parse_constant,
@@ -19,7 +24,7 @@ from switch.compiler.parser.statements import (
     parse_statements,
     parse_variable_or_instance,
 )
-from switch.compiler.parser.tables import parse_table
+from gradbed.switch.compiler.parser.tables import parse_table
 
 _STARTERS = frozenset(
     (

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from switch.compiler import syntax as s
-from switch.compiler.diagnostics import suggestion
-from switch.compiler.lexer import NAME, NUMBER, STRING, Token
-from switch.compiler.parser.cursor import KEYWORDS, Cursor
-from switch.compiler.parser.literals import number_literal
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler.diagnostics import suggestion
+from gradbed.switch.compiler.lexer import NAME, NUMBER, STRING, Token
+from gradbed.switch.compiler.parser.cursor import KEYWORDS, Cursor
+from gradbed.switch.compiler.parser.literals import number_literal
 
 BASE_TYPES = frozenset(("bool", "error", "string", "void", "match_kind", "int", "bit", "varbit"))
 TYPE_KEYWORDS = BASE_TYPES | {"tuple", "list"}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from switch.compiler import syntax as s
-from switch.compiler.lexer import Token
-from switch.compiler.parser.cursor import Cursor
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler.lexer import Token
+from gradbed.switch.compiler.parser.cursor import Cursor
 
 _NUMBER = re.compile(
     r"(?:(?P<width>[0-9]+)(?P<sign>[ws]))?(?:0[xX](?P<hex>[0-9a-fA-F_]+)|0[bB](?P<bin>[01_]+)|0[oO](?P<oct>[0-7_]+)"

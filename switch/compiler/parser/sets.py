@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from switch.compiler import syntax as s
-from switch.compiler.lexer import NAME
-from switch.compiler.parser.cursor import Cursor
-from switch.compiler.parser.expressions import parse_expression
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler.lexer import NAME
+from gradbed.switch.compiler.parser.cursor import Cursor
+from gradbed.switch.compiler.parser.expressions import parse_expression
 
 
 def parse_set(cursor: Cursor) -> s.Expression:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from switch.compiler import syntax as s
-from switch.compiler.lexer import NAME
-from switch.compiler.parser.annotations import parse_annotations
-from switch.compiler.parser.cursor import Cursor, SyntaxFailure
-from switch.compiler.parser.expressions import (
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler.lexer import NAME
+from gradbed.switch.compiler.parser.annotations import parse_annotations
+from gradbed.switch.compiler.parser.cursor import Cursor, SyntaxFailure
+from gradbed.switch.compiler.parser.expressions import (
     TYPE_KEYWORDS,
     parse_arguments,
     parse_expression,

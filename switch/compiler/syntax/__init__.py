@@ -3,7 +3,7 @@
 Every node has `loc` (its first character) and `end` (just behind its last), see source.py.
 """
 
-from switch.compiler.nodes import (
+from gradbed.switch.compiler.nodes import (
     Annotation,
     Declaration,
     Node,
@@ -11,7 +11,7 @@ from switch.compiler.nodes import (
     find_annotation,
     unquote,
 )
-from switch.compiler.syntax.declarations import (
+from gradbed.switch.compiler.syntax.declarations import (
     ActionRef,
     ConstantDeclaration,
     ControlDeclaration,
@@ -37,7 +37,7 @@ from switch.compiler.syntax.declarations import (
     TypedefDeclaration,
     ValueSetDeclaration,
 )
-from switch.compiler.syntax.expressions import (
+from gradbed.switch.compiler.syntax.expressions import (
     AnyTypeSyntax,
     Argument,
     BaseType,
@@ -67,7 +67,7 @@ from switch.compiler.syntax.expressions import (
     Unary,
     Wildcard,
 )
-from switch.compiler.syntax.statements import (
+from gradbed.switch.compiler.syntax.statements import (
     Assignment,
     Block,
     Break,
@@ -83,7 +83,7 @@ from switch.compiler.syntax.statements import (
     SwitchCase,
     VariableDeclaration,
 )
-from switch.compiler.syntax.walk import (
+from gradbed.switch.compiler.syntax.walk import (
     walk,
 )
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from switch.compiler.nodes import Annotation, Declaration, Node, Statement
-from switch.compiler.symbols import ParameterType, Symbol
-from switch.compiler.syntax.expressions import Argument, Call, Expression, TypeSyntax
-from switch.compiler.syntax.statements import Block
-from switch.compiler.types import Type
+from gradbed.switch.compiler.nodes import Annotation, Declaration, Node, Statement
+from gradbed.switch.compiler.symbols import ParameterType, Symbol
+from gradbed.switch.compiler.syntax.expressions import Argument, Call, Expression, TypeSyntax
+from gradbed.switch.compiler.syntax.statements import Block
+from gradbed.switch.compiler.types import Type
 
 
 @dataclass(slots=True, eq=False)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from switch.compiler.nodes import Node
-from switch.compiler.symbols import ParameterType, Symbol
-from switch.compiler.types import Type
-from switch.compiler.values import Constant
+from gradbed.switch.compiler.nodes import Node
+from gradbed.switch.compiler.symbols import ParameterType, Symbol
+from gradbed.switch.compiler.types import Type
+from gradbed.switch.compiler.values import Constant
 
 
 @dataclass(slots=True, eq=False)

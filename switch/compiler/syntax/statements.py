@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from switch.compiler.nodes import Annotation, Declaration, Node, Statement
-from switch.compiler.symbols import Symbol
-from switch.compiler.syntax.expressions import Binary, Expression, TypeSyntax
+from gradbed.switch.compiler.nodes import Annotation, Declaration, Node, Statement
+from gradbed.switch.compiler.symbols import Symbol
+from gradbed.switch.compiler.syntax.expressions import Binary, Expression, TypeSyntax
 
 
 @dataclass(slots=True, eq=False)

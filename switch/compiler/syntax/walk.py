@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
-from switch.compiler.nodes import Node
-from switch.compiler.symbols import ParameterType
-from switch.compiler.syntax.expressions import CallTarget
+from gradbed.switch.compiler.nodes import Node
+from gradbed.switch.compiler.symbols import ParameterType
+from gradbed.switch.compiler.syntax.expressions import CallTarget
 
 
 def walk(node: object) -> Iterator[Node]:

@@ -7,15 +7,15 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from switch.bmv2_json.model import Condition, Source, Table
-from switch.codegen.emit import probes as p
-from switch.insight.describe import Describer
-from switch.insight.instrumented import InstrumentedProgram
-from switch.insight.packet_state import Places
-from switch.insight.records import Lookup, Record, Step, TableEntry
-from switch.insight.source import SourceMap
-from switch.insight.trace.trace import case_text, is_hidden, matched_entry
-from switch.insight.trace.values import match_text
+from gradbed.switch.bmv2_json.model import Condition, Source, Table
+from gradbed.switch.codegen.emit import probes as p
+from gradbed.switch.insight.describe import Describer
+from gradbed.switch.insight.instrumented import InstrumentedProgram
+from gradbed.switch.insight.packet_state import Places
+from gradbed.switch.insight.records import Lookup, Record, Step, TableEntry
+from gradbed.switch.insight.source import SourceMap
+from gradbed.switch.insight.trace.trace import case_text, is_hidden, matched_entry
+from gradbed.switch.insight.trace.values import match_text
 
 _STANDARD_FILES = ("core.p4", "v1model.p4")
 

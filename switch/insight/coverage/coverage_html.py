@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from html import escape
 
-from switch.insight.coverage.coverage import Report, percent
-from switch.insight.coverage.coverage_text import lines_of
-from switch.insight.source import SourceMap
+from gradbed.switch.insight.coverage.coverage import Report, percent
+from gradbed.switch.insight.coverage.coverage_text import lines_of
+from gradbed.switch.insight.source import SourceMap
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --reached: #2da44e2e; --partly: #d4a72c3d; --unreached: #cf222e3a; }

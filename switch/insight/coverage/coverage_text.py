@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from switch.insight.coverage.coverage import Item, Report, percent
-from switch.insight.source import SourceMap
+from gradbed.switch.insight.coverage.coverage import Item, Report, percent
+from gradbed.switch.insight.source import SourceMap
 
 _STYLES = {"reached": "green", "partly": "yellow", "unreached": "red"}
 _MISSED_SHOWN = 20

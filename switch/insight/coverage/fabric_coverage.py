@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from switch.insight.coverage.coverage import Coverage, Report
-from switch.insight.instrumented import InstrumentedProgram
-from switch.insight.recorder import Level
-from switch.insight.records import SwitchPass, TableEntry
-from switch.insight.source import SourceMap
+from gradbed.switch.insight.coverage.coverage import Coverage, Report
+from gradbed.switch.insight.instrumented import InstrumentedProgram
+from gradbed.switch.insight.recorder import Level
+from gradbed.switch.insight.records import SwitchPass, TableEntry
+from gradbed.switch.insight.source import SourceMap
 
 
 class FabricCoverage:
-    """Of switches whose programs are built so that they report (switch.insight.instrumented)."""
+    """Of switches whose programs are built so that they report (gradbed.switch.insight.instrumented)."""
 
     level = Level.POINTS
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from common.errors import UserError
-from switch.bmv2_json.model import ProgramModel
-from switch.insight.coverage.coverage import Coverage
-from switch.insight.instrumented import InstrumentedProgram
-from switch.insight.recorder import Level
-from switch.insight.traced_switch import TracedSwitch
-from switch.stf.runner import Outcome, absent_port, run_on
-from switch.stf.statements import Packet, Script, Statement
+from gradbed.common.errors import UserError
+from gradbed.switch.bmv2_json.model import ProgramModel
+from gradbed.switch.insight.coverage.coverage import Coverage
+from gradbed.switch.insight.instrumented import InstrumentedProgram
+from gradbed.switch.insight.recorder import Level
+from gradbed.switch.insight.traced_switch import TracedSwitch
+from gradbed.switch.stf.runner import Outcome, absent_port, run_on
+from gradbed.switch.stf.statements import Packet, Script, Statement
 
 
 def cover_frames(
@@ -49,7 +49,7 @@ def _see_entries(switch: TracedSwitch, coverage: Coverage) -> None:
 
 
 class _CoveredTarget:
-    """A switch.stf.target.Target that watches."""
+    """A gradbed.switch.stf.target.Target that watches."""
 
     def __init__(self, switch: TracedSwitch, coverage: Coverage) -> None:
         self._switch = switch

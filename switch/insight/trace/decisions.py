@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from switch.bmv2_json.model import Source
-from switch.insight.source import SourceMap
-from switch.insight.trace import events as e
-from switch.insight.trace.text import cell_text, decision_text, table_outcome
-from switch.insight.trace.values import value_text
+from gradbed.switch.bmv2_json.model import Source
+from gradbed.switch.insight.source import SourceMap
+from gradbed.switch.insight.trace import events as e
+from gradbed.switch.insight.trace.text import cell_text, decision_text, table_outcome
+from gradbed.switch.insight.trace.values import value_text
 
 
 def decisions(trace: e.Trace, sources: SourceMap) -> list[str]:

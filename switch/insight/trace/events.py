@@ -6,8 +6,8 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any
 
-from switch.bmv2_json.model import Source
-from switch.insight.packet_state import Change, FieldChange, Request, ValidityChange, Value
+from gradbed.switch.bmv2_json.model import Source
+from gradbed.switch.insight.packet_state import Change, FieldChange, Request, ValidityChange, Value
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from switch.insight.instrumented import InstrumentedProgram
-from switch.insight.packet_state import PacketState, Places
-from switch.insight.recorder import Level
-from switch.insight.records import Begin, End, Record, SwitchPass
-from switch.insight.source import SourceMap
-from switch.insight.trace.events import Trace
-from switch.insight.trace.trace import build_trace
+from gradbed.switch.insight.instrumented import InstrumentedProgram
+from gradbed.switch.insight.packet_state import PacketState, Places
+from gradbed.switch.insight.recorder import Level
+from gradbed.switch.insight.records import Begin, End, Record, SwitchPass
+from gradbed.switch.insight.source import SourceMap
+from gradbed.switch.insight.trace.events import Trace
+from gradbed.switch.insight.trace.trace import build_trace
 
 MARK_BYTES = 20
 """At the end of a frame, by which it is known again whatever becomes of its headers."""
@@ -30,7 +30,7 @@ class Hop:
 
 class FabricTrace:
     """Of the first frame that is wanted, wherever it and its copies go. The switches' programs are built so that they
-    report (switch.insight.instrumented)."""
+    report (gradbed.switch.insight.instrumented)."""
 
     level = Level.VALUES
 

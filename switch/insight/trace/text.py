@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
-from switch.bmv2_json.model import Source
-from switch.insight.packet_state import Change, FieldChange, Request, ValidityChange
-from switch.insight.source import SourceMap
-from switch.insight.trace import events as e
-from switch.insight.trace.values import match_text, value_text
+from gradbed.switch.bmv2_json.model import Source
+from gradbed.switch.insight.packet_state import Change, FieldChange, Request, ValidityChange
+from gradbed.switch.insight.source import SourceMap
+from gradbed.switch.insight.trace import events as e
+from gradbed.switch.insight.trace.values import match_text, value_text
 
 _TITLES = {"parse": "PARSER", "ingress": "INGRESS", "egress": "EGRESS", "deparse": "DEPARSER"}
 _FIELDS_SHOWN = 6

@@ -6,15 +6,15 @@ import dataclasses
 from collections import defaultdict
 from collections.abc import Sequence
 
-from switch.bmv2_json import expressions as ex
-from switch.bmv2_json import model as m
-from switch.bmv2_json.model import Source
-from switch.codegen.emit import probes as p
-from switch.engine.abi import DROP_PORT
-from switch.insight.describe import Describer, leaves
-from switch.insight.instrumented import InstrumentedProgram
-from switch.insight.packet_state import Change, FieldChange, PacketState, Places, ValidityChange
-from switch.insight.records import (
+from gradbed.switch.bmv2_json import expressions as ex
+from gradbed.switch.bmv2_json import model as m
+from gradbed.switch.bmv2_json.model import Source
+from gradbed.switch.codegen.emit import probes as p
+from gradbed.switch.engine.abi import DROP_PORT
+from gradbed.switch.insight.describe import Describer, leaves
+from gradbed.switch.insight.instrumented import InstrumentedProgram
+from gradbed.switch.insight.packet_state import Change, FieldChange, PacketState, Places, ValidityChange
+from gradbed.switch.insight.records import (
     Begin,
     CellAfter,
     CellBefore,
@@ -25,8 +25,8 @@ from switch.insight.records import (
     Step,
     TableEntry,
 )
-from switch.insight.source import SourceMap
-from switch.insight.trace import events as e
+from gradbed.switch.insight.source import SourceMap
+from gradbed.switch.insight.trace import events as e
 
 # simple_switch's instance types that begin with a parser.
 _CLONE, _RECIRCULATED, _RESUBMITTED = 1, 4, 6

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ipaddress
 import re
 
-from switch.insight.packet_state import Value
-from switch.insight.trace.events import EntryPart
+from gradbed.switch.insight.packet_state import Value
+from gradbed.switch.insight.trace.events import EntryPart
 
 _MAC_BITS, _IPV4_BITS, _IPV6_BITS = 48, 32, 128
 _ADDRESS = re.compile(r"(addr|address|ip|ipv4|ipv6|src|dst)\d*$", re.IGNORECASE)

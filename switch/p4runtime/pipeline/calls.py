@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from switch.bmv2_json.model import ProgramModel
-from switch.p4runtime.values.p4_types import ValueCodec, value_codec
-from switch.p4runtime.values.status import RequestError, invalid
-from switch.p4runtime.values.translation import Translations
+from gradbed.switch.bmv2_json.model import ProgramModel
+from gradbed.switch.p4runtime.values.p4_types import ValueCodec, value_codec
+from gradbed.switch.p4runtime.values.status import RequestError, invalid
+from gradbed.switch.p4runtime.values.translation import Translations
 
 
 class Call(NamedTuple):

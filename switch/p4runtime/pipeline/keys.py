@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from switch.device import KeyMatch
-from switch.p4runtime.pipeline.match_fields import KINDS, MatchField
-from switch.p4runtime.values.p4_types import controller_width_bits, is_string, value_codec
-from switch.p4runtime.values.status import RequestError, invalid
-from switch.p4runtime.values.translation import Translations
+from gradbed.switch.device import KeyMatch
+from gradbed.switch.p4runtime.pipeline.match_fields import KINDS, MatchField
+from gradbed.switch.p4runtime.values.p4_types import controller_width_bits, is_string, value_codec
+from gradbed.switch.p4runtime.values.status import RequestError, invalid
+from gradbed.switch.p4runtime.values.translation import Translations
 
 Key = tuple[Any, ...]
 """The canonical values of a key's fields, in the order of the fields."""

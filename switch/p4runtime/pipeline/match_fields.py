@@ -15,11 +15,11 @@ from typing import Any, ClassVar
 
 from finsy.proto import p4i
 
-from switch.bmv2_json.model import EntryField
-from switch.device import KeyMatch
-from switch.p4runtime.values import bytestrings
-from switch.p4runtime.values.p4_types import Number, ValueCodec
-from switch.p4runtime.values.status import invalid
+from gradbed.switch.bmv2_json.model import EntryField
+from gradbed.switch.device import KeyMatch
+from gradbed.switch.p4runtime.values import bytestrings
+from gradbed.switch.p4runtime.values.p4_types import Number, ValueCodec
+from gradbed.switch.p4runtime.values.status import invalid
 
 
 class MatchField:

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from finsy.proto import p4r
 
-from switch.bmv2_json.model import ProgramModel
-from switch.p4runtime.values.p4_types import ValueCodec, controller_width_bits, is_translated, value_codec
-from switch.p4runtime.values.status import RequestError, invalid
-from switch.p4runtime.values.translation import Translations
+from gradbed.switch.bmv2_json.model import ProgramModel
+from gradbed.switch.p4runtime.values.p4_types import ValueCodec, controller_width_bits, is_translated, value_codec
+from gradbed.switch.p4runtime.values.status import RequestError, invalid
+from gradbed.switch.p4runtime.values.translation import Translations
 
 
 class HeaderField(NamedTuple):

@@ -5,7 +5,7 @@ P4Runtime specification 1.4, section "Bytestrings".
 
 from __future__ import annotations
 
-from switch.p4runtime.values.status import invalid, out_of_range
+from gradbed.switch.p4runtime.values.status import invalid, out_of_range
 
 
 def decode(data: bytes, width_bits: int) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import grpc
 from google.protobuf.message import DecodeError
 
-from switch.p4runtime.values.status import Code, RequestError
+from gradbed.switch.p4runtime.values.status import Code, RequestError
 
 
 class MalformedRequests(grpc.aio.ServerInterceptor):  # type: ignore[misc]

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from switch.p4runtime.values import bytestrings
-from switch.p4runtime.values.status import invalid
-from switch.p4runtime.values.translation import Names, Translations
+from gradbed.switch.p4runtime.values import bytestrings
+from gradbed.switch.p4runtime.values.status import invalid
+from gradbed.switch.p4runtime.values.translation import Names, Translations
 
 
 class CellCodec:

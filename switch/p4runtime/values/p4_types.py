@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from switch.p4runtime.values import bytestrings
-from switch.p4runtime.values.translation import Translations
+from gradbed.switch.p4runtime.values import bytestrings
+from gradbed.switch.p4runtime.values.translation import Translations
 
 # Of a value that no program uses, when the controller has no width for it either.
 _UNUSED_WIDTH_BITS = 32

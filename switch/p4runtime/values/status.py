@@ -14,7 +14,7 @@ from typing import Any
 import grpc
 from finsy.proto import p4r, rpc_status
 
-from switch.device import EntryExists, StateFull, StillReferenced
+from gradbed.switch.device import EntryExists, StateFull, StillReferenced
 
 # A client refuses trailing metadata beyond a limit of its own and then loses every error of the batch. These are the
 # limits of gRPC's default and of finsy; what an error takes without its text; and what else the metadata hold.
@@ -125,7 +125,8 @@ _OF_A_DEVICE: tuple[tuple[type[Exception], Callable[[str], RequestError]], ...] 
 
 
 def from_exception(error: Exception) -> RequestError:
-    """One line for what a device raised (see switch.device for its conventions), or for a fault of this server."""
+    """One line for what a device raised (see gradbed.switch.device for its conventions), or for a fault of this
+    server."""
     if isinstance(error, RequestError):
         return error
     text = " ".join(str(error).split()) or type(error).__name__

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 
-from switch.p4runtime.values.status import exhausted, invalid, out_of_range
+from gradbed.switch.p4runtime.values.status import exhausted, invalid, out_of_range
 
 
 class Names:

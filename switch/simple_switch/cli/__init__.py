@@ -1,5 +1,5 @@
 """simple_switch_CLI: BMv2's commands for people and scripts, spoken over P4Runtime."""
 
-from switch.simple_switch.cli.command import main
+from gradbed.switch.simple_switch.cli.command import main
 
 __all__ = ["main"]

@@ -7,10 +7,10 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from switch.simple_switch.cli import values
-from switch.simple_switch.cli.catalogue import Program
-from switch.simple_switch.cli.client import Client
-from switch.simple_switch.cli.errors import CommandError
+from gradbed.switch.simple_switch.cli import values
+from gradbed.switch.simple_switch.cli.catalogue import Program
+from gradbed.switch.simple_switch.cli.client import Client
+from gradbed.switch.simple_switch.cli.errors import CommandError
 
 
 class Commands:

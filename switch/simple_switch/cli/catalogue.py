@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from switch.simple_switch.cli.errors import CommandError
+from gradbed.switch.simple_switch.cli.errors import CommandError
 
 
 class Catalogue:

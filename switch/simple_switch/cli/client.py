@@ -10,14 +10,14 @@ from typing import Any
 import grpc
 from finsy.proto import p4r, p4r_grpc
 
-from common.errors import UserError
-from switch.bmv2_json import expressions as ex
-from switch.bmv2_json.load import load_program
-from switch.bmv2_json.load_expressions import VALID
-from switch.bmv2_json.model import KeyField, ProgramModel
-from switch.p4runtime.pipeline.device_config import bmv2_json
-from switch.p4runtime.values.status import update_errors
-from switch.simple_switch.basics import ask_basics
+from gradbed.common.errors import UserError
+from gradbed.switch.bmv2_json import expressions as ex
+from gradbed.switch.bmv2_json.load import load_program
+from gradbed.switch.bmv2_json.load_expressions import VALID
+from gradbed.switch.bmv2_json.model import KeyField, ProgramModel
+from gradbed.switch.p4runtime.pipeline.device_config import bmv2_json
+from gradbed.switch.p4runtime.values.status import update_errors
+from gradbed.switch.simple_switch.basics import ask_basics
 
 ROLE = "simple_switch_CLI"
 """A role of its own, so that it does not compete with the controller. Without a role.config it may do everything."""

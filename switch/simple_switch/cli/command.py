@@ -6,14 +6,14 @@ import cmd
 import sys
 from collections.abc import Sequence
 
-from common.errors import UserError
-from switch.shims.command_line import Option, parse, usage
-from switch.simple_switch.cli.catalogue import Program
-from switch.simple_switch.cli.client import Client, Refused
-from switch.simple_switch.cli.errors import CommandError
-from switch.simple_switch.cli.profiles import ProfileCommands
-from switch.simple_switch.cli.replication import ReplicationCommands
-from switch.simple_switch.cli.state import StateCommands
+from gradbed.common.errors import UserError
+from gradbed.switch.shims.command_line import Option, parse, usage
+from gradbed.switch.simple_switch.cli.catalogue import Program
+from gradbed.switch.simple_switch.cli.client import Client, Refused
+from gradbed.switch.simple_switch.cli.errors import CommandError
+from gradbed.switch.simple_switch.cli.profiles import ProfileCommands
+from gradbed.switch.simple_switch.cli.replication import ReplicationCommands
+from gradbed.switch.simple_switch.cli.state import StateCommands
 
 _OPTIONS = (
     Option(("--help", "-h"), help="print this"),

@@ -6,8 +6,8 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from switch.simple_switch.cli.base import Commands
-from switch.simple_switch.cli.errors import CommandError, expect, integer
+from gradbed.switch.simple_switch.cli.base import Commands
+from gradbed.switch.simple_switch.cli.errors import CommandError, expect, integer
 
 
 class ProfileCommands(Commands):

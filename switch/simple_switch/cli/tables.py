@@ -11,9 +11,9 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from switch.simple_switch.cli import values
-from switch.simple_switch.cli.base import Commands
-from switch.simple_switch.cli.errors import CommandError, expect, integer
+from gradbed.switch.simple_switch.cli import values
+from gradbed.switch.simple_switch.cli.base import Commands
+from gradbed.switch.simple_switch.cli.errors import CommandError, expect, integer
 
 # With Thrift the smaller priority wins, with P4Runtime the larger.
 _GREATEST_PRIORITY = 2**31 - 1

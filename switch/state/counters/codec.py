@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from switch.bmv2_json.model import ProgramModel
-from switch.p4runtime.values.translation import Translations
-from switch.state.base import CellArray
+from gradbed.switch.bmv2_json.model import ProgramModel
+from gradbed.switch.p4runtime.values.translation import Translations
+from gradbed.switch.state.base import CellArray
 
 
 def counter_array(counter: Any, info: Any, program: ProgramModel, names: Translations) -> CellArray:

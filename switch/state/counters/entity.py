@@ -8,10 +8,10 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from switch.device import Counts
-from switch.p4runtime.values.status import invalid
-from switch.state.base import CellArray, CellEntries
-from switch.state.counters.access import Counters
+from gradbed.switch.device import Counts
+from gradbed.switch.p4runtime.values.status import invalid
+from gradbed.switch.state.base import CellArray, CellEntries
+from gradbed.switch.state.counters.access import Counters
 
 INT64_GREATEST = (1 << 63) - 1
 _ZERO = (0, 0)

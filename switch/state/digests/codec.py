@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from switch.bmv2_json import expressions as ex
-from switch.bmv2_json.model import ProgramModel
-from switch.p4runtime.values.p4_data import DataCodec, data_codec
-from switch.p4runtime.values.status import invalid, unimplemented
-from switch.p4runtime.values.translation import Translations
+from gradbed.switch.bmv2_json import expressions as ex
+from gradbed.switch.bmv2_json.model import ProgramModel
+from gradbed.switch.p4runtime.values.p4_data import DataCodec, data_codec
+from gradbed.switch.p4runtime.values.status import invalid, unimplemented
+from gradbed.switch.p4runtime.values.translation import Translations
 
 # Messages that were sent and not acknowledged, of one digest; beyond that the oldest lists count as acknowledged.
 GREATEST_CACHE = 1 << 16

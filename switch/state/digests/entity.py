@@ -7,10 +7,10 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from switch.p4runtime.roles import Role
-from switch.p4runtime.values.status import exists_already, not_found
-from switch.state.base import EntityKind, known
-from switch.state.digests.codec import DigestCodec, DigestConfig
+from gradbed.switch.p4runtime.roles import Role
+from gradbed.switch.p4runtime.values.status import exists_already, not_found
+from gradbed.switch.state.base import EntityKind, known
+from gradbed.switch.state.digests.codec import DigestCodec, DigestConfig
 
 
 class DigestEntries(EntityKind):

@@ -7,7 +7,7 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from switch.state.digests.codec import DigestBuffer, DigestCodec, DigestConfig
+from gradbed.switch.state.digests.codec import DigestBuffer, DigestCodec, DigestConfig
 
 Send = Callable[[int, Any], bool]
 """Digest id and p4.v1.DigestList; False if there is no controller to send it to."""

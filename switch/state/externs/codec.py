@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from switch.bmv2_json.model import ProgramModel
-from switch.p4runtime.values.translation import Translations
-from switch.state.externs.kinds import EXTERNS
+from gradbed.switch.bmv2_json.model import ProgramModel
+from gradbed.switch.p4runtime.values.translation import Translations
+from gradbed.switch.state.externs.kinds import EXTERNS
 
 
 class ExternObject(NamedTuple):

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from finsy.proto import p4d
 
-from switch.state import abi
-from switch.state.externs.kind import ExternKind, ExternState
+from gradbed.switch.state import abi
+from gradbed.switch.state.externs.kind import ExternKind, ExternState
 
 CELL_BYTES = 4
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from finsy.proto import p4d, p4r
 
-from switch.p4runtime.roles import Role
-from switch.p4runtime.values.status import invalid, not_found, unimplemented
-from switch.state.base import EntityKind
-from switch.state.externs.codec import ExternObject
-from switch.state.externs.kind import ExternState
+from gradbed.switch.p4runtime.roles import Role
+from gradbed.switch.p4runtime.values.status import invalid, not_found, unimplemented
+from gradbed.switch.state.base import EntityKind
+from gradbed.switch.state.externs.codec import ExternObject
+from gradbed.switch.state.externs.kind import ExternState
 
 
 class ExternEntries(EntityKind):

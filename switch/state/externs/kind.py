@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from switch.bmv2_json.model import Extern
-from switch.state.record import Access, SwitchRecord
+from gradbed.switch.bmv2_json.model import Extern
+from gradbed.switch.state.record import Access, SwitchRecord
 
 Role = Literal["key", "in", "out"]
 """Of a method's parameter: a value of any type, of which the 64-bit hash is handed over; a number; what the method

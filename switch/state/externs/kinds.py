@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from switch.state.externs.count_min_sketch import COUNT_MIN_SKETCH
-from switch.state.externs.kind import ExternKind
+from gradbed.switch.state.externs.count_min_sketch import COUNT_MIN_SKETCH
+from gradbed.switch.state.externs.kind import ExternKind
 
 EXTERNS: dict[str, ExternKind] = {kind.name: kind for kind in (COUNT_MIN_SKETCH,)}
 """By name."""

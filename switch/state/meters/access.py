@@ -8,9 +8,9 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, ClassVar
 
-from switch.device import MeterCounts, MeterRates
-from switch.state import abi
-from switch.state.record import Access, SwitchRecord, checked_index, number_of
+from gradbed.switch.device import MeterCounts, MeterRates
+from gradbed.switch.state import abi
+from gradbed.switch.state.record import Access, SwitchRecord, checked_index, number_of
 
 ColourCounts = abi.Count * 3
 """Green, yellow, red."""

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 from finsy.proto import p4i
 
-from switch.bmv2_json.model import ProgramModel
-from switch.device import MeterCounts, MeterRates
-from switch.p4runtime.values.status import invalid
-from switch.p4runtime.values.translation import Translations
-from switch.state.base import CellArray
+from gradbed.switch.bmv2_json.model import ProgramModel
+from gradbed.switch.device import MeterCounts, MeterRates
+from gradbed.switch.p4runtime.values.status import invalid
+from gradbed.switch.p4runtime.values.translation import Translations
+from gradbed.switch.state.base import CellArray
 
 INT64_GREATEST = (1 << 63) - 1
 _COLOURS = ("green", "yellow", "red")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from switch.device import MeterCounts
-from switch.state.base import CellEntries
-from switch.state.meters.access import Meters
-from switch.state.meters.codec import MeterArray, MeterConfig, check_clearing, fill_config, fill_meter_counts
+from gradbed.switch.device import MeterCounts
+from gradbed.switch.state.base import CellEntries
+from gradbed.switch.state.meters.access import Meters
+from gradbed.switch.state.meters.codec import MeterArray, MeterConfig, check_clearing, fill_config, fill_meter_counts
 
 _Cell = tuple[MeterConfig | None, MeterCounts | None]
 """Configuration, None for the default, and counts if they were asked for."""

@@ -6,9 +6,9 @@ import ctypes
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from switch.device import ActionCall
-from switch.state import abi
-from switch.state.record import Access, SwitchRecord, check, number_of
+from gradbed.switch.device import ActionCall
+from gradbed.switch.state import abi
+from gradbed.switch.state.record import Access, SwitchRecord, check, number_of
 
 _NO_WATCH = 2**32 - 1
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from switch.p4runtime.roles import Role
-from switch.p4runtime.values.status import exhausted, invalid
-from switch.state.profiles.profile_base import ProfileEntities
-from switch.state.profiles.profile_state import GroupMember, ProfileState
+from gradbed.switch.p4runtime.roles import Role
+from gradbed.switch.p4runtime.values.status import exhausted, invalid
+from gradbed.switch.state.profiles.profile_base import ProfileEntities
+from gradbed.switch.state.profiles.profile_state import GroupMember, ProfileState
 
 
 class ActionProfileGroups(ProfileEntities):

@@ -7,11 +7,11 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from switch.p4runtime.pipeline.calls import Call
-from switch.p4runtime.roles import Role
-from switch.p4runtime.values.status import exhausted, invalid
-from switch.state.profiles.profile_base import ProfileEntities
-from switch.state.profiles.profile_state import ProfileState
+from gradbed.switch.p4runtime.pipeline.calls import Call
+from gradbed.switch.p4runtime.roles import Role
+from gradbed.switch.p4runtime.values.status import exhausted, invalid
+from gradbed.switch.state.profiles.profile_base import ProfileEntities
+from gradbed.switch.state.profiles.profile_state import ProfileState
 
 
 class ActionProfileMembers(ProfileEntities):

@@ -10,11 +10,11 @@ from typing import Any
 
 from finsy.proto import p4i, p4r
 
-from switch.bmv2_json.model import ProgramModel
-from switch.device import ActionCall
-from switch.p4runtime.pipeline.calls import ActionCodec, ActionSet, Call, WatchPort, WeightedCall
-from switch.p4runtime.values import bytestrings
-from switch.p4runtime.values.status import denied, exhausted, invalid, unimplemented
+from gradbed.switch.bmv2_json.model import ProgramModel
+from gradbed.switch.device import ActionCall
+from gradbed.switch.p4runtime.pipeline.calls import ActionCodec, ActionSet, Call, WatchPort, WeightedCall
+from gradbed.switch.p4runtime.values import bytestrings
+from gradbed.switch.p4runtime.values.status import denied, exhausted, invalid, unimplemented
 
 # What one group may weigh here, whatever the P4Info says: the data plane has one pointer for each unit.
 GREATEST_GROUP_WEIGHT = 1 << 16

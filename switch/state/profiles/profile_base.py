@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from switch.p4runtime.roles import Role
-from switch.state.base import EntityKind, known
-from switch.state.profiles.profile_state import ProfileState
+from gradbed.switch.p4runtime.roles import Role
+from gradbed.switch.state.base import EntityKind, known
+from gradbed.switch.state.profiles.profile_state import ProfileState
 
 
 class ProfileEntities(EntityKind):

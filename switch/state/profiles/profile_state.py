@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from switch.device import EntryCall, GroupReference, MemberReference
-from switch.p4runtime.pipeline.calls import ActionSet, Call, GroupCall, MemberCall, WatchPort
-from switch.p4runtime.values.status import exists_already, failed_precondition, invalid, not_found
-from switch.state.profiles.access import Profiles
-from switch.state.profiles.codec import ProfileCodec, units
+from gradbed.switch.device import EntryCall, GroupReference, MemberReference
+from gradbed.switch.p4runtime.pipeline.calls import ActionSet, Call, GroupCall, MemberCall, WatchPort
+from gradbed.switch.p4runtime.values.status import exists_already, failed_precondition, invalid, not_found
+from gradbed.switch.state.profiles.access import Profiles
+from gradbed.switch.state.profiles.codec import ProfileCodec, units
 
 
 @dataclass

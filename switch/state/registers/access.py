@@ -5,9 +5,9 @@ from __future__ import annotations
 import ctypes
 from typing import Any, ClassVar
 
-from switch.bmv2_json.model import words_of
-from switch.state import abi
-from switch.state.record import Access, SwitchRecord, check, checked_index, number_of
+from gradbed.switch.bmv2_json.model import words_of
+from gradbed.switch.state import abi
+from gradbed.switch.state.record import Access, SwitchRecord, check, checked_index, number_of
 
 _POINTER = ctypes.POINTER(abi.Register)
 

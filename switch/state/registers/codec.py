@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from switch.bmv2_json.model import ProgramModel
-from switch.p4runtime.values.p4_data import CellCodec, cell_codec
-from switch.p4runtime.values.translation import Translations
-from switch.state.base import CellArray
+from gradbed.switch.bmv2_json.model import ProgramModel
+from gradbed.switch.p4runtime.values.p4_data import CellCodec, cell_codec
+from gradbed.switch.p4runtime.values.translation import Translations
+from gradbed.switch.state.base import CellArray
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from switch.p4runtime.values.status import RequestError
-from switch.state.base import CellEntries
-from switch.state.registers.access import Registers
-from switch.state.registers.codec import RegisterArray
+from gradbed.switch.p4runtime.values.status import RequestError
+from gradbed.switch.state.base import CellEntries
+from gradbed.switch.state.registers.access import Registers
+from gradbed.switch.state.registers.codec import RegisterArray
 
 
 class RegisterEntries(CellEntries[RegisterArray]):

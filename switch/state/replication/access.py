@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 
-from switch.device import Replica
+from gradbed.switch.device import Replica
 
 MAX_PORTS = 512
 _GREATEST_PRIORITY = 7

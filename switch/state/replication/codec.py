@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 from finsy.proto import p4r
 
-from switch.bmv2_json.model import ProgramModel
-from switch.device import Replica
-from switch.p4runtime.values import bytestrings
-from switch.p4runtime.values.status import RequestError, invalid, unimplemented
+from gradbed.switch.bmv2_json.model import ProgramModel
+from gradbed.switch.device import Replica
+from gradbed.switch.p4runtime.values import bytestrings
+from gradbed.switch.p4runtime.values.status import RequestError, invalid, unimplemented
 
 
 class Widths(NamedTuple):

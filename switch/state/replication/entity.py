@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 
 from finsy.proto import p4r
 
-from switch.p4runtime.roles import Role
-from switch.p4runtime.values.status import exists_already, invalid, not_found
-from switch.state.base import EntityKind
-from switch.state.replication.access import Replication
-from switch.state.replication.codec import Widths, canonical_replicas, decode_replicas
+from gradbed.switch.p4runtime.roles import Role
+from gradbed.switch.p4runtime.values.status import exists_already, invalid, not_found
+from gradbed.switch.state.base import EntityKind
+from gradbed.switch.state.replication.access import Replication
+from gradbed.switch.state.replication.codec import Widths, canonical_replicas, decode_replicas
 
 GREATEST_SESSION = (1 << 16) - 1
 GREATEST_CLASS_OF_SERVICE = 7

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
-from switch.bmv2_json.model import Call, Entry, KeyField, Table
-from switch.device import (
+from gradbed.switch.bmv2_json.model import Call, Entry, KeyField, Table
+from gradbed.switch.device import (
     ActionCall,
     Counts,
     EntryCall,
@@ -20,9 +20,9 @@ from switch.device import (
     MeterRates,
     StateFull,
 )
-from switch.state import abi
-from switch.state.meters.access import CELL_FUNCTIONS, MeterCells
-from switch.state.record import Access, SwitchRecord, check
+from gradbed.switch.state import abi
+from gradbed.switch.state.meters.access import CELL_FUNCTIONS, MeterCells
+from gradbed.switch.state.record import Access, SwitchRecord, check
 
 _DEFAULT_HANDLE = -1
 _NO_ACTION = 2**32 - 1

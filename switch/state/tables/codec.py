@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 from finsy.proto import p4i
 
-from switch.bmv2_json import model as m
-from switch.device import ActionCall, KeyMatch
-from switch.p4runtime.pipeline.calls import ActionCodec, Call
-from switch.p4runtime.pipeline.keys import Key, KeyCodec, match_fields
-from switch.p4runtime.values.status import denied, invalid
-from switch.p4runtime.values.translation import Translations
-from switch.state.profiles.codec import ProfileCodec
+from gradbed.switch.bmv2_json import model as m
+from gradbed.switch.device import ActionCall, KeyMatch
+from gradbed.switch.p4runtime.pipeline.calls import ActionCodec, Call
+from gradbed.switch.p4runtime.pipeline.keys import Key, KeyCodec, match_fields
+from gradbed.switch.p4runtime.values.status import denied, invalid
+from gradbed.switch.p4runtime.values.translation import Translations
+from gradbed.switch.state.profiles.codec import ProfileCodec
 
 UNLIMITED = 1 << 63
 

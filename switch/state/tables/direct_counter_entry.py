@@ -7,12 +7,12 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from switch.p4runtime.roles import Role
-from switch.state.counters.entity import fill_counter_data, read_counter_data
-from switch.state.tables.direct_resource import DirectResources
-from switch.state.tables.table_checks import check_default_key, check_direct_counter
-from switch.state.tables.table_messages import fill_key
-from switch.state.tables.table_state import NO_COUNT, Entry, TableState
+from gradbed.switch.p4runtime.roles import Role
+from gradbed.switch.state.counters.entity import fill_counter_data, read_counter_data
+from gradbed.switch.state.tables.direct_resource import DirectResources
+from gradbed.switch.state.tables.table_checks import check_default_key, check_direct_counter
+from gradbed.switch.state.tables.table_messages import fill_key
+from gradbed.switch.state.tables.table_state import NO_COUNT, Entry, TableState
 
 
 class DirectCounterEntries(DirectResources):

@@ -7,13 +7,13 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from switch.device import MeterCounts
-from switch.p4runtime.roles import Role
-from switch.state.meters.codec import check_clearing, fill_config, fill_meter_counts
-from switch.state.tables.direct_resource import DirectResources
-from switch.state.tables.table_checks import check_direct_meter
-from switch.state.tables.table_messages import fill_key
-from switch.state.tables.table_state import Entry, TableState
+from gradbed.switch.device import MeterCounts
+from gradbed.switch.p4runtime.roles import Role
+from gradbed.switch.state.meters.codec import check_clearing, fill_config, fill_meter_counts
+from gradbed.switch.state.tables.direct_resource import DirectResources
+from gradbed.switch.state.tables.table_checks import check_direct_meter
+from gradbed.switch.state.tables.table_messages import fill_key
+from gradbed.switch.state.tables.table_state import Entry, TableState
 
 
 class DirectMeterEntries(DirectResources):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from switch.p4runtime.roles import Role
-from switch.p4runtime.values.status import invalid
-from switch.state.base import EntityKind
-from switch.state.tables.table_entry import TableEntries
-from switch.state.tables.table_state import Entry, TableState
+from gradbed.switch.p4runtime.roles import Role
+from gradbed.switch.p4runtime.values.status import invalid
+from gradbed.switch.state.base import EntityKind
+from gradbed.switch.state.tables.table_entry import TableEntries
+from gradbed.switch.state.tables.table_state import Entry, TableState
 
 
 class DirectResources(EntityKind):

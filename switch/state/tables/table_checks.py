@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from switch.device import Counts
-from switch.p4runtime.pipeline.calls import AnyCall, GroupCall, MemberCall
-from switch.p4runtime.values.status import invalid
-from switch.state.counters.entity import read_counter_data
-from switch.state.meters.codec import MeterConfig, check_clearing
-from switch.state.tables.codec import TableCodec
-from switch.state.tables.table_state import TableState
+from gradbed.switch.device import Counts
+from gradbed.switch.p4runtime.pipeline.calls import AnyCall, GroupCall, MemberCall
+from gradbed.switch.p4runtime.values.status import invalid
+from gradbed.switch.state.counters.entity import read_counter_data
+from gradbed.switch.state.meters.codec import MeterConfig, check_clearing
+from gradbed.switch.state.tables.codec import TableCodec
+from gradbed.switch.state.tables.table_state import TableState
 
 
 def check_default_key(codec: TableCodec, message: Any) -> None:

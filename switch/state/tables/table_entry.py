@@ -7,17 +7,17 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from switch.device import Counts
-from switch.p4runtime.pipeline.calls import ActionSet, AnyCall, Call
-from switch.p4runtime.roles import Role
-from switch.p4runtime.values.status import denied, exhausted, exists_already, invalid, not_found
-from switch.state.base import EntityKind, known
-from switch.state.meters.codec import MeterSpec
-from switch.state.profiles.profile_state import ProfileState
-from switch.state.tables.access import Tables
-from switch.state.tables.codec import TableCodec
-from switch.state.tables.idle_timeouts import IdleTimers
-from switch.state.tables.table_checks import (
+from gradbed.switch.device import Counts
+from gradbed.switch.p4runtime.pipeline.calls import ActionSet, AnyCall, Call
+from gradbed.switch.p4runtime.roles import Role
+from gradbed.switch.p4runtime.values.status import denied, exhausted, exists_already, invalid, not_found
+from gradbed.switch.state.base import EntityKind, known
+from gradbed.switch.state.meters.codec import MeterSpec
+from gradbed.switch.state.profiles.profile_state import ProfileState
+from gradbed.switch.state.tables.access import Tables
+from gradbed.switch.state.tables.codec import TableCodec
+from gradbed.switch.state.tables.idle_timeouts import IdleTimers
+from gradbed.switch.state.tables.table_checks import (
     check_default_key,
     check_not_const,
     check_read,
@@ -26,8 +26,8 @@ from switch.state.tables.table_checks import (
     written_counts,
     written_meter,
 )
-from switch.state.tables.table_messages import Volatile, default_entity, entry_entity, idle_message
-from switch.state.tables.table_state import NO_COUNT, DefaultEntry, Entry, TableState
+from gradbed.switch.state.tables.table_messages import Volatile, default_entity, entry_entity, idle_message
+from gradbed.switch.state.tables.table_state import NO_COUNT, DefaultEntry, Entry, TableState
 
 _Place = tuple[int, int]
 """Of an entry with an idle timeout: table id and handle."""

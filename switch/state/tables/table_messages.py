@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 from finsy.proto import p4r
 
-from switch.device import Counts, MeterCounts
-from switch.p4runtime.pipeline.calls import AnyCall, Call, GroupCall, MemberCall
-from switch.state.counters.entity import fill_counter_data
-from switch.state.meters.codec import fill_config, fill_meter_counts
-from switch.state.tables.codec import TableCodec
-from switch.state.tables.table_state import DefaultEntry, Entry, TableState
+from gradbed.switch.device import Counts, MeterCounts
+from gradbed.switch.p4runtime.pipeline.calls import AnyCall, Call, GroupCall, MemberCall
+from gradbed.switch.state.counters.entity import fill_counter_data
+from gradbed.switch.state.meters.codec import fill_config, fill_meter_counts
+from gradbed.switch.state.tables.codec import TableCodec
+from gradbed.switch.state.tables.table_state import DefaultEntry, Entry, TableState
 
 
 class Volatile(NamedTuple):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from switch.device import Counts, EntryCall, GroupReference, MeterCounts
-from switch.p4runtime.pipeline.calls import ActionSet, AnyCall, Call
-from switch.p4runtime.pipeline.keys import Key
-from switch.state.meters.codec import MeterConfig, MeterSpec
-from switch.state.profiles.profile_state import ProfileState
-from switch.state.tables.access import Tables
-from switch.state.tables.codec import TableCodec
+from gradbed.switch.device import Counts, EntryCall, GroupReference, MeterCounts
+from gradbed.switch.p4runtime.pipeline.calls import ActionSet, AnyCall, Call
+from gradbed.switch.p4runtime.pipeline.keys import Key
+from gradbed.switch.state.meters.codec import MeterConfig, MeterSpec
+from gradbed.switch.state.profiles.profile_state import ProfileState
+from gradbed.switch.state.tables.access import Tables
+from gradbed.switch.state.tables.codec import TableCodec
 
 NO_COUNT: Counts = (0, 0)
 

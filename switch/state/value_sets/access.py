@@ -6,8 +6,8 @@ import ctypes
 from collections.abc import Sequence
 from typing import ClassVar
 
-from switch.state import abi
-from switch.state.record import Access, SwitchRecord, check, number_of
+from gradbed.switch.state import abi
+from gradbed.switch.state.record import Access, SwitchRecord, check, number_of
 
 
 class ValueSets(Access):

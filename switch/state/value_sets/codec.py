@@ -8,12 +8,12 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from switch.bmv2_json.model import ProgramModel
-from switch.device import KeyMatch
-from switch.p4runtime.pipeline.keys import Key, KeyCodec, match_fields
-from switch.p4runtime.pipeline.match_fields import LpmField, MatchField, RangeField, TernaryField
-from switch.p4runtime.values.status import exhausted
-from switch.p4runtime.values.translation import Translations
+from gradbed.switch.bmv2_json.model import ProgramModel
+from gradbed.switch.device import KeyMatch
+from gradbed.switch.p4runtime.pipeline.keys import Key, KeyCodec, match_fields
+from gradbed.switch.p4runtime.pipeline.match_fields import LpmField, MatchField, RangeField, TernaryField
+from gradbed.switch.p4runtime.values.status import exhausted
+from gradbed.switch.p4runtime.values.translation import Translations
 
 # The parser tries them one after the other; a member with several ranges takes the product of their prefixes.
 GREATEST_PAIR_COUNT = 4096

@@ -7,12 +7,12 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from switch.p4runtime.pipeline.keys import Key
-from switch.p4runtime.roles import Role
-from switch.p4runtime.values.status import exhausted, exists_already
-from switch.state.base import EntityKind, known
-from switch.state.value_sets.access import ValueSets
-from switch.state.value_sets.codec import ValueSetCodec
+from gradbed.switch.p4runtime.pipeline.keys import Key
+from gradbed.switch.p4runtime.roles import Role
+from gradbed.switch.p4runtime.values.status import exhausted, exists_already
+from gradbed.switch.state.base import EntityKind, known
+from gradbed.switch.state.value_sets.access import ValueSets
+from gradbed.switch.state.value_sets.codec import ValueSetCodec
 
 
 class ValueSetEntries(EntityKind):

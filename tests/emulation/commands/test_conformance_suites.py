@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from emulation.suites.bench import SCRATCH
+from gradbed.emulation.suites.bench import SCRATCH
 from tests.command import gradbed
 
 pytestmark = [pytest.mark.thorough, pytest.mark.root]

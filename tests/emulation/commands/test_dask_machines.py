@@ -52,7 +52,7 @@ class Cluster:
         return machine
 
     def gradbed(self, *arguments: object) -> subprocess.Popen[str]:
-        return self.client.start(PYTHON, "-m", "cli", *arguments, "--output", RESULTS, cwd=STUDY.parent)
+        return self.client.start(PYTHON, "-m", "gradbed", *arguments, "--output", RESULTS, cwd=STUDY.parent)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import finsy
 import pytest
 from scapy.utils import RawPcapReader
 
-from switch.shims import write_shims
+from gradbed.switch.shims import write_shims
 from tests.emulation.engine.test_engine_veth import Bench, ethernet, make_bench
 
 pytestmark = [pytest.mark.thorough, pytest.mark.root]

@@ -15,18 +15,18 @@ from pathlib import Path
 
 import pytest
 
-from common.json_lines import own_program
-from controller.planning.legacy import OPENFLOW
-from experiments.study.running.on_dask import LOCAL
-from switch.fabric_config import FabricConfig
+from gradbed.common.json_lines import own_program
+from gradbed.controller.planning.legacy import OPENFLOW
+from gradbed.experiments.study.running.on_dask import LOCAL
+from gradbed.switch.fabric_config import FabricConfig
+from gradbed.topo.link import LinkModel
+from gradbed.topo.shapes.star import star
 from tests.command import ROOT
 from tests.emulation.prompt import Prompt
 from tests.listening import Listening, listening
 from tests.unit.controller import process as controllers
 from tests.unit.simple_switch.test_process import free_port, running, wait_until_it_serves
 from tests.waiting import wait_until
-from topo.link import LinkModel
-from topo.shapes.star import star
 
 pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
@@ -35,8 +35,8 @@ IN_TIME_S = 120
 BETWEEN_LOOKS_S = 0.05
 DASK = """
 import sys
-from controller.planning.legacy import OPENFLOW
-from experiments.study.running.on_dask import dask_client
+from gradbed.controller.planning.legacy import OPENFLOW
+from gradbed.experiments.study.running.on_dask import dask_client
 with dask_client({where!r}):
     print("ready", flush=True)
     sys.stdin.read()
@@ -112,7 +112,10 @@ def test_the_stand_in_for_simple_switch_grpc(tmp_path: Path) -> None:
 def test_the_switches_process(tmp_path: Path) -> None:
     config = tmp_path / "fabric.json"
     config.write_text(FabricConfig(grpc_addresses=("127.0.0.1:0",), switches=()).model_dump_json())
-    with program(*own_program("switch.fabric", str(config)), says=r'"grpc_ports": \[(\d+)\]') as (process, port):
+    with program(*own_program("gradbed.switch.fabric", str(config)), says=r'"grpc_ports": \[(\d+)\]') as (
+        process,
+        port,
+    ):
         check(process.pid, int(port))
 
 
@@ -132,12 +135,12 @@ def test_the_controller(tmp_path: Path) -> None:
 @pytest.mark.nightly
 def test_replay_and_the_page_of_a_run(tmp_path: Path) -> None:
     url = r"http://127\.0\.0\.1:(\d+)/"
-    with program(*own_program("cli", *VIRTUAL, "--live", "--output", str(tmp_path)), says=url) as (process, port):
+    with program(*own_program("gradbed", *VIRTUAL, "--live", "--output", str(tmp_path)), says=url) as (process, port):
         check(process.pid, int(port))
         said, _ = process.communicate(timeout=IN_TIME_S)
         assert process.returncode == 0, said
     run = tmp_path / "aggregation" / "latest"
-    with program(*own_program("cli", "replay", str(run)), says=url) as (process, port):
+    with program(*own_program("gradbed", "replay", str(run)), says=url) as (process, port):
         check(process.pid, int(port))
 
 
@@ -157,7 +160,7 @@ def test_a_network_to_look_around_in(tmp_path: Path) -> None:
 @pytest.mark.nightly
 def test_a_run_whose_page_is_open(tmp_path: Path) -> None:
     """On the real clock. What agents in hosts listen at is reached from other hosts alone."""
-    command = own_program("cli", "run", "aggregation", "--live", "--topology", "star:3", "--workers", "2")
+    command = own_program("gradbed", "run", "aggregation", "--live", "--topology", "star:3", "--workers", "2")
     seen: set[Listening] = set()
     with subprocess.Popen([*command, "--output", str(tmp_path)], cwd=ROOT) as process:
         ends = time.monotonic() + IN_TIME_S

@@ -32,16 +32,18 @@ def of_module(pid: int, module: str) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize(("module", "name"), [("switch.fabric", "fabric process"), ("controller.app", "controller")])
+@pytest.mark.parametrize(
+    ("module", "name"), [("gradbed.switch.fabric", "fabric process"), ("gradbed.controller.app", "controller")]
+)
 def test_a_process_that_is_killed(module: str, name: str, tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "GRADBED_CACHE": str(tmp_path / "cache")}
     with subprocess.Popen(
-        [sys.executable, "-m", "cli", *RUN, "--output", str(tmp_path / "results")],
+        [sys.executable, "-m", "gradbed", *RUN, "--output", str(tmp_path / "results")],
         cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as run:  # fmt: skip
         try:
             # Its agents are there once the network is up.
-            wait_until(lambda: bool(of_module(run.pid, "hosts.agents.kernel.launcher")), patience_s=300)
+            wait_until(lambda: bool(of_module(run.pid, "gradbed.hosts.agents.kernel.launcher")), patience_s=300)
             os.kill(of_module(run.pid, module)[0], signal.SIGKILL)
             _, said = run.communicate(timeout=300)
         finally:

@@ -16,13 +16,13 @@ from pathlib import Path
 import httpx
 import pytest
 
-from common.compiled.store import stored
-from common.errors import UserError
-from common.scratch import LOCK, sweep
-from controller.rest.interface import create_app
-from controller.rest.server import RestServer, listening_socket
-from experiments.study.running.on_dask import LOCAL
-from switch.server import P4RuntimeServer
+from gradbed.common.compiled.store import stored
+from gradbed.common.errors import UserError
+from gradbed.common.scratch import LOCK, sweep
+from gradbed.controller.rest.interface import create_app
+from gradbed.controller.rest.server import RestServer, listening_socket
+from gradbed.experiments.study.running.on_dask import LOCAL
+from gradbed.switch.server import P4RuntimeServer
 from tests.command import ROOT
 from tests.emulation.prompt import Prompt
 from tests.emulation.sandboxed import in_sandbox
@@ -41,7 +41,7 @@ NOBODY_UID = 65534
 CLUSTER = """
 import sys
 if __name__ == "__main__":
-    from experiments.study.running.on_dask import dask_client
+    from gradbed.experiments.study.running.on_dask import dask_client
     with {cluster}:
         print("ready", flush=True)
         sys.stdin.read()
@@ -265,7 +265,7 @@ def test_another_account_sees_nothing_of_a_network_that_is_up(tmp_path: Path) ->
 
 FORKSERVER = """
 import sys
-from switch.stf.isolated import each_in_own_process
+from gradbed.switch.stf.isolated import each_in_own_process
 for _ in each_in_own_process(abs, [-1], jobs=1, time_limit_s=60, imports=["json"]):
     pass
 print("ready", flush=True)

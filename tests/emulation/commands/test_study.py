@@ -69,7 +69,7 @@ def test_a_killed_sweep_goes_on_and_decides_the_same_again(tmp_path: Path) -> No
         own = [int(link["bytes"]) for link in carried if link["digest"] == row["digest"]]
         assert float(row["byte_hops"]) == pytest.approx(sum(own) / 3)
 
-    whole = [sys.executable, "-m", "cli", *command(tmp_path)]
+    whole = [sys.executable, "-m", "gradbed", *command(tmp_path)]
     killed = subprocess.Popen(whole, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + TIMEOUT_S
     while (second := newest_run(tmp_path)) == first or len(points(second)) < 1:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from switch.p4lang.p4c import find_p4c
+from gradbed.switch.p4lang.p4c import find_p4c
 from tests.command import rows, run_well
 from tests.p4.switch_under_test import needs_bmv2
 

@@ -19,8 +19,8 @@ import grpc
 import pytest
 from finsy.proto import p4r, p4r_grpc
 
-from common.compiled.store import cache_dir
-from switch.p4lang.p4runtime_shell import PACKAGE
+from gradbed.common.compiled.store import cache_dir
+from gradbed.switch.p4lang.p4runtime_shell import PACKAGE
 from tests.command import ROOT, gradbed
 from tests.emulation.prompt import Prompt
 from tests.pcapng import read_pcapng
@@ -97,7 +97,7 @@ ONE_LINE_EACH = (
 def test_no_command_ends_the_network_and_all_do_what_they_say() -> None:
     """One network for all commands; the end of the input ends it. Job 1 is asked for at the REST interface."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "cli", "up", "--topology", "leaf-spine:2,2,3", "--rest-port", "0"],
+        [sys.executable, "-m", "gradbed", "up", "--topology", "leaf-spine:2,2,3", "--rest-port", "0"],
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

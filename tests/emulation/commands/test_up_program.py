@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.commands.new import new
+from gradbed.cli.commands.new import new
 from tests.conftest import GradbedHere
 from tests.emulation.prompt import Prompt
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from switch.engine import Engine, LinkStatistics
-from switch.fabric_config import FabricConfig, InterfaceConfig, SwitchConfig
-from switch.virtual import VirtualFabric
+from gradbed.switch.engine import Engine, LinkStatistics
+from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, SwitchConfig
+from gradbed.switch.virtual import VirtualFabric
+from gradbed.topo.link import LinkModel
 from tests.emulation.engine.test_engine_veth import Bench, make_bench
 from tests.unit.engine.instructed import instructed_program, pass_through
-from topo.link import LinkModel
 
 pytestmark = [pytest.mark.thorough, pytest.mark.root]
 

@@ -11,13 +11,13 @@ from contextlib import contextmanager
 
 import pytest
 
-from common.errors import UserError
-from switch.codegen import build_program
-from switch.engine import Engine, LinkStatistics
+from gradbed.common.errors import UserError
+from gradbed.switch.codegen import build_program
+from gradbed.switch.engine import Engine, LinkStatistics
+from gradbed.topo.link import LinkModel
 from tests.emulation.namespaces import Namespace
 from tests.unit.compiler.programs import compile_text, control
 from tests.unit.engine.instructed import Egress, instructed_program, pass_through, read_report
-from topo.link import LinkModel
 
 pytestmark = pytest.mark.root
 

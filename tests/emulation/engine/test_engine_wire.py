@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from scapy.utils import rdpcap
 
-from common.errors import UserError
-from switch.engine import Engine, LinkStatistics
+from gradbed.common.errors import UserError
+from gradbed.switch.engine import Engine, LinkStatistics
+from gradbed.topo.link import LinkModel
 from tests.emulation.engine.test_engine_veth import Bench, make_bench
 from tests.emulation.programs import PATIENCE_S, eventually
-from topo.link import LinkModel
 
 pytestmark = pytest.mark.root
 

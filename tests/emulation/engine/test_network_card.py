@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from common.errors import UserError
-from formats.roce import ROCE_PORT
-from hosts.agents.kernel.raw_socket import RawSocket
-from switch.engine.queue_pairs import HostQueuePairs
-from switch.network_card import NetworkCard
+from gradbed.common.errors import UserError
+from gradbed.formats.roce import ROCE_PORT
+from gradbed.hosts.agents.kernel.raw_socket import RawSocket
+from gradbed.switch.engine.queue_pairs import HostQueuePairs
+from gradbed.switch.network_card import NetworkCard
 from tests.emulation.namespaces import Namespace
 from tests.emulation.programs import PATIENCE_S
 from tests.unit.virtual.transport.network import FAILED, RECEIVED, SENT, contents, ip, mac

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.scale import Scale
-from experiments.study.running.execution import run_now
-from experiments.systems.aggregation.configuration import AggregationConfiguration
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.study.running.execution import run_now
+from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration
 from tests.command import run_well
 from tests.emulation.sandboxed import in_sandbox
 

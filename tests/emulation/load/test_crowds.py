@@ -17,9 +17,9 @@ import httpx
 import pytest
 from finsy.proto import p4r, p4r_grpc
 
-from common.json_lines import own_program
-from experiments.bench.load.large import proportional_bytes
-from switch.fabric_config import FabricConfig
+from gradbed.common.json_lines import own_program
+from gradbed.experiments.bench.load.large import proportional_bytes
+from gradbed.switch.fabric_config import FabricConfig
 from tests.command import ROOT
 from tests.unit.controller import process as controllers
 from tests.unit.p4runtime.server.test_malformed import PREFACE, SETTINGS
@@ -80,7 +80,11 @@ def test_p4runtime(tmp_path: Path) -> None:
     config = tmp_path / "fabric.json"
     config.write_text(FabricConfig(grpc_addresses=("127.0.0.1:0",), switches=()).model_dump_json())
     with subprocess.Popen(
-        own_program("switch.fabric", str(config)), cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        own_program("gradbed.switch.fabric", str(config)),
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         try:
             assert process.stdout is not None

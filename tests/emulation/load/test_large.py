@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from common.namespaces import in_network_namespace
-from common.sandbox import run_in_sandbox
-from experiments.bench.load import large
-from experiments.systems import DEFAULT_SYSTEM, find_system
-from experiments.testbeds.mininet_testbed import MininetTestbed
+from gradbed.common.namespaces import in_network_namespace
+from gradbed.common.sandbox import run_in_sandbox
+from gradbed.experiments.bench.load import large
+from gradbed.experiments.systems import DEFAULT_SYSTEM, find_system
+from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
 
 pytestmark = [pytest.mark.thorough, pytest.mark.root, pytest.mark.nightly]
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from common.namespaces import MS_NODEV, mount
-from common.sandbox import run_in_sandbox
-from experiments.bench.load.leftovers import SHARED_MEMORY, Leftover, come_and_go
+from gradbed.common.namespaces import MS_NODEV, mount
+from gradbed.common.sandbox import run_in_sandbox
+from gradbed.experiments.bench.load.leftovers import SHARED_MEMORY, Leftover, come_and_go
 from tests.command import gradbed
 
 pytestmark = [pytest.mark.thorough, pytest.mark.root]

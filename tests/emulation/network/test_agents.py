@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from experiments.systems.aggregation.agents import agent_specs
-from formats.aggregation import GRADIENT_PORT
-from formats.lanes import frame_bytes
-from hosts.learning.reference import reference, synthetic_reference
-from hosts.learning.settings import SyntheticSettings, TrainingSettings
-from hosts.systems.aggregation.description import JobDescription
+from gradbed.experiments.systems.aggregation.agents import agent_specs
+from gradbed.formats.aggregation import GRADIENT_PORT
+from gradbed.formats.lanes import frame_bytes
+from gradbed.hosts.learning.reference import reference, synthetic_reference
+from gradbed.hosts.learning.settings import SyntheticSettings, TrainingSettings
+from gradbed.hosts.systems.aggregation.description import JobDescription
 from tests.emulation.agent_hosts import LauncherProcess, StarOfHosts, start_fields
 
 pytestmark = pytest.mark.root
@@ -195,10 +195,10 @@ def test_bad_starts_become_one_line_errors_and_the_launcher_goes_on() -> None:
             ({"host_pid": 999_999_999}, "no network namespace of process 999999999"),
             ({"description": {**start["description"], "index": 1}}, "the job has workers 0 to 0, not 1"),
             ({"description": {"index": 0, "job": {"job": 0}}}, "description, job.job: "),
-            ({"agent": "hosts.systems.aggregation.agents:spectator"}, "no function is called"),
+            ({"agent": "gradbed.hosts.systems.aggregation.agents:spectator"}, "no function is called"),
             ({"agent": "no.such.module:main"}, "no function is called 'no.such.module:main'"),
-            ({"agent": "hosts.systems.aggregation.agents"}, 'should be "module:function"'),
-            ({"agent": "hosts.agents.channel:write_event"}, "annotated with its pydantic model"),
+            ({"agent": "gradbed.hosts.systems.aggregation.agents"}, 'should be "module:function"'),
+            ({"agent": "gradbed.hosts.agents.channel:write_event"}, "annotated with its pydantic model"),
             ({"role": "spectator"}, "bad command, start.role"),
         ]
         for number, (changes, message) in enumerate(cases, start=1):
@@ -231,7 +231,7 @@ def test_agents_die_with_the_launcher(number: signal.Signals) -> None:
 def test_a_kernel_is_silent_while_an_agent_stands_for_its_host() -> None:
     """Nothing is answered meanwhile, and everything before and afterwards."""
     silence = (
-        "import sys, time; from hosts.agents.kernel.silence import silent_kernel\n"
+        "import sys, time; from gradbed.hosts.agents.kernel.silence import silent_kernel\n"
         "with silent_kernel('eth0'): print('silent', flush=True); sys.stdin.readline()\n"
         "print('over', flush=True)"
     )

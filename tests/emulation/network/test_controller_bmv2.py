@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 from finsy.proto import p4r
 
-from controller.planning.plan import SwitchPlan
-from controller.planning.routing import shortest_routes
-from controller.southbound.p4runtime.codec import decode_entry, decode_group
-from controller.southbound.p4runtime.p4runtime import P4RuntimeSouthbound
-from controller.southbound.p4runtime.pipeline import Pipeline
-from controller.southbound.target import Target
-from switch.program_cache import compiled_files
+from gradbed.controller.planning.plan import SwitchPlan
+from gradbed.controller.planning.routing import shortest_routes
+from gradbed.controller.southbound.p4runtime.codec import decode_entry, decode_group
+from gradbed.controller.southbound.p4runtime.p4runtime import P4RuntimeSouthbound
+from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
+from gradbed.controller.southbound.target import Target
+from gradbed.switch.program_cache import compiled_files
+from gradbed.topo.shapes.star import star
 from tests.emulation.sandboxed import in_sandbox
 from tests.p4.switch_under_test import BMV2, needs_bmv2
 from tests.unit.controller.networks import routes_alone, shared_path_job
 from tests.unit.p4runtime.client import Client
-from topo.shapes.star import star
 
 PATIENCE_S = 60.0
 TOPOLOGY = star(5)

@@ -10,9 +10,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import gradbed as gb
 import pytest
 from scapy.layers.inet import IP, UDP
+
+import gradbed as gb
 
 pytestmark = [pytest.mark.thorough, pytest.mark.root]
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from common.errors import UserError
-from experiments.scale import Scale
-from experiments.setup import PointTask
-from experiments.systems.aggregation.configuration import AggregationConfiguration
-from experiments.systems.aggregation.system import AggregationSystem
-from experiments.testbeds.mininet_testbed import MininetTestbed
+from gradbed.common.errors import UserError
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import PointTask
+from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration
+from gradbed.experiments.systems.aggregation.system import AggregationSystem
+from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
 from tests.emulation.sandboxed import in_sandbox
 
 pytestmark = [pytest.mark.thorough, pytest.mark.root]
@@ -38,7 +38,7 @@ def losses(testbed: MininetTestbed, a: str, b: str) -> int:
 @in_sandbox
 @pytest.mark.parametrize(("links", "legacy"), [("memory", "none"), ("veth", "none"), ("memory", "openflow")])
 def test_links_are_cut_mended_and_changed(links: str, legacy: str, tmp_path: Path) -> None:
-    from emulation.switches.ovs_processes import require_open_vswitch
+    from gradbed.emulation.switches.ovs_processes import require_open_vswitch
 
     if legacy == "openflow":
         try:

@@ -16,15 +16,15 @@ from typing import Any
 
 import pytest
 
-from common.errors import UserError
-from common.namespaces import in_network_namespace
-from emulation.fabric import Fabric
-from emulation.links.link_statistics import DirectionStatistics
-from emulation.network import EmulatedNetwork
+from gradbed.common.errors import UserError
+from gradbed.common.namespaces import in_network_namespace
+from gradbed.emulation.fabric import Fabric
+from gradbed.emulation.links.link_statistics import DirectionStatistics
+from gradbed.emulation.network import EmulatedNetwork
+from gradbed.topo.graph import Topology
+from gradbed.topo.shapes.fat_tree import fat_tree
+from gradbed.topo.shapes.star import star
 from tests.emulation.sandboxed import in_sandbox
-from topo.graph import Topology
-from topo.shapes.fat_tree import fat_tree
-from topo.shapes.star import star
 
 pytestmark = pytest.mark.root
 
@@ -38,7 +38,7 @@ class BridgedStar(Fabric):
     def check(self) -> None: ...
 
     def add_nodes(self, net: Any, run_dir: Path) -> None:
-        from emulation.nodes.fabric_node import FabricSwitch
+        from gradbed.emulation.nodes.fabric_node import FabricSwitch
 
         for switch in self.topology.switches:
             net.addSwitch(switch.name, cls=FabricSwitch, number=switch.number)
@@ -293,7 +293,7 @@ class Interruption:
 def test_an_interrupted_start_leaves_nothing(tmp_path: Path) -> None:
     from mininet.node import Node
 
-    from emulation.links import veth
+    from gradbed.emulation.links import veth
 
     tempfile.tempdir = str(tmp_path)
     before = leftovers(tmp_path)
@@ -326,7 +326,7 @@ def test_an_interrupted_start_leaves_nothing(tmp_path: Path) -> None:
 
 @in_sandbox
 def test_an_interrupted_stop_can_be_repeated(tmp_path: Path) -> None:
-    from emulation.mininet_parts import EmulatedHost
+    from gradbed.emulation.mininet_parts import EmulatedHost
 
     tempfile.tempdir = str(tmp_path)
     before = leftovers(tmp_path)
@@ -373,7 +373,7 @@ def test_without_bmv2(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @in_sandbox
 def test_the_kernel_has_what_networks_of_it_need() -> None:
-    from common import kernel
+    from gradbed.common import kernel
 
     by_name = {feature.name: feature for feature in kernel.features()}
     assert kernel.has_veth() and by_name["veth"].present

@@ -12,18 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import UserError
-from common.namespaces import in_network_namespace
-from common.sandbox import run_in_sandbox
-from emulation.network import EmulatedNetwork
+from gradbed.common.errors import UserError
+from gradbed.common.namespaces import in_network_namespace
+from gradbed.common.sandbox import run_in_sandbox
+from gradbed.emulation.network import EmulatedNetwork
+from gradbed.topo.addressing import host_port_mac, make_host, make_switch
+from gradbed.topo.graph import Endpoint, Link, Topology
+from gradbed.topo.link import LinkModel
+from gradbed.topo.places import place
+from gradbed.topo.shapes.fat_tree import fat_tree
+from gradbed.topo.shapes.leaf_spine import leaf_spine
 from tests.emulation.programs import PATIENCE_S, descendants, eventually, started
 from tests.emulation.sandboxed import in_sandbox
-from topo.addressing import host_port_mac, make_host, make_switch
-from topo.graph import Endpoint, Link, Topology
-from topo.link import LinkModel
-from topo.places import place
-from topo.shapes.fat_tree import fat_tree
-from topo.shapes.leaf_spine import leaf_spine
 
 pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
@@ -54,7 +54,7 @@ def test_a_fat_tree_of_p4_routers(links: str, tmp_path: Path) -> None:
         assert sum(into_cores) == sum(out_of_cores) == 6
         assert not any(row.losses or row.duplicates or row.queue_drops for row in rows.values())
     assert os.listdir("/sys/class/net") == ["lo"]
-    assert not running("switch.fabric")
+    assert not running("gradbed.switch.fabric")
     assert (tmp_path / "fabric.json").is_file()
 
 
@@ -135,7 +135,7 @@ def test_nothing_is_left_of_a_network_whose_run_is_ended(number: signal.Signals)
 @in_sandbox
 def test_bmv2_routers_on_links_that_change(tmp_path: Path) -> None:
     """Their links are gradbed's: all that a link can do, counted, whatever the kernel has."""
-    from switch.p4lang.bmv2_programs import find_simple_switch_grpc
+    from gradbed.switch.p4lang.bmv2_programs import find_simple_switch_grpc
     from tests.emulation.routers import route_everything
 
     try:

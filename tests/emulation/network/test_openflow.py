@@ -14,14 +14,14 @@ import pytest
 from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.l2 import ARP, Ether
 
-from common.errors import UserError
-from formats.aggregation import Flags
-from hosts.systems.aggregation.gradient import Gradient, gradient_frame
+from gradbed.common.errors import UserError
+from gradbed.formats.aggregation import Flags
+from gradbed.hosts.systems.aggregation.gradient import Gradient, gradient_frame
+from gradbed.topo.link import LinkModel
+from gradbed.topo.shapes.leaf_spine import leaf_spine
+from gradbed.topo.shapes.star import star
 from tests.emulation.programs import PATIENCE_S, eventually
 from tests.emulation.sandboxed import in_sandbox
-from topo.link import LinkModel
-from topo.shapes.leaf_spine import leaf_spine
-from topo.shapes.star import star
 
 pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
@@ -35,7 +35,7 @@ SERVER, WORKERS = "h1", ("h3", "h4", "h5", "h6")
 
 
 def require_open_vswitch() -> None:
-    from emulation.switches.ovs_processes import require_open_vswitch
+    from gradbed.emulation.switches.ovs_processes import require_open_vswitch
 
     try:
         require_open_vswitch()
@@ -51,7 +51,7 @@ class Frames:
     """What hosts send and receive, by packet sockets."""
 
     def __init__(self, network: Any, hosts: tuple[str, ...]) -> None:
-        from common.namespaces import in_network_namespace
+        from gradbed.common.namespaces import in_network_namespace
 
         self._sockets = {
             host: in_network_namespace(network.host_pid(host), lambda name=host: self._open(f"{name}-eth0"))
@@ -232,11 +232,11 @@ def check_restart(testbed: Any) -> None:
 @in_sandbox
 @pytest.mark.parametrize("legacy", ["openflow", "p4"])
 def test_two_programmable_switches_among_legacy_ones(legacy: str, tmp_path: Path) -> None:
-    from experiments.scale import Scale
-    from experiments.setup import PointTask
-    from experiments.systems.aggregation.configuration import AggregationConfiguration
-    from experiments.systems.aggregation.system import AggregationSystem
-    from experiments.testbeds.mininet_testbed import MininetTestbed
+    from gradbed.experiments.scale import Scale
+    from gradbed.experiments.setup import PointTask
+    from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration
+    from gradbed.experiments.systems.aggregation.system import AggregationSystem
+    from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
 
     if legacy == "openflow":
         require_open_vswitch()
@@ -271,12 +271,12 @@ def test_two_programmable_switches_among_legacy_ones(legacy: str, tmp_path: Path
             # So it does with a switch that comes back empty.
             check_restart(testbed)
     assert os.listdir("/sys/class/net") == ["lo"]
-    assert not running("ovs") and not running("switch.fabric")
+    assert not running("ovs") and not running("gradbed.switch.fabric")
 
 
 @in_sandbox
 def test_links_of_legacy_switches_have_the_same_model(tmp_path: Path) -> None:
-    from emulation.network import EmulatedNetwork
+    from gradbed.emulation.network import EmulatedNetwork
 
     require_open_vswitch()
     topology = star(2, LinkModel(delay_us=20_000, rate_bps=1_000_000)).with_links([("h2", "s1")], loss=0.5)
@@ -307,8 +307,8 @@ def test_links_of_legacy_switches_have_the_same_model(tmp_path: Path) -> None:
 
 @in_sandbox
 def test_without_open_vswitch_one_line_says_what_to_do(tmp_path: Path) -> None:
-    from emulation.network import EmulatedNetwork
-    from emulation.switches import ovs_processes
+    from gradbed.emulation.network import EmulatedNetwork
+    from gradbed.emulation.switches import ovs_processes
 
     ovs_processes._SYSTEM_PATHS = str(tmp_path)
     kept = [path for path in os.environ["PATH"].split(os.pathsep) if not shutil.which("ovs-vsctl", path=path)]

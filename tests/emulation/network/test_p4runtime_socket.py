@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from finsy.proto import p4r
 
-from emulation.network import EmulatedNetwork
-from emulation.switches.fabric_switches import P4RUNTIME_SOCKET, SOCKET_PATH_BYTES
+from gradbed.emulation.network import EmulatedNetwork
+from gradbed.emulation.switches.fabric_switches import P4RUNTIME_SOCKET, SOCKET_PATH_BYTES
+from gradbed.topo.shapes.star import star
 from tests.emulation.sandboxed import in_sandbox
 from tests.unit.p4runtime.client import TIMEOUT_S, Client
-from topo.shapes.star import star
 
 pytestmark = [pytest.mark.thorough, pytest.mark.root]
 

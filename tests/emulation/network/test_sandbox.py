@@ -19,9 +19,9 @@ from pathlib import Path
 
 import pytest
 
-from common import sandbox
-from common.errors import UserError
-from common.sandbox import run_in_sandbox
+from gradbed.common import sandbox
+from gradbed.common.errors import UserError
+from gradbed.common.sandbox import run_in_sandbox
 from tests.emulation.programs import PATIENCE_S, descendants, eventually, run_program, started
 from tests.emulation.sandboxed import ROOT, in_sandbox
 
@@ -363,4 +363,4 @@ def fail_in_a_chroot() -> None:
 )
 def test_a_kernel_that_forbids_it_is_a_user_error(program: Callable[[], None], reason: str) -> None:
     line = f"gradbed run needs namespaces of its own: {reason}"
-    assert run_program(program).stderr.splitlines()[-1] == f"common.errors.UserError: {line}"
+    assert run_program(program).stderr.splitlines()[-1] == f"gradbed.common.errors.UserError: {line}"

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from switch.codegen import build_program
-from switch.compiler import compile_p4
-from switch.device import ActionCall, GroupReference, KeyMatch
-from switch.engine import Engine
+from gradbed.switch.codegen import build_program
+from gradbed.switch.compiler import compile_p4
+from gradbed.switch.device import ActionCall, GroupReference, KeyMatch
+from gradbed.switch.engine import Engine
 from tests.emulation.engine.test_engine_veth import make_bench
 from tests.unit import p4runtime
 from tests.unit.p4runtime.network import frame

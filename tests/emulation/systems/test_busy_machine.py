@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.systems import SYSTEMS
+from gradbed.experiments.systems import SYSTEMS
 from tests.emulation.real_point import real_point
 
 pytestmark = [

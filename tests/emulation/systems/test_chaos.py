@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.study.chaos import with_chaos
+from gradbed.experiments.study.chaos import with_chaos
 from tests.command import rows, run_well
 from tests.p4.switch_under_test import needs_bmv2
 

@@ -54,10 +54,10 @@ def single_process() -> str:
     """The digest of the weights: all ranks in this process, each with what it holds back."""
     import torch
 
-    from experiments.systems.compression.phase import EXPONENT
-    from hosts.compressors.error_feedback import ErrorFeedback
-    from hosts.compressors.methods import compressor
-    from hosts.learning.tensor_scales import TensorScales
+    from gradbed.experiments.systems.compression.phase import EXPONENT
+    from gradbed.hosts.compressors.error_feedback import ErrorFeedback
+    from gradbed.hosts.compressors.methods import compressor
+    from gradbed.hosts.learning.tensor_scales import TensorScales
 
     torch.set_num_threads(1)  # as the agents do
     digits = torch_digits()

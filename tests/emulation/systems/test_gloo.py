@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hosts.learning.reference import synthetic_reference
-from hosts.learning.settings import SyntheticSettings
+from gradbed.hosts.learning.reference import synthetic_reference
+from gradbed.hosts.learning.settings import SyntheticSettings
 from tests.command import ROOT, rows, run_well
 from tests.emulation.agent_hosts import LauncherProcess, StarOfHosts
 from tests.emulation.network.test_agents import assert_counts_like_the_kernel

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from pyroute2 import IPRoute
 
-from experiments.records.run_files import StoredPoint
-from experiments.study.running import leftovers, sandboxed
-from experiments.study.running.attempt import Broken, Outcome
-from experiments.study.running.measure import PointOrder
-from experiments.study.running.sandboxed import run_sandboxed
+from gradbed.experiments.records.run_files import StoredPoint
+from gradbed.experiments.study.running import leftovers, sandboxed
+from gradbed.experiments.study.running.attempt import Broken, Outcome
+from gradbed.experiments.study.running.measure import PointOrder
+from gradbed.experiments.study.running.sandboxed import run_sandboxed
 from tests.emulation.sandboxed import in_sandbox
 
 pytestmark = [pytest.mark.thorough, pytest.mark.root]

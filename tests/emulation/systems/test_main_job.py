@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from common.errors import UserError
-from emulation.switches.ovs_processes import require_open_vswitch
-from switch.p4lang.bmv2_programs import find_simple_switch_grpc
+from gradbed.common.errors import UserError
+from gradbed.emulation.switches.ovs_processes import require_open_vswitch
+from gradbed.switch.p4lang.bmv2_programs import find_simple_switch_grpc
 from tests.command import ROOT, gradbed
 from tests.command import rows as rows_of
 
@@ -36,7 +36,7 @@ def run(output: Path, *options: str) -> subprocess.CompletedProcess[str]:
 
 
 def begun(output: Path, *options: str, **more: Any) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "cli", "run", "aggregation", "--output", str(output), *options]
+    command = [sys.executable, "-m", "gradbed", "run", "aggregation", "--output", str(output), *options]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, **more)
 
 
@@ -132,7 +132,7 @@ def running(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 def count_agents(mark: Path) -> int:
     """The launcher forks agents, so they have its command line; the launcher itself is not counted."""
-    return sum(b"hosts.agents.kernel.launcher" in line for line in marked(mark)) - 1
+    return sum(b"gradbed.hosts.agents.kernel.launcher" in line for line in marked(mark)) - 1
 
 
 def marked(mark: Path) -> list[bytes]:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from formats.lanes import frame_bytes
-from hosts.learning.reference import reference, synthetic_reference
-from hosts.learning.settings import SyntheticSettings, TrainingSettings
+from gradbed.formats.lanes import frame_bytes
+from gradbed.hosts.learning.reference import reference, synthetic_reference
+from gradbed.hosts.learning.settings import SyntheticSettings, TrainingSettings
 from tests.emulation.agent_hosts import LauncherProcess, StarOfHosts
 
 pytestmark = [pytest.mark.thorough, pytest.mark.root]

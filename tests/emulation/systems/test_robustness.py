@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from common.errors import UserError
-from experiments.engine.point import run_phase
-from experiments.phases import PointResult, Progress
-from experiments.scale import Scale
-from experiments.setup import PointTask
-from experiments.systems.aggregation.counts import event_at
-from experiments.systems.aggregation.system import AggregationSystem
-from experiments.testbeds.mininet_testbed import MininetTestbed
+from gradbed.common.errors import UserError
+from gradbed.experiments.engine.point import run_phase
+from gradbed.experiments.phases import PointResult, Progress
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import PointTask
+from gradbed.experiments.systems.aggregation.counts import event_at
+from gradbed.experiments.systems.aggregation.system import AggregationSystem
+from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
 from tests.emulation.programs import eventually
 from tests.emulation.sandboxed import in_sandbox
 from tests.unit.experiments.virtual_points import LANES, configuration
@@ -88,7 +88,7 @@ def all_connected(testbed: MininetTestbed) -> bool:
 
 
 def bmv2_or_skip(switch: str) -> None:
-    from switch.p4lang.bmv2_programs import find_simple_switch_grpc
+    from gradbed.switch.p4lang.bmv2_programs import find_simple_switch_grpc
 
     if switch == "bmv2":
         try:

@@ -17,7 +17,7 @@ import grpc
 import pytest
 from finsy.proto import U128, p4r, p4r_grpc
 
-from experiments.testbeds.mininet_testbed import MininetTestbed
+from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
 from tests.emulation.programs import eventually
 from tests.emulation.sandboxed import in_sandbox
 from tests.emulation.systems.test_robustness import (

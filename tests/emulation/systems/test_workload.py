@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from switch.shims import write_shims
+from gradbed.switch.shims import write_shims
 from tests.command import gradbed
 from tests.csv_files import read_csv
 from tests.emulation.sandboxed import TIMEOUT_S, in_sandbox

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from switch.bmv2_json.load import load_program
-from switch.codegen.program import generate
-from switch.recordings.parser_frames import parser_frames
-from switch.runtime.library import RUNTIME_SOURCES
+from gradbed.switch.bmv2_json.load import load_program
+from gradbed.switch.codegen.program import generate
+from gradbed.switch.recordings.parser_frames import parser_frames
+from gradbed.switch.runtime.library import RUNTIME_SOURCES
 from tests.fuzz.sanitized import table_lines
 from tests.fuzz.sources import ROOT, SOURCES, program_json
 from tests.fuzz.test_hostile_names import renamed

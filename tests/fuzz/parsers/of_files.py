@@ -8,15 +8,15 @@ import struct
 from collections.abc import Callable
 from pathlib import Path
 
-from controller.entries.planner import EntriesPlanner
-from controller.planning.routing import shortest_routes
-from experiments.live.recording import VERSION, Recording
-from experiments.study.loading import load_study
-from hosts.traffic.replay import Replay, replay_windows
-from switch.simple_switch.pcap_reader import read_pcap
+from gradbed.controller.entries.planner import EntriesPlanner
+from gradbed.controller.planning.routing import shortest_routes
+from gradbed.experiments.live.recording import VERSION, Recording
+from gradbed.experiments.study.loading import load_study
+from gradbed.hosts.traffic.replay import Replay, replay_windows
+from gradbed.switch.simple_switch.pcap_reader import read_pcap
+from gradbed.topo.files import read_topology
 from tests.fuzz.parsers.target import Target, files, of_file, texts
 from tests.unit.controller.entries.planning import TOPOLOGY, settings
-from topo.files import read_topology
 
 _TUTORIALS = {
     "hosts": {
@@ -93,7 +93,7 @@ def _capture(order: str, frames: tuple[bytes, ...], link_type: int = 1) -> bytes
 
 
 def _captures() -> list[bytes]:
-    from common.pcapng import OUTBOUND, Interface, file_header, packet_block
+    from gradbed.common.pcapng import OUTBOUND, Interface, file_header, packet_block
 
     ng = file_header([Interface("s1-eth1", "one"), Interface("s1-eth2", "two")])
     ng += packet_block(0, 5, bytes(60), OUTBOUND) + packet_block(1, 9, bytes(61), OUTBOUND)

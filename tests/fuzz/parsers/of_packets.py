@@ -7,25 +7,25 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from formats import tlv
-from formats.aggregation import GRADIENT
-from formats.compression import PART
-from formats.datagram import DATAGRAM_BYTES
-from formats.header import Header
-from formats.ring import RING, RingFlags
-from formats.shuffle import CODED
-from hosts.collectives.ring_stream import messages_of
-from hosts.protocols.datagram_frames import FrameType, as_bytes, frame_type, pack_datagrams
-from hosts.protocols.lane_frames import lane_frame_type, parse_lane_frames
-from hosts.systems.aggregation.gradient_frames import parse_frames
-from hosts.systems.compression.assembly import Assembly
-from hosts.systems.compression.packets.frames import part_type, received_acknowledgements, received_parts
-from hosts.systems.compression.tcp.tcp_records import RecordReader
-from hosts.systems.ndn.endpoint import FragmentReader
-from hosts.systems.ndn.packets.gradient_format import VersionHead, version_frames
-from hosts.systems.ndn.packets.packets import data_frame, ethernet, interest_frame
-from hosts.systems.shuffle.coded_frames import Parsed, repair_dtype, request_dtype, scheduled_dtype
-from hosts.traffic.trailer import trailers
+from gradbed.formats import tlv
+from gradbed.formats.aggregation import GRADIENT
+from gradbed.formats.compression import PART
+from gradbed.formats.datagram import DATAGRAM_BYTES
+from gradbed.formats.header import Header
+from gradbed.formats.ring import RING, RingFlags
+from gradbed.formats.shuffle import CODED
+from gradbed.hosts.collectives.ring_stream import messages_of
+from gradbed.hosts.protocols.datagram_frames import FrameType, as_bytes, frame_type, pack_datagrams
+from gradbed.hosts.protocols.lane_frames import lane_frame_type, parse_lane_frames
+from gradbed.hosts.systems.aggregation.gradient_frames import parse_frames
+from gradbed.hosts.systems.compression.assembly import Assembly
+from gradbed.hosts.systems.compression.packets.frames import part_type, received_acknowledgements, received_parts
+from gradbed.hosts.systems.compression.tcp.tcp_records import RecordReader
+from gradbed.hosts.systems.ndn.endpoint import FragmentReader
+from gradbed.hosts.systems.ndn.packets.gradient_format import VersionHead, version_frames
+from gradbed.hosts.systems.ndn.packets.packets import data_frame, ethernet, interest_frame
+from gradbed.hosts.systems.shuffle.coded_frames import Parsed, repair_dtype, request_dtype, scheduled_dtype
+from gradbed.hosts.traffic.trailer import trailers
 from tests.fuzz.parsers.target import Target
 
 _LANES, _BITS, _FRAGMENT_BYTES, _GRADIENT = 8, 32, 32, 500

@@ -9,16 +9,16 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from controller.southbound.p4runtime.pipeline import read_p4info
-from controller.southbound.p4runtime.schema import ProgramSchema
-from switch.bmv2_json.load import load_program
-from switch.bmv2_json.reader import MalformedProgram
-from switch.codegen.program import generate
-from switch.compiler import CompileError, compile_p4
-from switch.p4runtime.pipeline.device_config import bmv2_json
-from switch.p4runtime.values.status import Code, RequestError
-from switch.state.pipeline import build_pipeline
-from switch.stf.parser import read_stf
+from gradbed.controller.southbound.p4runtime.pipeline import read_p4info
+from gradbed.controller.southbound.p4runtime.schema import ProgramSchema
+from gradbed.switch.bmv2_json.load import load_program
+from gradbed.switch.bmv2_json.reader import MalformedProgram
+from gradbed.switch.codegen.program import generate
+from gradbed.switch.compiler import CompileError, compile_p4
+from gradbed.switch.p4runtime.pipeline.device_config import bmv2_json
+from gradbed.switch.p4runtime.values.status import Code, RequestError
+from gradbed.switch.state.pipeline import build_pipeline
+from gradbed.switch.stf.parser import read_stf
 from tests.fuzz.parsers.target import ROOT, Target, files, of_file
 from tests.unit.p4runtime.fake_device import FakeProgram
 

@@ -11,11 +11,11 @@ from fastapi import FastAPI
 from finsy.proto import p4r
 from google.protobuf.message import DecodeError
 
-from controller.core.services import ServiceConfig, load_services
-from switch.compiler import compile_p4
-from switch.fabric_config import FabricConfig, InterfaceConfig, SwitchConfig
-from switch.p4runtime.values.status import BatchError, Code, RequestError
-from switch.virtual import VirtualFabric
+from gradbed.controller.core.services import ServiceConfig, load_services
+from gradbed.switch.compiler import compile_p4
+from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, SwitchConfig
+from gradbed.switch.p4runtime.values.status import BatchError, Code, RequestError
+from gradbed.switch.virtual import VirtualFabric
 from tests.fuzz.parsers.target import ROOT, Target
 from tests.unit.controller.rest.test_rest_docs import AGGREGATION, description_of
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from common.errors import UserError
+from gradbed.common.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[3]
 MAX_INPUT_BYTES = 1 << 16

@@ -9,19 +9,19 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from switch.codegen import BuiltProgram, build_program
-from switch.compiler import compile_p4
-from switch.compiler.diagnostics import CompileError
-from switch.insight.coverage.coverage import Coverage
-from switch.insight.instrumented import InstrumentedProgram, build_instrumented
-from switch.insight.recorder import Level
-from switch.insight.source import SourceMap
-from switch.insight.traced_switch import TracedSwitch
-from switch.reference import ReferenceSwitch
-from switch.reference.stf import ReferenceTarget
-from switch.stf.engine_target import EngineTarget
-from switch.stf.parser import parse_stf
-from switch.stf.statements import Add, MeterSetRates, Packet, SetDefault, ValueSetAdd
+from gradbed.switch.codegen import BuiltProgram, build_program
+from gradbed.switch.compiler import compile_p4
+from gradbed.switch.compiler.diagnostics import CompileError
+from gradbed.switch.insight.coverage.coverage import Coverage
+from gradbed.switch.insight.instrumented import InstrumentedProgram, build_instrumented
+from gradbed.switch.insight.recorder import Level
+from gradbed.switch.insight.source import SourceMap
+from gradbed.switch.insight.traced_switch import TracedSwitch
+from gradbed.switch.reference import ReferenceSwitch
+from gradbed.switch.reference.stf import ReferenceTarget
+from gradbed.switch.stf.engine_target import EngineTarget
+from gradbed.switch.stf.parser import parse_stf
+from gradbed.switch.stf.statements import Add, MeterSetRates, Packet, SetDefault, ValueSetAdd
 from tests.fuzz.programs.choices import Choices
 from tests.fuzz.programs.frames import Frame, draw_frame
 from tests.fuzz.programs.program import Program, draw_program

@@ -13,14 +13,14 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
-from controller.planning.entries import congestion_threshold, ipv4_route, multicast_route
-from controller.planning.plan import MulticastGroup, SwitchPlan
-from controller.systems.aggregation.entries import RECLAIM_DISTANCE, aggregation_role, designated_route
-from controller.systems.aggregation.slots import SlotRange
-from experiments.systems.aggregation.counts import EVENT_JOBS, event_at
-from formats.aggregation import GRADIENT_PORT, Flags, SlotPolicy
-from formats.datagram import CE, ECN_MASK, ECT_0
-from hosts.systems.aggregation.gradient import Gradient, gradient_frame
+from gradbed.controller.planning.entries import congestion_threshold, ipv4_route, multicast_route
+from gradbed.controller.planning.plan import MulticastGroup, SwitchPlan
+from gradbed.controller.systems.aggregation.entries import RECLAIM_DISTANCE, aggregation_role, designated_route
+from gradbed.controller.systems.aggregation.slots import SlotRange
+from gradbed.experiments.systems.aggregation.counts import EVENT_JOBS, event_at
+from gradbed.formats.aggregation import GRADIENT_PORT, Flags, SlotPolicy
+from gradbed.formats.datagram import CE, ECN_MASK, ECT_0
+from gradbed.hosts.systems.aggregation.gradient import Gradient, gradient_frame
 from tests.p4.behaviours import failures
 from tests.p4.switch_under_test import SwitchUnderTest, only, switch_under_test
 

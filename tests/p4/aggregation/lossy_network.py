@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from formats.aggregation import Flags
-from formats.lanes import frame_bytes
-from hosts.protocols.datagram_frames import Frames, as_bytes
-from hosts.systems.aggregation.gradient_frames import pack_frames, parse_frames
-from switch.codegen import BuiltProgram
-from switch.device import ActionCall, KeyMatch
-from switch.engine import Engine
+from gradbed.formats.aggregation import Flags
+from gradbed.formats.lanes import frame_bytes
+from gradbed.hosts.protocols.datagram_frames import Frames, as_bytes
+from gradbed.hosts.systems.aggregation.gradient_frames import pack_frames, parse_frames
+from gradbed.switch.codegen import BuiltProgram
+from gradbed.switch.device import ActionCall, KeyMatch
+from gradbed.switch.engine import Engine
 from tests.unit.hosts.aggregation.labels import labels as designation_labels
 from tests.unit.hosts.aggregation.slot_model import Label
 

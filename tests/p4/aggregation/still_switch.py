@@ -7,14 +7,14 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from experiments.programs import P4_SOURCES
-from experiments.systems.aggregation.counts import EVENT_CELLS, EVENTS
-from hosts.protocols.datagram_frames import as_bytes
-from hosts.systems.aggregation.gradient_frames import pack_frames
-from switch.codegen import BuiltProgram, build_program
-from switch.compiler import compile_p4
-from switch.device import ActionCall, KeyMatch
-from switch.engine import Engine
+from gradbed.experiments.programs import P4_SOURCES
+from gradbed.experiments.systems.aggregation.counts import EVENT_CELLS, EVENTS
+from gradbed.hosts.protocols.datagram_frames import as_bytes
+from gradbed.hosts.systems.aggregation.gradient_frames import pack_frames
+from gradbed.switch.codegen import BuiltProgram, build_program
+from gradbed.switch.compiler import compile_p4
+from gradbed.switch.device import ActionCall, KeyMatch
+from gradbed.switch.engine import Engine
 
 LANES = 32
 OWN_NUMBER = 20

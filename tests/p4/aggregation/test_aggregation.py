@@ -12,10 +12,10 @@ from scapy.layers.inet import ICMP, IP
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
-from controller.systems.aggregation.entries import RECLAIM_DISTANCE
-from formats.aggregation import Flags
-from formats.lanes import frame_bytes
-from hosts.systems.aggregation.gradient import Gradient
+from gradbed.controller.systems.aggregation.entries import RECLAIM_DISTANCE
+from gradbed.formats.aggregation import Flags
+from gradbed.formats.lanes import frame_bytes
+from gradbed.hosts.systems.aggregation.gradient import Gradient
 from tests.emulation.sandboxed import in_sandbox
 from tests.p4.aggregation.aggregation_packets import (
     DYNAMIC_SLOTS,

@@ -14,9 +14,9 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from formats.aggregation import MAX_MAGNITUDE, Flags
-from formats.datagram import CE
-from hosts.systems.aggregation.gradient import Gradient
+from gradbed.formats.aggregation import MAX_MAGNITUDE, Flags
+from gradbed.formats.datagram import CE
+from gradbed.hosts.systems.aggregation.gradient import Gradient
 from tests.emulation.sandboxed import in_sandbox
 from tests.p4.aggregation.aggregation_packets import (
     DEFINES,

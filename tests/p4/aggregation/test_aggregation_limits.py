@@ -9,11 +9,11 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from controller.systems.aggregation.entries import RECLAIM_DISTANCE
-from formats.aggregation import MAX_MAGNITUDE, Flags
-from formats.datagram import CE, ECT_0
-from formats.lanes import frame_bytes
-from hosts.systems.aggregation.gradient import Gradient
+from gradbed.controller.systems.aggregation.entries import RECLAIM_DISTANCE
+from gradbed.formats.aggregation import MAX_MAGNITUDE, Flags
+from gradbed.formats.datagram import CE, ECT_0
+from gradbed.formats.lanes import frame_bytes
+from gradbed.hosts.systems.aggregation.gradient import Gradient
 from tests.emulation.sandboxed import in_sandbox
 from tests.p4.aggregation.aggregation_packets import (
     DYNAMIC_SLOTS,

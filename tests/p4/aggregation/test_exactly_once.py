@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from experiments.programs import P4_SOURCES
-from switch.codegen import BuiltProgram, build_program
-from switch.compiler import compile_p4
+from gradbed.experiments.programs import P4_SOURCES
+from gradbed.switch.codegen import BuiltProgram, build_program
+from gradbed.switch.compiler import compile_p4
 from tests.examples import examples
 from tests.p4.aggregation.lossy_network import (
     EVERYBODY,

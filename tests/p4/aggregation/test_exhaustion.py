@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from formats.aggregation import Flags
+from gradbed.formats.aggregation import Flags
 from tests.p4.aggregation.still_switch import StillSwitch
 
 SLOTS = 3 * 4096 + 100

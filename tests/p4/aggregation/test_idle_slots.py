@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from formats.aggregation import Flags
+from gradbed.formats.aggregation import Flags
 from tests.emulation.sandboxed import in_sandbox
 from tests.p4.aggregation.aggregation_packets import (
     DEFINES,

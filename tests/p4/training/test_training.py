@@ -11,13 +11,13 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from experiments.programs import P4_SOURCES
-from switch.codegen import build_program
-from switch.compiler import compile_p4
-from switch.device import ActionCall, KeyMatch
-from switch.engine import Engine
-from switch.engine.device import EngineDevice
-from topo.link import LinkModel
+from gradbed.experiments.programs import P4_SOURCES
+from gradbed.switch.codegen import build_program
+from gradbed.switch.compiler import compile_p4
+from gradbed.switch.device import ActionCall, KeyMatch
+from gradbed.switch.engine import Engine
+from gradbed.switch.engine.device import EngineDevice
+from gradbed.topo.link import LinkModel
 
 SWITCH, IN = 1, 1
 WAYS = (2, 3, 4, 5)

@@ -7,9 +7,9 @@ from ipaddress import IPv4Address
 
 from pydantic import BaseModel
 
-from common.errors import UserError
-from controller.core.service import NoSettings, Service
-from controller.planning.plan import Plan, SwitchPlan, TableEntry
+from gradbed.common.errors import UserError
+from gradbed.controller.core.service import NoSettings, Service
+from gradbed.controller.planning.plan import Plan, SwitchPlan, TableEntry
 from tiny.ports import UDP_PORT
 
 PROGRAM = "tiny"

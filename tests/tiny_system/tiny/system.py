@@ -6,21 +6,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from controller.core.service import NoSettings
-from experiments.accounts.accounting import HostAccount, Tally, disagreements, rows
-from experiments.accounts.host_accounts import host_accounts
-from experiments.configuration.point import PointConfiguration
-from experiments.configuration.sections import Section, option
-from experiments.phases import Measured, Phase, Point, PointResult, Progress
-from experiments.programs import FORWARD, Program
-from experiments.setup import NetworkSetup, PointTask
-from experiments.system import System
-from experiments.tables.metric import Metric
-from experiments.testbeds.agents import AgentSpec
-from hosts.agents.addresses import AgentAddress
+from gradbed.controller.core.service import NoSettings
+from gradbed.experiments.accounts.accounting import HostAccount, Tally, disagreements, rows
+from gradbed.experiments.accounts.host_accounts import host_accounts
+from gradbed.experiments.configuration.point import PointConfiguration
+from gradbed.experiments.configuration.sections import Section, option
+from gradbed.experiments.phases import Measured, Phase, Point, PointResult, Progress
+from gradbed.experiments.programs import FORWARD, Program
+from gradbed.experiments.setup import NetworkSetup, PointTask
+from gradbed.experiments.system import System
+from gradbed.experiments.tables.metric import Metric
+from gradbed.experiments.testbeds.agents import AgentSpec
+from gradbed.hosts.agents.addresses import AgentAddress
+from gradbed.topo.graph import Topology
 from tiny.agents import FRAME, FlowDescription
 from tiny.service import PROGRAM, Flow
-from topo.graph import Topology
 
 
 class FlowsSection(Section):

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import gradbed as gb
 import pytest
 from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.l2 import Ether
+
+import gradbed as gb
 
 GATE = Path(__file__).resolve().parents[3] / "examples" / "python" / "gate.p4"
 ENTRIES = {

@@ -6,9 +6,9 @@ import importlib
 import re
 from pathlib import Path
 
-import gradbed as gb
 import pytest
 
+import gradbed as gb
 from tests.unit.test_architecture import MAY_IMPORT
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -6,13 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import gradbed as gb
 import networkx as nx
 import pandas as pd
 import pytest
-from gradbed.studies import loaded
 
-from experiments.study.loading import load_study
+import gradbed as gb
+from gradbed.experiments.study.loading import load_study
+from gradbed.studies import loaded
 from tests.conftest import GradbedHere
 
 ROUTES = """
@@ -190,12 +190,9 @@ def test_every_public_name_is_there_and_documented() -> None:
         gb.stduy  # type: ignore[attr-defined]  # noqa: B018
 
 
-def test_a_users_module_that_hides_a_room_is_named(tmp_path: Path) -> None:
-    (tmp_path / "script.py").write_text("import gradbed\n")
-    for name in ("topo", "common"):
+def test_a_users_modules_may_have_the_names_of_ours(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("import gradbed, topo\nprint(gradbed.star(2).name, topo.x)\n")
+    for name in ("topo", "common", "hosts"):
         (tmp_path / f"{name}.py").write_text("x = 1\n")
-        ended = subprocess.run(
-            [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
-        assert f"{tmp_path}/{name}.py hides gradbed's own {name} in this checkout: rename it" in ended.stderr
-        (tmp_path / f"{name}.py").unlink()
+    ended = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout.split()[-1]) == (0, "1"), ended.stderr

@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from common.modules import ROOMS
-
 ROOT = Path(__file__).resolve().parents[3]
+FOLDERS = ("cli", "common", "controller", "emulation", "experiments", "formats", "hosts", "switch", "topo")
 PURELIB = Path(sysconfig.get_paths()["purelib"])
 
 
@@ -50,7 +49,7 @@ def _build(place: Path) -> None:
 
 class Installed:
     """An environment with the wheel and, of others, all that this one has; and a user's folder, with modules whose
-    names are those of the rooms."""
+    names are those of the package's folders."""
 
     def __init__(self, wheel: Path, place: Path) -> None:
         venv = place / "venv"
@@ -62,8 +61,8 @@ class Installed:
         subprocess.run([*pip, "--no-deps", "--no-index", "--no-compile", str(wheel)], check=True, timeout=300)
         self.folder = place / "folder"
         self.folder.mkdir()
-        for room in ROOMS:
-            (self.folder / f"{room}.py").write_text(f"raise RuntimeError('the user\\'s {room}.py was loaded')\n")
+        for name in FOLDERS:
+            (self.folder / f"{name}.py").write_text(f"raise RuntimeError('the user\\'s {name}.py was loaded')\n")
 
     def run(self, *command: object) -> subprocess.CompletedProcess[str]:
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -85,13 +84,14 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installe
 
 
 @pytest.mark.thorough
-def test_the_wheel_has_one_package_and_all_files_of_the_rooms(wheel: Path) -> None:
+def test_the_wheel_has_one_package_with_all_files_of_its_folders(wheel: Path) -> None:
     names = {Path(name) for name in zipfile.ZipFile(wheel).namelist()}
     assert {name.parts[0].split("-")[0] for name in names} == {"gradbed"}
-    there = {Path(*name.parts[2:]) for name in names if name.parts[:2] == ("gradbed", "_rooms")}
-    command = ["git", "-C", str(ROOT), "ls-files", *ROOMS, "p4src", "requirements"]
+    there = {Path(*name.parts[1:]) for name in names if name.parts[0] == "gradbed"}
+    command = ["git", "-C", str(ROOT), "ls-files", "api", *FOLDERS, "p4src", "requirements"]
     listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
-    assert not {Path(name) for name in listed if (ROOT / name).exists()} - there
+    wanted = {Path(name.removeprefix("api/")) for name in listed if (ROOT / name).exists()}
+    assert wanted == there
     assert {Path("p4src/aggregation.p4"), Path("cli/templates/program/program.p4")} <= there
 
 
@@ -106,8 +106,8 @@ def test_it_brings_the_command_line_and_all_that_the_api_takes(wheel: Path) -> N
 
 LOADS_EVERYTHING = """
 import importlib, pkgutil, sys
-import gradbed._rooms
-for module in pkgutil.walk_packages(gradbed._rooms.__path__, "gradbed._rooms."):
+import gradbed
+for module in pkgutil.walk_packages(gradbed.__path__, "gradbed."):
     if not module.name.endswith("__main__") and "templates" not in module.name:
         try:
             importlib.import_module(module.name)
@@ -119,10 +119,10 @@ print(*sorted({name.partition(".")[0] for name in sys.modules}))
 
 
 @pytest.mark.nightly
-def test_no_module_of_it_loads_a_room_by_its_plain_name(installed: Installed) -> None:
+def test_no_module_of_it_is_loaded_by_another_name(installed: Installed) -> None:
     loaded = installed.run(installed.python, "-c", LOADS_EVERYTHING)
     assert loaded.returncode == 0, loaded.stderr
-    assert not set(ROOMS) & set(loaded.stdout.split())
+    assert not set(FOLDERS) & set(loaded.stdout.split())
 
 
 @pytest.mark.thorough

@@ -7,8 +7,8 @@ from typing import Literal
 
 import networkx
 
-from experiments.configuration.faults import AgentFault, Fault, LinkFault
-from topo.graph import Topology
+from gradbed.experiments.configuration.faults import AgentFault, Fault, LinkFault
+from gradbed.topo.graph import Topology
 
 Cause = Literal["killed", "anew", "apart"]
 """An agent was ended and stays so; one was ended and began anew, without what it knew; at the end some host that has

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from hypothesis import strategies as st
 
-from experiments.configuration.faults import (
+from gradbed.experiments.configuration.faults import (
     AgentFault,
     AgentPause,
     ControllerRestart,
@@ -17,7 +17,7 @@ from experiments.configuration.faults import (
     LinkFault,
     SwitchRestart,
 )
-from topo.graph import Topology
+from gradbed.topo.graph import Topology
 
 MOST = 6
 """Faults of a schedule; one and its mending count as one."""

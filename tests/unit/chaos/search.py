@@ -9,22 +9,22 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from common.scratch import scratch_folder
-from experiments.configuration.faults import Fault
-from experiments.configuration.options import model_options
-from experiments.configuration.point import PointConfiguration
-from experiments.engine.onlooker import Onlooker
-from experiments.records.run_files import DonePoint, RunFiles
-from experiments.scale import Scale
-from experiments.setup import NetworkSetup, PointTask
-from experiments.study.chaos import NOTHING, Cell, Matrix, judged, load_chaos
-from experiments.study.definition.expansion import with_values
-from experiments.study.definition.model import ChaosSection, Point, Study
-from experiments.study.running.attempt import Broken, Outcome, attempt
-from experiments.study.running.measure import PointOrder
-from experiments.study.running.runner import StudyRun
-from experiments.systems import find_system
-from experiments.testbeds.interface import Testbed
+from gradbed.common.scratch import scratch_folder
+from gradbed.experiments.configuration.faults import Fault
+from gradbed.experiments.configuration.options import model_options
+from gradbed.experiments.configuration.point import PointConfiguration
+from gradbed.experiments.engine.onlooker import Onlooker
+from gradbed.experiments.records.run_files import DonePoint, RunFiles
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import NetworkSetup, PointTask
+from gradbed.experiments.study.chaos import NOTHING, Cell, Matrix, judged, load_chaos
+from gradbed.experiments.study.definition.expansion import with_values
+from gradbed.experiments.study.definition.model import ChaosSection, Point, Study
+from gradbed.experiments.study.running.attempt import Broken, Outcome, attempt
+from gradbed.experiments.study.running.measure import PointOrder
+from gradbed.experiments.study.running.runner import StudyRun
+from gradbed.experiments.systems import find_system
+from gradbed.experiments.testbeds.interface import Testbed
 from tests.unit.chaos.explanations import Cause, causes
 from tests.unit.chaos.schedules import Places, text
 

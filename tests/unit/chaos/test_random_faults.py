@@ -9,15 +9,15 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from experiments.configuration.faults import Fault, fault_of_text
-from experiments.scale import Scale
-from experiments.study.chaos import Verdict
+from gradbed.experiments.configuration.faults import Fault, fault_of_text
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.study.chaos import Verdict
+from gradbed.topo.registry import parse_topology
 from tests.examples import examples
 from tests.unit.chaos.explanations import causes
 from tests.unit.chaos.schedules import schedules, text
 from tests.unit.chaos.search import Searched, judge
 from tests.unit.chaos.systems import SYSTEMS, of_every_system
-from topo.registry import parse_topology
 
 FEW, MANY = 2, 1000
 

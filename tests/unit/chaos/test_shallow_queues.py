@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from experiments.configuration.faults import Fault, LinkChange
-from experiments.records.run_files import DonePoint
+from gradbed.experiments.configuration.faults import Fault, LinkChange
+from gradbed.experiments.records.run_files import DonePoint
 from tests.unit.chaos.schedules import Places
 from tests.unit.chaos.search import Judged, Searched, judge
 from tests.unit.chaos.systems import SYSTEMS, of_every_system

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 def started(*arguments: str, blocked: bool = False, **options: object) -> subprocess.Popen[str]:
     """blocked: Ctrl-C waits until Python is up, as under ./gradbed."""
-    command = [sys.executable, "-I", "-m", "cli", *arguments]
+    command = [sys.executable, "-I", "-m", "gradbed", *arguments]
     return subprocess.Popen(
         ["env", "--block-signal=INT", *command] if blocked else command,
         cwd=ROOT,
@@ -65,7 +65,7 @@ def test_help_whose_reader_goes_away(arguments: list[str]) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
 def test_a_full_disk_where_the_output_goes() -> None:
-    command = [sys.executable, "-m", "cli", "p4", "compile", "p4src/aggregation.p4"]
+    command = [sys.executable, "-m", "gradbed", "p4", "compile", "p4src/aggregation.p4"]
     with open("/dev/full", "w") as full:
         outcome = subprocess.run(
             [*command, "--output", "/dev/null", "--p4info", "/dev/null"],
@@ -85,14 +85,23 @@ def test_a_full_disk_where_the_output_goes() -> None:
 def test_an_introduction_for_a_full_disk_is_one_line_too() -> None:
     with open("/dev/full", "w") as full:
         process = subprocess.run(
-            [sys.executable, "-m", "cli"], cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            [sys.executable, "-m", "gradbed"], cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False
         )
     assert (process.returncode, len(process.stderr.splitlines())) == (2, 1), process.stderr
 
 
 def test_a_terminal_that_is_closed_ends_a_command_that_goes_on_without_it(tmp_path: Path) -> None:
     """As under nohup(1), or after `disown`: SIGHUP is ignored, and writing fails (EIO)."""
-    command = [sys.executable, "-m", "cli", "p4", "compile", "p4src/aggregation.p4", "--output", str(tmp_path / "a")]
+    command = [
+        sys.executable,
+        "-m",
+        "gradbed",
+        "p4",
+        "compile",
+        "p4src/aggregation.p4",
+        "--output",
+        str(tmp_path / "a"),
+    ]
     terminal, end = pty.openpty()
     with subprocess.Popen(
         ["sh", "-c", 'trap "" HUP; read closed; exec "$@"', "sh", *command],
@@ -110,8 +119,8 @@ def test_a_terminal_that_is_closed_ends_a_command_that_goes_on_without_it(tmp_pa
 
 SEARCHED = """
 import sys
-import cli.main
-from cli.__main__ import start
+import gradbed.cli.main
+from gradbed.cli.start import start
 
 class Cycle:
     def __del__(self):
@@ -119,7 +128,7 @@ class Cycle:
 
 cycle = Cycle()
 cycle.self = cycle
-cli.main.main = lambda: sys.exit(3)
+gradbed.cli.main.main = lambda: sys.exit(3)
 start()
 """
 

@@ -242,7 +242,7 @@ def test_not_root() -> None:
         [
             *("setpriv", "--reuid=65534", "--clear-groups"),
             *("--inh-caps=+dac_override", "--ambient-caps=+dac_override"),  # the checkout may be in /root
-            *(sys.executable, "-m", "cli", "run", "aggregation"),
+            *(sys.executable, "-m", "gradbed", "run", "aggregation"),
         ],
         cwd=ROOT,
         env={"PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1", "HOME": "/nonexistent"},

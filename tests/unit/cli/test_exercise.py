@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.commands.exercise import EXERCISES
+from gradbed.cli.commands.exercise import EXERCISES
 from tests.conftest import GradbedHere
 
 SOLUTION = EXERCISES / "forward" / "solution" / "forward.p4"

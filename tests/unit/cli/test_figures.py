@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-import experiments.study.make_figures
-from experiments.study.command import RunOptions
+from gradbed.experiments.study import make_figures
+from gradbed.experiments.study.command import RunOptions
 from tests.conftest import GradbedHere
 from tests.csv_files import read_csv
 
@@ -29,7 +29,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
         calls.append((path.stem, {**vars(options), **more}))
         return 1 if len(calls) == 2 else 0
 
-    monkeypatch.setattr(experiments.study.make_figures, "run_study_file", run_study_file)
+    monkeypatch.setattr(make_figures, "run_study_file", run_study_file)
     return calls
 
 
@@ -54,7 +54,7 @@ def test_an_interruption_ends_all(gradbed_here: GradbedHere, monkeypatch: pytest
         calls.append(path)
         return 130
 
-    monkeypatch.setattr(experiments.study.make_figures, "run_study_file", run_study_file)
+    monkeypatch.setattr(make_figures, "run_study_file", run_study_file)
     assert gradbed_here("figures", "aggregation").status == 130
     assert len(calls) == 1
 
@@ -69,7 +69,7 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         subprocess.run([sys.executable, "-c", BUSY], check=True)
         return {2: 1, 3: 130}.get(len(calls), 0)
 
-    monkeypatch.setattr(experiments.study.make_figures, "run_study_file", run_study_file)
+    monkeypatch.setattr(make_figures, "run_study_file", run_study_file)
     return calls
 
 
@@ -128,8 +128,8 @@ def test_the_goal_is_of_all_figures_in_full_on_two_processors(
         clock_s[0] += 60 * minutes / number
         return status
 
-    monkeypatch.setattr(experiments.study.make_figures, "run_study_file", run_study_file)
-    monkeypatch.setattr("experiments.study.figure_times.time.perf_counter", lambda: clock_s[0])
+    monkeypatch.setattr(make_figures, "run_study_file", run_study_file)
+    monkeypatch.setattr("gradbed.experiments.study.figure_times.time.perf_counter", lambda: clock_s[0])
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(processors)))
     options = [*(["--only", "1"] if only else []), *(["--quick"] if quick else [])]
     ended = gradbed_here("figures", "aggregation", "--times", str(tmp_path / "times.csv"), *options)

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 SCRIPT = """
 import signal, sys, time, weakref
-from cli.interrupts import raise_interrupts
+from gradbed.cli.interrupts import raise_interrupts
 
 class Thing:
     def __del__(self):
@@ -56,7 +56,7 @@ def test_an_interrupt_that_python_ignores_comes_again(where: str, printed: str, 
 
 LOADS = """
 import sys
-from cli.interrupts import raise_interrupts
+from gradbed.cli.interrupts import raise_interrupts
 
 sys.path.insert(0, sys.argv[1])
 raise_interrupts()

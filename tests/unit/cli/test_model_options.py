@@ -10,11 +10,11 @@ import typer
 from pydantic import BaseModel, Field, ValidationError
 from typer.testing import CliRunner
 
-from cli.model_options import parameters, with_parameters
-from experiments.configuration.options import complaint, model_options, nested
-from experiments.configuration.sections import LinkSection, Section, option
-from experiments.systems.aggregation.system import AggregationSystem
-from experiments.systems.compression.system import CompressionSystem
+from gradbed.cli.model_options import parameters, with_parameters
+from gradbed.experiments.configuration.options import complaint, model_options, nested
+from gradbed.experiments.configuration.sections import LinkSection, Section, option
+from gradbed.experiments.systems.aggregation.system import AggregationSystem
+from gradbed.experiments.systems.compression.system import CompressionSystem
 from tests.conftest import GradbedHere
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from cli.main import app
+from gradbed.cli.main import app
 
 PROGRAM = Path(__file__).resolve().parents[3] / "p4src/forward.p4"
 

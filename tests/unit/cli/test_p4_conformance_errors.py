@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from switch.corpus.refusals import OUTCOMES, Outcome, error_samples, refusal
+from gradbed.switch.corpus.refusals import OUTCOMES, Outcome, error_samples, refusal
 from tests.conftest import GradbedHere
 from tests.unit.compiler.programs import control
 

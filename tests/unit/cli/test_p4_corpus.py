@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from finsy.proto import p4i
 
-from switch.corpus import find_programs, p4info_differences
+from gradbed.switch.corpus import find_programs, p4info_differences
 from tests.conftest import GradbedHere
 from tests.unit.compiler.programs import compile_text, control
 
@@ -25,7 +25,7 @@ source = sys.argv[-1]
 if source.endswith("newer.p4"):
     print("newer.p4(3): [--Werror=unsupported] error: loops", file=sys.stderr)
     sys.exit(1)
-ours = "import sys; sys.path.insert(0, {root!r}); from switch.shims.p4c import compiler"
+ours = "import sys; sys.path.insert(0, {root!r}); from gradbed.switch.shims.p4c import compiler"
 outcome = subprocess.run([sys.executable, "-c", ours + "; sys.exit(compiler(sys.argv[1:]))", *sys.argv[1:]])
 if source.endswith("table.p4"):
     info = next(Path(a.split("=", 1)[1]) for a in sys.argv if a.startswith("--p4runtime-files="))

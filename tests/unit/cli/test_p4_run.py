@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.p4.run import run
-from common.errors import UserError
+from gradbed.cli.p4.run import run
+from gradbed.common.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[3]
 MATCHING = ROOT / "tests/p4/stf/language/matching.p4"

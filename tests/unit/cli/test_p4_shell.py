@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import UserError
-from switch.p4lang import p4runtime_shell
-from switch.p4lang.p4runtime_shell import installed_python, shell_arguments, shell_python
+from gradbed.common.errors import UserError
+from gradbed.switch.p4lang import p4runtime_shell
+from gradbed.switch.p4lang.p4runtime_shell import installed_python, shell_arguments, shell_python
 from tests.command import gradbed
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from cli.main import app
-from switch.shims import SHIMS
+from gradbed.cli.main import app
+from gradbed.switch.shims import SHIMS
 
 
 def test_it_says_what_it_wrote_and_how_to_use_it(tmp_path: Path) -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from cli.shared_options import every_option, meant
-from common.errors import UserError
-from experiments.configuration.options import model_options
-from experiments.configuration.sections import Section, option
+from gradbed.cli.shared_options import every_option, meant
+from gradbed.common.errors import UserError
+from gradbed.experiments.configuration.options import model_options
+from gradbed.experiments.configuration.sections import Section, option
 
 
 class Oven(Section):

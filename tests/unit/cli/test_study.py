@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from experiments.study import command
-from experiments.study.running import runner
+from gradbed.experiments.study import command
+from gradbed.experiments.study.running import runner
 from tests.conftest import GradbedHere
 from tests.unit.experiments.study import coin  # registers the system
 

@@ -12,7 +12,7 @@ import pytest
 import typer
 from hypothesis import settings
 
-from common.errors import UserError
+from gradbed.common.errors import UserError
 from tests import changed
 from tests.examples import examples
 
@@ -24,8 +24,8 @@ CHECKS = 2
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[list[str]]]:
     """The command lines that `gradbed test` would start, in order; each ends with status 0."""
-    from cli.commands import test as command
-    from common import namespaces, sandbox
+    from gradbed.cli.commands import test as command
+    from gradbed.common import namespaces, sandbox
 
     found: list[list[str]] = []
 
@@ -64,7 +64,7 @@ def chosen(line: list[str]) -> tuple[str, str]:
 
 
 def run(*arguments: str, **tiers: bool) -> int:
-    from cli.commands.test import test
+    from gradbed.cli.commands.test import test
 
     return test(cast(typer.Context, SimpleNamespace(args=list(arguments))), **tiers)
 

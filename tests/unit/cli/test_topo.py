@@ -8,10 +8,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from cli.commands.topo import FORMS
+from gradbed.cli.commands.topo import FORMS
+from gradbed.topo.link import LinkModel
+from gradbed.topo.registry import parse_topology
 from tests.command import gradbed, run_well
-from topo.link import LinkModel
-from topo.registry import parse_topology
 
 
 def test_what_a_topology_has() -> None:

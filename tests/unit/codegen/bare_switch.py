@@ -6,9 +6,9 @@ import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from switch.codegen import BuiltProgram
-from switch.codegen.packet_abi import REQUEST_FLAGS, REQUEST_NUMBERS, STANDARD_FIELDS
-from switch.state.switch_state import SwitchState
+from gradbed.switch.codegen import BuiltProgram
+from gradbed.switch.codegen.packet_abi import REQUEST_FLAGS, REQUEST_NUMBERS, STANDARD_FIELDS
+from gradbed.switch.state.switch_state import SwitchState
 
 HEADROOM = 4096
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from switch.codegen import build_program
+from gradbed.switch.codegen import build_program
 from tests.unit.codegen import program_maker as make
 from tests.unit.codegen.bare_switch import BareSwitch, field_bits
 

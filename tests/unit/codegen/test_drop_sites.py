@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from switch.bmv2_json.drop_sites import DropSites
-from switch.bmv2_json.load import load_program
+from gradbed.switch.bmv2_json.drop_sites import DropSites
+from gradbed.switch.bmv2_json.load import load_program
 
 P4C = Path(__file__).parent / "p4c"
 

@@ -7,11 +7,11 @@ import struct
 
 import pytest
 
-from common.compiled.c_library import shared_library
-from switch.bmv2_json.load import load_program
-from switch.codegen import BuiltProgram, build_program
-from switch.codegen.program import generate
-from switch.runtime.library import RUNTIME_DIR
+from gradbed.common.compiled.c_library import shared_library
+from gradbed.switch.bmv2_json.load import load_program
+from gradbed.switch.codegen import BuiltProgram, build_program
+from gradbed.switch.codegen.program import generate
+from gradbed.switch.runtime.library import RUNTIME_DIR
 from tests.unit.codegen.bare_switch import BareSwitch
 from tests.unit.codegen.lanes import SLOTS, lane_program
 

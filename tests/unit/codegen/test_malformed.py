@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from switch.bmv2_json.load import load_program
-from switch.codegen import MalformedProgram
-from switch.codegen.program import generate
+from gradbed.switch.bmv2_json.load import load_program
+from gradbed.switch.codegen import MalformedProgram
+from gradbed.switch.codegen.program import generate
 from tests.unit.codegen import program_maker as make
 
 PROGRAMS = [json.loads(p.read_text()) for p in sorted((Path(__file__).parent / "p4c").glob("*.json"))]

@@ -9,8 +9,8 @@ import struct
 import zlib
 from pathlib import Path
 
-from switch.codegen import BuiltProgram, build_program
-from switch.device import ActionCall, GroupReference, KeyMatch
+from gradbed.switch.codegen import BuiltProgram, build_program
+from gradbed.switch.device import ActionCall, GroupReference, KeyMatch
 from tests.unit.codegen.bare_switch import BareSwitch, field_bits
 from tests.unit.codegen.test_calculations import crc_bitwise, csum16
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from switch.codegen import packet_abi
-from switch.runtime.library import RUNTIME_DIR
-from switch.state.abi import RECENTS
+from gradbed.switch.codegen import packet_abi
+from gradbed.switch.runtime.library import RUNTIME_DIR
+from gradbed.switch.state.abi import RECENTS
 
 _HEADER = (RUNTIME_DIR / "program.h").read_text()
 

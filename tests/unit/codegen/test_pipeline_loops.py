@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from switch.codegen import build_program
+from gradbed.switch.codegen import build_program
 from tests.unit.codegen import program_maker as make
 from tests.unit.codegen.bare_switch import BareSwitch
 

@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switch.codegen.reroll import reroll
+from gradbed.switch.codegen.reroll import reroll
 
 
 def unroll(lines: list[str]) -> list[str]:

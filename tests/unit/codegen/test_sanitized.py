@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from switch.bmv2_json.load import load_program
-from switch.codegen.program import generate
-from switch.runtime.library import RUNTIME_DIR
+from gradbed.switch.bmv2_json.load import load_program
+from gradbed.switch.codegen.program import generate
+from gradbed.switch.runtime.library import RUNTIME_DIR
 from tests.sanitizers import sanitized
 from tests.unit.codegen.lanes import lane_program
 from tests.unit.codegen.test_p4c_programs import HOST_A, HOST_B, PROGRAMS, frame, ipv4, label, value

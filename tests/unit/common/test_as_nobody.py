@@ -120,7 +120,7 @@ def as_nobody(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     return subprocess.run(
-        [sys.executable, "-m", "cli", *arguments],
+        [sys.executable, "-m", "gradbed", *arguments],
         cwd=home,
         env=environment,
         capture_output=True,

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from common.compiled import c_library
-from common.compiled.c_library import shared_library
-from common.errors import UserError
+from gradbed.common.compiled import c_library
+from gradbed.common.compiled.c_library import shared_library
+from gradbed.common.errors import UserError
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import ProcessLost
-from common.json_lines import JsonLinesProcess
+from gradbed.common.errors import ProcessLost
+from gradbed.common.json_lines import JsonLinesProcess
 
 SELECT_LIMIT = 1024
 

@@ -11,7 +11,7 @@ _IN_TIME_S = 20
 # The parent ends once its child has asked to end with it; the child holds standard output open until it does.
 _ORPHAN = """
 import os, time
-from common.signals import die_with_parent
+from gradbed.common.signals import die_with_parent
 
 asked_read, asked_write = os.pipe()
 parent = os.getpid()
@@ -28,7 +28,7 @@ def test_the_child_ends_when_its_parent_does() -> None:
 
 
 def test_a_parent_that_has_ended_before_is_noticed() -> None:
-    asking = f"from common.signals import die_with_parent; die_with_parent({os.getpid()}); print('alive')"
+    asking = f"from gradbed.common.signals import die_with_parent; die_with_parent({os.getpid()}); print('alive')"
     mine = subprocess.run([sys.executable, "-c", asking], capture_output=True, timeout=_IN_TIME_S, check=False)
     assert (mine.returncode, mine.stdout) == (0, b"alive\n")
     other = asking.replace(str(os.getpid()), "1")

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from common.problems import first_problem
+from gradbed.common.problems import first_problem
 
 
 class Colour(Enum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from common.errors import unforeseen
+from gradbed.common.errors import unforeseen
 
 
 def raised(source: str) -> Exception:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import UserError
-from common.yaml_numbers import MOST_BITS
-from controller.entries.document import parse_document
-from experiments.exercises.exercise import exercises
-from experiments.study.definition.yaml_text import read_yaml
-from topo.files import read_topology
+from gradbed.common.errors import UserError
+from gradbed.common.yaml_numbers import MOST_BITS
+from gradbed.controller.entries.document import parse_document
+from gradbed.experiments.exercises.exercise import exercises
+from gradbed.experiments.study.definition.yaml_text import read_yaml
+from gradbed.topo.files import read_topology
 
 NUMBERS = {
     "sexagesimal": ":".join(["59"] * 3000),

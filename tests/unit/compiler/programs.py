@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from switch.compiler import Compiled, compile_p4
+from gradbed.switch.compiler import Compiled, compile_p4
 from tests.unit.compiler.bmv2_model import Bmv2Model
 
 HEAD = "#include <core.p4>\n#include <v1model.p4>\n"

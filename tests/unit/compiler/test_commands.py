@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.p4.commands import compile_
-from common.errors import UserError
-from switch.shims.p4c import driver
+from gradbed.cli.p4.commands import compile_
+from gradbed.common.errors import UserError
+from gradbed.switch.shims.p4c import driver
 from tests.unit.compiler.programs import control
 
 TEXT = control("hdr.h.a = 300;", "action spare() { }")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from switch.compiler import compile_p4
+from gradbed.switch.compiler import compile_p4
 from tests.unit.compiler.programs import HEAD, compile_text, control
 
 ROOT = Path(__file__).parents[3]
@@ -193,7 +193,7 @@ def test_the_same_program_gives_the_same_document(tmp_path: Path) -> None:
 
 
 def run_command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "switch.compiler", *arguments]
+    command = [sys.executable, "-m", "gradbed.switch.compiler", *arguments]
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
 
 

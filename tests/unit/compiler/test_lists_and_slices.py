@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from switch.compiler import compile_p4
-from switch.compiler.diagnostics import CompileError
+from gradbed.switch.compiler import compile_p4
+from gradbed.switch.compiler.diagnostics import CompileError
 
 PROGRAM = (Path(__file__).resolve().parents[2] / "p4" / "stf" / "language" / "lists.p4").read_text()
 

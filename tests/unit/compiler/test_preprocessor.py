@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from switch.compiler.conditions import evaluate_condition
-from switch.compiler.diagnostics import Abandoned, Reporter
-from switch.compiler.lexer import STRING, Token, tokenize_fragment
-from switch.compiler.preprocessor import Preprocessor
-from switch.compiler.source import SourceManager
+from gradbed.switch.compiler.conditions import evaluate_condition
+from gradbed.switch.compiler.diagnostics import Abandoned, Reporter
+from gradbed.switch.compiler.lexer import STRING, Token, tokenize_fragment
+from gradbed.switch.compiler.preprocessor import Preprocessor
+from gradbed.switch.compiler.source import SourceManager
 from tests.examples import examples
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from switch.compiler import CompileError, compile_p4
+from gradbed.switch.compiler import CompileError, compile_p4
 from tests.examples import examples
 from tests.unit.compiler.programs import control
 

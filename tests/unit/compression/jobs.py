@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from formats.addresses import MulticastAddress
-from hosts.agents.addresses import AgentAddress, WorkerAddress
-from hosts.systems.compression.description import JobDescription
+from gradbed.formats.addresses import MulticastAddress
+from gradbed.hosts.agents.addresses import AgentAddress, WorkerAddress
+from gradbed.hosts.systems.compression.description import JobDescription
 
 
 def job_of(workers: int, **fields: object) -> JobDescription:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.phases import PointResult
+from gradbed.experiments.phases import PointResult
 from tests.unit.points import virtual_point
 
 

@@ -14,15 +14,15 @@ import pytest
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from common.errors import UserError
-from experiments.phases import PointResult
-from hosts.compressors.error_feedback import ErrorFeedback
-from hosts.learning.workload import SyntheticWorkload
-from hosts.systems.compression import assembly
-from hosts.systems.compression.exchange import CompressedExchange
-from hosts.systems.compression.held_back import HeldBack
-from hosts.systems.compression.packets.gradient_message import GradientMessage
-from hosts.systems.compression.summation import Summation
+from gradbed.common.errors import UserError
+from gradbed.experiments.phases import PointResult
+from gradbed.hosts.compressors.error_feedback import ErrorFeedback
+from gradbed.hosts.learning.workload import SyntheticWorkload
+from gradbed.hosts.systems.compression import assembly
+from gradbed.hosts.systems.compression.exchange import CompressedExchange
+from gradbed.hosts.systems.compression.held_back import HeldBack
+from gradbed.hosts.systems.compression.packets.gradient_message import GradientMessage
+from gradbed.hosts.systems.compression.summation import Summation
 from tests.unit.compression.points import run
 from tests.unit.random_runs import Mistake, Outcome, RandomRuns
 

@@ -7,9 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.phases import PointResult
-from hosts.compressors.block_sparse import BLOCK_VALUES, AgreedBlocks, BlockSparse, Whole, compact_values, sent_form
-from hosts.learning.settings import TrainingSettings
+from gradbed.experiments.phases import PointResult
+from gradbed.hosts.compressors.block_sparse import (
+    BLOCK_VALUES,
+    AgreedBlocks,
+    BlockSparse,
+    Whole,
+    compact_values,
+    sent_form,
+)
+from gradbed.hosts.learning.settings import TrainingSettings
 from tests.unit.points import virtual_point
 
 VALUES = 1000

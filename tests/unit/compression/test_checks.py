@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.systems.compression import point
-from hosts.compressors import methods
-from hosts.compressors.error_feedback import ErrorFeedback
-from hosts.compressors.methods import Quantised
-from hosts.learning.trainer import Replica, Shard
-from hosts.learning.workload import TrainingWorkload
-from hosts.systems.compression.exchange import CompressedExchange
-from hosts.systems.compression.held_back import HeldBack
-from hosts.systems.compression.packets.gradient_message import GradientMessage
-from hosts.systems.compression.rate.pace import Pace
-from hosts.systems.compression.rate.rate_adaptation import Decision, RateAdaptation
-from hosts.systems.compression.summation import Summation
+from gradbed.experiments.systems.compression import point
+from gradbed.hosts.compressors import methods
+from gradbed.hosts.compressors.error_feedback import ErrorFeedback
+from gradbed.hosts.compressors.methods import Quantised
+from gradbed.hosts.learning.trainer import Replica, Shard
+from gradbed.hosts.learning.workload import TrainingWorkload
+from gradbed.hosts.systems.compression.exchange import CompressedExchange
+from gradbed.hosts.systems.compression.held_back import HeldBack
+from gradbed.hosts.systems.compression.packets.gradient_message import GradientMessage
+from gradbed.hosts.systems.compression.rate.pace import Pace
+from gradbed.hosts.systems.compression.rate.rate_adaptation import Decision, RateAdaptation
+from gradbed.hosts.systems.compression.summation import Summation
 from tests.unit.compression.points import run
 
 SMALL: dict[str, Any] = {

@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from common.errors import UserError
-from experiments.systems.compression.bench import compressors as bench
-from hosts.agents.addresses import AgentAddress
-from hosts.compressors import methods
-from hosts.compressors.error_feedback import ErrorFeedback
-from hosts.compressors.fingerprint import MODULUS, fingerprint
-from hosts.compressors.low_rank import nearly_square
-from hosts.compressors.methods import INT32_MAX, Compressor, Setting, TopK, compressor
-from hosts.compressors.selection import top_k
-from hosts.compressors.wire import written
-from hosts.learning.quantise import quantise
-from hosts.systems.compression.assembly import Assembly
-from hosts.systems.compression.packets.frames import HEADER_BYTES, Route, part_frames, received_parts
+from gradbed.common.errors import UserError
+from gradbed.experiments.systems.compression.bench import compressors as bench
+from gradbed.hosts.agents.addresses import AgentAddress
+from gradbed.hosts.compressors import methods
+from gradbed.hosts.compressors.error_feedback import ErrorFeedback
+from gradbed.hosts.compressors.fingerprint import MODULUS, fingerprint
+from gradbed.hosts.compressors.low_rank import nearly_square
+from gradbed.hosts.compressors.methods import INT32_MAX, Compressor, Setting, TopK, compressor
+from gradbed.hosts.compressors.selection import top_k
+from gradbed.hosts.compressors.wire import written
+from gradbed.hosts.learning.quantise import quantise
+from gradbed.hosts.systems.compression.assembly import Assembly
+from gradbed.hosts.systems.compression.packets.frames import HEADER_BYTES, Route, part_frames, received_parts
 
 EVERY = [
     "none",

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from experiments.records.results import load_results
-from experiments.study.definition.model import FigureSection
-from experiments.study.evaluation.figures import draw_figures
-from experiments.study.loading import load_study
-from experiments.study.make_figures import studies_of
-from experiments.systems.compression.figures.ratio import rate_left
-from experiments.systems.compression.figures.step import name_of, scenes
-from experiments.systems.compression.figures.variants import variant
+from gradbed.experiments.records.results import load_results
+from gradbed.experiments.study.definition.model import FigureSection
+from gradbed.experiments.study.evaluation.figures import draw_figures
+from gradbed.experiments.study.loading import load_study
+from gradbed.experiments.study.make_figures import studies_of
+from gradbed.experiments.systems.compression.figures.ratio import rate_left
+from gradbed.experiments.systems.compression.figures.step import name_of, scenes
+from gradbed.experiments.systems.compression.figures.variants import variant
 from tests.unit.small_study import run_study_named_small
 
 STUDY = """

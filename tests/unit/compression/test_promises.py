@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from common.errors import UserError
-from hosts.systems.compression.packets.frames import HEADER_BYTES
+from gradbed.common.errors import UserError
+from gradbed.hosts.systems.compression.packets.frames import HEADER_BYTES
 from tests.unit.compression.points import run
 
 

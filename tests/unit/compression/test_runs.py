@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from emulation.switches import gradbed_fabric
-from experiments.systems.compression.phase import EXPONENT
-from hosts.learning.reference import reference
-from hosts.learning.settings import TrainingSettings
+from gradbed.emulation.switches import gradbed_fabric
+from gradbed.experiments.systems.compression.phase import EXPONENT
+from gradbed.hosts.learning.reference import reference
+from gradbed.hosts.learning.settings import TrainingSettings
 from tests.unit.compression.points import run
 
 LOSSY = {"kind": "star:5", "link": {"loss": 0.02, "duplicate": 0.01}}

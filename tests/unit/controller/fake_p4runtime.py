@@ -16,7 +16,7 @@ from typing import Any
 import grpc
 from finsy.proto import U128, p4r, p4r_grpc, rpc_code, rpc_status
 
-from controller.southbound.p4runtime.schema import ProgramSchema
+from gradbed.controller.southbound.p4runtime.schema import ProgramSchema
 
 
 class FakeDevice:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from common.errors import UserError
-from controller.planning.plan import Plan
-from controller.southbound.interface import CounterCell, NoListener, SouthboundError, SouthboundListener, SwitchStatus
-from controller.southbound.messages import Message
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.plan import Plan
+from gradbed.controller.southbound.interface import (
+    CounterCell,
+    NoListener,
+    SouthboundError,
+    SouthboundListener,
+    SwitchStatus,
+)
+from gradbed.controller.southbound.messages import Message
 
 
 class News:
-    """Implements controller.southbound.interface.SouthboundListener: it remembers what it is told."""
+    """Implements gradbed.controller.southbound.interface.SouthboundListener: it remembers what it is told."""
 
     def __init__(self) -> None:
         self.statuses: list[SwitchStatus] = []
@@ -23,7 +29,7 @@ class News:
 
 
 class FakeSouthbound:
-    """Implements controller.southbound.interface.Southbound. `failure` is what every call then raises."""
+    """Implements gradbed.controller.southbound.interface.Southbound. `failure` is what every call then raises."""
 
     def __init__(self, switches: list[str]) -> None:
         self.switches = switches

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from pydantic import BaseModel
 
-from common.errors import UserError
-from controller.core.service import Service
-from controller.core.services import LoadedService
-from controller.planning.entries import udp_route
-from controller.planning.plan import Plan, SwitchPlan, TableEntry
-from controller.southbound.messages import Digest, Message, PacketIn
+from gradbed.common.errors import UserError
+from gradbed.controller.core.service import Service
+from gradbed.controller.core.services import LoadedService
+from gradbed.controller.planning.entries import udp_route
+from gradbed.controller.planning.plan import Plan, SwitchPlan, TableEntry
+from gradbed.controller.southbound.messages import Digest, Message, PacketIn
 
 
 class LampSettings(BaseModel, frozen=True, extra="forbid"):

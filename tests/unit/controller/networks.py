@@ -7,15 +7,15 @@ from collections.abc import Sequence
 import networkx as nx
 from hypothesis import strategies as st
 
-from controller.planning.plan import Plan
-from controller.planning.routing import routing_plan, shortest_routes
-from controller.systems.aggregation.job_plan import JobPlan, choose_job, job_plan
-from controller.systems.aggregation.placement.planner import SharedPathPlacement
-from topo.addressing import make_host, make_switch
-from topo.graph import Endpoint, Link, Topology
-from topo.shapes.fat_tree import fat_tree
-from topo.shapes.leaf_spine import leaf_spine
-from topo.shapes.star import star
+from gradbed.controller.planning.plan import Plan
+from gradbed.controller.planning.routing import routing_plan, shortest_routes
+from gradbed.controller.systems.aggregation.job_plan import JobPlan, choose_job, job_plan
+from gradbed.controller.systems.aggregation.placement.planner import SharedPathPlacement
+from gradbed.topo.addressing import make_host, make_switch
+from gradbed.topo.graph import Endpoint, Link, Topology
+from gradbed.topo.shapes.fat_tree import fat_tree
+from gradbed.topo.shapes.leaf_spine import leaf_spine
+from gradbed.topo.shapes.star import star
 
 REGULAR = {
     "fat-tree:4": fat_tree(4),

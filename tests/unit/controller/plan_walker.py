@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import Any
 
-from controller.planning.plan import Lpm, Plan, TableEntry
-from formats.aggregation import DIRECT, Designation
-from topo.graph import Topology
+from gradbed.controller.planning.plan import Lpm, Plan, TableEntry
+from gradbed.formats.aggregation import DIRECT, Designation
+from gradbed.topo.graph import Topology
 
 IPV4_DST = "hdr.ipv4.dst_addr"
 SWITCH_NUMBER = "hdr.gradient.switch_number"

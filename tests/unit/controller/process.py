@@ -11,18 +11,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from topo.shapes.leaf_spine import leaf_spine
+from gradbed.topo.shapes.leaf_spine import leaf_spine
 
 ROOT = Path(__file__).parents[3]
 TOPOLOGY = leaf_spine(2, 1, 2)
 PATIENCE_S = 30.0
-SERVICE = "controller.systems.aggregation.service:AggregationService"
+SERVICE = "gradbed.controller.systems.aggregation.service:AggregationService"
 
 
 def command(config: dict[str, Any], directory: Path) -> list[str]:
     path = directory / "controller.json"
     path.write_text(json.dumps(config))
-    return [sys.executable, "-m", "controller.app", str(path)]
+    return [sys.executable, "-m", "gradbed.controller.app", str(path)]
 
 
 @contextlib.contextmanager

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from common.errors import UserError
-from controller.client import ControllerClient
-from controller.config import ControllerConfig
+from gradbed.common.errors import UserError
+from gradbed.controller.client import ControllerClient
+from gradbed.controller.config import ControllerConfig
 from tests.listening import listening
 from tests.unit.controller.fake_p4runtime import FakeP4Runtime
 from tests.unit.controller.process import PATIENCE_S, ROOT, SERVICE, TOPOLOGY, command, running
@@ -28,7 +28,7 @@ OBSERVER = """
 import sys
 from os_ken.base import app_manager
 from os_ken.controller.handler import set_ev_cls
-from controller.events import EventJobAdded, EventJobDeleted, EventSwitchConnected, EventSwitchDisconnected
+from gradbed.controller.events import EventJobAdded, EventJobDeleted, EventSwitchConnected, EventSwitchDisconnected
 
 class Observer(app_manager.OSKenApp):
     @set_ev_cls([EventSwitchConnected, EventSwitchDisconnected])
@@ -226,11 +226,11 @@ def test_what_prevents_a_start_is_one_line(
 @pytest.mark.thorough
 def test_no_configuration_at_all(tmp_path: Path) -> None:
     for arguments, line in (
-        ([], "usage: python -m controller.app CONFIG.json"),
+        ([], "usage: python -m gradbed.controller.app CONFIG.json"),
         ([str(tmp_path / "none.json")], f"error: cannot read the configuration {tmp_path}/none.json: No such file"),
     ):
         outcome = subprocess.run(
-            [sys.executable, "-m", "controller.app", *arguments],
+            [sys.executable, "-m", "gradbed.controller.app", *arguments],
             cwd=ROOT,
             capture_output=True,
             text=True,

@@ -10,21 +10,21 @@ from typing import Any
 
 import pytest
 
-from common.errors import UserError
-from controller.core.controller import Controller
-from controller.core.jobs import Job, UnknownJob
-from controller.core.journal import Journal, JournalContents
-from controller.core.services import ServiceConfig, load_services
-from controller.planning.failures import link_name, remaining_network
-from controller.planning.plan import Plan, SwitchPlan, TableEntry
-from controller.planning.routing import shortest_routes
-from controller.southbound.interface import SouthboundError, SwitchStatus
-from controller.southbound.messages import Digest, PacketIn
+from gradbed.common.errors import UserError
+from gradbed.controller.core.controller import Controller
+from gradbed.controller.core.jobs import Job, UnknownJob
+from gradbed.controller.core.journal import Journal, JournalContents
+from gradbed.controller.core.services import ServiceConfig, load_services
+from gradbed.controller.planning.failures import link_name, remaining_network
+from gradbed.controller.planning.plan import Plan, SwitchPlan, TableEntry
+from gradbed.controller.planning.routing import shortest_routes
+from gradbed.controller.southbound.interface import SouthboundError, SwitchStatus
+from gradbed.controller.southbound.messages import Digest, PacketIn
+from gradbed.topo.graph import Topology
+from gradbed.topo.shapes.leaf_spine import leaf_spine
 from tests.unit.controller.fake_southbound import FakeSouthbound
 from tests.unit.controller.lamps import BELLS, LAMPS, LampService
 from tests.unit.controller.networks import network, routes_alone
-from topo.graph import Topology
-from topo.shapes.leaf_spine import leaf_spine
 
 TOPOLOGY = leaf_spine(2, 2, 1)
 """Leaves l1 and l2, each linked to both spines s1 and s2."""

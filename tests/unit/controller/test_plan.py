@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from common.errors import UserError
-from controller.planning.diff import switch_diff
-from controller.planning.hosts import choose_hosts
-from controller.planning.plan import (
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.diff import switch_diff
+from gradbed.controller.planning.hosts import choose_hosts
+from gradbed.controller.planning.plan import (
     Lpm,
     Merger,
     MulticastGroup,
@@ -22,9 +22,9 @@ from controller.planning.plan import (
     TableEntry,
     Ternary,
 )
-from controller.planning.text import plan_text
+from gradbed.controller.planning.text import plan_text
+from gradbed.topo.shapes.leaf_spine import leaf_spine
 from tests.unit.controller.networks import routes_alone, shared_path_job
-from topo.shapes.leaf_spine import leaf_spine
 
 
 def entry(value: int, action: str = "forward", priority: int = 0, **params: int) -> TableEntry:

@@ -11,18 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.errors import UserError
-from controller.planning.diff import switch_diff
-from controller.planning.failures import link_name, remaining_network
-from controller.planning.plan import Lpm, SwitchPlan
-from controller.planning.routing import routing_plan, shortest_routes
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.diff import switch_diff
+from gradbed.controller.planning.failures import link_name, remaining_network
+from gradbed.controller.planning.plan import Lpm, SwitchPlan
+from gradbed.controller.planning.routing import routing_plan, shortest_routes
+from gradbed.topo.graph import Topology
+from gradbed.topo.registry import parse_topology
+from gradbed.topo.shapes.fat_tree import fat_tree
+from gradbed.topo.shapes.leaf_spine import leaf_spine
 from tests.examples import examples
 from tests.unit.controller.networks import REGULAR, network, random_networks, routes_alone
 from tests.unit.controller.plan_walker import IPV4_DST, PlanWalker
-from topo.graph import Topology
-from topo.registry import parse_topology
-from topo.shapes.fat_tree import fat_tree
-from topo.shapes.leaf_spine import leaf_spine
 
 
 def check_all_pairs(topology: Topology) -> None:

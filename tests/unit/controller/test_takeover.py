@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from finsy.proto import p4r
 
-from common.errors import UserError
-from controller.client import ControllerClient
-from controller.core.term import take_charge
+from gradbed.common.errors import UserError
+from gradbed.controller.client import ControllerClient
+from gradbed.controller.core.term import take_charge
 from tests.unit.controller.fake_p4runtime import FakeDevice, FakeP4Runtime
 from tests.unit.controller.process import PATIENCE_S, TOPOLOGY, event, running, started
 
@@ -181,8 +181,8 @@ def test_who_did_not_run_has_heard_nothing_and_waits(tmp_path: Path, monkeypatch
         if looks == 5:
             first.end()
 
-    monkeypatch.setattr("controller.core.term.time.monotonic", lambda: now_s[0])
-    monkeypatch.setattr("controller.core.term.time.sleep", sleep)
+    monkeypatch.setattr("gradbed.controller.core.term.time.monotonic", lambda: now_s[0])
+    monkeypatch.setattr("gradbed.controller.core.term.time.sleep", sleep)
     take_charge(tmp_path / "journal").end()
     assert looks == 5
 
@@ -197,7 +197,7 @@ def test_a_standby_takes_charge_within_two_seconds_of_silence(
     def sleep(seconds: float) -> None:
         now_s[0] += seconds
 
-    monkeypatch.setattr("controller.core.term.time.monotonic", lambda: now_s[0])
-    monkeypatch.setattr("controller.core.term.time.sleep", sleep)
+    monkeypatch.setattr("gradbed.controller.core.term.time.monotonic", lambda: now_s[0])
+    monkeypatch.setattr("gradbed.controller.core.term.time.sleep", sleep)
     take_charge(tmp_path / "journal").end()
     assert 1.0 < now_s[0] < 2.0

@@ -11,11 +11,11 @@ import pytest
 
 pytest.importorskip("mininet", reason="Mininet is not installed")
 
-from common.errors import ProcessLost, UserError
-from emulation.nodes import bmv2_node
-from emulation.nodes.bmv2_node import Bmv2Switch, free_ports
-from emulation.nodes.quiet_switch import QuietLoopback
-from switch.p4lang.bmv2_programs import find_simple_switch_grpc
+from gradbed.common.errors import ProcessLost, UserError
+from gradbed.emulation.nodes import bmv2_node
+from gradbed.emulation.nodes.bmv2_node import Bmv2Switch, free_ports
+from gradbed.emulation.nodes.quiet_switch import QuietLoopback
+from gradbed.switch.p4lang.bmv2_programs import find_simple_switch_grpc
 
 STAND_IN = """#!{python}
 import signal, socket, sys, time

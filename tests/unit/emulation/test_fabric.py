@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from common.errors import UserError
-from emulation.fabric import Fabric
-from emulation.switches.fabric_layout import fabric_config
-from emulation.switches.virtual_switches import VirtualSwitches
-from hosts.agents.virtual.clock import VirtualClock
-from switch.virtual import VirtualFabric
+from gradbed.common.errors import UserError
+from gradbed.emulation.fabric import Fabric
+from gradbed.emulation.switches.fabric_layout import fabric_config
+from gradbed.emulation.switches.virtual_switches import VirtualSwitches
+from gradbed.hosts.agents.virtual.clock import VirtualClock
+from gradbed.switch.virtual import VirtualFabric
+from gradbed.topo.link import LinkModel
+from gradbed.topo.places import place
+from gradbed.topo.shapes.leaf_spine import leaf_spine
 from tests.pcapng import read_pcapng
 from tests.unit.engine.instructed import instructed_program, pass_through
 from tests.unit.virtual.test_hosts import rows, texts
-from topo.link import LinkModel
-from topo.places import place
-from topo.shapes.leaf_spine import leaf_spine
 
 DELAY_US = 100
 TOPOLOGY = leaf_spine(2, 1, 1, LinkModel(delay_us=DELAY_US))

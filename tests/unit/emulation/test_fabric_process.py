@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import UserError
-from emulation.switches import fabric_process
-from emulation.switches.fabric_process import FabricProcess
-from switch import fabric_commands
-from switch.fabric_commands import COMMANDS, Command, GetLinkStatistics, Quiesce
+from gradbed.common.errors import UserError
+from gradbed.emulation.switches import fabric_process
+from gradbed.emulation.switches.fabric_process import FabricProcess
+from gradbed.switch import fabric_commands
+from gradbed.switch.fabric_commands import COMMANDS, Command, GetLinkStatistics, Quiesce
 
 ANSWERS = """
 import json, sys

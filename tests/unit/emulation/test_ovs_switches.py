@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from common import programs
-from common.errors import UserError
-from emulation.links import veth
-from emulation.switches import ovs_processes, ovs_switches
-from emulation.switches.ovs_switches import FIRST_PORT, OvsSwitches
-from topo.shapes.leaf_spine import leaf_spine
+from gradbed.common import programs
+from gradbed.common.errors import UserError
+from gradbed.emulation.links import veth
+from gradbed.emulation.switches import ovs_processes, ovs_switches
+from gradbed.emulation.switches.ovs_switches import FIRST_PORT, OvsSwitches
+from gradbed.topo.shapes.leaf_spine import leaf_spine
 
 NOTHING = ["set", []]
 

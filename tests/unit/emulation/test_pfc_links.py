@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from common.errors import UserError
-from emulation.switches.fabric_layout import fabric_config
-from topo.link import LinkModel
-from topo.registry import parse_topology
+from gradbed.common.errors import UserError
+from gradbed.emulation.switches.fabric_layout import fabric_config
+from gradbed.topo.link import LinkModel
+from gradbed.topo.registry import parse_topology
 
 PFC = LinkModel(rate_bps=10**9, pfc_xoff_bytes=5000)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from common.errors import UserError
-from emulation import size
-from emulation.size import Machine, announce, estimate, require_room
-from topo.registry import parse_topology
+from gradbed.common.errors import UserError
+from gradbed.emulation import size
+from gradbed.emulation.size import Machine, announce, estimate, require_room
+from gradbed.topo.registry import parse_topology
 
 LARGE = Machine(memory_bytes=64_000_000_000, terminals=4096, descriptors=20_000)
 

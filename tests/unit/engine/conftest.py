@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from switch.engine import Engine, EngineDevice
+from gradbed.switch.engine import Engine, EngineDevice
 from tests.unit.engine.instructed import instructed_program
 
 

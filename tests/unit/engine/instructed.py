@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common.compiled.c_library import shared_library
-from switch.bmv2_json.load import load_program
-from switch.bmv2_json.model import ProgramModel
-from switch.engine import Engine
-from switch.runtime.library import RUNTIME_DIR, runtime_library
+from gradbed.common.compiled.c_library import shared_library
+from gradbed.switch.bmv2_json.load import load_program
+from gradbed.switch.bmv2_json.model import ProgramModel
+from gradbed.switch.engine import Engine
+from gradbed.switch.runtime.library import RUNTIME_DIR, runtime_library
 
 SOURCE = Path(__file__).parent / "programs" / "instructed.c"
 DROP = 255
@@ -96,7 +96,7 @@ def read_report(frame: bytes) -> Report:
 
 @dataclass(frozen=True)
 class CProgram:
-    """A hand-written program (switch.device.Program) without tables."""
+    """A hand-written program (gradbed.switch.device.Program) without tables."""
 
     library: Path
     json: dict[str, Any]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from hosts.agents import card_collectives
-from hosts.agents.queue_pairs import CompletionKind
-from switch.engine import collectives_abi, queue_pairs_abi
-from switch.runtime.library import RUNTIME_DIR
+from gradbed.hosts.agents import card_collectives
+from gradbed.hosts.agents.queue_pairs import CompletionKind
+from gradbed.switch.engine import collectives_abi, queue_pairs_abi
+from gradbed.switch.runtime.library import RUNTIME_DIR
 
 _TRANSPORT = RUNTIME_DIR / "engine/transport"
 _PAIRS = (_TRANSPORT / "queue_pairs.h").read_text()

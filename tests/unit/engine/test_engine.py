@@ -7,11 +7,11 @@ import threading
 
 import pytest
 
-from common.errors import UserError
-from switch.device import ActionCall, Replica
-from switch.engine import Engine, EngineDevice
+from gradbed.common.errors import UserError
+from gradbed.switch.device import ActionCall, Replica
+from gradbed.switch.engine import Engine, EngineDevice
+from gradbed.topo.link import LinkModel
 from tests.unit.engine.instructed import Egress, Ingress, instructed_program, pass_through
-from topo.link import LinkModel
 
 LINK = LinkModel()
 

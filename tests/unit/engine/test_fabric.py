@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from common.errors import UserError
-from switch.fabric import Fabric, serve_commands
-from switch.fabric_config import FabricConfig, read_fabric_config
+from gradbed.common.errors import UserError
+from gradbed.switch.fabric import Fabric, serve_commands
+from gradbed.switch.fabric_config import FabricConfig, read_fabric_config
+from gradbed.topo.link import LinkModel
 from tests.unit.engine.instructed import instructed_program, pass_through
-from topo.link import LinkModel
 
 TWO_SWITCHES: dict[str, Any] = {
     "grpc_addresses": ["127.0.0.1:0"],
@@ -148,7 +148,7 @@ def test_links_can_be_changed_and_captured_by_command(tmp_path: Path) -> None:
 
 def start(config: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "switch.fabric", str(config)],
+        [sys.executable, "-m", "gradbed.switch.fabric", str(config)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -193,7 +193,9 @@ def test_the_process_says_in_one_line_what_is_wrong(tmp_path: Path, config: obje
 
 
 def test_the_process_needs_a_configuration() -> None:
-    outcome = subprocess.run([sys.executable, "-m", "switch.fabric"], capture_output=True, text=True, check=False)
+    outcome = subprocess.run(
+        [sys.executable, "-m", "gradbed.switch.fabric"], capture_output=True, text=True, check=False
+    )
     assert outcome.returncode == 2
     assert "usage" in outcome.stderr
 
@@ -219,7 +221,7 @@ def test_the_process_dies_with_its_parent(tmp_path: Path) -> None:
 
 PARENT = """
 import subprocess, sys, time
-child = subprocess.Popen([sys.executable, "-m", "switch.fabric", sys.argv[1]])
+child = subprocess.Popen([sys.executable, "-m", "gradbed.switch.fabric", sys.argv[1]])
 print(child.pid, flush=True)
 time.sleep(60)
 """

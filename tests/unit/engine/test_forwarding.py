@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from switch.engine import Engine, EngineDevice
+from gradbed.switch.engine import Engine, EngineDevice
+from gradbed.topo.link import LinkModel
 from tests.unit.engine.instructed import (
     DROP,
     Egress,
@@ -12,7 +13,6 @@ from tests.unit.engine.instructed import (
     pass_through,
     read_report,
 )
-from topo.link import LinkModel
 
 
 def test_unicast_runs_ingress_egress_and_deparser(engine: Engine, device: EngineDevice) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from switch.engine import Engine, EngineDevice
-from switch.engine.abi import MAX_FRAME_BYTES
+from gradbed.switch.engine import Engine, EngineDevice
+from gradbed.switch.engine.abi import MAX_FRAME_BYTES
+from gradbed.topo.link import LinkModel
 from tests.unit.engine.instructed import Egress, Ingress, exchange, instructed_program, pass_through, read_report
-from topo.link import LinkModel
 
 NORMAL = 0
 

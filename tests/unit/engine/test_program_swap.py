@@ -6,10 +6,10 @@ import threading
 
 import pytest
 
-from switch.device import Replica
-from switch.engine import Engine, EngineDevice
+from gradbed.switch.device import Replica
+from gradbed.switch.engine import Engine, EngineDevice
+from gradbed.topo.link import LinkModel
 from tests.unit.engine.instructed import CProgram, Egress, Ingress, exchange, instructed_program, pass_through
-from topo.link import LinkModel
 
 
 def test_packets_between_ingress_and_egress_are_dropped_and_counted(engine: Engine) -> None:

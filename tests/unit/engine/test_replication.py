@@ -6,8 +6,8 @@ import ctypes
 
 import pytest
 
-from switch.device import Replica
-from switch.engine import Engine, EngineDevice
+from gradbed.switch.device import Replica
+from gradbed.switch.engine import Engine, EngineDevice
 from tests.unit.engine.instructed import DROP, Egress, Ingress, exchange, pass_through, read_report
 
 

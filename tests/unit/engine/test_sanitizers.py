@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from common.compiled.c_library import compiler
-from switch.runtime.library import RUNTIME_DIR, RUNTIME_SOURCES
+from gradbed.common.compiled.c_library import compiler
+from gradbed.switch.runtime.library import RUNTIME_DIR, RUNTIME_SOURCES
 from tests.sanitized_python import no_data_race
 from tests.sanitizers import FLAGS, STRICT, THREADS, sanitized
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from switch.codegen import build_program
-from switch.compiler import compile_p4
-from switch.device import Replica
-from switch.engine import Engine, EngineDevice
+from gradbed.switch.codegen import build_program
+from gradbed.switch.compiler import compile_p4
+from gradbed.switch.device import Replica
+from gradbed.switch.engine import Engine, EngineDevice
+from gradbed.topo.link import LinkModel
 from tests.unit.engine.instructed import exchange
-from topo.link import LinkModel
 
 WIDTHS = {
     "ingress_port": 9,

@@ -1,4 +1,4 @@
-"""EngineDevice as a switch.state.device.Device: tables, counters and registers beside the data plane."""
+"""EngineDevice as a gradbed.switch.state.device.Device: tables, counters and registers beside the data plane."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from switch.codegen import BuiltProgram, build_program
-from switch.compiler import compile_p4
-from switch.device import ActionCall, KeyMatch
-from switch.engine import Engine, EngineDevice
-from switch.state.device import Device
+from gradbed.switch.codegen import BuiltProgram, build_program
+from gradbed.switch.compiler import compile_p4
+from gradbed.switch.device import ActionCall, KeyMatch
+from gradbed.switch.engine import Engine, EngineDevice
+from gradbed.switch.state.device import Device
 from tests.unit.engine.instructed import exchange
 
 ROUTES, FORWARD, DROP = "MyIngress.routes", "MyIngress.forward", "MyIngress.drop"

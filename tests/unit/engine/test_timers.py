@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from switch.runtime.library import RUNTIME_SOURCES
+from gradbed.switch.runtime.library import RUNTIME_SOURCES
 from tests.sanitizers import sanitized
 
 DRIVER = Path(__file__).parent / "programs" / "timer_driver.c"

@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-from switch.device import Replica
-from switch.engine import Engine, EngineDevice
+from gradbed.switch.device import Replica
+from gradbed.switch.engine import Engine, EngineDevice
 from tests.unit.engine.instructed import Egress, Ingress, instructed_program, pass_through, read_report
 
 CPU_PORT = 510

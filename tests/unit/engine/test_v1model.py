@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from switch.codegen import BuiltProgram, build_program
-from switch.compiler import compile_p4
-from switch.device import Replica
-from switch.engine import Engine, EngineDevice
+from gradbed.switch.codegen import BuiltProgram, build_program
+from gradbed.switch.compiler import compile_p4
+from gradbed.switch.device import Replica
+from gradbed.switch.engine import Engine, EngineDevice
 from tests.unit.engine.instructed import exchange
 
 NORMAL, INGRESS_CLONE, EGRESS_CLONE, REPLICATED = 0, 1, 2, 5

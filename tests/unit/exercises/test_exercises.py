@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
-from cli.commands.exercise import EXERCISES
-from experiments.exercises.checking import KINDS, check_solution
-from experiments.exercises.exercise import Exercise, exercises
-from experiments.exercises.finding import Finding
-from experiments.exercises.subject import copied
+from gradbed.cli.commands.exercise import EXERCISES
+from gradbed.experiments.exercises.checking import KINDS, check_solution
+from gradbed.experiments.exercises.exercise import Exercise, exercises
+from gradbed.experiments.exercises.finding import Finding
+from gradbed.experiments.exercises.subject import copied
 
 MUTANTS = Path(__file__).parent / "mutants"
 KNOWN = exercises(EXERCISES)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from cli.commands.exercise import EXERCISES
-from experiments.exercises.exercise import exercises
-from experiments.exercises.grading import Grade, grade, submissions
-from switch.stf import isolated
+from gradbed.cli.commands.exercise import EXERCISES
+from gradbed.experiments.exercises.exercise import exercises
+from gradbed.experiments.exercises.grading import Grade, grade, submissions
+from gradbed.switch.stf import isolated
 from tests.conftest import GradbedHere
 from tests.waiting import wait_until
 

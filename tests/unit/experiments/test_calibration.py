@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from common.errors import UserError
-from experiments import calibration
-from experiments.bench import calibrate
-from experiments.bench.calibrate import measure_at
-from experiments.calibration import (
+from gradbed.common.errors import UserError
+from gradbed.experiments import calibration
+from gradbed.experiments.bench import calibrate
+from gradbed.experiments.bench.calibrate import measure_at
+from gradbed.experiments.calibration import (
     RATES_MBPS,
     SAFETY,
     UNCALIBRATED_FACTOR,
@@ -20,9 +20,9 @@ from experiments.calibration import (
     load_calibration,
     study_scale,
 )
-from experiments.fidelity.report import FidelityMeasures, FidelityReport, VerdictWord
-from experiments.records.run_files import StoredPoint
-from experiments.scale import Scale
+from gradbed.experiments.fidelity.report import FidelityMeasures, FidelityReport, VerdictWord
+from gradbed.experiments.records.run_files import StoredPoint
+from gradbed.experiments.scale import Scale
 
 DOUBTFUL = FidelityReport(verdict="doubtful", reasons=("made so",))
 

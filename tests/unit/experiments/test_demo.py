@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from common.errors import UserError
-from experiments.records.results import load_results
-from experiments.study import command
-from experiments.study.command import RunOptions
-from experiments.study.demo import load_demo, meanings, run_demo, sentence
-from experiments.study.evaluation.comparison import Comparison
-from experiments.systems import SYSTEMS
-from experiments.tables.metric import Metric
+from gradbed.common.errors import UserError
+from gradbed.experiments.records.results import load_results
+from gradbed.experiments.study import command
+from gradbed.experiments.study.command import RunOptions
+from gradbed.experiments.study.demo import load_demo, meanings, run_demo, sentence
+from gradbed.experiments.study.evaluation.comparison import Comparison
+from gradbed.experiments.systems import SYSTEMS
+from gradbed.experiments.tables.metric import Metric
 from tests.command import rows
 from tests.unit.test_documented_commands import check
 
 TIME = Metric("s", "time")
-OWN = [name for name, place in SYSTEMS.items() if place.startswith("experiments.systems.")]
+OWN = [name for name, place in SYSTEMS.items() if place.startswith("gradbed.experiments.systems.")]
 """Tests may have added others."""
 
 
@@ -79,7 +79,7 @@ def test_one_point_and_what_stands_beside_it_have_a_report_once_there_is_a_resul
 def test_a_system_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UserError, match="no system is called 'nothing'"):
         load_demo("nothing")
-    monkeypatch.setattr("experiments.study.demo.FILE", "other.yaml")
+    monkeypatch.setattr("gradbed.experiments.study.demo.FILE", "other.yaml")
     with pytest.raises(UserError, match="ndn has no demo"):
         load_demo("ndn")
 

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from experiments.systems.aggregation import configuration as aggregation
-from experiments.systems.compression import configuration as compression
-from experiments.systems.ndn import configuration as ndn
-from experiments.systems.shuffle import configuration as shuffle
-from hosts.systems.aggregation.description import JobDescription as AggregationJob
-from hosts.systems.compression.description import JobDescription as CompressionJob
-from hosts.systems.ndn.description import NdnJob
-from hosts.systems.shuffle.description import ShuffleDescription
+from gradbed.experiments.systems.aggregation import configuration as aggregation
+from gradbed.experiments.systems.compression import configuration as compression
+from gradbed.experiments.systems.ndn import configuration as ndn
+from gradbed.experiments.systems.shuffle import configuration as shuffle
+from gradbed.hosts.systems.aggregation.description import JobDescription as AggregationJob
+from gradbed.hosts.systems.compression.description import JobDescription as CompressionJob
+from gradbed.hosts.systems.ndn.description import NdnJob
+from gradbed.hosts.systems.shuffle.description import ShuffleDescription
 
 DESCRIBED: tuple[tuple[type[BaseModel], type[BaseModel]], ...] = (
     (aggregation.SyntheticWorkload, AggregationJob),

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from experiments.own_program.system import own_network
-from experiments.program_lines import programs_line, unused_programs_line
-from experiments.systems import find_system
+from gradbed.experiments.own_program.system import own_network
+from gradbed.experiments.program_lines import programs_line, unused_programs_line
+from gradbed.experiments.systems import find_system
+from gradbed.topo.files import topology_file
 from tests.conftest import GradbedHere
-from topo.files import topology_file
 
 HOSTS = {f"h{n}": {"ip": f"10.0.1.{n}/24", "mac": f"08:00:00:00:01:0{n}"} for n in (1, 2, 3)}
 LINKS = [[f"h{n}", f"s1-p{n}"] for n in (1, 2, 3)]

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from experiments.prompt.switch_commands import SwitchCommands
-from topo.registry import parse_topology
+from gradbed.experiments.prompt.switch_commands import SwitchCommands
+from gradbed.topo.registry import parse_topology
 
 
 def said(answers: dict[str, list[str] | None]) -> list[str]:

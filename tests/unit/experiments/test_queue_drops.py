@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from experiments.accounts.accounting import LinkEffect, Tally
-from experiments.accounts.counts import Counts
-from experiments.configuration.faults import LinkChange
-from experiments.configuration.sections import LinkOverride
-from experiments.engine.point import queue_drops
-from topo.link import LinkModel
-from topo.registry import parse_topology
+from gradbed.experiments.accounts.accounting import LinkEffect, Tally
+from gradbed.experiments.accounts.counts import Counts
+from gradbed.experiments.configuration.faults import LinkChange
+from gradbed.experiments.configuration.sections import LinkOverride
+from gradbed.experiments.engine.point import queue_drops
+from gradbed.topo.link import LinkModel
+from gradbed.topo.registry import parse_topology
 
 
 def test_the_queue_that_dropped_most_is_named() -> None:

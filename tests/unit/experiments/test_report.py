@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from experiments.systems.aggregation import report
+from gradbed.experiments.systems.aggregation import report
 from tests.unit.experiments.outcomes import BOTH, outcome
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import UserError
-from experiments.records.run_folder import RunFolder, environment
-from experiments.tables.tables import write_tables
+from gradbed.common.errors import UserError
+from gradbed.experiments.records.run_folder import RunFolder, environment
+from gradbed.experiments.tables.tables import write_tables
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -74,7 +74,7 @@ def test_a_folder_that_another_command_writes_is_refused(tmp_path: Path) -> None
 def test_the_end_of_a_process_unlocks_its_folder(tmp_path: Path) -> None:
     program = """
 import pathlib, sys
-from experiments.records.run_folder import RunFolder
+from gradbed.experiments.records.run_folder import RunFolder
 print(RunFolder(pathlib.Path(sys.argv[1]), "x").path, flush=True)
 sys.stdin.read()
 """
@@ -99,7 +99,7 @@ def test_what_cannot_be_written_leaves_the_former_content(tmp_path: Path, monkey
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
     monkeypatch.setattr(Path, "write_text", no_space)
-    monkeypatch.setattr("experiments.tables.tables.write_csv", lambda rows, target: no_space(target))
+    monkeypatch.setattr("gradbed.experiments.tables.tables.write_csv", lambda rows, target: no_space(target))
     with pytest.raises(OSError, match="No space left"):
         folder.write_json("study.json", {"whole": False})
     with pytest.raises(OSError, match="No space left"):
@@ -111,7 +111,7 @@ def test_what_cannot_be_written_leaves_the_former_content(tmp_path: Path, monkey
 def test_under_sudo_results_belong_to_its_caller(tmp_path: Path) -> None:
     program = """
 import os, pathlib, sys
-from experiments.records.run_folder import RunFolder
+from gradbed.experiments.records.run_folder import RunFolder
 run = RunFolder(pathlib.Path(sys.argv[1]) / "new" / "results", "x")
 run.write_json("configuration.json", {})
 (run.path / "points").mkdir()

@@ -6,7 +6,7 @@ import gc
 import os
 from pathlib import Path
 
-from experiments.torch_scripts import ScriptRanks, ScriptSection
+from gradbed.experiments.torch_scripts import ScriptRanks, ScriptSection
 
 
 def descriptors() -> set[str]:

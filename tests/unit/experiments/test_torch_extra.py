@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from common.errors import UserError
-from experiments import torch_scripts
-from experiments.study.command import RunOptions, run_single
-from hosts.torch_hook.torch_extra import install_torch
+from gradbed.common.errors import UserError
+from gradbed.experiments import torch_scripts
+from gradbed.experiments.study.command import RunOptions, run_single
+from gradbed.hosts.torch_hook.torch_extra import install_torch
 
-INSTALLED_BY = r"needs PyTorch: .* -m hosts.torch_hook.torch_extra installs it$"
+INSTALLED_BY = r"needs PyTorch: .* -m gradbed.hosts.torch_hook.torch_extra installs it$"
 
 
 @pytest.fixture

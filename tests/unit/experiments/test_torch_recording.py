@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import UserError
-from experiments import torch_recording
-from hosts.systems.training.execution import Kind, Operation
-from hosts.systems.training.traces.opening import open_trace
+from gradbed.common.errors import UserError
+from gradbed.experiments import torch_recording
+from gradbed.hosts.systems.training.execution import Kind, Operation
+from gradbed.hosts.systems.training.traces.opening import open_trace
 from tests.emulation.torch_example import TORCH_DIGITS, torch_digits
 
 pytest.importorskip("torch", reason="PyTorch is not installed")
 
-CONVERT = "hosts.systems.training.traces.recording.recorded:convert_recording"
+CONVERT = "gradbed.hosts.systems.training.traces.recording.recorded:convert_recording"
 
 OPERATIONS = """
 import torch

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from experiments.engine.point import run_point
-from experiments.phases import PointResult
-from experiments.scale import Scale
-from experiments.setup import PointTask
-from experiments.systems.aggregation.configuration import AggregationConfiguration
-from experiments.systems.aggregation.system import AggregationSystem
+from gradbed.experiments.engine.point import run_point
+from gradbed.experiments.phases import PointResult
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import PointTask
+from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration
+from gradbed.experiments.systems.aggregation.system import AggregationSystem
 
 ROUNDS, FRAGMENTS, LANES = 4, 40, 32
 

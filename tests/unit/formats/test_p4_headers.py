@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from formats import aggregation, compression, datagram, encoding, lanes, ndn, shuffle, tlv
-from formats.header import Header
-from switch.compiler import compile_p4
+from gradbed.formats import aggregation, compression, datagram, encoding, lanes, ndn, shuffle, tlv
+from gradbed.formats.header import Header
+from gradbed.switch.compiler import compile_p4
 
 SOURCES = Path(__file__).parents[3] / "p4src"
 Bits = list[tuple[str, int]]

@@ -13,36 +13,36 @@ import numpy as np
 import pytest
 from scapy.packet import Raw
 
-from formats.addresses import ip_integer, mac_bytes
-from formats.aggregation import Flags
-from formats.encoding import Form
-from formats.ring import RING, RingFlags
-from formats.shuffle import CodedFlags
-from formats.tlv import generic
-from hosts.agents.addresses import WorkerAddress
-from hosts.collectives.ring import Ring
-from hosts.compressors.content import Content
-from hosts.compressors.wire import written
-from hosts.protocols.datagram_frames import as_bytes, mac_array
-from hosts.protocols.lane_frames import pack_lane_frames
-from hosts.protocols.layers import datagram
-from hosts.systems.aggregation.gradient import gradient_frame
-from hosts.systems.aggregation.gradient_frames import pack_frames
-from hosts.systems.compression.packets.frames import (
+from gradbed.formats.addresses import ip_integer, mac_bytes
+from gradbed.formats.aggregation import Flags
+from gradbed.formats.encoding import Form
+from gradbed.formats.ring import RING, RingFlags
+from gradbed.formats.shuffle import CodedFlags
+from gradbed.formats.tlv import generic
+from gradbed.hosts.agents.addresses import WorkerAddress
+from gradbed.hosts.collectives.ring import Ring
+from gradbed.hosts.compressors.content import Content
+from gradbed.hosts.compressors.wire import written
+from gradbed.hosts.protocols.datagram_frames import as_bytes, mac_array
+from gradbed.hosts.protocols.lane_frames import pack_lane_frames
+from gradbed.hosts.protocols.layers import datagram
+from gradbed.hosts.systems.aggregation.gradient import gradient_frame
+from gradbed.hosts.systems.aggregation.gradient_frames import pack_frames
+from gradbed.hosts.systems.compression.packets.frames import (
     HEADER_BYTES,
     Route,
     acknowledgement_frame,
     end_frame,
     part_frames,
 )
-from hosts.systems.compression.packets.packets import Acknowledgement, Part
-from hosts.systems.compression.tcp.tcp_records import records
-from hosts.systems.ndn.packets.gradient_format import VersionHead, version_frames
-from hosts.systems.ndn.packets.packets import data_frame, ethernet, interest_frame
-from hosts.systems.shuffle.coded import Request, coded_frame
-from hosts.systems.shuffle.coded import repair as repair_by_scapy
-from hosts.systems.shuffle.coded_frames import Packer
-from hosts.traffic.trailer import TRAILER_TYPE
+from gradbed.hosts.systems.compression.packets.packets import Acknowledgement, Part
+from gradbed.hosts.systems.compression.tcp.tcp_records import records
+from gradbed.hosts.systems.ndn.packets.gradient_format import VersionHead, version_frames
+from gradbed.hosts.systems.ndn.packets.packets import data_frame, ethernet, interest_frame
+from gradbed.hosts.systems.shuffle.coded import Request, coded_frame
+from gradbed.hosts.systems.shuffle.coded import repair as repair_by_scapy
+from gradbed.hosts.systems.shuffle.coded_frames import Packer
+from gradbed.hosts.traffic.trailer import TRAILER_TYPE
 
 SOURCE = WorkerAddress(name="h1", ip="10.0.0.2", mac="02:00:0a:00:00:02", gateway_mac="02:01:00:00:00:07", index=3)
 DST_IP = "10.1.2.3"

@@ -14,23 +14,23 @@ from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
-from formats import aggregation, compression, shuffle
-from formats import ring as ring_format
-from formats.encoding import Form
-from formats.header import Header
-from formats.ndn import MULTICAST_MAC
-from formats.tlv import generic
-from hosts.collectives.ring import Ring
-from hosts.compressors.content import Content
-from hosts.compressors.wire import WIDTHS, read, written
-from hosts.protocols.layers import datagram
-from hosts.systems.aggregation.gradient import Gradient, gradient_frame
-from hosts.systems.compression.packets.frames import HEADER_BYTES, Route, part_frames
-from hosts.systems.compression.packets.packets import Acknowledgement, Part
-from hosts.systems.ndn.packets.gradient_format import VersionHead, version_frames
-from hosts.systems.ndn.packets.packets import data_frame, ethernet, interest_frame
-from hosts.systems.shuffle.coded import Coded, coded_frame
-from hosts.systems.shuffle.coded import repair as repair_carries
+from gradbed.formats import aggregation, compression, shuffle
+from gradbed.formats import ring as ring_format
+from gradbed.formats.encoding import Form
+from gradbed.formats.header import Header
+from gradbed.formats.ndn import MULTICAST_MAC
+from gradbed.formats.tlv import generic
+from gradbed.hosts.collectives.ring import Ring
+from gradbed.hosts.compressors.content import Content
+from gradbed.hosts.compressors.wire import WIDTHS, read, written
+from gradbed.hosts.protocols.layers import datagram
+from gradbed.hosts.systems.aggregation.gradient import Gradient, gradient_frame
+from gradbed.hosts.systems.compression.packets.frames import HEADER_BYTES, Route, part_frames
+from gradbed.hosts.systems.compression.packets.packets import Acknowledgement, Part
+from gradbed.hosts.systems.ndn.packets.gradient_format import VersionHead, version_frames
+from gradbed.hosts.systems.ndn.packets.packets import data_frame, ethernet, interest_frame
+from gradbed.hosts.systems.shuffle.coded import Coded, coded_frame
+from gradbed.hosts.systems.shuffle.coded import repair as repair_carries
 from tests.unit.formats.test_wire_bytes import BUILT, DST_IP, ETHERNET, SOURCE, TEXT
 from tests.unit.formats.tshark import Layers, dissected, found, needs_tshark, numbers
 

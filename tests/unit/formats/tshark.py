@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from formats.wireshark.script import script
+from gradbed.formats.wireshark.script import script
 
 needs_tshark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 

@@ -6,14 +6,14 @@ import functools
 from pathlib import Path
 from typing import Any
 
-from experiments.testbeds.agents import Agents
-from hosts.agents.virtual.clock import VirtualClock
-from hosts.agents.virtual.launcher import VirtualLauncher
-from switch.codegen import BuiltProgram, build_program
-from switch.compiler import compile_p4
-from switch.fabric_config import FabricConfig, InterfaceConfig, SwitchConfig
-from switch.virtual import VirtualFabric
-from topo.link import LinkModel
+from gradbed.experiments.testbeds.agents import Agents
+from gradbed.hosts.agents.virtual.clock import VirtualClock
+from gradbed.hosts.agents.virtual.launcher import VirtualLauncher
+from gradbed.switch.codegen import BuiltProgram, build_program
+from gradbed.switch.compiler import compile_p4
+from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, SwitchConfig
+from gradbed.switch.virtual import VirtualFabric
+from gradbed.topo.link import LinkModel
 
 LINK = LinkModel(delay_us=100)
 _opened: list[VirtualFabric] = []
@@ -49,7 +49,7 @@ def close_stars() -> None:
 
 
 class Places:
-    """experiments.testbeds.agents.Hosts of hosts with one interface each."""
+    """gradbed.experiments.testbeds.agents.Hosts of hosts with one interface each."""
 
     def host_pid(self, host: str) -> int:
         return 0

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from common.errors import UserError
-from hosts.agents.tcp import Connections, TcpListener, TcpStream
+from gradbed.common.errors import UserError
+from gradbed.hosts.agents.tcp import Connections, TcpListener, TcpStream
 
 LONG = bytes(range(256)) * 40_000
 """More than the kernel's buffers take at once."""

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from scapy.utils import PcapWriter
 
-from cli.p4.commands import app
-from common.errors import UserError
-from switch.engine import Engine
-from switch.server import P4RuntimeServer
+from gradbed.cli.p4.commands import app
+from gradbed.common.errors import UserError
+from gradbed.switch.engine import Engine
+from gradbed.switch.server import P4RuntimeServer
 from tests.unit.insight.test_p4runtime_state import push
 from tests.unit.insight.tracing import ORDER_COMMANDS, ORDERS, ROUTED, ROUTER, ROUTES
 from tests.unit.p4runtime.client import Client
@@ -86,7 +86,7 @@ def test_trace_of_a_switch_that_runs(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_trace_of_bmv2_json(capsys: pytest.CaptureFixture[str], tmp_path: Path, routes: Path) -> None:
-    from switch.compiler import compile_p4
+    from gradbed.switch.compiler import compile_p4
 
     compiled = compile_p4(ROUTER)
     path, p4info = tmp_path / "router.json", tmp_path / "router.p4info.txt"

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from switch.insight.coverage.coverage import Coverage, Report, percent
-from switch.insight.coverage.coverage_html import html_page
-from switch.insight.coverage.coverage_text import print_report
-from switch.insight.coverage.workload import cover_frames, cover_script
-from switch.stf import parse_stf
+from gradbed.switch.insight.coverage.coverage import Coverage, Report, percent
+from gradbed.switch.insight.coverage.coverage_html import html_page
+from gradbed.switch.insight.coverage.coverage_text import print_report
+from gradbed.switch.insight.coverage.workload import cover_frames, cover_script
+from gradbed.switch.stf import parse_stf
 from tests.unit.insight.tracing import (
     ORDER_COMMANDS,
     ORDERS,
@@ -171,7 +171,7 @@ def test_outcome_of_the_script_is_told() -> None:
 
 def test_program_without_source_positions() -> None:
     """As p4c's JSON with its source_info taken out: names and expressions come from the program itself."""
-    from switch.insight.source import SourceMap
+    from gradbed.switch.insight.source import SourceMap
 
     built = compiled_by_p4c("stateful")
     coverage = Coverage(built, SourceMap(built.model))

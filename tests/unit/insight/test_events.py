@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from switch.insight.packet_state import FieldChange, Request, ValidityChange
-from switch.insight.trace.events import (
+from gradbed.switch.insight.packet_state import FieldChange, Request, ValidityChange
+from gradbed.switch.insight.trace.events import (
     Branch,
     ChecksumStep,
     Emitted,

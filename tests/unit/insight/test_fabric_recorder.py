@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import UserError
-from switch.fabric import Fabric, serve_commands
-from switch.fabric_config import FabricConfig
-from switch.insight.fabric_recorder import Recording, read_recording
-from switch.insight.instrumented import InstrumentedProgram
-from switch.insight.records import Begin, SwitchPass, read_entries, switch_passes
+from gradbed.common.errors import UserError
+from gradbed.switch.fabric import Fabric, serve_commands
+from gradbed.switch.fabric_config import FabricConfig
+from gradbed.switch.insight.fabric_recorder import Recording, read_recording
+from gradbed.switch.insight.instrumented import InstrumentedProgram
+from gradbed.switch.insight.records import Begin, SwitchPass, read_entries, switch_passes
 from tests.unit.insight import tracing
 
 FRAME = bytes([5]).ljust(64, b"\0")

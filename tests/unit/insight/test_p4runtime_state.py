@@ -10,21 +10,21 @@ from typing import Any
 import pytest
 from finsy.proto import p4d, p4r
 
-from cli.p4 import setup as p4_setup
-from common.errors import UserError
-from controller.planning.plan import Lpm, MulticastGroup, Plan, RegisterValue, SwitchPlan, TableEntry
-from controller.southbound.p4runtime.codec import encode_entry
-from controller.southbound.p4runtime.schema import ProgramSchema
-from switch.compiler import compile_p4
-from switch.engine import Engine
-from switch.insight.instrumented import InstrumentedProgram, build_instrumented
-from switch.insight.p4runtime_state import SwitchSnapshot, read_switch, write_updates
-from switch.insight.source import SourceMap
-from switch.insight.trace.events import TableApplication, Trace
-from switch.insight.trace.trace import build_trace
-from switch.insight.traced_switch import TracedSwitch
-from switch.server import P4RuntimeServer
-from switch.state.pipeline import build_pipeline
+from gradbed.cli.p4 import setup as p4_setup
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.plan import Lpm, MulticastGroup, Plan, RegisterValue, SwitchPlan, TableEntry
+from gradbed.controller.southbound.p4runtime.codec import encode_entry
+from gradbed.controller.southbound.p4runtime.schema import ProgramSchema
+from gradbed.switch.compiler import compile_p4
+from gradbed.switch.engine import Engine
+from gradbed.switch.insight.instrumented import InstrumentedProgram, build_instrumented
+from gradbed.switch.insight.p4runtime_state import SwitchSnapshot, read_switch, write_updates
+from gradbed.switch.insight.source import SourceMap
+from gradbed.switch.insight.trace.events import TableApplication, Trace
+from gradbed.switch.insight.trace.trace import build_trace
+from gradbed.switch.insight.traced_switch import TracedSwitch
+from gradbed.switch.server import P4RuntimeServer
+from gradbed.switch.state.pipeline import build_pipeline
 from tests.unit.insight.tracing import ORDERS, ROUTED, ROUTER
 from tests.unit.p4runtime.client import DELETE, INSERT, MODIFY, Client
 

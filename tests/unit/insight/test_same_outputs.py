@@ -11,21 +11,21 @@ from typing import Any
 
 import pytest
 
-from hosts.systems.aggregation.gradient import gradient_frame
-from switch.bmv2_json.load import load_program
-from switch.codegen import build_program
-from switch.codegen.emit.probes import RecordingProbes
-from switch.codegen.program import generate
-from switch.compiler import compile_p4
-from switch.insight.instrumented import build_instrumented
-from switch.insight.recorder import Level
-from switch.insight.source import SourceMap
-from switch.insight.trace.trace import build_trace
-from switch.insight.traced_switch import TracedSwitch
-from switch.stf import Script, parse_stf, read_stf
-from switch.stf.engine_target import EngineTarget
-from switch.stf.statements import Expect, NoPacket, Packet
-from switch.stf.target import CheckFailed
+from gradbed.hosts.systems.aggregation.gradient import gradient_frame
+from gradbed.switch.bmv2_json.load import load_program
+from gradbed.switch.codegen import build_program
+from gradbed.switch.codegen.emit.probes import RecordingProbes
+from gradbed.switch.codegen.program import generate
+from gradbed.switch.compiler import compile_p4
+from gradbed.switch.insight.instrumented import build_instrumented
+from gradbed.switch.insight.recorder import Level
+from gradbed.switch.insight.source import SourceMap
+from gradbed.switch.insight.trace.trace import build_trace
+from gradbed.switch.insight.traced_switch import TracedSwitch
+from gradbed.switch.stf import Script, parse_stf, read_stf
+from gradbed.switch.stf.engine_target import EngineTarget
+from gradbed.switch.stf.statements import Expect, NoPacket, Packet
+from gradbed.switch.stf.target import CheckFailed
 from tests.unit.insight.tracing import HERE, ORDER_COMMANDS, ORDERS, REPOSITORY, ROUTED, ROUTER, ROUTES
 
 P4C_PROGRAMS = HERE.parent / "codegen" / "p4c"

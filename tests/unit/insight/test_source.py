@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from switch.codegen.emit import probes as p
+from gradbed.switch.codegen.emit import probes as p
 from tests.unit.insight.tracing import ROUTER, program
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from switch.insight.source import SourceMap
-from switch.insight.trace.events import EntryPart, Trace
-from switch.insight.trace.text import print_trace
-from switch.insight.trace.trace import build_trace
-from switch.insight.trace.values import match_text, value_text
-from switch.insight.traced_switch import TracedSwitch
-from switch.stf import parse_stf
+from gradbed.switch.insight.source import SourceMap
+from gradbed.switch.insight.trace.events import EntryPart, Trace
+from gradbed.switch.insight.trace.text import print_trace
+from gradbed.switch.insight.trace.trace import build_trace
+from gradbed.switch.insight.trace.values import match_text, value_text
+from gradbed.switch.insight.traced_switch import TracedSwitch
+from gradbed.switch.stf import parse_stf
 from tests.unit.insight.tracing import (
     HERE,
     ORDERS,

@@ -6,13 +6,13 @@ import functools
 import json
 from pathlib import Path
 
-from switch.compiler import compile_p4
-from switch.insight.instrumented import InstrumentedProgram, build_instrumented
-from switch.insight.source import SourceMap
-from switch.insight.trace.events import Trace
-from switch.insight.trace.trace import build_trace
-from switch.insight.traced_switch import TracedSwitch
-from switch.stf import parse_stf
+from gradbed.switch.compiler import compile_p4
+from gradbed.switch.insight.instrumented import InstrumentedProgram, build_instrumented
+from gradbed.switch.insight.source import SourceMap
+from gradbed.switch.insight.trace.events import Trace
+from gradbed.switch.insight.trace.trace import build_trace
+from gradbed.switch.insight.traced_switch import TracedSwitch
+from gradbed.switch.stf import parse_stf
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parent.parent.parent

@@ -12,16 +12,16 @@ import numpy as np
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from controller.core.controller import Controller
-from controller.core.services import ServiceConfig, load_services
-from controller.southbound.p4runtime.local import LocalSouthbound
-from controller.southbound.p4runtime.pipeline import Pipeline
-from emulation.switches.fabric_layout import fabric_config
-from experiments.programs import Program
-from switch.virtual import HostInterface, VirtualFabric
-from topo.graph import Host, Topology
-from topo.link import LinkModel
-from topo.shapes.optical_electrical import HYBRID, optical_electrical, with_circuits, with_wavelengths
+from gradbed.controller.core.controller import Controller
+from gradbed.controller.core.services import ServiceConfig, load_services
+from gradbed.controller.southbound.p4runtime.local import LocalSouthbound
+from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
+from gradbed.emulation.switches.fabric_layout import fabric_config
+from gradbed.experiments.programs import Program
+from gradbed.switch.virtual import HostInterface, VirtualFabric
+from gradbed.topo.graph import Host, Topology
+from gradbed.topo.link import LinkModel
+from gradbed.topo.shapes.optical_electrical import HYBRID, optical_electrical, with_circuits, with_wavelengths
 
 RATE_BPS = 8_000_000
 """A byte takes a microsecond."""
@@ -61,7 +61,7 @@ class Interconnect:
         self.southbound = LocalSouthbound(self.fabric, device_ids, pipelines)
         service = ServiceConfig(
             name="interconnect",
-            service="controller.systems.interconnect.service:InterconnectService",
+            service="gradbed.controller.systems.interconnect.service:InterconnectService",
             settings={"per_wavelength": channels, "seed": seed, **settings},
         )
         self.controller = Controller(
@@ -116,7 +116,7 @@ class Interconnect:
         """Packets of every direction between switches."""
         from dataclasses import asdict
 
-        from emulation.switches.fabric_layout import name_statistics
+        from gradbed.emulation.switches.fabric_layout import name_statistics
 
         rows = name_statistics(self.topology, "memory", map(asdict, self.fabric.engine.link_statistics()))
         return Counter({(row.from_node, row.to_node): row.packets for row in rows})

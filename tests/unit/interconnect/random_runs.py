@@ -15,15 +15,15 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from common.errors import UserError
-from experiments.phases import PointResult
-from experiments.testbeds.virtual_testbed import VirtualTestbed
-from hosts.traffic.arrived import Arrived
+from gradbed.common.errors import UserError
+from gradbed.experiments.phases import PointResult
+from gradbed.experiments.testbeds.virtual_testbed import VirtualTestbed
+from gradbed.hosts.traffic.arrived import Arrived
+from gradbed.topo.graph import Topology
+from gradbed.topo.registry import parse_topology
 from tests.unit import random_runs
 from tests.unit.interconnect.test_point import run
 from tests.unit.random_runs import Cards, Mistake, Outcome, RandomRuns, watched_cards
-from topo.graph import Topology
-from topo.registry import parse_topology
 
 RATE_MBPS, FRAME_BYTES = 100, 1000
 TRAILER = struct.Struct(">HHHIIQ")

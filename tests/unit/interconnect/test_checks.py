@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from controller.systems.interconnect import entries
-from controller.systems.interconnect.policies import POLICIES, PolicyName
-from experiments.phases import PointResult
-from experiments.programs import P4_SOURCES
-from experiments.systems.interconnect import point
-from hosts.traffic.arrived import Arrived
+from gradbed.controller.systems.interconnect import entries
+from gradbed.controller.systems.interconnect.policies import POLICIES, PolicyName
+from gradbed.experiments.phases import PointResult
+from gradbed.experiments.programs import P4_SOURCES
+from gradbed.experiments.systems.interconnect import point
+from gradbed.hosts.traffic.arrived import Arrived
 from tests.unit.interconnect.test_point import run
 
 
@@ -29,7 +29,7 @@ def run_with(
         before = source.read_text(encoding="utf-8")
         assert before.count(text) == 1
         source.write_text(before.replace(text, instead), encoding="utf-8")
-    patch.setattr("experiments.programs.P4_SOURCES", sources)
+    patch.setattr("gradbed.experiments.programs.P4_SOURCES", sources)
     return run(folder, **sections)
 
 
@@ -82,7 +82,7 @@ def test_a_way_to_the_wrong_switch_is_a_failure(tmp_path: Path, monkeypatch: pyt
 def test_a_switch_without_its_routes_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = entries.destination_entries
     monkeypatch.setattr(
-        "controller.systems.interconnect.service.destination_entries",
+        "gradbed.controller.systems.interconnect.service.destination_entries",
         lambda reach, place: list(wanted(reach, place))[:-1],
     )
     found = run(tmp_path)
@@ -118,7 +118,7 @@ def test_what_a_restarted_switch_drops_is_no_failure(tmp_path: Path) -> None:
 
 
 def policy_in_place_of(patch: pytest.MonkeyPatch, asked: PolicyName, done: PolicyName) -> None:
-    patch.setattr("controller.systems.interconnect.service.POLICIES", {**POLICIES, asked: POLICIES[done]})
+    patch.setattr("gradbed.controller.systems.interconnect.service.POLICIES", {**POLICIES, asked: POLICIES[done]})
 
 
 @pytest.mark.commit_cases(2)
@@ -155,7 +155,7 @@ def test_the_most_loaded_plane_is_a_failure(tmp_path: Path, monkeypatch: pytest.
 
 def test_a_detour_that_no_packet_needs_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hosts of another switch of the unit are reached over another unit, as if mesh links were down."""
-    monkeypatch.setattr("controller.systems.interconnect.reach.Reach._mesh", lambda self, here, there: False)
+    monkeypatch.setattr("gradbed.controller.systems.interconnect.reach.Reach._mesh", lambda self, here, there: False)
     found = run(tmp_path)
     assert any("packets, of" in line and "after the warm-up" in line for line in found.failures)
 

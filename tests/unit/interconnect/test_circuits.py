@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.systems.interconnect.bounds import light_share
-from experiments.systems.interconnect.window import open_ns
+from gradbed.experiments.systems.interconnect.bounds import light_share
+from gradbed.experiments.systems.interconnect.window import open_ns
+from gradbed.topo.link import LinkModel
+from gradbed.topo.shapes.optical_electrical import optical_electrical, optical_name, with_circuits, with_wavelengths
 from tests.unit.interconnect.network import Interconnect
-from topo.link import LinkModel
-from topo.shapes.optical_electrical import optical_electrical, optical_name, with_circuits, with_wavelengths
 
 SLOT_US, GUARD_US = 1000, 200
 """Light of 104 us that begins before the guard time has come to the optical switch, and gone on, in the slot."""

@@ -6,15 +6,15 @@ import threading
 
 import pytest
 
-from controller.core.controller import Controller
-from controller.core.services import ServiceConfig, load_services
-from controller.planning.legacy import OPENFLOW
-from controller.planning.plan import Output, SwitchPlan
-from controller.southbound.openflow.openflow_codec import flow_mod, held_flows
-from controller.systems.interconnect.crossbar import TO_IN_PORT, VLAN_PRESENT, crossbar
+from gradbed.controller.core.controller import Controller
+from gradbed.controller.core.services import ServiceConfig, load_services
+from gradbed.controller.planning.legacy import OPENFLOW
+from gradbed.controller.planning.plan import Output, SwitchPlan
+from gradbed.controller.southbound.openflow.openflow_codec import flow_mod, held_flows
+from gradbed.controller.systems.interconnect.crossbar import TO_IN_PORT, VLAN_PRESENT, crossbar
+from gradbed.topo.shapes.optical_electrical import HYBRID, optical_electrical
 from tests.unit.controller.fake_openflow import FakeSwitch
 from tests.unit.controller.fake_southbound import FakeSouthbound
-from topo.shapes.optical_electrical import HYBRID, optical_electrical
 
 
 def table(plan: SwitchPlan) -> dict[tuple[int, int], int]:
@@ -44,7 +44,7 @@ def test_the_controller_gives_it_these_flows_and_no_routes() -> None:
     southbound = FakeSouthbound([switch.name for switch in topology.switches])
     service = ServiceConfig(
         name="interconnect",
-        service="controller.systems.interconnect.service:InterconnectService",
+        service="gradbed.controller.systems.interconnect.service:InterconnectService",
         settings={"optical": "openflow", "per_wavelength": False},
     )
     controller = Controller(

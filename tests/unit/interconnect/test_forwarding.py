@@ -7,11 +7,11 @@ from ipaddress import IPv4Address
 
 import pytest
 
-from controller.planning.plan import Lpm, Plan, SwitchPlan, TableEntry
-from controller.systems.interconnect.entries import hash_seed
-from formats.addresses import mac_number
+from gradbed.controller.planning.plan import Lpm, Plan, SwitchPlan, TableEntry
+from gradbed.controller.systems.interconnect.entries import hash_seed
+from gradbed.formats.addresses import mac_number
+from gradbed.topo.shapes.optical_electrical import PLANES, hybrid_name, optical_electrical, optical_name, uplink_port
 from tests.unit.interconnect.network import FRAME_BYTES, Interconnect, frame, ttl
-from topo.shapes.optical_electrical import PLANES, hybrid_name, optical_electrical, optical_name, uplink_port
 
 SENT_TTL = 64
 STRAY, NO_ROUTE = 1, 3

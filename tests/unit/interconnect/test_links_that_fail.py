@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from controller.systems.interconnect.reach import Reach
+from gradbed.controller.systems.interconnect.reach import Reach
+from gradbed.topo.shapes.optical_electrical import PLANES, hybrid_name, mesh_port, optical_electrical, uplink_port
 from tests.unit.interconnect.network import Interconnect
-from topo.shapes.optical_electrical import PLANES, hybrid_name, mesh_port, optical_electrical, uplink_port
 
 NO_WAY = 4
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from controller.systems.interconnect.policies import PolicyName
-from experiments.systems.interconnect.bench.run import (
+from gradbed.controller.systems.interconnect.policies import PolicyName
+from gradbed.experiments.systems.interconnect.bench.run import (
     COMMON,
     Largest,
     comparison_table,
@@ -13,16 +13,16 @@ from experiments.systems.interconnect.bench.run import (
     largest_table,
     meets,
 )
-from experiments.systems.interconnect.bounds import least_largest_load
-from experiments.systems.interconnect.comparison import Case, compare
-from experiments.systems.interconnect.model.optical_electrical import OpticalElectrical
-from experiments.systems.interconnect.model.shortest_paths import ShortestPaths
-from experiments.systems.interconnect.model.slots import simulate
-from experiments.systems.interconnect.model.traffic import of_pattern
-from experiments.systems.interconnect.sizes import balanced_dragonfly, size_of_network, sizes
-from experiments.tables.console import make_console
-from topo.registry import parse_topology
-from topo.shapes.optical_electrical import optical_electrical
+from gradbed.experiments.systems.interconnect.bounds import least_largest_load
+from gradbed.experiments.systems.interconnect.comparison import Case, compare
+from gradbed.experiments.systems.interconnect.model.optical_electrical import OpticalElectrical
+from gradbed.experiments.systems.interconnect.model.shortest_paths import ShortestPaths
+from gradbed.experiments.systems.interconnect.model.slots import simulate
+from gradbed.experiments.systems.interconnect.model.traffic import of_pattern
+from gradbed.experiments.systems.interconnect.sizes import balanced_dragonfly, size_of_network, sizes
+from gradbed.experiments.tables.console import make_console
+from gradbed.topo.registry import parse_topology
+from gradbed.topo.shapes.optical_electrical import optical_electrical
 
 
 @pytest.mark.parametrize("n", [2, 3, 4])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from experiments.phases import PointResult
+from gradbed.experiments.phases import PointResult
 from tests.unit.points import virtual_point
 
 N = 2

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from common.errors import UserError
-from experiments.engine.point import run_point
-from experiments.phases import PointResult
-from experiments.scale import Scale
-from experiments.setup import PointTask
-from experiments.systems import find_system
-from experiments.systems.interconnect.configuration import InterconnectConfiguration
+from gradbed.common.errors import UserError
+from gradbed.experiments.engine.point import run_point
+from gradbed.experiments.phases import PointResult
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import PointTask
+from gradbed.experiments.systems import find_system
+from gradbed.experiments.systems.interconnect.configuration import InterconnectConfiguration
 
 
 def configuration(**sections: Any) -> InterconnectConfiguration:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from common.errors import UserError
-from experiments.phases import PointResult
-from experiments.systems import find_system
+from gradbed.common.errors import UserError
+from gradbed.experiments.phases import PointResult
+from gradbed.experiments.systems import find_system
 from tests.unit.points import virtual_point
 
 

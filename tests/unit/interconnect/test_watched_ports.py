@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from common.errors import UserError
-from controller.planning.plan import SwitchPlan, TableEntry
-from controller.planning.text import entry_text
-from controller.southbound.p4runtime.codec import decode_entry, encode_entry
-from controller.southbound.p4runtime.pipeline import Pipeline
-from controller.southbound.p4runtime.schema import ProgramSchema
-from experiments.programs import Program
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.plan import SwitchPlan, TableEntry
+from gradbed.controller.planning.text import entry_text
+from gradbed.controller.southbound.p4runtime.codec import decode_entry, encode_entry
+from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
+from gradbed.controller.southbound.p4runtime.schema import ProgramSchema
+from gradbed.experiments.programs import Program
 
 WAY = TableEntry(
     table="mesh_ways", match={"sub_unit": 1}, action="mesh", params={"port": 300, "next": 2}, watch_port=300

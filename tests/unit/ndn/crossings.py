@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from unittest import mock
 
-from experiments.testbeds.virtual_testbed import VirtualTestbed
+from gradbed.experiments.testbeds.virtual_testbed import VirtualTestbed
 
 INTEREST, DATA = 5, 6
 _PCAP_HEAD, _RECORD_HEAD = 24, struct.Struct("<IIII")

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from common.errors import UserError
-from experiments.phases import PointResult
+from gradbed.common.errors import UserError
+from gradbed.experiments.phases import PointResult
+from gradbed.topo.registry import parse_topology
 from tests.unit.ndn.crossings import DATA, INTEREST, Captured, Crossings
 from tests.unit.ndn.runs import run
 from tests.unit.random_runs import Outcome, RandomRuns
-from topo.registry import parse_topology
 
 TOPOLOGIES = ("star:6", "leaf-spine:2,2,3", "fat-tree:4", "dragonfly:4,4,2", "torus:2,2,2")
 LANES = 96

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 from unittest import mock
 
-from experiments.phases import PointResult
-from experiments.testbeds.virtual_testbed import VirtualTestbed
+from gradbed.experiments.phases import PointResult
+from gradbed.experiments.testbeds.virtual_testbed import VirtualTestbed
 from tests.unit.points import virtual_point
 
 LONGEST_US = 30_000_000

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from common.errors import UserError
-from experiments.phases import PointResult
-from hosts.systems.ndn.node import Node
+from gradbed.common.errors import UserError
+from gradbed.experiments.phases import PointResult
+from gradbed.hosts.systems.ndn.node import Node
 from tests.unit.ndn.runs import run
 
 EPOCH_MS = 2**16 / 1000

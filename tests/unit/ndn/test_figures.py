@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from experiments.records.results import load_results
-from experiments.study.evaluation.courses import courses
-from experiments.study.loading import load_study
-from experiments.study.make_figures import studies_of
-from experiments.systems.ndn.figures.recoveries import answers
+from gradbed.experiments.records.results import load_results
+from gradbed.experiments.study.evaluation.courses import courses
+from gradbed.experiments.study.loading import load_study
+from gradbed.experiments.study.make_figures import studies_of
+from gradbed.experiments.systems.ndn.figures.recoveries import answers
 from tests.unit.small_study import run_study_named_small
 
 STUDY = """

@@ -6,20 +6,20 @@ from collections import Counter
 
 import pytest
 
-from common.errors import UserError
-from controller.core.service import NoSettings
-from controller.planning.routing import shortest_routes
-from controller.systems.ndn.messages import NdnRequest, Prefix
-from controller.systems.ndn.names import job_name
-from controller.systems.ndn.service import NdnService
-from experiments.scale import Scale
-from experiments.systems.ndn.configuration import NdnConfiguration
-from experiments.systems.ndn.jobs import job_on, ndn_job, request_of
-from hosts.systems.ndn.packets.gradient_format import fragment_name
-from hosts.systems.ndn.packets.names import training_of
-from hosts.systems.ndn.packets.packets import interest_frame
+from gradbed.common.errors import UserError
+from gradbed.controller.core.service import NoSettings
+from gradbed.controller.planning.routing import shortest_routes
+from gradbed.controller.systems.ndn.messages import NdnRequest, Prefix
+from gradbed.controller.systems.ndn.names import job_name
+from gradbed.controller.systems.ndn.service import NdnService
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.systems.ndn.configuration import NdnConfiguration
+from gradbed.experiments.systems.ndn.jobs import job_on, ndn_job, request_of
+from gradbed.hosts.systems.ndn.packets.gradient_format import fragment_name
+from gradbed.hosts.systems.ndn.packets.names import training_of
+from gradbed.hosts.systems.ndn.packets.packets import interest_frame
+from gradbed.topo.registry import parse_topology
 from tests.unit.ndn.routers.one_router import ETHERNET, OneRouter, gradient_frame, name
-from topo.registry import parse_topology
 
 PUBLISHER, OTHER, CONSUMER = 1, 2, 3
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hosts.systems.ndn.observing import Observation
-from hosts.systems.ndn.packets.gradient_format import VersionHead
-from hosts.systems.ndn.reception import Version
+from gradbed.hosts.systems.ndn.observing import Observation
+from gradbed.hosts.systems.ndn.packets.gradient_format import VersionHead
+from gradbed.hosts.systems.ndn.reception import Version
 
 PUBLISHERS = ("h1", "h2")
 

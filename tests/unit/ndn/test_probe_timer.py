@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hosts.systems.ndn.reception import ProbeTimer
+from gradbed.hosts.systems.ndn.reception import ProbeTimer
 
 FIRST_US, LEAST_US, MOST_US = 100_000, 5_000, 1_000_000
 

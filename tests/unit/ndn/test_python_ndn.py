@@ -17,10 +17,10 @@ from ndn.encoding import (
 )
 from ndn.security import NullSigner
 
-from formats.datagram import ETHERNET_BYTES
-from hosts.systems.ndn.endpoint import FragmentReader
-from hosts.systems.ndn.packets.gradient_format import VersionHead, fragment_name, version_frames
-from hosts.systems.ndn.packets.packets import Interest, interest_frame, read_packet
+from gradbed.formats.datagram import ETHERNET_BYTES
+from gradbed.hosts.systems.ndn.endpoint import FragmentReader
+from gradbed.hosts.systems.ndn.packets.gradient_format import VersionHead, fragment_name, version_frames
+from gradbed.hosts.systems.ndn.packets.packets import Interest, interest_frame, read_packet
 from tests.unit.ndn.routers.one_router import ETHERNET, LANES, OneRouter, gradient_frame, interest, name
 
 PREFIX = name("distribute", "h1", "t")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.systems.ndn import phase as phase_module
-from hosts.systems.ndn import node as node_module
+from gradbed.experiments.systems.ndn import phase as phase_module
+from gradbed.hosts.systems.ndn import node as node_module
+from gradbed.topo.registry import parse_topology
 from tests.unit.ndn.runs import lossy, recoveries, run
-from topo.registry import parse_topology
 
 
 @pytest.mark.thorough

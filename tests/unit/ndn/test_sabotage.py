@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from experiments.programs import P4_SOURCES, Program
-from experiments.systems.ndn import point as point_module
-from hosts.systems.ndn.node import Node
+from gradbed.experiments.programs import P4_SOURCES, Program
+from gradbed.experiments.systems.ndn import point as point_module
+from gradbed.hosts.systems.ndn.node import Node
 from tests.unit.ndn.runs import run
 
 LOSSY = {"kind": "star:4", "link": {"loss": 0.1}}

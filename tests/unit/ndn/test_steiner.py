@@ -7,10 +7,10 @@ import itertools
 import networkx as nx
 import pytest
 
-from controller.planning.multicast import multicast_tree
+from gradbed.controller.planning.multicast import multicast_tree
+from gradbed.topo.link import LinkModel
+from gradbed.topo.registry import parse_topology
 from tests.unit.ndn.runs import run
-from topo.link import LinkModel
-from topo.registry import parse_topology
 
 
 def least_links(graph: nx.Graph, terminals: frozenset[str]) -> int:

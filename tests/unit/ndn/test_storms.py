@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from gradbed.topo.registry import parse_topology
 from tests.unit.ndn.crossings import Captured
 from tests.unit.ndn.runs import run
-from topo.registry import parse_topology
 
 SHIFT = 16
 """Epochs of 65 ms."""

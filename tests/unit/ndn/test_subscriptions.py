@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 
-from formats.ndn import DISTRIBUTE, INSERT
-from formats.tlv import Name, generic
-from hosts.systems.ndn.subscriptions import Subscriptions
-from hosts.transport.retransmission_timeout import CONSTANT_TIMEOUTS, MAX_BACKED_OFF_US
+from gradbed.formats.ndn import DISTRIBUTE, INSERT
+from gradbed.formats.tlv import Name, generic
+from gradbed.hosts.systems.ndn.subscriptions import Subscriptions
+from gradbed.hosts.transport.retransmission_timeout import CONSTANT_TIMEOUTS, MAX_BACKED_OFF_US
 
 RETRY_US, REFRESH_US = 20_000, 400_000
 STREAM = generic("h1"), generic("training")

@@ -12,8 +12,8 @@ from typing import Any
 import grpc
 from finsy.proto import U128, p4i, p4r, p4r_grpc, rpc_status
 
-from switch.compiler import compile_p4
-from switch.server import P4RuntimeServer
+from gradbed.switch.compiler import compile_p4
+from gradbed.switch.server import P4RuntimeServer
 from tests.unit.p4runtime.fake_device import FakeDevice, FakeProgram
 from tests.unit.p4runtime.sample_program import config
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from switch.server import P4RuntimeServer
+from gradbed.switch.server import P4RuntimeServer
 from tests.unit.p4runtime.client import Client, Stream
 from tests.unit.p4runtime.fake_device import FakeDevice, FakeProgram
 

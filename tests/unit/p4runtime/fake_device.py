@@ -1,4 +1,5 @@
-"""A device in memory that follows switch.state.device.Device to the letter and remembers what was asked of it."""
+"""A device in memory that follows gradbed.switch.state.device.Device to the letter and remembers what was asked of
+it."""
 
 from __future__ import annotations
 
@@ -9,9 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from switch.bmv2_json.load import load_program
-from switch.bmv2_json.model import ProgramModel
-from switch.device import (
+from gradbed.switch.bmv2_json.load import load_program
+from gradbed.switch.bmv2_json.model import ProgramModel
+from gradbed.switch.device import (
     ActionCall,
     EntryCall,
     GroupReference,

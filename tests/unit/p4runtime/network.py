@@ -10,9 +10,9 @@ from pathlib import Path
 
 import finsy
 
-from switch.compiler import compile_p4
-from switch.engine import Engine, EngineDevice
-from switch.server import P4RuntimeServer
+from gradbed.switch.compiler import compile_p4
+from gradbed.switch.engine import Engine, EngineDevice
+from gradbed.switch.server import P4RuntimeServer
 
 TIMEOUT_S = 60
 CPU_PORT = 510

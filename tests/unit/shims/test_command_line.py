@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.errors import UserError
-from switch.shims.command_line import Option, parse, usage
+from gradbed.common.errors import UserError
+from gradbed.switch.shims.command_line import Option, parse, usage
 
 OPTIONS = (
     Option(("--interface", "-i"), "value", "a port"),

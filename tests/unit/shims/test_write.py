@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import UserError
-from switch.shims import SHIMS, write, write_shims
+from gradbed.common.errors import UserError
+from gradbed.switch.shims import SHIMS, write, write_shims
 
 
 def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:

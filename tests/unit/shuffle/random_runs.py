@@ -20,21 +20,21 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from common.errors import UserError
-from controller.systems.shuffle import delivery
-from controller.systems.shuffle.messages import ShuffleJob, ShuffleRequest
-from controller.systems.shuffle.scheduling import checking
-from controller.systems.shuffle.scheduling.checking import BadSchedule
-from controller.systems.shuffle.scheduling.trees.trees import Trees
-from controller.systems.shuffle.service import ShuffleService
-from experiments.phases import PointResult
-from hosts.systems.shuffle import agents, reception, sending
-from hosts.systems.shuffle.store import Store
+from gradbed.common.errors import UserError
+from gradbed.controller.systems.shuffle import delivery
+from gradbed.controller.systems.shuffle.messages import ShuffleJob, ShuffleRequest
+from gradbed.controller.systems.shuffle.scheduling import checking
+from gradbed.controller.systems.shuffle.scheduling.checking import BadSchedule
+from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
+from gradbed.controller.systems.shuffle.service import ShuffleService
+from gradbed.experiments.phases import PointResult
+from gradbed.hosts.systems.shuffle import agents, reception, sending
+from gradbed.hosts.systems.shuffle.store import Store
+from gradbed.topo.graph import Topology
+from gradbed.topo.registry import parse_topology
 from tests.unit import random_runs
 from tests.unit.points import virtual_point
 from tests.unit.random_runs import Mistake, Outcome, RandomRuns
-from topo.graph import Topology
-from topo.registry import parse_topology
 
 NETWORKS = ["star:4", "star:6", "leaf-spine:2,2,2", "bcube:2,1", "bcube:3,1", "fat-tree:4"]
 SCHEDULERS = [

@@ -7,11 +7,11 @@ import statistics
 import pytest
 from rich.console import Console
 
-from common.errors import UserError
-from experiments.systems.shuffle.bench.commands import shuffle
-from experiments.systems.shuffle.bench.growth import growth_table, measure_growth
-from experiments.systems.shuffle.bench.instances import PUBLIC_INSTANCES, PublicInstance
-from experiments.systems.shuffle.bench.quality import (
+from gradbed.common.errors import UserError
+from gradbed.experiments.systems.shuffle.bench.commands import shuffle
+from gradbed.experiments.systems.shuffle.bench.growth import growth_table, measure_growth
+from gradbed.experiments.systems.shuffle.bench.instances import PUBLIC_INSTANCES, PublicInstance
+from gradbed.experiments.systems.shuffle.bench.quality import (
     OURS,
     SHARES_OF_THE_GOAL,
     SOURCE,

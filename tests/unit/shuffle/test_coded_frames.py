@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from formats.datagram import MAX_FRAME_BYTES
-from formats.shuffle import (
+from gradbed.formats.datagram import MAX_FRAME_BYTES
+from gradbed.formats.shuffle import (
     COMPONENTS,
     MULTICAST_IP,
     MULTICAST_MAC,
@@ -19,10 +19,10 @@ from formats.shuffle import (
     frame_overhead_bytes,
     most_fragment_bytes,
 )
-from hosts.agents.addresses import WorkerAddress
-from hosts.protocols.datagram_frames import Frames, as_bytes
-from hosts.systems.shuffle.coded import Request, coded_frame, repair
-from hosts.systems.shuffle.coded_frames import Packer, Parsed, repair_dtype
+from gradbed.hosts.agents.addresses import WorkerAddress
+from gradbed.hosts.protocols.datagram_frames import Frames, as_bytes
+from gradbed.hosts.systems.shuffle.coded import Request, coded_frame, repair
+from gradbed.hosts.systems.shuffle.coded_frames import Packer, Parsed, repair_dtype
 
 BITS, FRAGMENT_BYTES, JOB, INDEX = 64, 40, 5, 6
 OWN = WorkerAddress(name="h1", ip="10.0.0.2", mac="02:00:00:00:00:01", gateway_mac="02:01:00:00:00:01", index=INDEX)

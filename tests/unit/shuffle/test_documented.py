@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from controller.systems.shuffle.scheduling.schedulers import scheduler_named
-from controller.systems.shuffle.scheduling.storage import epochs
-from controller.systems.shuffle.scheduling.trees.trees import Trees
-from experiments.systems.shuffle.theory import coded_mapreduce, lee_average
+from gradbed.controller.systems.shuffle.scheduling.schedulers import scheduler_named
+from gradbed.controller.systems.shuffle.scheduling.storage import epochs
+from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
+from gradbed.experiments.systems.shuffle.theory import coded_mapreduce, lee_average
+from gradbed.topo.shapes.star import star
 from tests.unit.documented_figures import figure_data, said
-from topo.shapes.star import star
 
 PAGE = "docs/shuffle.md"
 SHARES = (0.07, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7)

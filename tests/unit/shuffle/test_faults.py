@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from common.errors import UserError
-from experiments.phases import PointResult
+from gradbed.common.errors import UserError
+from gradbed.experiments.phases import PointResult
 from tests.unit.points import virtual_point
 
 SYNTHETIC = {"data": "synthetic", "samples": 64, "sample_bytes": 8000, "spread_bytes": 300}

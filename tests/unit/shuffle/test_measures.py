@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from controller.systems.shuffle.messages import ShuffleJob, ShuffleRequest
-from controller.systems.shuffle.service import ShuffleService
-from experiments.configuration.faults import AgentFault, stopped_agents
-from experiments.systems.shuffle.loads import Load, load_metrics, max_over_mean
-from experiments.systems.shuffle.phase import ShufflePhase
-from experiments.testbeds.agents import AgentSpec
-from hosts.agents.virtual.context import VirtualContext
+from gradbed.controller.systems.shuffle.messages import ShuffleJob, ShuffleRequest
+from gradbed.controller.systems.shuffle.service import ShuffleService
+from gradbed.experiments.configuration.faults import AgentFault, stopped_agents
+from gradbed.experiments.systems.shuffle.loads import Load, load_metrics, max_over_mean
+from gradbed.experiments.systems.shuffle.phase import ShufflePhase
+from gradbed.experiments.testbeds.agents import AgentSpec
+from gradbed.hosts.agents.virtual.context import VirtualContext
+from gradbed.topo.registry import parse_topology
 from tests.unit.points import virtual_point
-from topo.registry import parse_topology
 
 
 def test_the_most_over_the_mean() -> None:

@@ -10,22 +10,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from common.errors import UserError
-from controller.systems.shuffle import service
-from controller.systems.shuffle.scheduling import checking
-from controller.systems.shuffle.scheduling.checking import BadSchedule
-from controller.systems.shuffle.scheduling.schedulers import SCHEDULERS
-from controller.systems.shuffle.scheduling.trees.trees import Trees
-from experiments.phases import PointResult
-from experiments.systems.shuffle import training
-from experiments.systems.shuffle.jobs import ShuffleJob
-from experiments.systems.shuffle.phase import ShufflePhase
-from experiments.systems.shuffle.point import ShufflePoint
-from experiments.testbeds.agents import AgentSpec
-from hosts.learning.dataset import Samples
-from hosts.systems.shuffle import sending as sending_module
-from hosts.systems.shuffle.reception import Reception, _Arriving
-from hosts.systems.shuffle.store import Store
+from gradbed.common.errors import UserError
+from gradbed.controller.systems.shuffle import service
+from gradbed.controller.systems.shuffle.scheduling import checking
+from gradbed.controller.systems.shuffle.scheduling.checking import BadSchedule
+from gradbed.controller.systems.shuffle.scheduling.schedulers import SCHEDULERS
+from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
+from gradbed.experiments.phases import PointResult
+from gradbed.experiments.systems.shuffle import training
+from gradbed.experiments.systems.shuffle.jobs import ShuffleJob
+from gradbed.experiments.systems.shuffle.phase import ShufflePhase
+from gradbed.experiments.systems.shuffle.point import ShufflePoint
+from gradbed.experiments.testbeds.agents import AgentSpec
+from gradbed.hosts.learning.dataset import Samples
+from gradbed.hosts.systems.shuffle import sending as sending_module
+from gradbed.hosts.systems.shuffle.reception import Reception, _Arriving
+from gradbed.hosts.systems.shuffle.store import Store
 from tests.unit.points import virtual_point
 
 SYNTHETIC = {"data": "synthetic", "samples": 64, "sample_bytes": 500, "spread_bytes": 300}
@@ -407,7 +407,7 @@ def test_a_holder_that_is_not_the_nearest_is_a_failure(
     scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever is asked for, any holder sends."""
-    module = "controller.systems.shuffle.service.scheduler_named"
+    module = "gradbed.controller.systems.shuffle.service.scheduler_named"
     named = service.scheduler_named
     monkeypatch.setattr(module, lambda name, *rest: _Named(scheduler, named("unicast-random", *rest)))
     found = virtual_point("shuffle", tmp_path, samples={"samples": 64}, shuffle={"scheduler": scheduler})

@@ -8,12 +8,12 @@ from itertools import pairwise, permutations
 import numpy as np
 import pytest
 
-from common.errors import UserError
-from hosts.agents.addresses import WorkerAddress
-from hosts.systems.shuffle.description import Incoming, ShuffleDescription, even_fragment_bytes, fragments_of
-from hosts.systems.shuffle.reception import CONSTANT_TIMEOUTS, MOST_DOUBLINGS, UNANSWERED, Reception
-from hosts.systems.shuffle.samples import SyntheticSamples, original
-from hosts.systems.shuffle.store import Fragments, Store, cut, encode
+from gradbed.common.errors import UserError
+from gradbed.hosts.agents.addresses import WorkerAddress
+from gradbed.hosts.systems.shuffle.description import Incoming, ShuffleDescription, even_fragment_bytes, fragments_of
+from gradbed.hosts.systems.shuffle.reception import CONSTANT_TIMEOUTS, MOST_DOUBLINGS, UNANSWERED, Reception
+from gradbed.hosts.systems.shuffle.samples import SyntheticSamples, original
+from gradbed.hosts.systems.shuffle.store import Fragments, Store, cut, encode
 
 FRAGMENT_BYTES = 4
 SIZES = {0: 10, 1: 3, 2: 9, 3: 12}

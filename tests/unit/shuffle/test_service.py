@@ -9,19 +9,19 @@ from ipaddress import IPv4Address
 import networkx as nx
 import pytest
 
-from common.errors import UserError
-from controller.planning.failures import link_name, remaining_network
-from controller.planning.multicast import GROUPS_PER_JOB
-from controller.planning.plan import Plan
-from controller.planning.routing import shortest_routes
-from controller.systems.shuffle.delivery import hop_count, route_links, transmission_links
-from controller.systems.shuffle.messages import ShuffleJob, ShuffleRequest, ShuffleSettings
-from controller.systems.shuffle.scheduling.storage import epochs
-from controller.systems.shuffle.service import ShuffleService
-from topo.graph import Topology
-from topo.hops import is_hop
-from topo.registry import parse_topology
-from topo.shapes.star import star
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.failures import link_name, remaining_network
+from gradbed.controller.planning.multicast import GROUPS_PER_JOB
+from gradbed.controller.planning.plan import Plan
+from gradbed.controller.planning.routing import shortest_routes
+from gradbed.controller.systems.shuffle.delivery import hop_count, route_links, transmission_links
+from gradbed.controller.systems.shuffle.messages import ShuffleJob, ShuffleRequest, ShuffleSettings
+from gradbed.controller.systems.shuffle.scheduling.storage import epochs
+from gradbed.controller.systems.shuffle.service import ShuffleService
+from gradbed.topo.graph import Topology
+from gradbed.topo.hops import is_hop
+from gradbed.topo.registry import parse_topology
+from gradbed.topo.shapes.star import star
 
 SAMPLES = 48
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from controller.systems.shuffle.scheduling.queues import Timing
-from experiments.phases import PointResult
-from experiments.systems.shuffle import drawn
-from hosts.systems.shuffle.sending import Sending
+from gradbed.controller.systems.shuffle.scheduling.queues import Timing
+from gradbed.experiments.phases import PointResult
+from gradbed.experiments.systems.shuffle import drawn
+from gradbed.hosts.systems.shuffle.sending import Sending
 from tests.unit.points import virtual_point
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from switch.compiler import Compiled, compile_p4
+from gradbed.switch.compiler import Compiled, compile_p4
 
 SOURCE = """
 #include <core.p4>

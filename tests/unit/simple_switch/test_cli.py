@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import pytest
 from finsy.proto import p4r
 
-from common.errors import UserError
-from switch.engine import Engine, EngineDevice
-from switch.server import P4RuntimeServer
-from switch.simple_switch.cli.client import Client, Refused
-from switch.simple_switch.cli.command import Shell, main
+from gradbed.common.errors import UserError
+from gradbed.switch.engine import Engine, EngineDevice
+from gradbed.switch.server import P4RuntimeServer
+from gradbed.switch.simple_switch.cli.client import Client, Refused
+from gradbed.switch.simple_switch.cli.command import Shell, main
 from tests.unit.simple_switch.programs import everything
 
 DEVICE_ID = 7
@@ -277,8 +277,8 @@ def test_mistakes_are_one_line(shell: Shell, capsys: pytest.CaptureFixture[str],
 def test_names_that_several_objects_end_with() -> None:
     from types import SimpleNamespace
 
-    from switch.simple_switch.cli.catalogue import Catalogue
-    from switch.simple_switch.cli.errors import CommandError
+    from gradbed.switch.simple_switch.cli.catalogue import Catalogue
+    from gradbed.switch.simple_switch.cli.errors import CommandError
 
     objects = [
         SimpleNamespace(preamble=SimpleNamespace(name=name, id=i)) for i, name in enumerate(("a.t", "b.t", "t.u"))

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from finsy.proto import p4i
 
-from switch.compiler import compile_p4
-from switch.simple_switch.derived_p4info import derived_p4info
+from gradbed.switch.compiler import compile_p4
+from gradbed.switch.simple_switch.derived_p4info import derived_p4info
 from tests.unit.simple_switch.programs import everything, program_json
 
 COUNTING = Path(__file__).parents[2] / "p4/stf/architecture/count_min_sketch.p4"

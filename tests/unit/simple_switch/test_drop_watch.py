@@ -6,12 +6,12 @@ import logging
 
 import pytest
 
-from switch.engine import Engine
-from switch.engine.statistics import DeviceStatistics
-from switch.simple_switch import drop_watch
-from switch.simple_switch.drop_watch import DropWatch
+from gradbed.switch.engine import Engine
+from gradbed.switch.engine.statistics import DeviceStatistics
+from gradbed.switch.simple_switch import drop_watch
+from gradbed.switch.simple_switch.drop_watch import DropWatch
+from gradbed.topo.link import LinkModel
 from tests.unit.engine.instructed import instructed_program, pass_through
-from topo.link import LinkModel
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import UserError
-from switch.server.server_tls import ServerTls
-from switch.simple_switch.options import Answered, SwitchOptions, read_options
+from gradbed.common.errors import UserError
+from gradbed.switch.server.server_tls import ServerTls
+from gradbed.switch.simple_switch.options import Answered, SwitchOptions, read_options
 
 
 def grpc(*arguments: str) -> SwitchOptions:

@@ -21,8 +21,8 @@ from finsy.proto import p4r, p4r_grpc
 from scapy.layers.l2 import Ether
 from scapy.utils import rdpcap, wrpcap
 
-from switch.simple_switch.cli.client import Client
-from switch.simple_switch.cli.command import Shell
+from gradbed.switch.simple_switch.cli.client import Client
+from gradbed.switch.simple_switch.cli.command import Shell
 from tests.unit.p4runtime.certificates import Authority
 from tests.unit.p4runtime.client import INSERT
 from tests.unit.p4runtime.client import Client as Controller
@@ -41,8 +41,9 @@ def free_port() -> int:
 def running(command: str, *arguments: str | Path, cwd: Path) -> Iterator[subprocess.Popen[str]]:
     """Killed at the end, if it has not ended by then."""
     root = Path(__file__).resolve().parents[3]
-    code = f"import sys; sys.path[0] = {str(root)!r}; from switch.simple_switch import {command} as main; " + (
-        "sys.exit(main(sys.argv[1:]))"
+    code = (
+        f"import sys; sys.path[0] = {str(root)!r}; from gradbed.switch.simple_switch import {command} as main; "
+        + ("sys.exit(main(sys.argv[1:]))")
     )
     process = subprocess.Popen(
         [sys.executable, "-c", code, *map(str, arguments)],
@@ -205,7 +206,7 @@ def test_packets_from_files(tmp_path: Path) -> None:
     with running("simple_switch", *arguments, "--log-console", cwd=tmp_path) as process:
         wait_until_it_serves(process)
         commands = "table_add routes forward 10.0.0.0/16 => 1\ntable_add routes forward 10.2.0.0/16 => 1\n"
-        code = "import sys; from switch.simple_switch.cli import main; sys.exit(main(sys.argv[1:]))"
+        code = "import sys; from gradbed.switch.simple_switch.cli import main; sys.exit(main(sys.argv[1:]))"
         root = Path(__file__).resolve().parents[3]
         shell = [sys.executable, "-c", code, "--thrift-port", str(port)]
         said = subprocess.run(shell, input=commands, capture_output=True, text=True, check=True, cwd=root).stdout

@@ -13,8 +13,8 @@ BEYOND = 3
 # SIGTERM comes at a given line after the switch runs, those of the standard library counted, too.
 PROGRAM = f"""
 import os, signal, sys, threading
-import switch.simple_switch.commands as commands
-import switch.simple_switch.running as running
+import gradbed.switch.simple_switch.commands as commands
+import gradbed.switch.simple_switch.running as running
 
 wanted, lines = int(sys.argv[1]), 0
 

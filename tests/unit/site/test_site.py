@@ -15,15 +15,15 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-import gradbed
 import pytest
 import yaml
 
-from cli.commands.docs import docs
-from cli.main import GradbedCommands
-from cli.site import build as site_build
-from cli.site.sources import source_of
-from common.errors import UserError
+import gradbed
+from gradbed.cli.commands.docs import docs
+from gradbed.cli.main import GradbedCommands
+from gradbed.cli.site import build as site_build
+from gradbed.cli.site.sources import source_of
+from gradbed.common.errors import UserError
 
 pytestmark = pytest.mark.thorough
 
@@ -262,7 +262,7 @@ def test_under_sudo_the_site_is_the_callers(tmp_path: Path, monkeypatch: pytest.
 BUILDS_FOR_EVER = """
 import signal, sys, time
 from pathlib import Path
-from cli.site import build
+from gradbed.cli.site import build
 
 def run_mkdocs(site):
     site.mkdir()

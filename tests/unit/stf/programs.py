@@ -6,8 +6,8 @@ import functools
 import tempfile
 from pathlib import Path
 
-from switch.codegen import BuiltProgram, build_program
-from switch.compiler import compile_p4
+from gradbed.switch.codegen import BuiltProgram, build_program
+from gradbed.switch.compiler import compile_p4
 
 SOURCE = """
 #include <core.p4>

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from cli.main import app
-from common.errors import UserError
-from switch.stf.conformance import corpus_programs, read_names
+from gradbed.cli.main import app
+from gradbed.common.errors import UserError
+from gradbed.switch.stf.conformance import corpus_programs, read_names
 
 PROGRAM = """
 #include <v1model.p4>

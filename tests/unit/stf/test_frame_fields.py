@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from switch.bmv2_json.load import load_program
-from switch.bmv2_json.model import ProgramModel
-from switch.compiler import compile_p4
-from switch.stf.frame_fields import named_differences
+from gradbed.switch.bmv2_json.load import load_program
+from gradbed.switch.bmv2_json.model import ProgramModel
+from gradbed.switch.compiler import compile_p4
+from gradbed.switch.stf.frame_fields import named_differences
 from tests.unit.compiler.programs import HEAD, compile_text
 
 P4_SOURCES = Path(__file__).resolve().parents[3] / "p4src"

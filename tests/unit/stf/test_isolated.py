@@ -6,7 +6,7 @@ import os
 import signal
 import time
 
-from switch.stf.isolated import each_in_own_process
+from gradbed.switch.stf.isolated import each_in_own_process
 
 
 def behave(how: str) -> str:

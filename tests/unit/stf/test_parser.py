@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from common.errors import UserError
-from switch.stf import StfError, parse_stf, read_stf
-from switch.stf import statements as s
+from gradbed.common.errors import UserError
+from gradbed.switch.stf import StfError, parse_stf, read_stf
+from gradbed.switch.stf import statements as s
 
 PATH = Path("some.stf")
 

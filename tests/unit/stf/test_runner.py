@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from switch.device import KeyMatch
-from switch.stf import StfError, names, parse_stf, run_script
-from switch.stf import statements as s
+from gradbed.switch.device import KeyMatch
+from gradbed.switch.stf import StfError, names, parse_stf, run_script
+from gradbed.switch.stf import statements as s
 from tests.examples import examples
 from tests.unit.stf.programs import program
 

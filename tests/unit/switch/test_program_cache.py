@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from switch import program_cache
-from switch.compiler import CompileError
-from switch.p4lang.p4c import find_p4c
-from switch.program_cache import compiled_files
+from gradbed.switch import program_cache
+from gradbed.switch.compiler import CompileError
+from gradbed.switch.p4lang.p4c import find_p4c
+from gradbed.switch.program_cache import compiled_files
 
 ROOT = Path(__file__).resolve().parents[3]
 

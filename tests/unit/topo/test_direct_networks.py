@@ -7,10 +7,10 @@ from itertools import combinations
 import networkx
 import pytest
 
-from common.errors import UserError
-from topo.graph import Topology
-from topo.shapes.dragonfly import dragonfly
-from topo.shapes.torus import torus
+from gradbed.common.errors import UserError
+from gradbed.topo.graph import Topology
+from gradbed.topo.shapes.dragonfly import dragonfly
+from gradbed.topo.shapes.torus import torus
 
 
 def between_switches(topology: Topology) -> networkx.Graph:

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from common.errors import UserError
-from experiments.configuration.sections import LinkSection, TopologySection
-from experiments.scale import Scale
-from topo.files import topology_file
-from topo.graph import Topology
-from topo.link import LinkModel
-from topo.registry import parse_topology
+from gradbed.common.errors import UserError
+from gradbed.experiments.configuration.sections import LinkSection, TopologySection
+from gradbed.experiments.scale import Scale
+from gradbed.topo.files import topology_file
+from gradbed.topo.graph import Topology
+from gradbed.topo.link import LinkModel
+from gradbed.topo.registry import parse_topology
 
 TUTORIAL: dict[str, Any] = {
     "hosts": {

@@ -10,9 +10,9 @@ from typing import Any
 import networkx
 import pytest
 
-from common.errors import UserError
-from topo.files import read_topology, topology_file
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.topo.files import read_topology, topology_file
+from gradbed.topo.graph import Topology
 
 OTHERS = Path(__file__).parent / "others"
 

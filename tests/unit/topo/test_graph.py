@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from common.errors import UserError
-from topo.addressing import host_port_mac, make_host, make_switch
-from topo.graph import Endpoint, Link, Topology
-from topo.link import LinkModel
-from topo.shapes.fat_tree import fat_tree
-from topo.shapes.leaf_spine import leaf_spine
-from topo.shapes.star import star
+from gradbed.common.errors import UserError
+from gradbed.topo.addressing import host_port_mac, make_host, make_switch
+from gradbed.topo.graph import Endpoint, Link, Topology
+from gradbed.topo.link import LinkModel
+from gradbed.topo.shapes.fat_tree import fat_tree
+from gradbed.topo.shapes.leaf_spine import leaf_spine
+from gradbed.topo.shapes.star import star
 
 link_fields = st.fixed_dictionaries(
     {},

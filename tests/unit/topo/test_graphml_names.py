@@ -6,7 +6,7 @@ from pathlib import Path
 
 import networkx
 
-from topo.files.topology_file import read_topology
+from gradbed.topo.files.topology_file import read_topology
 
 
 def test_names_that_nodes_have_are_passed_over(tmp_path: Path) -> None:

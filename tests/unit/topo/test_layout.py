@@ -7,9 +7,9 @@ import math
 
 import pytest
 
-from topo.layout import is_ring, places
-from topo.link import LinkModel
-from topo.registry import parse_topology
+from gradbed.topo.layout import is_ring, places
+from gradbed.topo.link import LinkModel
+from gradbed.topo.registry import parse_topology
 
 KINDS = ("star:1", "star:9", "fat-tree:4", "leaf-spine:4,2,4", "bcube:3,1", "torus:3,3,1", "dragonfly:3,2,2")
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import networkx
 import pytest
 
-from common.errors import UserError
-from topo.files.graphml import as_graphml
-from topo.files.own_form import as_yaml
-from topo.graph import Topology
-from topo.link import LinkModel
-from topo.places import place
-from topo.registry import SHAPES, parse_topology
+from gradbed.common.errors import UserError
+from gradbed.topo.files.graphml import as_graphml
+from gradbed.topo.files.own_form import as_yaml
+from gradbed.topo.graph import Topology
+from gradbed.topo.link import LinkModel
+from gradbed.topo.places import place
+from gradbed.topo.registry import SHAPES, parse_topology
 
 RING = """
 link: {rate_mbps: 100, delay_us: 50}

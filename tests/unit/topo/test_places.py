@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from common.errors import UserError
-from topo.places import place, places
-from topo.shapes.leaf_spine import leaf_spine
+from gradbed.common.errors import UserError
+from gradbed.topo.places import place, places
+from gradbed.topo.shapes.leaf_spine import leaf_spine
 
 TOPOLOGY = leaf_spine(2, 1, 1)
 

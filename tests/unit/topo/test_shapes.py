@@ -8,18 +8,18 @@ from itertools import combinations
 import networkx
 import pytest
 
-from common.errors import UserError
-from topo.graph import Topology
-from topo.hops import is_hop
-from topo.link import LinkModel
-from topo.registry import SHAPES, parse_topology, usage
-from topo.shapes.bcube import bcube
-from topo.shapes.dragonfly import dragonfly
-from topo.shapes.fat_tree import fat_tree
-from topo.shapes.leaf_spine import leaf_spine
-from topo.shapes.optical_electrical import optical_electrical
-from topo.shapes.star import star
-from topo.shapes.torus import torus
+from gradbed.common.errors import UserError
+from gradbed.topo.graph import Topology
+from gradbed.topo.hops import is_hop
+from gradbed.topo.link import LinkModel
+from gradbed.topo.registry import SHAPES, parse_topology, usage
+from gradbed.topo.shapes.bcube import bcube
+from gradbed.topo.shapes.dragonfly import dragonfly
+from gradbed.topo.shapes.fat_tree import fat_tree
+from gradbed.topo.shapes.leaf_spine import leaf_spine
+from gradbed.topo.shapes.optical_electrical import optical_electrical
+from gradbed.topo.shapes.star import star
+from gradbed.topo.shapes.torus import torus
 
 
 def _tier(topology: Topology, tier: str) -> list[str]:

@@ -6,20 +6,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from controller.core.service import NoSettings, Service
-from controller.planning.plan import Plan
-from experiments.configuration.point import PointConfiguration
-from experiments.configuration.samples import SampleOrder
-from experiments.engine.sampling import Sampler
-from experiments.programs import FORWARD
-from experiments.scale import Scale
-from experiments.setup import NetworkSetup, PointTask
-from experiments.system import System
-from experiments.testbeds.virtual_testbed import VirtualTestbed
-from experiments.traffic.agents import plan_traffic
-from experiments.traffic.configuration import TrafficSection
-from experiments.traffic.results import TrafficResults
-from topo.graph import Topology
+from gradbed.controller.core.service import NoSettings, Service
+from gradbed.controller.planning.plan import Plan
+from gradbed.experiments.configuration.point import PointConfiguration
+from gradbed.experiments.configuration.samples import SampleOrder
+from gradbed.experiments.engine.sampling import Sampler
+from gradbed.experiments.programs import FORWARD
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import NetworkSetup, PointTask
+from gradbed.experiments.system import System
+from gradbed.experiments.testbeds.virtual_testbed import VirtualTestbed
+from gradbed.experiments.traffic.agents import plan_traffic
+from gradbed.experiments.traffic.configuration import TrafficSection
+from gradbed.experiments.traffic.results import TrafficResults
+from gradbed.topo.graph import Topology
 
 
 class BareService(Service[NoSettings, NoSettings, NoSettings, NoSettings]):

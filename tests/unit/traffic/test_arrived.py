@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formats.traffic import TAG, TRAILER_BYTES, WARM_UP
-from hosts.traffic.arrived import Arrived
-from hosts.traffic.histogram import LatencyHistogram
-from hosts.traffic.trailer import TRAILER_TYPE
+from gradbed.formats.traffic import TAG, TRAILER_BYTES, WARM_UP
+from gradbed.hosts.traffic.arrived import Arrived
+from gradbed.hosts.traffic.histogram import LatencyHistogram
+from gradbed.hosts.traffic.trailer import TRAILER_TYPE
 
 HOST = 7
 Row = tuple[int, int, int, int, int, int]

@@ -6,9 +6,9 @@ import pytest
 from scapy.layers.inet import IP, TCP, UDP, IPOption_NOP
 from scapy.layers.l2 import ARP, Ether
 
-from common.errors import UserError
-from experiments.traffic.choice import packet_choice
-from topo.shapes.star import star
+from gradbed.common.errors import UserError
+from gradbed.experiments.traffic.choice import packet_choice
+from gradbed.topo.shapes.star import star
 
 TOPOLOGY = star(3)
 H1, H2 = (TOPOLOGY.host(name).ip for name in ("h1", "h2"))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from experiments.scale import Scale
-from experiments.traffic.agents import NAME
-from experiments.traffic.configuration import TrafficSection
-from experiments.traffic.connections import ConnectionResults, ConnectionTraffic, lost_lines, plan_connections
-from hosts.agents.kernel.streams import StreamOutcome
-from hosts.traffic.connections import ConnectionsDescription
-from topo.link import LinkModel
-from topo.registry import parse_topology
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.traffic.agents import NAME
+from gradbed.experiments.traffic.configuration import TrafficSection
+from gradbed.experiments.traffic.connections import ConnectionResults, ConnectionTraffic, lost_lines, plan_connections
+from gradbed.hosts.agents.kernel.streams import StreamOutcome
+from gradbed.hosts.traffic.connections import ConnectionsDescription
+from gradbed.topo.link import LinkModel
+from gradbed.topo.registry import parse_topology
 
 TRAFFIC = ConnectionTraffic((), {"h1": ("h2", "h3", "h3"), "h2": ("h1",)}, Scale(), flows=True)
 WHOLE = asdict(StreamOutcome(0, 100, 100, 5_000_000))

@@ -7,12 +7,12 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from common.errors import UserError
-from formats.traffic import TRAILER_BYTES, WARM_UP
-from hosts.traffic.description import Sizes, Stream
-from hosts.traffic.frames import FIRST_PORT, FrameMaker
-from hosts.traffic.schedule import Schedule
-from hosts.traffic.trailer import trailers
+from gradbed.common.errors import UserError
+from gradbed.formats.traffic import TRAILER_BYTES, WARM_UP
+from gradbed.hosts.traffic.description import Sizes, Stream
+from gradbed.hosts.traffic.frames import FIRST_PORT, FrameMaker
+from gradbed.hosts.traffic.schedule import Schedule
+from gradbed.hosts.traffic.trailer import trailers
 from tests.unit.traffic.test_schedule import all_packets, description, host, stream
 
 

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import UserError
-from experiments.scale import Scale
-from experiments.traffic.configuration import TrafficSection
-from experiments.traffic.matrix import read_matrix
-from experiments.traffic.patterns import demands, pods
-from experiments.traffic.rates import pair_rates, shares
-from topo.link import LinkModel
-from topo.shapes.fat_tree import fat_tree
-from topo.shapes.leaf_spine import leaf_spine
-from topo.shapes.star import star
+from gradbed.common.errors import UserError
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.traffic.configuration import TrafficSection
+from gradbed.experiments.traffic.matrix import read_matrix
+from gradbed.experiments.traffic.patterns import demands, pods
+from gradbed.experiments.traffic.rates import pair_rates, shares
+from gradbed.topo.link import LinkModel
+from gradbed.topo.shapes.fat_tree import fat_tree
+from gradbed.topo.shapes.leaf_spine import leaf_spine
+from gradbed.topo.shapes.star import star
 
 FAT_TREE = fat_tree(4, LinkModel(rate_bps=100_000_000))
 HOSTS = [host.name for host in FAT_TREE.hosts]

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from common.errors import UserError
-from hosts.traffic.replay import Replay, read_capture, replay_windows
+from gradbed.common.errors import UserError
+from gradbed.hosts.traffic.replay import Replay, read_capture, replay_windows
 
 ETHERNET, RAW, COOKED, COOKED_2 = 1, 101, 113, 276
 HEADER = bytes.fromhex("0200000000bb0200000000aa0800")

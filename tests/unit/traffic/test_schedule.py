@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from hosts.traffic.description import Arrivals, EndpointDescription, Sizes, Stream
-from hosts.traffic.schedule import Packets, Schedule
+from gradbed.hosts.traffic.description import Arrivals, EndpointDescription, Sizes, Stream
+from gradbed.hosts.traffic.schedule import Packets, Schedule
 
 BEGIN_NS = 5_000_000
 

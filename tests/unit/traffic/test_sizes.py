@@ -7,9 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from hosts.traffic.description import Sizes
-from hosts.traffic.schedule import flow_frames
-from hosts.traffic.sizes import FLOW_SIZES, draw, has_flows, mean_bytes
+from gradbed.hosts.traffic.description import Sizes
+from gradbed.hosts.traffic.schedule import flow_frames
+from gradbed.hosts.traffic.sizes import FLOW_SIZES, draw, has_flows, mean_bytes
 
 RANDOM = np.random.default_rng(1)
 

@@ -8,9 +8,9 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from common.errors import UserError
-from experiments.traffic.template import Template
-from topo.shapes.star import star
+from gradbed.common.errors import UserError
+from gradbed.experiments.traffic.template import Template
+from gradbed.topo.shapes.star import star
 
 LAYERS = """
 from scapy.fields import ByteField, ShortField

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.scale import Scale
-from experiments.traffic.configuration import TrafficSection
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.traffic.configuration import TrafficSection
+from gradbed.topo.link import LinkModel
+from gradbed.topo.shapes.fat_tree import fat_tree
+from gradbed.topo.shapes.star import star
 from tests.unit.traffic.bare import run_traffic
-from topo.link import LinkModel
-from topo.shapes.fat_tree import fat_tree
-from topo.shapes.star import star
 
 RATE_BPS = 10_000_000
 

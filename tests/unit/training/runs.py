@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from experiments.phases import PointResult
+from gradbed.experiments.phases import PointResult
 from tests.unit.points import virtual_point
 
 LINK = {"rate_mbps": 100_000, "delay_us": 1, "queue_packets": 4096}

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from experiments.systems.training.phase import TrainingPhase
-from hosts.agents.card_collectives import SEND, CardCollective
-from hosts.systems.training import rank as rank_module
-from hosts.systems.training.contents import contents
-from hosts.systems.training.messages import Messages
-from hosts.systems.training.processor import Processor
-from hosts.systems.training.rank import Rank
+from gradbed.experiments.systems.training.phase import TrainingPhase
+from gradbed.hosts.agents.card_collectives import SEND, CardCollective
+from gradbed.hosts.systems.training import rank as rank_module
+from gradbed.hosts.systems.training.contents import contents
+from gradbed.hosts.systems.training.messages import Messages
+from gradbed.hosts.systems.training.processor import Processor
+from gradbed.hosts.systems.training.rank import Rank
 from tests.unit.training.runs import CONTENTS, run
 
 TRANSFORMER = {"preset": "tiny", "dp": 2, "tp": 2, "batch": 8, "layers": 2}

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from common.errors import UserError
-from experiments.systems.training import expected
-from hosts.systems.training import rank as rank_module
+from gradbed.common.errors import UserError
+from gradbed.experiments.systems.training import expected
+from gradbed.hosts.systems.training import rank as rank_module
 from tests.unit.training.runs import CONTENTS, number, run
 
 SUMS = {**CONTENTS, "in_network": "aggregation", "in_network_from_bytes": 0}
@@ -93,7 +93,7 @@ def test_sums_that_do_not_fit_into_32_bits_wrap(monkeypatch: pytest.MonkeyPatch)
         return found
 
     monkeypatch.setattr(rank_module, "contents", contents)
-    monkeypatch.setattr("experiments.systems.training.checks.expected_result", expected_result)
+    monkeypatch.setattr("gradbed.experiments.systems.training.checks.expected_result", expected_result)
     assert expected.expected_result is not expected_result
     found = run("leaf-spine:3,2,3", workload={"size_bytes": 40_004}, ranks=SEVEN, collectives=SUMS)
     assert found.failures == []

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from common.errors import UserError
-from experiments.systems.training.configuration import RanksSection
-from experiments.systems.training.perfetto import FILE
-from experiments.systems.training.placed import place_ranks
+from gradbed.common.errors import UserError
+from gradbed.experiments.systems.training.configuration import RanksSection
+from gradbed.experiments.systems.training.perfetto import FILE
+from gradbed.experiments.systems.training.placed import place_ranks
+from gradbed.topo.registry import parse_topology
 from tests.unit.training.runs import CONTENTS, number, run
-from topo.registry import parse_topology
 
 TRANSFORMER = {"preset": "tiny", "dp": 2, "tp": 2, "batch": 8, "layers": 2}
 RACK = {f"h{number}": (number - 1) // 3 for number in range(1, 10)}

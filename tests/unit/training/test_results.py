@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from experiments.systems.training.expected import expected_result
-from hosts.systems.training.collectives.algorithms import Algorithm, algorithms
-from hosts.systems.training.contents import contents
-from hosts.systems.training.execution import Operation
+from gradbed.experiments.systems.training.expected import expected_result
+from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, algorithms
+from gradbed.hosts.systems.training.contents import contents
+from gradbed.hosts.systems.training.execution import Operation
 from tests.unit.training.runs import CONTENTS, run
 
 COLLECTIVES = [(operation, algorithm) for operation in Operation for algorithm in algorithms(operation)]

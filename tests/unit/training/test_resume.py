@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from experiments.scale import Scale
-from experiments.study.definition.model import Point
-from experiments.study.running.digest import digest, identity
-from experiments.systems.training.configuration import TrainingConfiguration
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.study.definition.model import Point
+from gradbed.experiments.study.running.digest import digest, identity
+from gradbed.experiments.systems.training.configuration import TrainingConfiguration
 
 LAYER = "layer -1 {us} NONE 0 0 NONE 0 0 ALLREDUCE 100000 10\n"
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from common.errors import UserError
-from experiments.records.run_files import StoredPoint
-from experiments.scale import Scale
-from experiments.study.running.execution import run_now
-from experiments.study.running.measure import PointOrder, measure
-from experiments.systems import find_system
-from hosts.systems.training.collectives.algorithms import algorithms
-from hosts.systems.training.execution import Operation
-from switch.virtual import Stop, VirtualFabric
+from gradbed.common.errors import UserError
+from gradbed.experiments.records.run_files import StoredPoint
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.study.running.execution import run_now
+from gradbed.experiments.study.running.measure import PointOrder, measure
+from gradbed.experiments.systems import find_system
+from gradbed.hosts.systems.training.collectives.algorithms import algorithms
+from gradbed.hosts.systems.training.execution import Operation
+from gradbed.switch.virtual import Stop, VirtualFabric
 
 KINDS = ("fat-tree:4", "leaf-spine:2,3,3", "torus:3,2,2", "dragonfly:2,4,2")
 AFTER_EVENTS, FEWEST_EVENTS = 3, 0

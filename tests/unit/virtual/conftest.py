@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
-from switch.virtual import VirtualFabric
+from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
+from gradbed.switch.virtual import VirtualFabric
+from gradbed.topo.link import LinkModel
 from tests.unit.engine.instructed import instructed_program
-from topo.link import LinkModel
 
 LINK = LinkModel(rate_bps=8_000_000, delay_us=100)
 """A byte takes a microsecond."""

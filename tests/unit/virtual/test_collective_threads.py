@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from hosts.systems.training.collectives.schedule import Action, Schedule, Step
+from gradbed.hosts.systems.training.collectives.schedule import Action, Schedule, Step
+from gradbed.topo.link import LinkModel
 from tests.sanitized_python import no_data_race
 from tests.unit.virtual.transport.network import FORWARD, Line
 from tests.unit.virtual.transport.test_collectives import COLLECTIVE_FAILED, TAG, of_steps, on_card
-from topo.link import LinkModel
 
 LINK = LinkModel(rate_bps=8 * 10**9, delay_us=1, queue_packets=2)
 """A byte takes a nanosecond. So few packets may wait that what comes first decides what is lost."""

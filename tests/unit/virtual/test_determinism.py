@@ -8,10 +8,10 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from gradbed.topo.link import LinkModel
 from tests.unit.virtual.conftest import instructed_fabric
 from tests.unit.virtual.test_hosts import OVER, rows, texts
 from tests.unit.virtual.test_traffic import GENERATOR
-from topo.link import LinkModel
 
 ROOT = Path(__file__).parents[3]
 LINK = LinkModel(

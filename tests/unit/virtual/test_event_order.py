@@ -9,13 +9,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
-from switch.virtual import HostInterface, VirtualFabric
+from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
+from gradbed.switch.virtual import HostInterface, VirtualFabric
+from gradbed.topo.link import LinkModel
 from tests.examples import examples
 from tests.unit.engine.instructed import instructed_program, pass_through
 from tests.unit.virtual.event_model import Cable, EventModel, Frame
 from tests.unit.virtual.test_hosts import rows, texts
-from topo.link import LinkModel
 
 HOST_PORTS = (3, 4)
 """Of each of three switches; port 1 leads to the next one round, port 2 to the one before."""

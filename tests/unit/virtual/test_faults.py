@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from common.errors import UserError
-from switch.virtual import VirtualFabric
+from gradbed.common.errors import UserError
+from gradbed.switch.virtual import VirtualFabric
+from gradbed.topo.link import LinkModel
 from tests.unit.engine.instructed import instructed_program, pass_through
 from tests.unit.engine.links.test_captures import read
 from tests.unit.virtual.test_hosts import OVER, rows, texts
-from topo.link import LinkModel
 
 
 def row_of(fabric: VirtualFabric, device_id: int, port: int) -> tuple[int, int]:

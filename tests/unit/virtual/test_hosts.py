@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from common.errors import UserError
-from switch.fabric_config import FabricConfig, ForeignSwitchConfig
-from switch.virtual import HostInterface, VirtualFabric
+from gradbed.common.errors import UserError
+from gradbed.switch.fabric_config import FabricConfig, ForeignSwitchConfig
+from gradbed.switch.virtual import HostInterface, VirtualFabric
+from gradbed.topo.link import LinkModel
 from tests.unit.engine.instructed import pass_through
 from tests.unit.virtual.conftest import instructed_fabric
-from topo.link import LinkModel
 
 OVER = pass_through(2) + pass_through(1)
 """From one host to the other: through both switches."""

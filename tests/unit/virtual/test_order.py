@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from switch.device import Replica
-from switch.fabric_config import FabricConfig, InterfaceConfig, SwitchConfig
-from switch.virtual import VirtualFabric
+from gradbed.switch.device import Replica
+from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, SwitchConfig
+from gradbed.switch.virtual import VirtualFabric
+from gradbed.topo.link import LinkModel
 from tests.examples import examples
 from tests.unit.engine.instructed import Ingress, instructed_program, pass_through
 from tests.unit.virtual.test_hosts import rows, texts
-from topo.link import LinkModel
 
 DELAYS_US = (0, 1, 31, 64, 524, 525, 1048, 1049, 5_000, 60_000_000)
 """Around the granularities and the horizon of the queue of events (switch/runtime/engine/timer.c)."""

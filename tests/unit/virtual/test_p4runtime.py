@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from finsy.proto import p4r
 
-from switch.compiler import compile_p4
-from switch.fabric_config import FabricConfig, InterfaceConfig, SwitchConfig
-from switch.p4runtime.values.status import BatchError, Code, RequestError
-from switch.virtual import HostInterface, Stop, VirtualFabric
+from gradbed.switch.compiler import compile_p4
+from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, SwitchConfig
+from gradbed.switch.p4runtime.values.status import BatchError, Code, RequestError
+from gradbed.switch.virtual import HostInterface, Stop, VirtualFabric
 from tests.unit.p4runtime.network import H1, H2, frame
 
 PROGRAMS = Path(__file__).parents[1] / "p4runtime"

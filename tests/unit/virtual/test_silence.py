@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hosts.systems.training.collectives.schedule import Action, Schedule, Step
+from gradbed.hosts.systems.training.collectives.schedule import Action, Schedule, Step
+from gradbed.topo.link import LinkModel
 from tests.unit.virtual.transport.network import Line
 from tests.unit.virtual.transport.test_collectives import TAG, exchange, of_steps, on_card, star
-from topo.link import LinkModel
 
 FOREVER = 2**64 - 1
 FAST = 10 * 10**9

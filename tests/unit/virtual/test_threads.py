@@ -16,19 +16,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.errors import UserError
-from emulation.switches.fabric_layout import fabric_config
-from experiments.bench.virtual.measure import add_traffic, install, place_of
-from experiments.bench.virtual.workload import Permutation
-from switch.codegen import build_program
-from switch.device import ActionCall, KeyMatch, Program
-from switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
-from switch.program_cache import compiled_files
-from switch.virtual import Generator, HostInterface, VirtualFabric
+from gradbed.common.errors import UserError
+from gradbed.emulation.switches.fabric_layout import fabric_config
+from gradbed.experiments.bench.virtual.measure import add_traffic, install, place_of
+from gradbed.experiments.bench.virtual.workload import Permutation
+from gradbed.switch.codegen import build_program
+from gradbed.switch.device import ActionCall, KeyMatch, Program
+from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
+from gradbed.switch.program_cache import compiled_files
+from gradbed.switch.virtual import Generator, HostInterface, VirtualFabric
+from gradbed.topo.link import LinkModel
 from tests.examples import examples
 from tests.unit.engine.instructed import pass_through
 from tests.unit.virtual.test_event_order import HOSTS, LINKS, SENDINGS, US, Links, Sending, fabric_of, send, texts
-from topo.link import LinkModel
 
 ROUTER = Path(__file__).parents[3] / "p4src" / "router.p4"
 HOST_PORT = 1

@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from common.errors import UserError
-from switch.codegen import BuiltProgram, build_program
-from switch.compiler import compile_p4
-from switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
-from switch.virtual import Generator, VirtualFabric
-from topo.link import LinkModel
+from gradbed.common.errors import UserError
+from gradbed.switch.codegen import BuiltProgram, build_program
+from gradbed.switch.compiler import compile_p4
+from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
+from gradbed.switch.virtual import Generator, VirtualFabric
+from gradbed.topo.link import LinkModel
 
 GENERATOR = Generator(
     src_mac=bytes.fromhex("020000000001"),

@@ -16,17 +16,17 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from common.errors import UserError
-from experiments.phases import PointResult
-from experiments.scale import Scale
-from experiments.testbeds.virtual_testbed import VirtualTestbed
+from gradbed.common.errors import UserError
+from gradbed.experiments.phases import PointResult
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.testbeds.virtual_testbed import VirtualTestbed
+from gradbed.topo.graph import Topology
+from gradbed.topo.registry import parse_topology
 from tests.unit import random_runs
 from tests.unit.random_runs import Cards, Outcome, RandomRuns, watched_cards
 from tests.unit.workload.runs import ROUTES, configuration, run, table
 from tests.unit.workload.test_accounts import SABOTAGES
 from tests.unit.workload.test_addressing import BRIDGE, FLOODED, LEARNING, STATIC
-from topo.graph import Topology
-from topo.registry import parse_topology
 
 NETWORKS = ["star:3", "leaf-spine:2,1,2", "leaf-spine:2,2,2", "dragonfly:2,1,1"]
 MARK = struct.Struct(">HHHIIQ")

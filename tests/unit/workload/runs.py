@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from experiments.engine.point import run_point
-from experiments.phases import PointResult
-from experiments.scale import Scale
-from experiments.setup import PointTask
-from experiments.systems.workload.configuration import WorkloadConfiguration
-from experiments.systems.workload.system import WorkloadSystem
+from gradbed.experiments.engine.point import run_point
+from gradbed.experiments.phases import PointResult
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import PointTask
+from gradbed.experiments.systems.workload.configuration import WorkloadConfiguration
+from gradbed.experiments.systems.workload.system import WorkloadSystem
 
 OWN = Path(__file__).parent / "programs" / "own.p4"
 

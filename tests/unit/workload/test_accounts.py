@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from emulation.switches.virtual_switches import VirtualSwitches
-from hosts.agents.frames.interface_counts import InterfaceCounts
-from hosts.traffic.arrived import Arrived
-from hosts.traffic.frames import FrameMaker
-from hosts.traffic.schedule import Flow, Schedule
+from gradbed.emulation.switches.virtual_switches import VirtualSwitches
+from gradbed.hosts.agents.frames.interface_counts import InterfaceCounts
+from gradbed.hosts.traffic.arrived import Arrived
+from gradbed.hosts.traffic.frames import FrameMaker
+from gradbed.hosts.traffic.schedule import Flow, Schedule
 from tests.unit.workload.runs import run, table
 
 Sabotage = Callable[[pytest.MonkeyPatch], None]

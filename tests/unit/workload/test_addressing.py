@@ -10,14 +10,14 @@ import pytest
 from scapy.layers.l2 import Ether
 from scapy.utils import rdpcap
 
-from experiments.engine.point import run_point
-from experiments.scale import Scale
-from experiments.setup import PointTask
-from experiments.systems.workload.system import WorkloadSystem
-from experiments.traffic.template import Template
+from gradbed.experiments.engine.point import run_point
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import PointTask
+from gradbed.experiments.systems.workload.system import WorkloadSystem
+from gradbed.experiments.traffic.template import Template
+from gradbed.topo.addressing import addressed
+from gradbed.topo.registry import parse_topology
 from tests.unit.workload.runs import OWN, configuration, run, table
-from topo.addressing import addressed
-from topo.registry import parse_topology
 
 BRIDGE = OWN.with_name("bridge.p4")
 STATIC = """

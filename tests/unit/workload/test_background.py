@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import UserError
-from experiments.scale import Scale
-from experiments.systems.workload.point import background_of
+from gradbed.common.errors import UserError
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.systems.workload.point import background_of
 from tests.unit.workload.runs import configuration, run, table
 
 TRAFFIC = {"packets": 400, "load": 0.2}

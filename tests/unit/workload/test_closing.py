@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from experiments.records.results import StudyResults
-from experiments.records.run_files import DonePoint, StoredPoint
-from experiments.study.command import RunOptions, run_single
-from experiments.systems.workload.closing import NOTHING_EXPECTED, closing
+from gradbed.experiments.records.results import StudyResults
+from gradbed.experiments.records.run_files import DonePoint, StoredPoint
+from gradbed.experiments.study.command import RunOptions, run_single
+from gradbed.experiments.systems.workload.closing import NOTHING_EXPECTED, closing
 from tests.unit.workload.runs import ROUTES, configuration
 
 DROPPED = "tables: {}\n"

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from common.errors import UserError
-from experiments.study.running import runner
-from experiments.systems.workload.configuration import WorkloadConfiguration, WorkloadShorthands
+from gradbed.common.errors import UserError
+from gradbed.experiments.study.running import runner
+from gradbed.experiments.systems.workload.configuration import WorkloadConfiguration, WorkloadShorthands
 from tests.conftest import GradbedHere
 from tests.unit.experiments.study.coin import in_this_process
 from tests.unit.workload.runs import OWN, ROUTES

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from experiments.systems.workload import point
-from experiments.traffic.consistency import flow_contradictions
-from experiments.traffic.results import TrafficResults
-from hosts.traffic.arrived import Arrived
-from hosts.traffic.histogram import LatencyHistogram
+from gradbed.experiments.systems.workload import point
+from gradbed.experiments.traffic.consistency import flow_contradictions
+from gradbed.experiments.traffic.results import TrafficResults
+from gradbed.hosts.traffic.arrived import Arrived
+from gradbed.hosts.traffic.histogram import LatencyHistogram
 from tests.unit.workload.runs import run
 
 BUSY: dict[str, Any] = {

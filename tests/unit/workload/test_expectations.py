@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from common.errors import UserError
-from experiments.systems.workload.expectations import Cell, check_subjects, parse_expectation, unmet
+from gradbed.common.errors import UserError
+from gradbed.experiments.systems.workload.expectations import Cell, check_subjects, parse_expectation, unmet
 
 
 @pytest.mark.parametrize(

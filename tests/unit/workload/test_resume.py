@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.systems.workload.configuration import WorkloadConfiguration
+from gradbed.experiments.systems.workload.configuration import WorkloadConfiguration
 
 PROGRAM = (
     '#include <core.p4>\n#include <v1model.p4>\n#include "parts/ports.p4"\n#ifdef MORE\n#include "more.p4"\n#endif\n'

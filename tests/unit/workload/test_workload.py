@@ -14,15 +14,15 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.utils import wrpcap
 
-from common.errors import UserError
-from experiments.phases import PointResult
-from experiments.scale import Scale
-from experiments.study.loading import load_study
-from experiments.systems.workload.notes import notes
-from experiments.systems.workload.system import WorkloadSystem
-from experiments.traffic import agents as traffic_agents
-from experiments.traffic import connections
-from switch.virtual import HostInterface
+from gradbed.common.errors import UserError
+from gradbed.experiments.phases import PointResult
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.study.loading import load_study
+from gradbed.experiments.systems.workload.notes import notes
+from gradbed.experiments.systems.workload.system import WorkloadSystem
+from gradbed.experiments.traffic import agents as traffic_agents
+from gradbed.experiments.traffic import connections
+from gradbed.switch.virtual import HostInterface
 from tests.unit.workload.runs import OWN, ROUTES, configuration, run, table
 
 EMPTY = "tables: {}\n"

@@ -17,10 +17,10 @@ import numpy as np
 import scipy  # of which a part is loaded when it is used: half a second
 from numpy.typing import NDArray
 
-from common.errors import UserError
-from controller.systems.aggregation.placement.rates.problem import AggregationProblem
-from controller.systems.aggregation.placement.rates.solution import Rates
-from formats.aggregation import DIRECT, Designation
+from gradbed.common.errors import UserError
+from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
+from gradbed.controller.systems.aggregation.placement.rates.solution import Rates
+from gradbed.formats.aggregation import DIRECT, Designation
 
 MAX_PASSES = 4
 """Of going through all kinds of workers again; it hardly ever takes three."""

@@ -6,7 +6,7 @@ import random
 from collections import defaultdict
 from itertools import pairwise
 
-from controller.systems.aggregation.placement.rates.problem import AggregationProblem
+from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
 
 
 def every_tor(problem: AggregationProblem) -> tuple[str, ...]:

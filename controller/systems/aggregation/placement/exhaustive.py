@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from itertools import combinations
 
-from common.errors import UserError
-from controller.systems.aggregation.placement.rates.rates import TOLERANCE, RateSolver
+from gradbed.common.errors import UserError
+from gradbed.controller.systems.aggregation.placement.rates.rates import TOLERANCE, RateSolver
 
 MAX_PLACEMENTS = 200_000
 

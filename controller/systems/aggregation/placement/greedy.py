@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from controller.systems.aggregation.placement.rates.rates import RateSolver
+from gradbed.controller.systems.aggregation.placement.rates.rates import RateSolver
 
 LOOK_AHEAD_PROGRAMS = 256
 EXCHANGE_PROGRAMS = 256

@@ -6,13 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from controller.systems.aggregation.placement.assignment import designations, destination_shares, rounded_counts
-from controller.systems.aggregation.placement.planner import AggregationChoice
-from controller.systems.aggregation.placement.rates.problem import AggregationProblem
-from controller.systems.aggregation.placement.rates.rate_program import ReturnedSums
-from controller.systems.aggregation.placement.rates.rates import SPLITS, TOLERANCE, RateSolver
-from controller.systems.aggregation.placement.rates.realised import realised_rates
-from controller.systems.aggregation.placement.rates.solution import Rates
+from gradbed.controller.systems.aggregation.placement.assignment import (
+    designations,
+    destination_shares,
+    rounded_counts,
+)
+from gradbed.controller.systems.aggregation.placement.planner import AggregationChoice
+from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
+from gradbed.controller.systems.aggregation.placement.rates.rate_program import ReturnedSums
+from gradbed.controller.systems.aggregation.placement.rates.rates import SPLITS, TOLERANCE, RateSolver
+from gradbed.controller.systems.aggregation.placement.rates.realised import realised_rates
+from gradbed.controller.systems.aggregation.placement.rates.solution import Rates
 
 MAX_PERIOD = 128
 """Fragments after which the labels repeat, at most. Shares are met to less than 1 %."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from controller.planning.routing import Routes
-from controller.systems.aggregation.placement.labels import best_labels
-from controller.systems.aggregation.placement.place import NONE, check_demand, place
-from controller.systems.aggregation.placement.planner import AggregationChoice
-from controller.systems.aggregation.placement.rates.problem import AggregationProblem
-from controller.systems.aggregation.placement.rates.rates import solve_rates
-from topo.graph import Topology
+from gradbed.controller.planning.routing import Routes
+from gradbed.controller.systems.aggregation.placement.labels import best_labels
+from gradbed.controller.systems.aggregation.placement.place import NONE, check_demand, place
+from gradbed.controller.systems.aggregation.placement.planner import AggregationChoice
+from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
+from gradbed.controller.systems.aggregation.placement.rates.rates import solve_rates
+from gradbed.topo.graph import Topology
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import scipy  # of which a part is loaded when it is used: half a second
 
-from common.errors import UserError
-from controller.systems.aggregation.placement.rates.rates import RateSolver
+from gradbed.common.errors import UserError
+from gradbed.controller.systems.aggregation.placement.rates.rates import RateSolver
 
 TIME_LIMIT_S = 600.0
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from controller.systems.aggregation.placement.baselines import highest_degree
-from controller.systems.aggregation.placement.greedy import exchanged, greedy
-from controller.systems.aggregation.placement.labels import best_labels
-from controller.systems.aggregation.placement.rates.problem import AggregationProblem
-from controller.systems.aggregation.placement.rates.rates import RateSolver
-from controller.systems.aggregation.placement.rates.realised import realised_rates
+from gradbed.controller.systems.aggregation.placement.baselines import highest_degree
+from gradbed.controller.systems.aggregation.placement.greedy import exchanged, greedy
+from gradbed.controller.systems.aggregation.placement.labels import best_labels
+from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
+from gradbed.controller.systems.aggregation.placement.rates.rates import RateSolver
+from gradbed.controller.systems.aggregation.placement.rates.realised import realised_rates
 
 
 def packet_greedy(problem: AggregationProblem, maximum: int) -> tuple[str, ...]:

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from common.errors import UserError
-from controller.systems.aggregation.placement.baselines import (
+from gradbed.common.errors import UserError
+from gradbed.controller.systems.aggregation.placement.baselines import (
     every_tor,
     highest_degree,
     merging_switches,
     random_switches,
 )
-from controller.systems.aggregation.placement.exhaustive import exhaustive
-from controller.systems.aggregation.placement.greedy import greedy
-from controller.systems.aggregation.placement.milp import milp
-from controller.systems.aggregation.placement.packet_greedy import packet_greedy
-from controller.systems.aggregation.placement.rates.problem import AggregationProblem
-from controller.systems.aggregation.placement.rates.rates import RateSolver
-from controller.systems.aggregation.placement.rates.solution import Rates
+from gradbed.controller.systems.aggregation.placement.exhaustive import exhaustive
+from gradbed.controller.systems.aggregation.placement.greedy import greedy
+from gradbed.controller.systems.aggregation.placement.milp import milp
+from gradbed.controller.systems.aggregation.placement.packet_greedy import packet_greedy
+from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
+from gradbed.controller.systems.aggregation.placement.rates.rates import RateSolver
+from gradbed.controller.systems.aggregation.placement.rates.solution import Rates
 
 NONE = "none"
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from common.errors import UserError
-from controller.planning.routing import Routes
-from controller.systems.aggregation.placement.rates.solution import Rates
-from formats.aggregation import Designation
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.routing import Routes
+from gradbed.controller.systems.aggregation.placement.rates.solution import Rates
+from gradbed.formats.aggregation import Designation
+from gradbed.topo.graph import Topology
 
 
 @dataclass(frozen=True)

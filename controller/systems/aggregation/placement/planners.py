@@ -6,15 +6,15 @@ from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from common.errors import UserError
-from controller.systems.aggregation.placement.planner import (
+from gradbed.common.errors import UserError
+from gradbed.controller.systems.aggregation.placement.planner import (
     AggregationPlanner,
     ExplicitPlacement,
     NoPlacement,
     OwnTorPlacement,
     SharedPathPlacement,
 )
-from controller.systems.aggregation.placement.stored import StoredPlanner
+from gradbed.controller.systems.aggregation.placement.stored import StoredPlanner
 
 LimitedMethod = Literal["greedy", "greedy-gradients", "exhaustive", "milp", "random", "highest-degree"]
 """These choose at most so many programmable switches."""

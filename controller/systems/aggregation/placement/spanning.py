@@ -8,8 +8,8 @@ import networkx as nx
 import numpy as np
 import scipy  # of which a part is loaded when it is used: half a second
 
-from common.errors import UserError
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.topo.graph import Topology
 
 
 def least_spanning_edges(topology: Topology, hosts: Sequence[str]) -> int:

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from common.compiled.store import cache_dir, digest_of, stored
-from common.errors import UserError
-from controller.planning.routing import Routes
-from controller.systems.aggregation.placement.planner import AggregationChoice
-from controller.systems.aggregation.placement.rates.solution import Rates
-from topo.graph import Topology
+from gradbed.common.compiled.store import cache_dir, digest_of, stored
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.routing import Routes
+from gradbed.controller.systems.aggregation.placement.planner import AggregationChoice
+from gradbed.controller.systems.aggregation.placement.rates.solution import Rates
+from gradbed.topo.graph import Topology
 
 if TYPE_CHECKING:
-    from controller.systems.aggregation.placement.rates.problem import AggregationProblem
+    from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
 
 Answer = TypeVar("Answer")
 
@@ -33,7 +33,7 @@ class StoredPlanner:
 
     def choose(self, topology: Topology, routes: Routes, workers: Sequence[str], server: str) -> AggregationChoice:
         def solve() -> AggregationChoice:
-            from controller.systems.aggregation.placement.lp_planner import LpPlanner
+            from gradbed.controller.systems.aggregation.placement.lp_planner import LpPlanner
 
             return LpPlanner(**self.options).choose(topology, routes, workers, server)
 
@@ -44,7 +44,7 @@ def stored_rates(problem: AggregationProblem, programmable: Sequence[str], serve
     """As solve_rates."""
 
     def solve() -> Rates:
-        from controller.systems.aggregation.placement.rates.rates import solve_rates
+        from gradbed.controller.systems.aggregation.placement.rates.rates import solve_rates
 
         return solve_rates(problem, programmable, server_tor)
 

@@ -23,9 +23,9 @@ from dataclasses import dataclass
 
 import networkx as nx
 
-from controller.systems.shuffle.scheduling.instance import Instance
-from controller.systems.shuffle.scheduling.trees.bits import bits_of, members
-from controller.systems.shuffle.scheduling.trees.trees import Trees
+from gradbed.controller.systems.shuffle.scheduling.instance import Instance
+from gradbed.controller.systems.shuffle.scheduling.trees.bits import bits_of, members
+from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
 
 
 @dataclass(frozen=True)

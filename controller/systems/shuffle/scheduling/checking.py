@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from controller.systems.shuffle.scheduling.instance import Instance
-from controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
-from controller.systems.shuffle.scheduling.trees.trees import Tree
-from topo.graph import Topology
-from topo.hops import is_hop
+from gradbed.controller.systems.shuffle.scheduling.instance import Instance
+from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
+from gradbed.controller.systems.shuffle.scheduling.trees.trees import Tree
+from gradbed.topo.graph import Topology
+from gradbed.topo.hops import is_hop
 
 
 class BadSchedule(Exception):

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controller.systems.shuffle.scheduling.instance import Instance
-from controller.systems.shuffle.scheduling.trees.bits import members
-from controller.systems.shuffle.scheduling.trees.trees import Trees
+from gradbed.controller.systems.shuffle.scheduling.instance import Instance
+from gradbed.controller.systems.shuffle.scheduling.trees.bits import members
+from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
 
 
 @dataclass(frozen=True, slots=True)

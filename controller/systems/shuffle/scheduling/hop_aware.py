@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import chain, count, islice
 
-from controller.systems.shuffle.scheduling.dependencies import Cluster, DependencyGraph
-from controller.systems.shuffle.scheduling.instance import Instance
-from controller.systems.shuffle.scheduling.queues import Loan, Packet, Queues, Timing
-from controller.systems.shuffle.scheduling.schedule import Schedule
-from controller.systems.shuffle.scheduling.trees.bits import members
-from controller.systems.shuffle.scheduling.trees.trees import Trees
+from gradbed.controller.systems.shuffle.scheduling.dependencies import Cluster, DependencyGraph
+from gradbed.controller.systems.shuffle.scheduling.instance import Instance
+from gradbed.controller.systems.shuffle.scheduling.queues import Loan, Packet, Queues, Timing
+from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule
+from gradbed.controller.systems.shuffle.scheduling.trees.bits import members
+from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from common.errors import UserError
+from gradbed.common.errors import UserError
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from common.errors import UserError
-from controller.systems.shuffle.scheduling.dependencies import Cluster, DependencyGraph
-from controller.systems.shuffle.scheduling.instance import Instance
-from controller.systems.shuffle.scheduling.queues import Packet, Queues
-from controller.systems.shuffle.scheduling.schedule import Schedule
-from controller.systems.shuffle.scheduling.trees.bits import members
-from controller.systems.shuffle.scheduling.trees.trees import Trees
+from gradbed.common.errors import UserError
+from gradbed.controller.systems.shuffle.scheduling.dependencies import Cluster, DependencyGraph
+from gradbed.controller.systems.shuffle.scheduling.instance import Instance
+from gradbed.controller.systems.shuffle.scheduling.queues import Packet, Queues
+from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule
+from gradbed.controller.systems.shuffle.scheduling.trees.bits import members
+from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
 
 TRIED_SAMPLES = 4
 """Of each worker that could join: those after which most others still could are looked for among so many."""

@@ -10,9 +10,9 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from controller.systems.shuffle.scheduling.instance import Instance
-from controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
-from controller.systems.shuffle.scheduling.trees.trees import Trees
+from gradbed.controller.systems.shuffle.scheduling.instance import Instance
+from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
+from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from controller.systems.shuffle.scheduling.instance import Instance
-from controller.systems.shuffle.scheduling.trees.trees import Tree, Trees
+from gradbed.controller.systems.shuffle.scheduling.instance import Instance
+from gradbed.controller.systems.shuffle.scheduling.trees.trees import Tree, Trees
 
 
 @dataclass(frozen=True, slots=True)

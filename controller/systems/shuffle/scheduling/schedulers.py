@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from common.errors import UserError
-from controller.systems.shuffle.scheduling.clusters.exact import Exact
-from controller.systems.shuffle.scheduling.clusters.improved import Improved
-from controller.systems.shuffle.scheduling.hop_aware import HopAware
-from controller.systems.shuffle.scheduling.largest_cluster import LargestCluster
-from controller.systems.shuffle.scheduling.queues import Timing
-from controller.systems.shuffle.scheduling.schedule import Scheduler
-from controller.systems.shuffle.scheduling.uncoded import UncodedMulticast
-from controller.systems.shuffle.scheduling.unicast import Unicast
+from gradbed.common.errors import UserError
+from gradbed.controller.systems.shuffle.scheduling.clusters.exact import Exact
+from gradbed.controller.systems.shuffle.scheduling.clusters.improved import Improved
+from gradbed.controller.systems.shuffle.scheduling.hop_aware import HopAware
+from gradbed.controller.systems.shuffle.scheduling.largest_cluster import LargestCluster
+from gradbed.controller.systems.shuffle.scheduling.queues import Timing
+from gradbed.controller.systems.shuffle.scheduling.schedule import Scheduler
+from gradbed.controller.systems.shuffle.scheduling.uncoded import UncodedMulticast
+from gradbed.controller.systems.shuffle.scheduling.unicast import Unicast
 
 SCHEDULERS: Mapping[str, Scheduler] = {
     scheduler.name: scheduler

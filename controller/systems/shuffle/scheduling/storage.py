@@ -10,8 +10,8 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from common.errors import UserError
-from controller.systems.shuffle.scheduling.instance import Instance
+from gradbed.common.errors import UserError
+from gradbed.controller.systems.shuffle.scheduling.instance import Instance
 
 Replacement = Literal["random", "least-recent"]
 """Which samples leave a full cache: any, or those that were needed longest ago."""

@@ -20,7 +20,7 @@ def lanes(
     repetitions: Annotated[int, typer.Option(min=1, help="Measurements of each figure; medians are shown.")] = 5,
 ) -> int:
     """How many lanes a gradient packet should have: compile time against gradient bytes summed per second."""
-    from experiments.systems.aggregation.bench.lanes import run_bench_lanes
+    from gradbed.experiments.systems.aggregation.bench.lanes import run_bench_lanes
 
     return run_bench_lanes(repetitions)
 
@@ -36,9 +36,9 @@ def throughput(scale: Scale = None, output: Output = RESULTS, resume: Resume = F
 
 
 def _run_study(name: str, scale: float | None, output: Path, resume: bool) -> int:
-    from common.namespaces import require_root
-    from experiments.study.command import RunOptions, run_study_file
-    from experiments.systems import studies_folder
+    from gradbed.common.namespaces import require_root
+    from gradbed.experiments.study.command import RunOptions, run_study_file
+    from gradbed.experiments.systems import studies_folder
 
     require_root(f"gradbed bench {name}")
     return run_study_file(studies_folder("aggregation") / f"bench_{name}.yaml", RunOptions(output, resume, scale))
@@ -48,7 +48,7 @@ def rounds(
     repetitions: Annotated[int, typer.Option(min=1, help="Measurements; the median is shown.")] = 3,
 ) -> int:
     """What a round of gradients costs on the virtual clock, and where the time goes. Needs no root."""
-    from experiments.systems.aggregation.bench.rounds import run_bench_rounds
+    from gradbed.experiments.systems.aggregation.bench.rounds import run_bench_rounds
 
     return run_bench_rounds(repetitions)
 
@@ -61,8 +61,8 @@ def placement(
     output: Annotated[Path | None, typer.Option(help="Folder for a figure of how the time grows.")] = None,
 ) -> int:
     """How long the placement of programmable switches takes, and how near it comes to the optimum."""
-    from experiments.bench.options import sizes_of
-    from experiments.systems.aggregation.bench.placement import run_bench_placement
+    from gradbed.experiments.bench.options import sizes_of
+    from gradbed.experiments.systems.aggregation.bench.placement import run_bench_placement
 
     return run_bench_placement([(k, maximum) for k, maximum in sizes_of(sizes, "K:M")], instances, output)
 
@@ -76,8 +76,8 @@ def soak(
     output: Output = RESULTS,
 ) -> int:
     """Jobs that come and go for an hour on one network in Mininet: nothing is left, and memory and all else stay."""
-    from common.namespaces import require_root
-    from experiments.systems.aggregation.bench.soak import Pace, run_bench_soak
+    from gradbed.common.namespaces import require_root
+    from gradbed.experiments.systems.aggregation.bench.soak import Pace, run_bench_soak
 
     require_root("gradbed bench soak")
     return run_bench_soak(Pace(60 * minutes, every_s, sample_s), output)

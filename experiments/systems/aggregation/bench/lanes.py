@@ -15,18 +15,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controller.systems.aggregation.slots import DEFAULT_SLOTS
-from experiments.bench.measure import empty_cache, median_s
-from experiments.programs import P4_SOURCES
-from experiments.tables.console import make_console
-from experiments.tables.rows import Columns, rows_table
-from formats.lanes import HEADER_BYTES, frame_bytes
-from hosts.protocols.datagram_frames import as_bytes
-from hosts.systems.aggregation.gradient_frames import pack_frames
-from switch.codegen import build_program
-from switch.compiler import compile_p4
-from switch.device import ActionCall, KeyMatch
-from switch.engine import Engine
+from gradbed.controller.systems.aggregation.slots import DEFAULT_SLOTS
+from gradbed.experiments.bench.measure import empty_cache, median_s
+from gradbed.experiments.programs import P4_SOURCES
+from gradbed.experiments.tables.console import make_console
+from gradbed.experiments.tables.rows import Columns, rows_table
+from gradbed.formats.lanes import HEADER_BYTES, frame_bytes
+from gradbed.hosts.protocols.datagram_frames import as_bytes
+from gradbed.hosts.systems.aggregation.gradient_frames import pack_frames
+from gradbed.switch.codegen import build_program
+from gradbed.switch.compiler import compile_p4
+from gradbed.switch.device import ActionCall, KeyMatch
+from gradbed.switch.engine import Engine
 
 LANES = (32, 64, 128, 192, 256, 320, 352)
 WORKERS = 8

@@ -16,22 +16,22 @@ from pathlib import Path
 
 from rich.table import Table
 
-from common.errors import UserError
-from controller.planning.hosts import choose_hosts
-from controller.systems.aggregation.placement.baselines import highest_degree
-from controller.systems.aggregation.placement.exhaustive import exhaustive
-from controller.systems.aggregation.placement.greedy import exchanged, greedy, greedy_rounds
-from controller.systems.aggregation.placement.packet_greedy import packet_rate_bps, refined
-from controller.systems.aggregation.placement.rates.problem import AggregationProblem
-from controller.systems.aggregation.placement.rates.rates import RateSolver
-from experiments.bench.measure import Stopwatch
-from experiments.bench.report import seconds_goal
-from experiments.plotting.style import figure, save
-from experiments.systems.aggregation.bench.random_fabrics import random_fabric
-from experiments.tables.console import make_console
-from experiments.tables.rows import Columns, rows_table
-from topo.link import LinkModel
-from topo.shapes.fat_tree import fat_tree
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.hosts import choose_hosts
+from gradbed.controller.systems.aggregation.placement.baselines import highest_degree
+from gradbed.controller.systems.aggregation.placement.exhaustive import exhaustive
+from gradbed.controller.systems.aggregation.placement.greedy import exchanged, greedy, greedy_rounds
+from gradbed.controller.systems.aggregation.placement.packet_greedy import packet_rate_bps, refined
+from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
+from gradbed.controller.systems.aggregation.placement.rates.rates import RateSolver
+from gradbed.experiments.bench.measure import Stopwatch
+from gradbed.experiments.bench.report import seconds_goal
+from gradbed.experiments.plotting.style import figure, save
+from gradbed.experiments.systems.aggregation.bench.random_fabrics import random_fabric
+from gradbed.experiments.tables.console import make_console
+from gradbed.experiments.tables.rows import Columns, rows_table
+from gradbed.topo.link import LinkModel
+from gradbed.topo.shapes.fat_tree import fat_tree
 
 LINK_RATE_BPS = 10_000_000_000
 GOALS_S = {(8, 8): 20.0, (16, 16): 600.0}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 
-from topo.addressing import make_host, make_switch
-from topo.graph import Endpoint, Host, Link, Topology
-from topo.link import LinkModel
+from gradbed.topo.addressing import make_host, make_switch
+from gradbed.topo.graph import Endpoint, Host, Link, Topology
+from gradbed.topo.link import LinkModel
 
 LINK_RATES_BPS = (10_000_000, 20_000_000, 40_000_000)
 

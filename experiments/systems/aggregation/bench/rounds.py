@@ -14,11 +14,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from experiments.scale import Scale
-from experiments.study.running.execution import run_now
-from experiments.systems.aggregation.configuration import AggregationConfiguration
-from experiments.tables.console import make_console
-from experiments.tables.rows import Columns, rows_table
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.study.running.execution import run_now
+from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration
+from gradbed.experiments.tables.console import make_console
+from gradbed.experiments.tables.rows import Columns, rows_table
 
 FRAGMENTS = 600
 SHORT_ROUNDS, LONG_ROUNDS = 1, 6

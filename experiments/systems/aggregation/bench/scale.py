@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from experiments.bench.scale import ScalePoint
+from gradbed.experiments.bench.scale import ScalePoint
 
 VALUES = 1_000_000
 JOB_WORKERS = 64

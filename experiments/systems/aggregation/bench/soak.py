@@ -24,34 +24,34 @@ from typing import Any
 import grpc
 from finsy.proto import p4r, p4r_grpc
 
-from common.errors import UserError
-from common.sandbox import run_in_sandbox
-from common.scratch import scratch_folder
-from experiments.bench.load.census import (
+from gradbed.common.errors import UserError
+from gradbed.common.sandbox import run_in_sandbox
+from gradbed.common.scratch import scratch_folder
+from gradbed.experiments.bench.load.census import (
     files_below,
     held_by_roles,
     keep_no_free_memory,
     least_of_several,
     mounts,
 )
-from experiments.bench.load.courses import draw, judge, read_samples
-from experiments.engine.point import run_phase
-from experiments.records.run_folder import RunFolder, environment
-from experiments.scale import Scale
-from experiments.setup import PointTask
-from experiments.systems.aggregation.configuration import AggregationConfiguration
-from experiments.systems.aggregation.point import AggregationPoint
-from experiments.systems.aggregation.system import AggregationSystem
-from experiments.tables.console import make_console
-from experiments.testbeds.mininet_testbed import MininetTestbed
-from topo.graph import Topology
+from gradbed.experiments.bench.load.courses import draw, judge, read_samples
+from gradbed.experiments.engine.point import run_phase
+from gradbed.experiments.records.run_folder import RunFolder, environment
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import PointTask
+from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration
+from gradbed.experiments.systems.aggregation.point import AggregationPoint
+from gradbed.experiments.systems.aggregation.system import AggregationSystem
+from gradbed.experiments.tables.console import make_console
+from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
+from gradbed.topo.graph import Topology
 
 TOPOLOGY, LANES, SLOTS = "leaf-spine:2,2,3", 64, 512
 SCALE = Scale(0.2)
 MODULES = {
-    "controller.app": "controller",
-    "switch.fabric": "fabric",
-    "hosts.agents.kernel.launcher": "launcher",
+    "gradbed.controller.app": "controller",
+    "gradbed.switch.fabric": "fabric",
+    "gradbed.hosts.agents.kernel.launcher": "launcher",
 }
 OWN = "experiment"
 READ_TIMEOUT_S = 20.0
@@ -248,7 +248,7 @@ def _held(switches: Switches) -> dict[str, int]:
 
 def _census(folder: Path) -> dict[str, int]:
     """folder: that of all temporary files."""
-    gc.collect()  # the command line seldom searches for cycles (cli/__main__.py)
+    gc.collect()  # the command line seldom searches for cycles (cli/start.py)
     files = list(files_below(folder))
     sizes = {"files": len(files), "file_bytes": sum(file.lstat().st_size for file in files), "mounts": mounts()}
     return {**held_by_roles(MODULES, OWN), **sizes}

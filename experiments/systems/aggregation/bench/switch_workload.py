@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from controller.planning.plan import Lpm, MulticastGroup, SwitchPlan, TableEntry
-from controller.systems.aggregation.entries import aggregation_role
-from controller.systems.aggregation.slots import DEFAULT_SLOTS, SlotRange
-from experiments.bench.switch.packet_io import Cycle
-from experiments.bench.switch.workloads import (
+from gradbed.controller.planning.plan import Lpm, MulticastGroup, SwitchPlan, TableEntry
+from gradbed.controller.systems.aggregation.entries import aggregation_role
+from gradbed.controller.systems.aggregation.slots import DEFAULT_SLOTS, SlotRange
+from gradbed.experiments.bench.switch.packet_io import Cycle
+from gradbed.experiments.bench.switch.workloads import (
     FLOW_DESTINATION,
     FLOW_SOURCE,
     NEXT_MAC,
@@ -16,10 +16,10 @@ from experiments.bench.switch.workloads import (
     SWITCH_MAC,
     Workload,
 )
-from experiments.programs import P4_SOURCES
-from formats.aggregation import Flags
-from hosts.protocols.datagram_frames import as_bytes
-from hosts.systems.aggregation.gradient_frames import pack_frames
+from gradbed.experiments.programs import P4_SOURCES
+from gradbed.formats.aggregation import Flags
+from gradbed.hosts.protocols.datagram_frames import as_bytes
+from gradbed.hosts.systems.aggregation.gradient_frames import pack_frames
 
 LANES = 32
 WORKERS = 8

@@ -1,6 +1,6 @@
 """The seven figures of aggregation (docs/figures.md), as kinds of figures that studies name."""
 
-from experiments.systems.aggregation.figures import (  # noqa: F401
+from gradbed.experiments.systems.aggregation.figures import (  # noqa: F401
     accuracy,
     byte_hops,
     jobs,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from experiments.plotting.series import draw_all, explain_marks, verdicts
-from experiments.records.run_files import DonePoint
-from experiments.study.definition.model import CourseSection
-from experiments.study.evaluation.courses import course_of, draw_line
-from experiments.study.evaluation.kinds import Sheet, figure_kind
-from experiments.systems.aggregation.figures.modes import NUMBERS, mode
-from experiments.tables.intervals import confidence_interval
+from gradbed.experiments.plotting.series import draw_all, explain_marks, verdicts
+from gradbed.experiments.records.run_files import DonePoint
+from gradbed.experiments.study.definition.model import CourseSection
+from gradbed.experiments.study.evaluation.courses import course_of, draw_line
+from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind
+from gradbed.experiments.systems.aggregation.figures.modes import NUMBERS, mode
+from gradbed.experiments.tables.intervals import confidence_interval
 
 TARGET = 0.9
 """Accuracy to reach."""

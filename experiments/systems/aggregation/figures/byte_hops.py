@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from controller.planning.hosts import choose_hosts_of_jobs
-from experiments.plotting.series import draw_all, explain_marks, verdicts
-from experiments.study.evaluation.kinds import Sheet, figure_kind
-from experiments.systems.aggregation.figures.modes import NUMBERS, mode
-from topo.registry import parse_topology
+from gradbed.controller.planning.hosts import choose_hosts_of_jobs
+from gradbed.experiments.plotting.series import draw_all, explain_marks, verdicts
+from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind
+from gradbed.experiments.systems.aggregation.figures.modes import NUMBERS, mode
+from gradbed.topo.registry import parse_topology
 
 
 def lower_bound(topology: str, workers: int) -> int:
     """Twice the edges of the least tree that spans the workers of a job with so many, in gradients; a lower bound on
     trees of switches such as fat-trees and leaf-spines (docs/figures.md)."""
-    from controller.systems.aggregation.placement.spanning import least_spanning_edges  # loads SciPy's optimisers
+    from gradbed.controller.systems.aggregation.placement.spanning import (
+        least_spanning_edges,  # loads SciPy's optimisers
+    )
 
     network = parse_topology(topology)
     [(names, _)] = choose_hosts_of_jobs(network, 1, workers)

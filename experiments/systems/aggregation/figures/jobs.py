@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from experiments.plotting.series import draw_series, explain_marks
-from experiments.plotting.style import COLOURS
-from experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
-from experiments.systems.aggregation.metrics import SHARE
+from gradbed.experiments.plotting.series import draw_series, explain_marks
+from gradbed.experiments.plotting.style import COLOURS
+from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
+from gradbed.experiments.systems.aggregation.metrics import SHARE
 
 GROUP_WIDTH = 0.75
 """Of the jobs of all series at one place."""

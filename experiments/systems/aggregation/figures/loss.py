@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-from experiments.plotting.series import draw_all, explain_marks, verdicts
-from experiments.study.evaluation.kinds import Sheet, figure_kind
-from formats.lanes import frame_bytes
+from gradbed.experiments.plotting.series import draw_all, explain_marks, verdicts
+from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind
+from gradbed.formats.lanes import frame_bytes
 
 X = "topology.link.loss"
 WORDS = {"aimd": "window closes for losses and marks", "ecn": "window closes for marks alone", "none": "fixed window"}

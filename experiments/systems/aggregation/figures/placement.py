@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from experiments.plotting.series import draw_series, explain_marks
-from experiments.plotting.series_point import SeriesPoint
-from experiments.plotting.style import COLOURS
-from experiments.records.results import StudyResults
-from experiments.study.definition.model import FigureSection
-from experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
-from experiments.systems.aggregation.figures.modes import in_link_rates
-from experiments.systems.aggregation.metrics import SHARE
+from gradbed.experiments.plotting.series import draw_series, explain_marks
+from gradbed.experiments.plotting.series_point import SeriesPoint
+from gradbed.experiments.plotting.style import COLOURS
+from gradbed.experiments.records.results import StudyResults
+from gradbed.experiments.study.definition.model import FigureSection
+from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
+from gradbed.experiments.systems.aggregation.figures.modes import in_link_rates
+from gradbed.experiments.systems.aggregation.metrics import SHARE
 
 LIMITED = ("greedy", "greedy-gradients", "exhaustive", "milp", "highest-degree", "random")
 """Methods that choose at most M switches: lines. The others take what they take: places beside the M axis."""

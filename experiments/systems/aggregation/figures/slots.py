@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-from experiments.plotting.series import draw_all, explain_marks, verdicts
-from experiments.plotting.style import COLOURS
-from experiments.records.results import StudyResults
-from experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
-from experiments.systems.aggregation.figures.modes import in_link_rates
-from experiments.systems.aggregation.metrics import SHARE
-from formats.lanes import frame_bytes
+from gradbed.experiments.plotting.series import draw_all, explain_marks, verdicts
+from gradbed.experiments.plotting.style import COLOURS
+from gradbed.experiments.records.results import StudyResults
+from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
+from gradbed.experiments.systems.aggregation.figures.modes import in_link_rates
+from gradbed.experiments.systems.aggregation.metrics import SHARE
+from gradbed.formats.lanes import frame_bytes
 
 LINKS = 2
 """From a worker to the server."""

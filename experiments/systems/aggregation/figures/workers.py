@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 from operator import itemgetter
 
-from experiments.plotting.series import draw_all, draw_companion, explain_marks, verdicts
-from experiments.plotting.style import COLOURS
-from experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
-from experiments.systems.aggregation.figures.modes import NUMBERS, in_link_rates, mode
-from experiments.systems.aggregation.metrics import SHARE
+from gradbed.experiments.plotting.series import draw_all, draw_companion, explain_marks, verdicts
+from gradbed.experiments.plotting.style import COLOURS
+from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
+from gradbed.experiments.systems.aggregation.figures.modes import NUMBERS, in_link_rates, mode
+from gradbed.experiments.systems.aggregation.metrics import SHARE
 
 
 def ring_bound(workers: int) -> float:

@@ -14,6 +14,6 @@ def compressors(
 ) -> int:
     """How long a worker takes for a gradient of which top-k sends a part, on one core, and how much memory; beside
     the same path with PyTorch's and NumPy's selection."""
-    from experiments.systems.compression.bench.compressors import run_bench_compressors
+    from gradbed.experiments.systems.compression.bench.compressors import run_bench_compressors
 
     return run_bench_compressors(values, part, repetitions)

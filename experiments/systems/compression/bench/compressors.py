@@ -1,9 +1,9 @@
 """How long a worker takes from a gradient to the frames of what top-k keeps of it, and how much memory.
 
-The whole path begins with a gradient of float32. Ours quantises it in place as hosts.learning.trainer does, adds what
-was held back, chooses the largest values, writes them into frames and takes them from what is held back. The other
-paths keep floats, choose with torch.topk or numpy.argpartition, and set to zero what was chosen; what that gives is
-written into frames by the same code. What a run does besides to check sums is measured apart.
+The whole path begins with a gradient of float32. Ours quantises it in place as gradbed.hosts.learning.trainer does,
+adds what was held back, chooses the largest values, writes them into frames and takes them from what is held back.
+The other paths keep floats, choose with torch.topk or numpy.argpartition, and set to zero what was chosen; what that
+gives is written into frames by the same code. What a run does besides to check sums is measured apart.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.bench.measure import median_s, span_s
-from experiments.tables.console import make_console
-from experiments.tables.rows import Columns, rows_table
-from formats.addresses import MulticastAddress
-from hosts.agents.addresses import AgentAddress, WorkerAddress
-from hosts.compressors.content import Content
-from hosts.compressors.fingerprint import fingerprint
-from hosts.compressors.wire import written
-from hosts.learning.quantise import quantise
-from hosts.learning.settings import SyntheticSettings
-from hosts.systems.compression.assembly import Assembly
-from hosts.systems.compression.description import JobDescription
-from hosts.systems.compression.held_back import HeldBack
-from hosts.systems.compression.packets.frames import HEADER_BYTES, Route, part_frames, received_parts
+from gradbed.experiments.bench.measure import median_s, span_s
+from gradbed.experiments.tables.console import make_console
+from gradbed.experiments.tables.rows import Columns, rows_table
+from gradbed.formats.addresses import MulticastAddress
+from gradbed.hosts.agents.addresses import AgentAddress, WorkerAddress
+from gradbed.hosts.compressors.content import Content
+from gradbed.hosts.compressors.fingerprint import fingerprint
+from gradbed.hosts.compressors.wire import written
+from gradbed.hosts.learning.quantise import quantise
+from gradbed.hosts.learning.settings import SyntheticSettings
+from gradbed.hosts.systems.compression.assembly import Assembly
+from gradbed.hosts.systems.compression.description import JobDescription
+from gradbed.hosts.systems.compression.held_back import HeldBack
+from gradbed.hosts.systems.compression.packets.frames import HEADER_BYTES, Route, part_frames, received_parts
 
 GOAL_MS = 150.0
 """For a hundredth of 25 million values."""

@@ -6,10 +6,10 @@ import functools
 from collections.abc import Callable
 from operator import itemgetter
 
-from experiments.plotting.series import draw_all, explain_marks, verdicts
-from experiments.study.evaluation.kinds import Sheet, figure_kind
-from experiments.systems.compression.figures.variants import Row, colour
-from hosts.systems.compression.ratio import repaired_ratio, source_ratio
+from gradbed.experiments.plotting.series import draw_all, explain_marks, verdicts
+from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind
+from gradbed.experiments.systems.compression.figures.variants import Row, colour
+from gradbed.hosts.systems.compression.ratio import repaired_ratio, source_ratio
 
 NAMES = {"none": "no rule", "source": "the source, to the letter", "repaired": "repaired"}
 SENT, SUM_SHARE = 0.15, 1 / 8

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from experiments.records.results import StudyResults
-from experiments.records.run_files import DonePoint
-from experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
-from experiments.systems.compression.figures.variants import Row, colour
+from gradbed.experiments.records.results import StudyResults
+from gradbed.experiments.records.run_files import DonePoint
+from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
+from gradbed.experiments.systems.compression.figures.variants import Row, colour
 
 WORKER = "worker 0"
 NAMES = {

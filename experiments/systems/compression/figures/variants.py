@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.plotting.style import COLOURS
+from gradbed.experiments.plotting.style import COLOURS
 
 Row = Mapping[str, Any]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from operator import itemgetter
 
-from experiments.plotting.series import draw_all, explain_marks, verdicts
-from experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
-from experiments.systems.compression.figures.variants import variant
+from gradbed.experiments.plotting.series import draw_all, explain_marks, verdicts
+from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
+from gradbed.experiments.systems.compression.figures.variants import variant
 
 
 @figure_kind("compression-workers", columns=2, height_in=4.2)

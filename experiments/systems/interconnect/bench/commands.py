@@ -12,6 +12,6 @@ def interconnect(
     slots: Annotated[int, typer.Option(min=100, help="Packet times of each run.")] = 1600,
 ) -> int:
     """The model beside packets, the largest link load of each policy, and the model beside other networks."""
-    from experiments.systems.interconnect.bench.run import run_bench
+    from gradbed.experiments.systems.interconnect.bench.run import run_bench
 
     return run_bench(largest, slots)

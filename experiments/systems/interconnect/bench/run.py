@@ -8,18 +8,18 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from controller.systems.interconnect.policies import PolicyName
-from experiments.bench.measure import Stopwatch
-from experiments.systems.interconnect.comparison import PACKET_S, ROUTES, Case, Compared, compare, packets
-from experiments.systems.interconnect.model.optical_electrical import OpticalElectrical
-from experiments.systems.interconnect.model.shortest_paths import ShortestPaths
-from experiments.systems.interconnect.model.slots import Fabric, simulate
-from experiments.systems.interconnect.model.traffic import of_pattern
-from experiments.systems.interconnect.sizes import balanced_dragonfly
-from experiments.tables.console import make_console
-from experiments.tables.rows import Columns, rows_table
-from topo.shapes.fat_tree import fat_tree
-from topo.shapes.torus import torus
+from gradbed.controller.systems.interconnect.policies import PolicyName
+from gradbed.experiments.bench.measure import Stopwatch
+from gradbed.experiments.systems.interconnect.comparison import PACKET_S, ROUTES, Case, Compared, compare, packets
+from gradbed.experiments.systems.interconnect.model.optical_electrical import OpticalElectrical
+from gradbed.experiments.systems.interconnect.model.shortest_paths import ShortestPaths
+from gradbed.experiments.systems.interconnect.model.slots import Fabric, simulate
+from gradbed.experiments.systems.interconnect.model.traffic import of_pattern
+from gradbed.experiments.systems.interconnect.sizes import balanced_dragonfly
+from gradbed.experiments.tables.console import make_console
+from gradbed.experiments.tables.rows import Columns, rows_table
+from gradbed.topo.shapes.fat_tree import fat_tree
+from gradbed.topo.shapes.torus import torus
 
 ACCEPTED_GOAL, LATENCY_GOAL = 0.10, 0.20
 """By how much the model may differ from packets in throughput and mean latency."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from experiments.bench.scale import ScalePoint
+from gradbed.experiments.bench.scale import ScalePoint
 
 
 def scale_points() -> Iterator[ScalePoint]:

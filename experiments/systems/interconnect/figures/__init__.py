@@ -1,3 +1,3 @@
 """Figures of the interconnect that need more than lines, as kinds that studies name."""
 
-from experiments.systems.interconnect.figures import failures, sizes  # noqa: F401
+from gradbed.experiments.systems.interconnect.figures import failures, sizes  # noqa: F401

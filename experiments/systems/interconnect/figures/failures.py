@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from experiments.study.evaluation.courses import draw_line
-from experiments.study.evaluation.kinds import Sheet, figure_kind
-from experiments.tables.intervals import confidence_interval
+from gradbed.experiments.study.evaluation.courses import draw_line
+from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind
+from gradbed.experiments.tables.intervals import confidence_interval
 
 FAILURE = "failure.kind"
 

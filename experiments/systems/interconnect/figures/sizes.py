@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 
-from experiments.plotting.style import COLOURS, MARKERS
-from experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
-from experiments.systems.interconnect.sizes import Size, sizes
+from gradbed.experiments.plotting.style import COLOURS, MARKERS
+from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
+from gradbed.experiments.systems.interconnect.sizes import Size, sizes
 
 LARGEST, LARGEST_QUICK = 8, 4
 

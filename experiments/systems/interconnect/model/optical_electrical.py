@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.systems.interconnect.policies import POLICIES, PolicyName, Rule
-from experiments.systems.interconnect.model.slots import DELIVERED, Integers, Packets
-from topo.shapes.optical_electrical import PLANES
+from gradbed.controller.systems.interconnect.policies import POLICIES, PolicyName, Rule
+from gradbed.experiments.systems.interconnect.model.slots import DELIVERED, Integers, Packets
+from gradbed.topo.shapes.optical_electrical import PLANES
 
 TURNS = 8
 
@@ -23,7 +23,7 @@ UNSEEN = 1
 
 @dataclass(frozen=True)
 class OpticalElectrical:
-    """experiments.systems.interconnect.model.slots.Fabric."""
+    """gradbed.experiments.systems.interconnect.model.slots.Fabric."""
 
     n: int
     policy: PolicyName = "least-loaded"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from controller.planning.plan import Plan
-from controller.planning.routing import routing_plan, shortest_routes
-from topo.graph import Topology
+from gradbed.controller.planning.plan import Plan
+from gradbed.controller.planning.routing import routing_plan, shortest_routes
+from gradbed.topo.graph import Topology
 
 
 def entries(topology: Topology, p4info: object) -> Plan:

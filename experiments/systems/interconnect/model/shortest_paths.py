@@ -9,16 +9,16 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import shortest_path
 
-from controller.planning.routing import shortest_routes
-from experiments.systems.interconnect.model.slots import DELIVERED, Integers, Packets
-from topo.graph import Topology
+from gradbed.controller.planning.routing import shortest_routes
+from gradbed.experiments.systems.interconnect.model.slots import DELIVERED, Integers, Packets
+from gradbed.topo.graph import Topology
 
 TURNS = 8
 
 
 class ShortestPaths:
-    """experiments.systems.interconnect.model.slots.Fabric. Queues: hosts' links, the links to hosts, then the ports
-    of each switch to others."""
+    """gradbed.experiments.systems.interconnect.model.slots.Fabric. Queues: hosts' links, the links to hosts, then the
+    ports of each switch to others."""
 
     def __init__(self, topology: Topology, choice: Literal["random", "least-loaded", "routes"] = "random") -> None:
         self._least_loaded = choice == "least-loaded"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import UserError
+from gradbed.common.errors import UserError
 
 Integers = NDArray[np.int64]
 
@@ -69,7 +69,7 @@ class Weighted:
 
 
 def of_rates(hosts: Sequence[str], rates_bps: Mapping[tuple[str, str], float], link_bps: float) -> Weighted:
-    """That of experiments.traffic.rates.pair_rates, for links of one rate."""
+    """That of gradbed.experiments.traffic.rates.pair_rates, for links of one rate."""
     place = {name: number for number, name in enumerate(hosts)}
     weights = np.zeros((len(hosts), len(hosts)))
     for (sender, receiver), rate_bps in rates_bps.items():

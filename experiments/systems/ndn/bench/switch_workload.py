@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from controller.planning.plan import SwitchPlan
-from controller.systems.ndn.entries import fib_entry
-from experiments.bench.switch.packet_io import Cycle
-from experiments.bench.switch.workloads import FRAME_BYTES, NEXT_MAC, RIGHT_PORT, Workload
-from experiments.programs import P4_SOURCES
-from formats.tlv import generic
-from hosts.systems.ndn.packets.packets import ethernet, interest_frame
+from gradbed.controller.planning.plan import SwitchPlan
+from gradbed.controller.systems.ndn.entries import fib_entry
+from gradbed.experiments.bench.switch.packet_io import Cycle
+from gradbed.experiments.bench.switch.workloads import FRAME_BYTES, NEXT_MAC, RIGHT_PORT, Workload
+from gradbed.experiments.programs import P4_SOURCES
+from gradbed.formats.tlv import generic
+from gradbed.hosts.systems.ndn.packets.packets import ethernet, interest_frame
 
 NAMES = 256
 NUMBER = b"\0\0\0\0"

@@ -1,3 +1,3 @@
 """Those figures of NDN (docs/ndn.md) that need more than lines, as kinds that studies name."""
 
-from experiments.systems.ndn.figures import byte_hops, recoveries  # noqa: F401
+from gradbed.experiments.systems.ndn.figures import byte_hops, recoveries  # noqa: F401

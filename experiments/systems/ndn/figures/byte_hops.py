@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from experiments.plotting.series import draw_all, draw_companion, explain_marks, verdicts
-from experiments.study.evaluation.kinds import Sheet, figure_kind
+from gradbed.experiments.plotting.series import draw_all, draw_companion, explain_marks, verdicts
+from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind
 
 EXACT = {
     "unicast": "unicast: sum of all distances",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from experiments.plotting.style import COLOURS
-from experiments.records.results import StudyResults
-from experiments.study.evaluation.kinds import Sheet, figure_kind
+from gradbed.experiments.plotting.style import COLOURS
+from gradbed.experiments.records.results import StudyResults
+from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind
 
 PUBLISHER = None
 """In place of a router's distance."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import islice
 
-from controller.systems.shuffle.scheduling.instance import Instance
-from controller.systems.shuffle.scheduling.storage import epochs
-from controller.systems.shuffle.scheduling.trees.trees import Trees
-from topo.registry import parse_topology
+from gradbed.controller.systems.shuffle.scheduling.instance import Instance
+from gradbed.controller.systems.shuffle.scheduling.storage import epochs
+from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
+from gradbed.topo.registry import parse_topology
 
 SEED = 13
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from experiments.systems.shuffle.bench.growth import growth_table, measure_growth
-from experiments.systems.shuffle.bench.instances import PUBLIC_INSTANCES
-from experiments.systems.shuffle.bench.quality import measure_quality, quality_table, summary_table
-from experiments.tables.console import make_console
+from gradbed.experiments.systems.shuffle.bench.growth import growth_table, measure_growth
+from gradbed.experiments.systems.shuffle.bench.instances import PUBLIC_INSTANCES
+from gradbed.experiments.systems.shuffle.bench.quality import measure_quality, quality_table, summary_table
+from gradbed.experiments.tables.console import make_console
 
 
 def run_bench_shuffle(sizes: Sequence[tuple[int, int]], share: float, quality: bool) -> int:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from operator import itemgetter
 
-from experiments.plotting.series import draw_all
-from experiments.study.evaluation.kinds import Sheet, figure_kind
-from experiments.systems.shuffle.bench.growth import GOALS_S
-from experiments.tables.tables import Row
+from gradbed.experiments.plotting.series import draw_all
+from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind
+from gradbed.experiments.systems.shuffle.bench.growth import GOALS_S
+from gradbed.experiments.tables.tables import Row
 
 
 def label(row: Row) -> str:

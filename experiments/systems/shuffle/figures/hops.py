@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from experiments.plotting.series import draw_all, draw_companion
-from experiments.plotting.style import COLOURS
-from experiments.records.results import StudyResults
-from experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
-from experiments.systems.shuffle.drawn import MASTER_SCHEDULERS
-from experiments.tables.tables import Row
+from gradbed.experiments.plotting.series import draw_all, draw_companion
+from gradbed.experiments.plotting.style import COLOURS
+from gradbed.experiments.records.results import StudyResults
+from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
+from gradbed.experiments.systems.shuffle.drawn import MASTER_SCHEDULERS
+from gradbed.experiments.tables.tables import Row
 
 BOUNDS = {
     ("packet_bound_hops", False): ("--", "bound of packets"),

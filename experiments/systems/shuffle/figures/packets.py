@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from experiments.plotting.series import draw_all
-from experiments.study.evaluation.kinds import Sheet, figure_kind
-from experiments.systems.shuffle.figures.hops import networks
-from experiments.systems.shuffle.theory import CURVES
+from gradbed.experiments.plotting.series import draw_all
+from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind
+from gradbed.experiments.systems.shuffle.figures.hops import networks
+from gradbed.experiments.systems.shuffle.theory import CURVES
 
 DASHES = (":", "-.", "--", (0, (5, 1, 1, 1, 1, 1)))
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.plotting.series import draw_all, explain_marks, verdicts
-from experiments.plotting.style import COLOURS
-from experiments.records.results import StudyResults
-from experiments.study.evaluation.kinds import Sheet, figure_kind
+from gradbed.experiments.plotting.series import draw_all, explain_marks, verdicts
+from gradbed.experiments.plotting.style import COLOURS
+from gradbed.experiments.records.results import StudyResults
+from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind
 
 BASELINES = {"unicast-random": "-", "unicast-nearest": ":"}
 """Which unicast is compared with decides the picture, so both are shown."""

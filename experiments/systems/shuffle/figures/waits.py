@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from operator import itemgetter
 
-from experiments.plotting.series import draw_series, explain_marks, verdicts
-from experiments.study.evaluation.kinds import Sheet, figure_kind
-from experiments.tables.tables import Row
+from gradbed.experiments.plotting.series import draw_series, explain_marks, verdicts
+from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind
+from gradbed.experiments.tables.tables import Row
 
 X = "shuffle.threshold_us"
 WAITS = {

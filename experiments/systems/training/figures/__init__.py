@@ -1,3 +1,3 @@
 """Figures of training that need more than lines, as kinds that studies name."""
 
-from experiments.systems.training.figures import in_network, iterations, models, slow, timeline  # noqa: F401
+from gradbed.experiments.systems.training.figures import in_network, iterations, models, slow, timeline  # noqa: F401

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from experiments.plotting.style import COLOURS, MARKERS
-from experiments.study.evaluation.kinds import Sheet, figure_kind
-from experiments.tables.intervals import confidence_interval
+from gradbed.experiments.plotting.style import COLOURS, MARKERS
+from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind
+from gradbed.experiments.tables.intervals import confidence_interval
 
 SWITCHES, ALGORITHM = "collectives.in_network", "collectives.algorithm"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.plotting.series import beside
-from experiments.plotting.style import COLOURS
-from experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
+from gradbed.experiments.plotting.series import beside
+from gradbed.experiments.plotting.style import COLOURS
+from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
 
 SWITCHES = "collectives.in_network"
 

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.study.evaluation.courses import draw_line
-from experiments.study.evaluation.kinds import Sheet, figure_kind
-from experiments.tables.intervals import confidence_interval
+from gradbed.experiments.study.evaluation.courses import draw_line
+from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind
+from gradbed.experiments.tables.intervals import confidence_interval
 
 SLOW, FAULTS = "ranks.slow", "faults"
 

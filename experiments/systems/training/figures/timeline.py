@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.plotting.style import COLOURS
-from experiments.records.results import StudyResults
-from experiments.records.run_files import DonePoint
-from experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
-from experiments.tables.words import path_words
+from gradbed.experiments.plotting.style import COLOURS
+from gradbed.experiments.records.results import StudyResults
+from gradbed.experiments.records.run_files import DonePoint
+from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
+from gradbed.experiments.tables.words import path_words
 
 RANKS = 8
 """Shown of a point, at most."""

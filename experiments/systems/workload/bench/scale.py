@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from experiments.bench.scale import ScalePoint
-from experiments.programs import P4_SOURCES
+from gradbed.experiments.bench.scale import ScalePoint
+from gradbed.experiments.programs import P4_SOURCES
 
 
 def scale_points() -> Iterator[ScalePoint]:

@@ -8,15 +8,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.aggregation import GRADIENT, Flags
-from formats.datagram import CE, ECN_MASK
-from hosts.agents.frames.interface_counts import InterfaceCounts
-from hosts.learning.fragments import fragment_count, join
-from hosts.learning.shifted_sums import restored
-from hosts.protocols.datagram_frames import Frames, FrameType, as_frames
-from hosts.protocols.lane_frames import lane_frame_type
-from hosts.systems.aggregation.worker.library import NO_MEMORY, UNUSUAL, LayoutStruct, WorkerStruct, sender_library
-from hosts.systems.aggregation.worker.sender import Attempt, Sender
+from gradbed.formats.aggregation import GRADIENT, Flags
+from gradbed.formats.datagram import CE, ECN_MASK
+from gradbed.hosts.agents.frames.interface_counts import InterfaceCounts
+from gradbed.hosts.learning.fragments import fragment_count, join
+from gradbed.hosts.learning.shifted_sums import restored
+from gradbed.hosts.protocols.datagram_frames import Frames, FrameType, as_frames
+from gradbed.hosts.protocols.lane_frames import lane_frame_type
+from gradbed.hosts.systems.aggregation.worker.library import (
+    NO_MEMORY,
+    UNUSUAL,
+    LayoutStruct,
+    WorkerStruct,
+    sender_library,
+)
+from gradbed.hosts.systems.aggregation.worker.sender import Attempt, Sender
 
 
 class Turn(NamedTuple):
@@ -104,7 +110,7 @@ class RoundFrames:
         counts: InterfaceCounts,
         now_us: int,
     ) -> Turn:
-        """Both, in one call, as hosts.agents.card.Uncounted gives frames.
+        """Both, in one call, as gradbed.hosts.agents.card.Uncounted gives frames.
 
         buffer: shape (frames, capacity in bytes). lengths: of each. known: first bytes of frames that are taken in,
         shape (headers, bytes). counts: the interface's, for what comes and leaves. MemoryError.

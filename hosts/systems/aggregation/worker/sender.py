@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from formats.aggregation import Flags
-from hosts.systems.aggregation.statistics import SenderStatistics
-from hosts.systems.aggregation.worker.library import sender_library
-from hosts.transport.congestion_window import CongestionControl
-from hosts.transport.statistics import WindowStatistics
+from gradbed.formats.aggregation import Flags
+from gradbed.hosts.systems.aggregation.statistics import SenderStatistics
+from gradbed.hosts.systems.aggregation.worker.library import sender_library
+from gradbed.hosts.transport.congestion_window import CongestionControl
+from gradbed.hosts.transport.statistics import WindowStatistics
 
 RETRIES = 3
 """How often a fragment is sent again before switches are told to give up its sum."""
@@ -71,7 +71,7 @@ class Sender:
         """window_fragments: the window's maximum. paths: the paths that packet numbers take in turn: number n
         goes paths[n % len(paths)]. span_fragments: unacknowledged fragments are never so many or more apart.
         retries: 0 makes all that is sent again a RESEND. seed: of random delays of timers that have run out before
-        (hosts.transport.retransmission_timeout.sender_seed); 0: none."""
+        (gradbed.hosts.transport.retransmission_timeout.sender_seed); 0: none."""
         self.window_fragments = window_fragments
         self._library = sender_library()
         self.pointer = self._library.gb_sender_create(

@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.addresses import ip_integer, mac_bytes
-from formats.aggregation import DIRECT
-from hosts.agents.context import AgentContext, Interface
-from hosts.collectives.exchange import PacketExchange
-from hosts.systems.aggregation.description import JobDescription
-from hosts.systems.aggregation.endpoint import Endpoint, label_array
-from hosts.systems.aggregation.worker.library import NOTHING_DUE, UNUSUAL
-from hosts.systems.aggregation.worker.round_frames import RoundFrames
-from hosts.systems.aggregation.worker.sender import Sender
+from gradbed.formats.addresses import ip_integer, mac_bytes
+from gradbed.formats.aggregation import DIRECT
+from gradbed.hosts.agents.context import AgentContext, Interface
+from gradbed.hosts.collectives.exchange import PacketExchange
+from gradbed.hosts.systems.aggregation.description import JobDescription
+from gradbed.hosts.systems.aggregation.endpoint import Endpoint, label_array
+from gradbed.hosts.systems.aggregation.worker.library import NOTHING_DUE, UNUSUAL
+from gradbed.hosts.systems.aggregation.worker.round_frames import RoundFrames
+from gradbed.hosts.systems.aggregation.worker.sender import Sender
 
 
 class ServerExchange(PacketExchange):
-    """hosts.collectives.exchange.Exchange on an open interface."""
+    """gradbed.hosts.collectives.exchange.Exchange on an open interface."""
 
     def __init__(self, job: JobDescription, index: int, interface: Interface, context: AgentContext) -> None:
         super().__init__(context, job.give_up_us)

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.addresses import ip_integer
-from formats.compression import ACKNOWLEDGEMENT, PART, Flags
-from formats.datagram import NOT_ECT
-from formats.encoding import PAYLOAD_BYTES
-from hosts.agents.addresses import AgentAddress
-from hosts.compressors.wire import Written
-from hosts.protocols.datagram_frames import (
+from gradbed.formats.addresses import ip_integer
+from gradbed.formats.compression import ACKNOWLEDGEMENT, PART, Flags
+from gradbed.formats.datagram import NOT_ECT
+from gradbed.formats.encoding import PAYLOAD_BYTES
+from gradbed.hosts.agents.addresses import AgentAddress
+from gradbed.hosts.compressors.wire import Written
+from gradbed.hosts.protocols.datagram_frames import (
     Frames,
     FrameType,
     as_bytes,

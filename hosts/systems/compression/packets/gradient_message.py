@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from formats.encoding import PAYLOAD_BYTES
-from hosts.compressors.content import Content
-from hosts.compressors.selection import top_k
-from hosts.compressors.wire import INDEX_BYTES, Written, code_bytes, wire_bytes, written
-from hosts.systems.compression.packets.frames import HEADER_BYTES, Route, end_frame, part_frames
-from hosts.systems.compression.packets.outgoing import Outgoing
+from gradbed.formats.encoding import PAYLOAD_BYTES
+from gradbed.hosts.compressors.content import Content
+from gradbed.hosts.compressors.selection import top_k
+from gradbed.hosts.compressors.wire import INDEX_BYTES, Written, code_bytes, wire_bytes, written
+from gradbed.hosts.systems.compression.packets.frames import HEADER_BYTES, Route, end_frame, part_frames
+from gradbed.hosts.systems.compression.packets.outgoing import Outgoing
 
 _SHRINK = 0.98
 

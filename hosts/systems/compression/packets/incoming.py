@@ -6,10 +6,10 @@ import random
 
 import numpy as np
 
-from formats.compression import Flags
-from hosts.protocols.datagram_frames import Frames, met_congestion, only
-from hosts.systems.compression.packets.frames import is_end
-from hosts.transport.stream_receiver import StreamReceiver
+from gradbed.formats.compression import Flags
+from gradbed.hosts.protocols.datagram_frames import Frames, met_congestion, only
+from gradbed.hosts.systems.compression.packets.frames import is_end
+from gradbed.hosts.transport.stream_receiver import StreamReceiver
 
 MOST_DOUBLINGS = 3
 """A random delay is at most eight times as long as the first."""

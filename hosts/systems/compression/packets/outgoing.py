@@ -10,11 +10,11 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.agents.context import Interface
-from hosts.systems.compression.packets.frames import MOST_FRAME_BYTES
-from hosts.transport.pacing import TokenBucket
-from hosts.transport.packet_numbers import PACKET_NUMBERS
-from hosts.transport.stream_sender import StreamSender
+from gradbed.hosts.agents.context import Interface
+from gradbed.hosts.systems.compression.packets.frames import MOST_FRAME_BYTES
+from gradbed.hosts.transport.pacing import TokenBucket
+from gradbed.hosts.transport.packet_numbers import PACKET_NUMBERS
+from gradbed.hosts.transport.stream_sender import StreamSender
 
 
 @dataclass

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from scapy.packet import Packet
 
-from formats.compression import ACKNOWLEDGEMENT, PART, Flags
-from hosts.protocols.layers import bind_to_udp, layer_fields
+from gradbed.formats.compression import ACKNOWLEDGEMENT, PART, Flags
+from gradbed.hosts.protocols.layers import bind_to_udp, layer_fields
 
 
 class Part(Packet):  # type: ignore[misc]

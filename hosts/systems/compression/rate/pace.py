@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from hosts.systems.compression.description import JobDescription
-from hosts.systems.compression.packets.frames import MOST_FRAME_BYTES
-from hosts.systems.compression.rate.rate_adaptation import Finding
-from hosts.transport.pacing import TokenBucket
-from hosts.transport.rate_control import AimdRate
+from gradbed.hosts.systems.compression.description import JobDescription
+from gradbed.hosts.systems.compression.packets.frames import MOST_FRAME_BYTES
+from gradbed.hosts.systems.compression.rate.rate_adaptation import Finding
+from gradbed.hosts.transport.pacing import TokenBucket
+from gradbed.hosts.transport.rate_control import AimdRate
 
 STEP_SHARE = 16
 """By so much of its even share a worker's rate grows."""

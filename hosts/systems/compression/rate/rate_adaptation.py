@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from hosts.systems.compression.description import JobDescription
-from hosts.systems.compression.packets.frames import MOST_FRAME_BYTES
-from hosts.systems.compression.packets.gradient_message import GradientMessage
-from hosts.systems.compression.packets.outgoing import News
-from hosts.systems.compression.rate.backlog import Backlog
-from hosts.systems.compression.rate.rate_monitor import RateMonitor, Reading
-from hosts.systems.compression.ratio import repaired_ratio, source_ratio
-from hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
+from gradbed.hosts.systems.compression.description import JobDescription
+from gradbed.hosts.systems.compression.packets.frames import MOST_FRAME_BYTES
+from gradbed.hosts.systems.compression.packets.gradient_message import GradientMessage
+from gradbed.hosts.systems.compression.packets.outgoing import News
+from gradbed.hosts.systems.compression.rate.backlog import Backlog
+from gradbed.hosts.systems.compression.rate.rate_monitor import RateMonitor, Reading
+from gradbed.hosts.systems.compression.ratio import repaired_ratio, source_ratio
+from gradbed.hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class RateAdaptation:
         return self.own.due_us
 
     def acknowledged(self, news: News, frame: Any, now_us: int) -> None:
-        """frame: of hosts.systems.compression.frames.ACKNOWLEDGEMENT."""
+        """frame: of gradbed.hosts.systems.compression.frames.ACKNOWLEDGEMENT."""
         if news.round_trip_us is not None:
             self._backlog.sample(news.round_trip_us)
         bytes_before, before_us = self._arrived

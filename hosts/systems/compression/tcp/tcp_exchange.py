@@ -7,23 +7,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import UserError
-from formats.compression import Flags
-from hosts.agents.context import AgentContext
-from hosts.agents.tcp import TcpStream, retransmitted_segments
-from hosts.collectives.exchange import KernelExchange
-from hosts.compressors.wire import written
-from hosts.systems.compression.assembly import Assembly
-from hosts.systems.compression.description import JobDescription
-from hosts.systems.compression.held_back import HeldBack
-from hosts.systems.compression.packets.frames import RECORD_BYTES, Route, end_frame, part_frames
-from hosts.systems.compression.tcp.tcp_records import LENGTH_BYTES, RecordReader, records
+from gradbed.common.errors import UserError
+from gradbed.formats.compression import Flags
+from gradbed.hosts.agents.context import AgentContext
+from gradbed.hosts.agents.tcp import TcpStream, retransmitted_segments
+from gradbed.hosts.collectives.exchange import KernelExchange
+from gradbed.hosts.compressors.wire import written
+from gradbed.hosts.systems.compression.assembly import Assembly
+from gradbed.hosts.systems.compression.description import JobDescription
+from gradbed.hosts.systems.compression.held_back import HeldBack
+from gradbed.hosts.systems.compression.packets.frames import RECORD_BYTES, Route, end_frame, part_frames
+from gradbed.hosts.systems.compression.tcp.tcp_records import LENGTH_BYTES, RecordReader, records
 
 _ACK = int(Flags.ACK)
 
 
 class TcpExchange(KernelExchange):
-    """hosts.collectives.exchange.Exchange on a connection to the server."""
+    """gradbed.hosts.collectives.exchange.Exchange on a connection to the server."""
 
     def __init__(self, job: JobDescription, index: int, stream: TcpStream, context: AgentContext) -> None:
         super().__init__(context)

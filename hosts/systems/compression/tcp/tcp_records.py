@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.compression import PART_VERSION
-from hosts.protocols.datagram_frames import Frames
-from hosts.systems.compression.packets.frames import HEADER_BYTES, RECORD_BYTES, record_type
+from gradbed.formats.compression import PART_VERSION
+from gradbed.hosts.protocols.datagram_frames import Frames
+from gradbed.hosts.systems.compression.packets.frames import HEADER_BYTES, RECORD_BYTES, record_type
 
 LENGTH_BYTES = 2
 

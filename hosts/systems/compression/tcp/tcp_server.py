@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from formats.compression import Flags
-from hosts.agents.context import AgentContext
-from hosts.agents.tcp import TcpListener, TcpStream
-from hosts.compressors.content import Content
-from hosts.compressors.wire import written
-from hosts.systems.compression.description import JobDescription
-from hosts.systems.compression.packets.frames import RECORD_BYTES, end_frame, part_frames
-from hosts.systems.compression.parameter_server import ParameterServer, Worker
-from hosts.systems.compression.tcp.tcp_records import LENGTH_BYTES, RecordReader, records
+from gradbed.formats.compression import Flags
+from gradbed.hosts.agents.context import AgentContext
+from gradbed.hosts.agents.tcp import TcpListener, TcpStream
+from gradbed.hosts.compressors.content import Content
+from gradbed.hosts.compressors.wire import written
+from gradbed.hosts.systems.compression.description import JobDescription
+from gradbed.hosts.systems.compression.packets.frames import RECORD_BYTES, end_frame, part_frames
+from gradbed.hosts.systems.compression.parameter_server import ParameterServer, Worker
+from gradbed.hosts.systems.compression.tcp.tcp_records import LENGTH_BYTES, RecordReader, records
 
 
 @dataclass(kw_only=True)

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from formats import tlv
-from formats.tlv import Component
-from hosts.systems.ndn.packets.packets import data_frame
+from gradbed.formats import tlv
+from gradbed.formats.tlv import Component
+from gradbed.hosts.systems.ndn.packets.packets import data_frame
 
 LAST_VERSION = 1
 """Flag: the publisher makes no further version."""

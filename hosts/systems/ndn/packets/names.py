@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from formats.ndn import job_component
-from hosts.systems.ndn.description import Exchange, NdnJob
+from gradbed.formats.ndn import job_component
+from gradbed.hosts.systems.ndn.description import Exchange, NdnJob
 
 
 def training_of(job: NdnJob, receiver: str) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from formats import tlv
-from formats.datagram import ETHERNET_BYTES
-from formats.ndn import ETHER_TYPE, HOP_LIMIT, MULTICAST_MAC
-from formats.tlv import Component, MalformedError, Name
+from gradbed.formats import tlv
+from gradbed.formats.datagram import ETHERNET_BYTES
+from gradbed.formats.ndn import ETHER_TYPE, HOP_LIMIT, MULTICAST_MAC
+from gradbed.formats.tlv import Component, MalformedError, Name
 
 EMPTY_BODY = tlv.tlv(tlv.CONTENT, b"") + tlv.NULL_SIGNATURE
 

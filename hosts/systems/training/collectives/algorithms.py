@@ -7,11 +7,18 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 
-from common.errors import UserError
-from hosts.systems.training.collectives import direct, halving_doubling, hierarchical, recursive_doubling, ring, trees
-from hosts.systems.training.collectives.schedule import Schedule, Step, Steps, part
-from hosts.systems.training.collectives.steps import ExchangeSteps, Pattern, PatternSteps, StoredSteps
-from hosts.systems.training.execution import Operation
+from gradbed.common.errors import UserError
+from gradbed.hosts.systems.training.collectives import (
+    direct,
+    halving_doubling,
+    hierarchical,
+    recursive_doubling,
+    ring,
+    trees,
+)
+from gradbed.hosts.systems.training.collectives.schedule import Schedule, Step, Steps, part
+from gradbed.hosts.systems.training.collectives.steps import ExchangeSteps, Pattern, PatternSteps, StoredSteps
+from gradbed.hosts.systems.training.execution import Operation
 
 
 class Algorithm(str, Enum):

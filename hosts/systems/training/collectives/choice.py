@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from common.errors import UserError
-from hosts.systems.training.collectives.algorithms import Algorithm, algorithms
-from hosts.systems.training.execution import Operation
+from gradbed.common.errors import UserError
+from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, algorithms
+from gradbed.hosts.systems.training.execution import Operation
 
 
 class Rule(BaseModel):

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from hosts.systems.training.collectives.schedule import Action, Step, part
-from hosts.systems.training.collectives.steps import Pattern, PatternStep
+from gradbed.hosts.systems.training.collectives.schedule import Action, Step, part
+from gradbed.hosts.systems.training.collectives.steps import Pattern, PatternStep
 
 
 @lru_cache(64)

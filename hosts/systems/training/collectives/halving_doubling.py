@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hosts.systems.training.collectives.schedule import Action, Step
+from gradbed.hosts.systems.training.collectives.schedule import Action, Step
 
 Range = tuple[int, int]
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hosts.systems.training.collectives.schedule import Action, Step, part
-from hosts.systems.training.execution import Operation
+from gradbed.hosts.systems.training.collectives.schedule import Action, Step, part
+from gradbed.hosts.systems.training.execution import Operation
 
 SubSteps = Callable[[Operation, int, int, int], Sequence[Step]]
 """Of an operation, a group size, a rank and the whole vector's elements: what the ranks of a rack, or those of one

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.agents.card_collectives import COPY, SEND
-from hosts.systems.training.collectives.schedule import Action, Schedule
+from gradbed.hosts.agents.card_collectives import COPY, SEND
+from gradbed.hosts.systems.training.collectives.schedule import Action, Schedule
 
 
 class Send(NamedTuple):

@@ -1,14 +1,14 @@
 """All-reduce by recursive doubling: the algorithm of the fewest rounds, for short vectors.
 
-hosts.collectives.recursive_doubling says who exchanges with whom. What a rank sends must not change before its peer
-has it. So a partial sum is made beside the one that is on its way, in the other half of a buffer of two vectors: a
-rank does not wait for acknowledgements.
+gradbed.hosts.collectives.recursive_doubling says who exchanges with whom. What a rank sends must not change before
+its peer has it. So a partial sum is made beside the one that is on its way, in the other half of a buffer of two
+vectors: a rank does not wait for acknowledgements.
 """
 
 from __future__ import annotations
 
-from hosts.collectives.recursive_doubling import last_step, partners
-from hosts.systems.training.collectives.schedule import Action, Step
+from gradbed.hosts.collectives.recursive_doubling import last_step, partners
+from gradbed.hosts.systems.training.collectives.schedule import Action, Step
 
 
 def all_reduce(size: int, rank: int, elements: int) -> list[Step]:

@@ -11,7 +11,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.systems.training.collectives.structure import Structure
+from gradbed.hosts.systems.training.collectives.structure import Structure
 
 
 class Action(str, Enum):

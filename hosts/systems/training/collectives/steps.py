@@ -16,9 +16,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.agents.card_collectives import COPY, SEND
-from hosts.systems.training.collectives.schedule import Action, Step, Steps, part
-from hosts.systems.training.collectives.structure import Structure, shared_structure, structure_of
+from gradbed.hosts.agents.card_collectives import COPY, SEND
+from gradbed.hosts.systems.training.collectives.schedule import Action, Step, Steps, part
+from gradbed.hosts.systems.training.collectives.structure import Structure, shared_structure, structure_of
 
 _ACTIONS = tuple(Action)
 Integers = TypeVar("Integers", int, NDArray[np.int64])

@@ -10,7 +10,7 @@ from itertools import chain
 
 import numpy as np
 
-from hosts.agents.card_collectives import ADD, COPY, RECEIVE, SEND, CardSchedule, Lists
+from gradbed.hosts.agents.card_collectives import ADD, COPY, RECEIVE, SEND, CardSchedule, Lists
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Structure:
     after: what each waits for. dependents: those that wait for it. waits: how many it waits for. first: those that
     wait for none. peers: of each step, by keys that ranks may share (Steps.key). receives: for each peer the receives
     from it, in order. turn: for each send, which of those to its peer it is (others: 0). kinds: those of
-    hosts.agents.card_collectives.
+    gradbed.hosts.agents.card_collectives.
     """
 
     after: tuple[tuple[int, ...], ...]

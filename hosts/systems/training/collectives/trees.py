@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hosts.systems.training.collectives.schedule import Action, Step, part
+from gradbed.hosts.systems.training.collectives.schedule import Action, Step, part
 
 
 @dataclass(frozen=True)

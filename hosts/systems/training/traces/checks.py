@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
-from common.errors import UserError
-from hosts.systems.training.execution import Kind
-from hosts.systems.training.traces.graph import NONE, Communication
-from hosts.systems.training.traces.progress import Ends, ends_of, first_stuck
-from hosts.systems.training.traces.trace import Trace
+from gradbed.common.errors import UserError
+from gradbed.hosts.systems.training.execution import Kind
+from gradbed.hosts.systems.training.traces.graph import NONE, Communication
+from gradbed.hosts.systems.training.traces.progress import Ends, ends_of, first_stuck
+from gradbed.hosts.systems.training.traces.trace import Trace
 
 At = tuple[int, Communication]
 """A communication of a rank."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.systems.training.execution import Kind, Node, Operation
+from gradbed.hosts.systems.training.execution import Kind, Node, Operation
 
 KINDS = tuple(Kind)
 OPERATIONS = tuple(Operation)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from pathlib import Path
 
-from common.errors import UserError
-from hosts.systems.training.traces.chakra.json_files import read_json_records
-from hosts.systems.training.traces.chakra.messages import read_records
-from hosts.systems.training.traces.chakra.reading import NAME, ChakraTrace
-from hosts.systems.training.traces.settings import TraceSettings
-from hosts.systems.training.traces.text.trace import TextTrace
-from hosts.systems.training.traces.trace import Trace
-from hosts.systems.training.traces.transformer.model import TransformerModel
-from hosts.systems.training.traces.transformer.trace import TransformerTrace
+from gradbed.common.errors import UserError
+from gradbed.hosts.systems.training.traces.chakra.json_files import read_json_records
+from gradbed.hosts.systems.training.traces.chakra.messages import read_records
+from gradbed.hosts.systems.training.traces.chakra.reading import NAME, ChakraTrace
+from gradbed.hosts.systems.training.traces.settings import TraceSettings
+from gradbed.hosts.systems.training.traces.text.trace import TextTrace
+from gradbed.hosts.systems.training.traces.trace import Trace
+from gradbed.hosts.systems.training.traces.transformer.model import TransformerModel
+from gradbed.hosts.systems.training.traces.transformer.trace import TransformerTrace
 
 TEXT_SUFFIX = ".txt"
 PARSERS = {"et": read_records, "json": read_json_records}

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import NamedTuple
 
-from hosts.systems.training.execution import Kind
-from hosts.systems.training.traces.graph import Communication
-from hosts.systems.training.traces.trace import Trace
+from gradbed.hosts.systems.training.execution import Kind
+from gradbed.hosts.systems.training.traces.graph import Communication
+from gradbed.hosts.systems.training.traces.trace import Trace
 
 Ends = tuple[int, int, int]
 """Sender, receiver, tag."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from hosts.systems.training.traces.graph import RankGraph
+from gradbed.hosts.systems.training.traces.graph import RankGraph
 
 
 class Trace(ABC):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.commands.python import TESTS, runs_gradbeds_tests
+from gradbed.cli.commands.python import TESTS, runs_gradbeds_tests
 from tests.plain_machine import USER, plain_machine
 
 TEST = "tests/unit/topo/test_files.py::test_a_script_of_p4_utils"

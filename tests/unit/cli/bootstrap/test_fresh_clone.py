@@ -23,9 +23,9 @@ import pytest
 import typer
 from packaging.requirements import Requirement
 
-from cli import layers
-from cli.main import app
-from experiments import systems
+from gradbed.cli import layers
+from gradbed.cli.main import app
+from gradbed.experiments import systems
 from tests.copied_sources import copy_sources
 from tests.unit.cli.bootstrap.test_bootstrap import write_program
 
@@ -56,7 +56,7 @@ if sys.argv[1] == "--install-python":
 
 ASK_ALL = """
 import json, os, pathlib, sys
-from cli.main import main
+from gradbed.cli.main import main
 sys.dont_write_bytecode = True
 site, batches = pathlib.Path(sys.argv[1]), json.loads(sys.argv[2])
 base = set(os.listdir(site))
@@ -122,7 +122,7 @@ class Clone:
         (venv / "bin").mkdir()
         (venv / "bin" / "python").symlink_to(Path(sys.executable).resolve())
         shutil.copy(Path(sys.prefix, "pyvenv.cfg"), venv)
-        (self.site / "gradbed.pth").write_text(f"{place}\n")
+        (self.site / "gradbed").symlink_to(place / "api")
         for name in contents["base"] | ({"mininet"} if (SITE / "mininet").exists() else set()):
             (self.site / name).symlink_to(SITE / name)
         installer = INSTALLER.format(
@@ -174,7 +174,7 @@ def commands(group: Any = None, path: tuple[str, ...] = ()) -> Iterator[list[tup
 @pytest.mark.parametrize("alone", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_the_help_of_every_command(clone: Clone, monkeypatch: pytest.MonkeyPatch, alone: bool) -> None:
     # Other tests add systems of their own.
-    ours = {name: place for name, place in systems.SYSTEMS.items() if place.startswith("experiments.")}
+    ours = {name: place for name, place in systems.SYSTEMS.items() if place.startswith("gradbed.experiments.")}
     monkeypatch.setattr(systems, "SYSTEMS", ours)
     batches = list(commands())
     if not alone:
@@ -202,7 +202,7 @@ def test_the_help_of_every_command(clone: Clone, monkeypatch: pytest.MonkeyPatch
     ids=" ".join,
 )
 def test_commands_run(clone: Clone, arguments: list[str]) -> None:
-    clone.run("-m", "cli", *arguments)
+    clone.run("-m", "gradbed", *arguments)
 
 
 def outside_modules() -> dict[str, Path]:
@@ -216,7 +216,7 @@ def outside_modules() -> dict[str, Path]:
             if isinstance(node, ast.ImportFrom) and not node.level:
                 names = [str(node.module)]
             found.update({name.split(".")[0]: file for name in names})
-    return {name: file for name, file in found.items() if name not in {*sys.stdlib_module_names, *SOURCES}}
+    return {name: file for name, file in found.items() if name not in {*sys.stdlib_module_names, "gradbed"}}
 
 
 @pytest.mark.thorough

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from cli import layers
-from cli.main import GradbedCommands
-from common import programs
-from common.errors import MissingPackages, UserError
-from common.json_lines import own_program
-from experiments.systems import SYSTEMS, find_system, system_help
+from gradbed.cli import layers
+from gradbed.cli.main import GradbedCommands
+from gradbed.common import programs
+from gradbed.common.errors import MissingPackages, UserError
+from gradbed.common.json_lines import own_program
+from gradbed.experiments.systems import SYSTEMS, find_system, system_help
 from tests.conftest import GradbedHere
 from tests.unit.cli.bootstrap.test_bootstrap import write_program
 
@@ -65,13 +65,13 @@ def test_root_gets_the_packages_that_are_found_missing_on_the_way_and_the_comman
         begun.append((program, arguments))
         raise SystemExit(0)
 
-    monkeypatch.setattr("cli.main.app", lacks)
+    monkeypatch.setattr("gradbed.cli.main.app", lacks)
     monkeypatch.setattr(os, "execv", execute)
     monkeypatch.setattr(os, "geteuid", lambda: user)
     ended = gradbed_here("p4", "test", "x.p4", "x.stf")
     if user == 0:
         assert asked(tmp_path) == ["--install-debian gcc libc6-dev"]
-        assert begun == [(sys.executable, own_program("cli", "p4", "test", "x.p4", "x.stf"))]
+        assert begun == [(sys.executable, own_program("gradbed", "p4", "test", "x.p4", "x.stf"))]
     else:
         assert (ended.status, ended.err, asked(tmp_path)) == (2, "gradbed: no C compiler found\n", [])
 
@@ -133,7 +133,7 @@ def test_a_system_takes_them_where_its_clock_with_all_defaults_is_the_real_one(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(layers, "find_program", lambda program: None)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    monkeypatch.setattr("experiments.study.command.run_study", _begun)
+    monkeypatch.setattr("gradbed.experiments.study.command.run_study", _begun)
     for system in ("ndn", "shuffle", "compression", "interconnect", "training"):
         ended = gradbed_here("run", system, *clock)
         assert ended.status == 2
@@ -186,7 +186,7 @@ class Hidden:
 
 sys.meta_path.insert(0, Hidden())
 sys.argv = ["gradbed", *{arguments!r}]
-from cli.main import main
+from gradbed.cli.main import main
 main()
 """
     outcome = subprocess.run(
@@ -204,7 +204,7 @@ def completions(*words: str) -> list[str]:
         "COMP_CWORD": str(len(words)),
     }
     return subprocess.run(
-        [sys.executable, "-m", "cli"],
+        [sys.executable, "-m", "gradbed"],
         cwd=ROOT,
         env=environment,
         capture_output=True,
@@ -222,7 +222,7 @@ def test_completion_by_the_tab_key() -> None:
 
 def test_alone_it_says_where_to_begin() -> None:
     outcome = subprocess.run(
-        [sys.executable, "-m", "cli"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-m", "gradbed"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
     )
     assert (outcome.returncode, outcome.stderr) == (0, "")
     for words in ("sudo ./gradbed demo", "p4 compile", "--help", "--install-completion"):
@@ -231,7 +231,7 @@ def test_alone_it_says_where_to_begin() -> None:
 
 def test_what_an_option_needs_is_installed_and_the_command_starts_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some placements solve linear programs: SciPy is missed when the command runs already."""
-    from cli import main
+    from gradbed.cli import main
 
     done: list[object] = []
 
@@ -249,7 +249,7 @@ def test_what_an_option_needs_is_installed_and_the_command_starts_again(monkeypa
     monkeypatch.setattr(sys, "argv", ["gradbed", "run", "aggregation", "--placement", "lp"])
     with pytest.raises(SystemExit):
         main.main()
-    assert done == [["study"], own_program("cli", "run", "aggregation", "--placement", "lp")]
+    assert done == [["study"], own_program("gradbed", "run", "aggregation", "--placement", "lp")]
     monkeypatch.setattr(layers, "is_installed", lambda layer: True)
     with pytest.raises(ModuleNotFoundError):
         main.main()
@@ -257,7 +257,7 @@ def test_what_an_option_needs_is_installed_and_the_command_starts_again(monkeypa
 
 LISTS_SYSTEMS = """
 import sys
-from cli.main import main
+from gradbed.cli.main import main
 sys.argv = ["gradbed", "run", "--help"]
 try:
     main()

@@ -11,11 +11,11 @@ import pytest
 import typer
 from typer.core import TyperGroup
 
-from cli.main import INTRODUCTION, app
-from experiments.bench import calibrate
-from experiments.calibration import Trial
-from experiments.study import make_figures
-from experiments.study.running import runner
+from gradbed.cli.main import INTRODUCTION, app
+from gradbed.experiments.bench import calibrate
+from gradbed.experiments.calibration import Trial
+from gradbed.experiments.study import make_figures
+from gradbed.experiments.study.running import runner
 from tests.conftest import GradbedHere
 from tests.unit.experiments.study.coin import in_this_process
 

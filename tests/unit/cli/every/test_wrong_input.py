@@ -133,7 +133,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_there_are_many_of_every_command() -> None:
     from typer.main import get_command
 
-    from cli.main import app
+    from gradbed.cli.main import app
 
     assert len(LINES) == len(set(LINES)) > 150
     commands = set(get_command(app).list_commands(None))  # type: ignore[attr-defined]

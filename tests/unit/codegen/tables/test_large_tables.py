@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from switch.codegen import BuiltProgram, build_program
-from switch.device import ActionCall, KeyMatch
+from gradbed.switch.codegen import BuiltProgram, build_program
+from gradbed.switch.device import ActionCall, KeyMatch
 from tests.unit.codegen import program_maker as make
 from tests.unit.codegen.bare_switch import BareSwitch, field_bits
 

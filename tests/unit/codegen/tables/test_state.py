@@ -6,8 +6,8 @@ import functools
 
 import pytest
 
-from switch.codegen import build_program
-from switch.device import ActionCall, GroupReference, KeyMatch, MemberReference, MeterRates
+from gradbed.switch.codegen import build_program
+from gradbed.switch.device import ActionCall, GroupReference, KeyMatch, MemberReference, MeterRates
 from tests.unit.codegen import program_maker as make
 from tests.unit.codegen.bare_switch import BareSwitch, field_bits
 

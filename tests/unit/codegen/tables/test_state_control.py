@@ -6,9 +6,17 @@ import random
 
 import pytest
 
-from switch.codegen import build_program
-from switch.device import ActionCall, EntryExists, GroupReference, KeyMatch, MeterCounts, MeterRates, StillReferenced
-from switch.state.switch_state import SwitchState
+from gradbed.switch.codegen import build_program
+from gradbed.switch.device import (
+    ActionCall,
+    EntryExists,
+    GroupReference,
+    KeyMatch,
+    MeterCounts,
+    MeterRates,
+    StillReferenced,
+)
+from gradbed.switch.state.switch_state import SwitchState
 from tests.unit.codegen import program_maker as make
 from tests.unit.codegen.bare_switch import BareSwitch
 from tests.unit.codegen.tables.test_state import counting_program, direct_program

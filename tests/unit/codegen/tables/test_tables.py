@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from switch.codegen import build_program
-from switch.device import ActionCall, EntryExists, KeyMatch, StateFull
+from gradbed.switch.codegen import build_program
+from gradbed.switch.device import ActionCall, EntryExists, KeyMatch, StateFull
 from tests.examples import examples
 from tests.unit.codegen import program_maker as make
 from tests.unit.codegen.bare_switch import BareSwitch, field_bits

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from switch.compiler import CompileError
+from gradbed.switch.compiler import CompileError
 from tests.unit.compiler.programs import BYTES, PARSER, compile_text, control, model, run
 
 DEPARSER = "apply { packet.emit(hdr.h); packet.emit(hdr.g); }"

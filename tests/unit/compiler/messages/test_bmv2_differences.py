@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from switch.compiler.analysis.bmv2_differences import DIFFERENCES
+from gradbed.switch.compiler.analysis.bmv2_differences import DIFFERENCES
 from tests.unit.compiler.programs import BYTES, PARSER, compile_text, control
 
 PAGE = (Path(__file__).parents[4] / "docs" / "conformance.md").read_text()

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import UserError
-from switch.p4lang.p4c import compile_with_p4c, find_p4c
+from gradbed.common.errors import UserError
+from gradbed.switch.p4lang.p4c import compile_with_p4c, find_p4c
 from tests.unit.compiler.programs import compile_text, control
 
 CONDITION = "p4c's back end for BMv2 takes only assignments under a condition in an action, not this"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import UserError
-from switch.compiler import CompileError, compile_p4
+from gradbed.common.errors import UserError
+from gradbed.switch.compiler import CompileError, compile_p4
 from tests.unit.compiler.programs import BYTES, HEAD, PARSER, REST, compile_text, control
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from switch.compiler import CompileError, Diagnostic
+from gradbed.switch.compiler import CompileError, Diagnostic
 from tests.unit.compiler.programs import HEAD, PARSER, compile_text, control
 
 TABLE = "table t { key = { hdr.h.a: exact; } actions = { NoAction; } }"

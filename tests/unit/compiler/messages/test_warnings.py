@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from switch.compiler import compile_p4
-from switch.compiler.analysis import CATEGORIES
+from gradbed.switch.compiler import compile_p4
+from gradbed.switch.compiler.analysis import CATEGORIES
 from tests.unit.compiler.programs import compile_text, control
 
 ROOT = Path(__file__).parents[4]

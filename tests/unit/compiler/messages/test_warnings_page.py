@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from switch.compiler.analysis import CATEGORIES
+from gradbed.switch.compiler.analysis import CATEGORIES
 from tests.unit.compiler.programs import HEAD, compile_text, control
 
 ROOT = Path(__file__).parents[4]

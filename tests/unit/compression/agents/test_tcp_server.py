@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from formats.compression import Flags
-from hosts.compressors.content import Content
-from hosts.compressors.wire import Written, written
-from hosts.learning.settings import SyntheticSettings
-from hosts.systems.compression.assembly import Assembly
-from hosts.systems.compression.packets.frames import RECORD_BYTES, Route, end_frame, part_frames
-from hosts.systems.compression.tcp.tcp_records import LENGTH_BYTES, RecordReader, records
-from hosts.systems.compression.tcp.tcp_server import TcpServer
+from gradbed.formats.compression import Flags
+from gradbed.hosts.compressors.content import Content
+from gradbed.hosts.compressors.wire import Written, written
+from gradbed.hosts.learning.settings import SyntheticSettings
+from gradbed.hosts.systems.compression.assembly import Assembly
+from gradbed.hosts.systems.compression.packets.frames import RECORD_BYTES, Route, end_frame, part_frames
+from gradbed.hosts.systems.compression.tcp.tcp_records import LENGTH_BYTES, RecordReader, records
+from gradbed.hosts.systems.compression.tcp.tcp_server import TcpServer
 from tests.unit.compression.jobs import job_of
 
 VALUES = 900
@@ -33,7 +33,7 @@ JOB = job_of(
 
 
 class Stream:
-    """hosts.agents.tcp.TcpStream to the worker of that number, or to a stranger."""
+    """gradbed.hosts.agents.tcp.TcpStream to the worker of that number, or to a stranger."""
 
     def __init__(self, index: int) -> None:
         self.peer_ip = f"10.0.0.{2 + index}"
@@ -62,7 +62,8 @@ class Stream:
 
 
 class Bench:
-    """hosts.agents.context.AgentContext and hosts.agents.kernel.tcp.TcpListener: each wait is a step of the test."""
+    """gradbed.hosts.agents.context.AgentContext and gradbed.hosts.agents.kernel.tcp.TcpListener: each wait is a step of
+    the test."""
 
     def __init__(self, *steps: Callable[[], None]) -> None:
         self.steps = list(steps)

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from formats.compression import Flags
-from hosts.agents.addresses import AgentAddress
-from hosts.compressors.content import Content
-from hosts.compressors.wire import read, written
-from hosts.protocols.datagram_frames import met_congestion
-from hosts.systems.compression.packets.frames import (
+from gradbed.formats.compression import Flags
+from gradbed.hosts.agents.addresses import AgentAddress
+from gradbed.hosts.compressors.content import Content
+from gradbed.hosts.compressors.wire import read, written
+from gradbed.hosts.protocols.datagram_frames import met_congestion
+from gradbed.hosts.systems.compression.packets.frames import (
     HEADER_BYTES,
     Route,
     acknowledgement_frame,
@@ -24,15 +24,15 @@ from hosts.systems.compression.packets.frames import (
     received_acknowledgements,
     received_parts,
 )
-from hosts.systems.compression.packets.gradient_message import GradientMessage, fitting
-from hosts.systems.compression.packets.outgoing import Outgoing
-from hosts.systems.compression.packets.packets import Acknowledgement, Part
-from hosts.systems.compression.rate.pace import Pace
-from hosts.systems.compression.rate.rate_adaptation import Finding
-from hosts.systems.compression.rate.rate_monitor import Reading
-from hosts.transport.group_acknowledgement import GroupAcknowledgement
-from hosts.transport.rate_control import AimdRate
-from hosts.transport.stream_sender import StreamSender
+from gradbed.hosts.systems.compression.packets.gradient_message import GradientMessage, fitting
+from gradbed.hosts.systems.compression.packets.outgoing import Outgoing
+from gradbed.hosts.systems.compression.packets.packets import Acknowledgement, Part
+from gradbed.hosts.systems.compression.rate.pace import Pace
+from gradbed.hosts.systems.compression.rate.rate_adaptation import Finding
+from gradbed.hosts.systems.compression.rate.rate_monitor import Reading
+from gradbed.hosts.transport.group_acknowledgement import GroupAcknowledgement
+from gradbed.hosts.transport.rate_control import AimdRate
+from gradbed.hosts.transport.stream_sender import StreamSender
 from tests.unit.compression.jobs import job_of
 from tests.unit.compression.points import run
 
@@ -183,7 +183,7 @@ def test_a_damaged_frame_is_left_aside() -> None:
 
 
 class Wire:
-    """hosts.agents.context.Interface that keeps what is sent."""
+    """gradbed.hosts.agents.context.Interface that keeps what is sent."""
 
     def __init__(self) -> None:
         self.frames: list[NDArray[np.uint8]] = []

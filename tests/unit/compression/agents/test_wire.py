@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from formats.encoding import PAYLOAD_BYTES, Form
-from hosts.compressors.content import Content
-from hosts.compressors.wire import Written, code_bytes, read, wire_bytes, written
+from gradbed.formats.encoding import PAYLOAD_BYTES, Form
+from gradbed.hosts.compressors.content import Content
+from gradbed.hosts.compressors.wire import Written, code_bytes, read, wire_bytes, written
 
 HEADER_BYTES = 72
 

@@ -8,14 +8,14 @@ from textwrap import dedent
 
 import pytest
 
-from controller.entries.document import EntriesError
-from controller.entries.planner import EntriesPlanner
-from controller.entries.settings import EntriesSettings
-from controller.planning.plan import Plan
-from controller.planning.routing import shortest_routes
-from switch.program_cache import compiled_files
-from topo.graph import Topology
-from topo.shapes.leaf_spine import leaf_spine
+from gradbed.controller.entries.document import EntriesError
+from gradbed.controller.entries.planner import EntriesPlanner
+from gradbed.controller.entries.settings import EntriesSettings
+from gradbed.controller.planning.plan import Plan
+from gradbed.controller.planning.routing import shortest_routes
+from gradbed.switch.program_cache import compiled_files
+from gradbed.topo.graph import Topology
+from gradbed.topo.shapes.leaf_spine import leaf_spine
 
 SOURCE = Path(__file__).parent / "everything.p4"
 TOPOLOGY = leaf_spine(2, 2, 2)

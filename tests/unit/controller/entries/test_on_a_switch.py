@@ -10,15 +10,15 @@ from finsy.proto import p4r
 from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 
-from controller.planning.plan import Lpm, MeterRates, Plan, RegisterValue, SwitchPlan
-from controller.southbound.interface import SouthboundError
-from controller.southbound.p4runtime.local import LocalSouthbound
-from controller.southbound.p4runtime.pipeline import Pipeline
-from emulation.switches.fabric_layout import fabric_config
-from switch.program_cache import compiled_files
-from switch.virtual import HostInterface, VirtualFabric
+from gradbed.controller.planning.plan import Lpm, MeterRates, Plan, RegisterValue, SwitchPlan
+from gradbed.controller.southbound.interface import SouthboundError
+from gradbed.controller.southbound.p4runtime.local import LocalSouthbound
+from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
+from gradbed.emulation.switches.fabric_layout import fabric_config
+from gradbed.switch.program_cache import compiled_files
+from gradbed.switch.virtual import HostInterface, VirtualFabric
+from gradbed.topo.shapes.star import star
 from tests.unit.controller.entries.planning import SOURCE, Written
-from topo.shapes.star import star
 
 TOPOLOGY = star(3)
 EVERYTHING = """

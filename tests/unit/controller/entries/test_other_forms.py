@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller.planning.plan import (
+from gradbed.controller.planning.plan import (
     CloneSession,
     DefaultAction,
     Lpm,
@@ -165,7 +165,7 @@ def test_a_mistake_in_commands_names_its_line(written: Written, line: str, messa
 
 
 FUNCTION = """
-from controller.planning.plan import Plan, SwitchPlan, TableEntry
+from gradbed.controller.planning.plan import Plan, SwitchPlan, TableEntry
 
 def entries(topology, p4info):
     assert any(table.preamble.alias == "routes" for table in p4info.tables)

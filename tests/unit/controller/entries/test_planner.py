@@ -7,14 +7,14 @@ from textwrap import dedent
 
 import pytest
 
-from controller.entries import planner
-from controller.entries.planner import EntriesPlanner
-from controller.entries.sections import Reader
-from controller.planning.plan import Plan
-from controller.planning.routing import Routes, shortest_routes
+from gradbed.controller.entries import planner
+from gradbed.controller.entries.planner import EntriesPlanner
+from gradbed.controller.entries.sections import Reader
+from gradbed.controller.planning.plan import Plan
+from gradbed.controller.planning.routing import Routes, shortest_routes
+from gradbed.topo.graph import Topology
+from gradbed.topo.shapes.leaf_spine import leaf_spine
 from tests.unit.controller.entries.planning import TOPOLOGY, settings
-from topo.graph import Topology
-from topo.shapes.leaf_spine import leaf_spine
 
 ROUTES = """
 tables:

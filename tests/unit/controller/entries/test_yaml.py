@@ -4,7 +4,7 @@ from ipaddress import IPv4Address, IPv4Network
 
 import pytest
 
-from controller.planning.plan import (
+from gradbed.controller.planning.plan import (
     CloneSession,
     DefaultAction,
     Lpm,
@@ -18,10 +18,10 @@ from controller.planning.plan import (
     TableEntry,
     Ternary,
 )
-from controller.planning.routing import shortest_routes
+from gradbed.controller.planning.routing import shortest_routes
+from gradbed.topo.shapes.fat_tree import fat_tree
+from gradbed.topo.shapes.leaf_spine import leaf_spine
 from tests.unit.controller.entries.planning import TOPOLOGY, Written
-from topo.shapes.fat_tree import fat_tree
-from topo.shapes.leaf_spine import leaf_spine
 
 
 def routes_of(plan: SwitchPlan) -> dict[str, tuple[int, int]]:

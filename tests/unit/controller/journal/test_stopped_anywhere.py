@@ -15,15 +15,15 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import UserError
-from controller.core.controller import Controller
-from controller.core.journal import Journal
-from controller.core.term import Superseded, Term, take_charge
-from controller.planning.plan import Plan
+from gradbed.common.errors import UserError
+from gradbed.controller.core.controller import Controller
+from gradbed.controller.core.journal import Journal
+from gradbed.controller.core.term import Superseded, Term, take_charge
+from gradbed.controller.planning.plan import Plan
+from gradbed.topo.shapes.star import star
 from tests.unit.controller.fake_southbound import FakeSouthbound
 from tests.unit.controller.journal.traced import Traced, on_x86_64
 from tests.unit.controller.lamps import LAMPS
-from topo.shapes.star import star
 
 TOPOLOGY = star(2)
 Tell = Callable[[bytes], None]

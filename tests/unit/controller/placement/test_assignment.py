@@ -9,23 +9,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.errors import UserError
-from controller.planning.hosts import choose_hosts
-from controller.planning.routing import shortest_routes
-from controller.systems.aggregation.placement.assignment import designations, destination_shares, rounded_counts
-from controller.systems.aggregation.placement.labels import best_period
-from controller.systems.aggregation.placement.lp_planner import LpPlanner
-from controller.systems.aggregation.placement.place import METHODS
-from controller.systems.aggregation.placement.rates.problem import AggregationProblem
-from controller.systems.aggregation.placement.rates.rates import SPLITS, solve_rates
-from controller.systems.aggregation.placement.rates.realised import realised_rates
-from controller.systems.aggregation.placement.rates.solution import Rates
-from formats.aggregation import DIRECT, Designation
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.hosts import choose_hosts
+from gradbed.controller.planning.routing import shortest_routes
+from gradbed.controller.systems.aggregation.placement.assignment import (
+    designations,
+    destination_shares,
+    rounded_counts,
+)
+from gradbed.controller.systems.aggregation.placement.labels import best_period
+from gradbed.controller.systems.aggregation.placement.lp_planner import LpPlanner
+from gradbed.controller.systems.aggregation.placement.place import METHODS
+from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
+from gradbed.controller.systems.aggregation.placement.rates.rates import SPLITS, solve_rates
+from gradbed.controller.systems.aggregation.placement.rates.realised import realised_rates
+from gradbed.controller.systems.aggregation.placement.rates.solution import Rates
+from gradbed.formats.aggregation import DIRECT, Designation
+from gradbed.topo.link import LinkModel
+from gradbed.topo.shapes.fat_tree import fat_tree
 from tests.examples import examples
 from tests.unit.controller.networks import network
 from tests.unit.controller.placement.examples import problems_with_switches, two_racks
-from topo.link import LinkModel
-from topo.shapes.fat_tree import fat_tree
 
 Labels = dict[str, tuple[Designation, ...]]
 

@@ -7,21 +7,21 @@ from itertools import combinations
 
 import pytest
 
-from controller.planning.hosts import choose_hosts
-from controller.systems.aggregation.placement import labels as labels_module
-from controller.systems.aggregation.placement import packet_greedy as packet_greedy_module
-from controller.systems.aggregation.placement.assignment import designations
-from controller.systems.aggregation.placement.baselines import highest_degree
-from controller.systems.aggregation.placement.greedy import exchanged, greedy
-from controller.systems.aggregation.placement.packet_greedy import packet_greedy, packet_rate_bps
-from controller.systems.aggregation.placement.place import place
-from controller.systems.aggregation.placement.rates.problem import AggregationProblem
-from controller.systems.aggregation.placement.rates.rates import RateSolver
-from controller.systems.aggregation.placement.rates.solution import Rates
-from experiments.systems.aggregation.bench.random_fabrics import random_fabric
-from formats.aggregation import Designation
-from topo.link import LinkModel
-from topo.shapes.fat_tree import fat_tree
+from gradbed.controller.planning.hosts import choose_hosts
+from gradbed.controller.systems.aggregation.placement import labels as labels_module
+from gradbed.controller.systems.aggregation.placement import packet_greedy as packet_greedy_module
+from gradbed.controller.systems.aggregation.placement.assignment import designations
+from gradbed.controller.systems.aggregation.placement.baselines import highest_degree
+from gradbed.controller.systems.aggregation.placement.greedy import exchanged, greedy
+from gradbed.controller.systems.aggregation.placement.packet_greedy import packet_greedy, packet_rate_bps
+from gradbed.controller.systems.aggregation.placement.place import place
+from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
+from gradbed.controller.systems.aggregation.placement.rates.rates import RateSolver
+from gradbed.controller.systems.aggregation.placement.rates.solution import Rates
+from gradbed.experiments.systems.aggregation.bench.random_fabrics import random_fabric
+from gradbed.formats.aggregation import Designation
+from gradbed.topo.link import LinkModel
+from gradbed.topo.shapes.fat_tree import fat_tree
 
 FABRICS, FEW = range(40), 8
 """FEW: without --nightly; each is another draw of the same."""

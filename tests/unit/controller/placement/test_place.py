@@ -7,18 +7,18 @@ import math
 import pytest
 from hypothesis import given, settings
 
-from common.errors import UserError
-from controller.systems.aggregation.placement import greedy as greedy_module
-from controller.systems.aggregation.placement.place import METHODS, place
-from controller.systems.aggregation.placement.rates.problem import AggregationProblem
-from controller.systems.aggregation.placement.rates.rates import RateSolver
-from experiments.systems.aggregation.bench.random_fabrics import random_fabric
+from gradbed.common.errors import UserError
+from gradbed.controller.systems.aggregation.placement import greedy as greedy_module
+from gradbed.controller.systems.aggregation.placement.place import METHODS, place
+from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
+from gradbed.controller.systems.aggregation.placement.rates.rates import RateSolver
+from gradbed.experiments.systems.aggregation.bench.random_fabrics import random_fabric
+from gradbed.topo.link import LinkModel
+from gradbed.topo.shapes.fat_tree import fat_tree
+from gradbed.topo.shapes.leaf_spine import leaf_spine
 from tests.examples import examples
 from tests.unit.controller.networks import network
 from tests.unit.controller.placement.examples import random_problems, two_racks
-from topo.link import LinkModel
-from topo.shapes.fat_tree import fat_tree
-from topo.shapes.leaf_spine import leaf_spine
 
 
 def test_greedy_breaks_the_tie_of_two_racks() -> None:

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from controller.systems.aggregation.placement.rates.equitable import quotient
-from controller.systems.aggregation.placement.rates.problem import AggregationProblem
-from controller.systems.aggregation.placement.rates.rate_program import ReturnedSums
-from controller.systems.aggregation.placement.rates.rates import SPLITS, RateSolver, solve_rates
+from gradbed.controller.systems.aggregation.placement.rates.equitable import quotient
+from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
+from gradbed.controller.systems.aggregation.placement.rates.rate_program import ReturnedSums
+from gradbed.controller.systems.aggregation.placement.rates.rates import SPLITS, RateSolver, solve_rates
+from gradbed.topo.link import LinkModel
+from gradbed.topo.shapes.fat_tree import fat_tree
+from gradbed.topo.shapes.star import star
 from tests.examples import examples
 from tests.unit.controller.placement.examples import problems_with_switches, two_racks
 from tests.unit.controller.placement.plain_program import plain_gamma
-from topo.link import LinkModel
-from topo.shapes.fat_tree import fat_tree
-from topo.shapes.star import star
 
 
 @pytest.mark.parametrize(

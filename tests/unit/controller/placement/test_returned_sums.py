@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from controller.planning.hosts import choose_hosts
-from controller.planning.routing import shortest_routes
-from controller.systems.aggregation.placement.lp_planner import LpPlanner
-from controller.systems.aggregation.placement.rates.problem import AggregationProblem
-from controller.systems.aggregation.placement.rates.rates import solve_rates
-from controller.systems.aggregation.placement.rates.realised import realised_rates
-from controller.systems.aggregation.placement.rates.returned_sums import returned_sum_links
-from formats.aggregation import Designation
-from topo.link import LinkModel
-from topo.registry import parse_topology
-from topo.shapes.fat_tree import fat_tree
+from gradbed.controller.planning.hosts import choose_hosts
+from gradbed.controller.planning.routing import shortest_routes
+from gradbed.controller.systems.aggregation.placement.lp_planner import LpPlanner
+from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
+from gradbed.controller.systems.aggregation.placement.rates.rates import solve_rates
+from gradbed.controller.systems.aggregation.placement.rates.realised import realised_rates
+from gradbed.controller.systems.aggregation.placement.rates.returned_sums import returned_sum_links
+from gradbed.formats.aggregation import Designation
+from gradbed.topo.link import LinkModel
+from gradbed.topo.registry import parse_topology
+from gradbed.topo.shapes.fat_tree import fat_tree
 
 
 def leaf_spine_problem() -> AggregationProblem:

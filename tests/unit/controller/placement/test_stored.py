@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 
-from common.errors import UserError
-from controller.planning.hosts import choose_hosts
-from controller.planning.routing import Routes, shortest_routes
-from controller.systems.aggregation.placement import lp_planner, stored
-from controller.systems.aggregation.placement.lp_planner import LpPlanner
-from controller.systems.aggregation.placement.place import METHODS
-from controller.systems.aggregation.placement.planners import PlannerOptions
-from controller.systems.aggregation.placement.rates import rates
-from controller.systems.aggregation.placement.rates.problem import AggregationProblem
-from controller.systems.aggregation.placement.rates.rates import solve_rates
-from controller.systems.aggregation.placement.stored import StoredPlanner, stored_rates
-from topo.graph import Topology
-from topo.link import LinkModel
-from topo.shapes.fat_tree import fat_tree
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.hosts import choose_hosts
+from gradbed.controller.planning.routing import Routes, shortest_routes
+from gradbed.controller.systems.aggregation.placement import lp_planner, stored
+from gradbed.controller.systems.aggregation.placement.lp_planner import LpPlanner
+from gradbed.controller.systems.aggregation.placement.place import METHODS
+from gradbed.controller.systems.aggregation.placement.planners import PlannerOptions
+from gradbed.controller.systems.aggregation.placement.rates import rates
+from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
+from gradbed.controller.systems.aggregation.placement.rates.rates import solve_rates
+from gradbed.controller.systems.aggregation.placement.stored import StoredPlanner, stored_rates
+from gradbed.topo.graph import Topology
+from gradbed.topo.link import LinkModel
+from gradbed.topo.shapes.fat_tree import fat_tree
 
 OPTIONS = {"maximum": 2, "method": "highest-degree", "switch_capacity_bps": None, "seed": 1, "demand_bps": None}
 

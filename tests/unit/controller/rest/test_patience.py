@@ -18,9 +18,9 @@ from fastapi import FastAPI
 from fastapi.responses import PlainTextResponse
 from uvicorn.server import ServerState
 
-from controller.rest import patience
-from controller.rest.patience import ImpatientProtocol
-from controller.rest.server import RestServer, listening_socket
+from gradbed.controller.rest import patience
+from gradbed.controller.rest.patience import ImpatientProtocol
+from gradbed.controller.rest.server import RestServer, listening_socket
 from tests.waiting import wait_until
 
 LORIS, DEAF, USUAL = 100, 20, 30

@@ -12,23 +12,23 @@ import pytest
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from common.errors import UserError
-from controller.client import ControllerClient
-from controller.core.controller import Controller
-from controller.core.services import ServiceConfig, load_services
-from controller.planning.plan import Plan
-from controller.rest.address import unix_path
-from controller.rest.interface import create_app
-from controller.rest.server import RestServer, inherited_socket, listening_socket
-from controller.southbound.interface import CounterCell, SouthboundError, SouthboundTimeout
+from gradbed.common.errors import UserError
+from gradbed.controller.client import ControllerClient
+from gradbed.controller.core.controller import Controller
+from gradbed.controller.core.services import ServiceConfig, load_services
+from gradbed.controller.planning.plan import Plan
+from gradbed.controller.rest.address import unix_path
+from gradbed.controller.rest.interface import create_app
+from gradbed.controller.rest.server import RestServer, inherited_socket, listening_socket
+from gradbed.controller.southbound.interface import CounterCell, SouthboundError, SouthboundTimeout
+from gradbed.topo.graph import Topology
+from gradbed.topo.link import LinkModel
+from gradbed.topo.shapes.fat_tree import fat_tree
 from tests.unit.controller.fake_southbound import FakeSouthbound
-from topo.graph import Topology
-from topo.link import LinkModel
-from topo.shapes.fat_tree import fat_tree
 
 TOPOLOGY = fat_tree(4, LinkModel(rate_bps=10_000_000))
 PATIENCE_S = 60.0
-SERVICE = "controller.systems.aggregation.service:AggregationService"
+SERVICE = "gradbed.controller.systems.aggregation.service:AggregationService"
 JOBS = "/systems/aggregation/jobs"
 
 

@@ -14,8 +14,8 @@ from fastapi import FastAPI
 from hypothesis import HealthCheck, Phase, given, settings
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from controller import systems
-from controller.core.services import LoadedService
+from gradbed.controller import systems
+from gradbed.controller.core.services import LoadedService
 from tests.unit.controller.rest.test_rest_docs import description_of
 
 EXAMPLES, WALKS, STEPS = 8, 8, 6
@@ -28,7 +28,7 @@ each_system = pytest.mark.parametrize("system", SYSTEMS)
 
 
 def app_of(system: str) -> FastAPI:
-    module = importlib.import_module(f"controller.systems.{system}.service")
+    module = importlib.import_module(f"gradbed.controller.systems.{system}.service")
     [service] = [
         value
         for name, value in vars(module).items()

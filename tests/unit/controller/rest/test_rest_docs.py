@@ -13,18 +13,18 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from controller.core.controller import Controller
-from controller.core.services import LoadedService, ServiceConfig, load_services
-from controller.planning.plan import TableEntry
-from controller.rest.interface import create_app
-from controller.rest.server import RestServer, listening_socket
-from controller.southbound.interface import CounterCell, SwitchStatus
+from gradbed.controller.core.controller import Controller
+from gradbed.controller.core.services import LoadedService, ServiceConfig, load_services
+from gradbed.controller.planning.plan import TableEntry
+from gradbed.controller.rest.interface import create_app
+from gradbed.controller.rest.server import RestServer, listening_socket
+from gradbed.controller.southbound.interface import CounterCell, SwitchStatus
+from gradbed.topo.link import LinkModel
+from gradbed.topo.registry import parse_topology
 from tests.unit.controller.fake_southbound import FakeSouthbound
 from tests.unit.controller.lamps import LAMPS, LampService
-from topo.link import LinkModel
-from topo.registry import parse_topology
 
-AGGREGATION = "controller.systems.aggregation.service:AggregationService"
+AGGREGATION = "gradbed.controller.systems.aggregation.service:AggregationService"
 
 
 class AnswerableSouthbound(FakeSouthbound):

@@ -8,29 +8,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.errors import UserError
-from controller.planning.hosts import choose_hosts, choose_hosts_of_jobs
-from controller.planning.multicast import MAX_JOB, multicast_address, multicast_tree
-from controller.planning.plan import Plan
-from controller.planning.routing import shortest_routes
-from controller.systems.aggregation.job_plan import MAX_TREES, JobPlan, choose_job, job_plan
-from controller.systems.aggregation.placement.planner import (
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.hosts import choose_hosts, choose_hosts_of_jobs
+from gradbed.controller.planning.multicast import MAX_JOB, multicast_address, multicast_tree
+from gradbed.controller.planning.plan import Plan
+from gradbed.controller.planning.routing import shortest_routes
+from gradbed.controller.systems.aggregation.job_plan import MAX_TREES, JobPlan, choose_job, job_plan
+from gradbed.controller.systems.aggregation.placement.planner import (
     AggregationChoice,
     AggregationPlanner,
     ExplicitPlacement,
     NoPlacement,
     SharedPathPlacement,
 )
-from controller.systems.aggregation.slots import SlotRange
-from formats.addresses import MulticastAddress
-from formats.aggregation import DIRECT, Designation
+from gradbed.controller.systems.aggregation.slots import SlotRange
+from gradbed.formats.addresses import MulticastAddress
+from gradbed.formats.aggregation import DIRECT, Designation
+from gradbed.topo.graph import Topology
+from gradbed.topo.shapes.fat_tree import fat_tree
+from gradbed.topo.shapes.leaf_spine import leaf_spine
+from gradbed.topo.shapes.star import star
 from tests.examples import examples
 from tests.unit.controller.networks import REGULAR, network, random_networks, routes_alone
 from tests.unit.controller.plan_walker import PlanWalker
-from topo.graph import Topology
-from topo.shapes.fat_tree import fat_tree
-from topo.shapes.leaf_spine import leaf_spine
-from topo.shapes.star import star
 
 
 def planned(

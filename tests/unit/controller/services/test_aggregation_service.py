@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from common.errors import UserError
-from controller.core.controller import Controller
-from controller.core.services import ServiceConfig, load_services
-from controller.systems.aggregation.job_plan import AggregationJob
-from controller.systems.aggregation.slots import SlotRange
+from gradbed.common.errors import UserError
+from gradbed.controller.core.controller import Controller
+from gradbed.controller.core.services import ServiceConfig, load_services
+from gradbed.controller.systems.aggregation.job_plan import AggregationJob
+from gradbed.controller.systems.aggregation.slots import SlotRange
+from gradbed.topo.shapes.fat_tree import fat_tree
 from tests.unit.controller.fake_southbound import FakeSouthbound
-from topo.shapes.fat_tree import fat_tree
 
 TOPOLOGY = fat_tree(4)
 NUMBER = {switch.name: switch.number for switch in TOPOLOGY.switches}
-SERVICE = "controller.systems.aggregation.service:AggregationService"
+SERVICE = "gradbed.controller.systems.aggregation.service:AggregationService"
 
 
 class Network:

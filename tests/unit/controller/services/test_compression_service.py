@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from common.errors import UserError
-from controller.planning.routing import shortest_routes
-from controller.systems.compression.service import CompressionService, CompressionSettings, JobRequest
-from topo.graph import Topology
-from topo.link import LinkModel
-from topo.shapes.fat_tree import fat_tree
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.routing import shortest_routes
+from gradbed.controller.systems.compression.service import CompressionService, CompressionSettings, JobRequest
+from gradbed.topo.graph import Topology
+from gradbed.topo.link import LinkModel
+from gradbed.topo.shapes.fat_tree import fat_tree
 
 
 def service(topology: Topology, packets: int | None = None) -> CompressionService:

@@ -3,10 +3,10 @@
 import re
 from pathlib import Path
 
-from controller.systems.aggregation.messages import AggregationSettings, NewJob
-from controller.systems.aggregation.slots import DEFAULT_SLOTS
-from experiments.systems.aggregation.configuration import AggregationConfiguration
-from switch.compiler import compile_p4
+from gradbed.controller.systems.aggregation.messages import AggregationSettings, NewJob
+from gradbed.controller.systems.aggregation.slots import DEFAULT_SLOTS
+from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration
+from gradbed.switch.compiler import compile_p4
 
 REPOSITORY = Path(__file__).parents[4]
 

@@ -7,8 +7,8 @@ import itertools
 import networkx as nx
 import pytest
 
-from controller.systems.aggregation.placement.spanning import least_spanning_edges
-from topo.registry import parse_topology
+from gradbed.controller.systems.aggregation.placement.spanning import least_spanning_edges
+from gradbed.topo.registry import parse_topology
 
 
 @pytest.mark.parametrize(

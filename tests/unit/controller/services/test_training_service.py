@@ -12,23 +12,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.errors import UserError
-from controller.planning.failures import link_name, remaining_network
-from controller.planning.plan import Lpm, Plan, TableEntry
-from controller.planning.routing import shortest_routes
-from controller.systems.training.service import (
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.failures import link_name, remaining_network
+from gradbed.controller.planning.plan import Lpm, Plan, TableEntry
+from gradbed.controller.planning.routing import shortest_routes
+from gradbed.controller.systems.training.service import (
     GroupRequest,
     JobRequest,
     Marking,
     TrainingService,
     TrainingSettings,
 )
-from switch.compiler import compile_p4
+from gradbed.switch.compiler import compile_p4
+from gradbed.topo.graph import Topology
+from gradbed.topo.registry import parse_topology
 from tests.examples import examples
 from tests.unit.controller.networks import network, random_networks
 from tests.unit.controller.plan_walker import PlanWalker
-from topo.graph import Topology
-from topo.registry import parse_topology
 
 P4_SOURCES = Path(__file__).resolve().parents[4] / "p4src"
 SHAPES = [

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from finsy.proto import rpc_code
 
-from common.errors import UserError
-from controller.planning.plan import Plan, SwitchPlan
-from controller.southbound.interface import SouthboundError
-from controller.southbound.p4runtime.local import LocalSouthbound
-from switch.p4runtime.values.status import BatchError, Code, RequestError
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.plan import Plan, SwitchPlan
+from gradbed.controller.southbound.interface import SouthboundError
+from gradbed.controller.southbound.p4runtime.local import LocalSouthbound
+from gradbed.switch.p4runtime.values.status import BatchError, Code, RequestError
 from tests.unit.controller.fake_p4runtime import FakeDevice
 from tests.unit.controller.southbound.test_southbound import BASE, PIPELINE, TOPOLOGY, WITH_JOB, held
 
@@ -19,7 +19,7 @@ DEVICE_IDS = {switch.name: switch.number for switch in TOPOLOGY.switches}
 
 
 class Switches:
-    """controller.southbound.p4runtime.local.LocalSwitches: devices that keep what they are told."""
+    """gradbed.controller.southbound.p4runtime.local.LocalSwitches: devices that keep what they are told."""
 
     def __init__(self) -> None:
         self.devices = {number: FakeDevice() for number in DEVICE_IDS.values()}

@@ -9,20 +9,20 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from controller.core.controller import Controller
-from controller.core.mailbox import Mailbox
-from controller.core.service import NoSettings, Service
-from controller.core.services import LoadedService
-from controller.planning.plan import Plan, SwitchPlan, TableEntry
-from controller.southbound.messages import Digest, Message, PacketIn
-from controller.southbound.p4runtime import codec
-from controller.southbound.p4runtime.p4runtime import P4RuntimeSouthbound
-from controller.southbound.p4runtime.pipeline import Pipeline
-from controller.southbound.target import Target
-from controller.switches import unrouted_programs
+from gradbed.controller.core.controller import Controller
+from gradbed.controller.core.mailbox import Mailbox
+from gradbed.controller.core.service import NoSettings, Service
+from gradbed.controller.core.services import LoadedService
+from gradbed.controller.planning.plan import Plan, SwitchPlan, TableEntry
+from gradbed.controller.southbound.messages import Digest, Message, PacketIn
+from gradbed.controller.southbound.p4runtime import codec
+from gradbed.controller.southbound.p4runtime.p4runtime import P4RuntimeSouthbound
+from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
+from gradbed.controller.southbound.target import Target
+from gradbed.controller.switches import unrouted_programs
+from gradbed.topo.shapes.star import star
 from tests.unit.p4runtime.network import Network, frame, running, write_program
 from tests.waiting import wait_until
-from topo.shapes.star import star
 
 PATIENCE_S = 30.0
 PROGRAM = Path(__file__).parents[1] / "learning.p4"

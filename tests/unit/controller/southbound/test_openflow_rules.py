@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from os_ken.ofproto import ofproto_v1_3_parser as parser
 
-from common.errors import UserError
-from controller.planning.diff import switch_diff
-from controller.planning.entries import congestion_threshold, ipv4_route, multicast_route, udp_route
-from controller.planning.legacy import as_switches_hold_it
-from controller.planning.openflow_rules import openflow_plan
-from controller.planning.plan import (
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.diff import switch_diff
+from gradbed.controller.planning.entries import congestion_threshold, ipv4_route, multicast_route, udp_route
+from gradbed.controller.planning.legacy import as_switches_hold_it
+from gradbed.controller.planning.openflow_rules import openflow_plan
+from gradbed.controller.planning.plan import (
     Flow,
     Lpm,
     Match,
@@ -28,16 +28,16 @@ from controller.planning.plan import (
     TableEntry,
     ToGroup,
 )
-from controller.planning.routing import shortest_routes
-from controller.planning.text import plan_text
-from controller.southbound.openflow.openflow_codec import flow_mod, held_flows
-from controller.systems.aggregation.entries import aggregation_role, designated_route, plain_designated_route
-from controller.systems.aggregation.service import AggregationService
-from controller.systems.aggregation.slots import SlotRange
-from formats.addresses import mac_number
+from gradbed.controller.planning.routing import shortest_routes
+from gradbed.controller.planning.text import plan_text
+from gradbed.controller.southbound.openflow.openflow_codec import flow_mod, held_flows
+from gradbed.controller.systems.aggregation.entries import aggregation_role, designated_route, plain_designated_route
+from gradbed.controller.systems.aggregation.service import AggregationService
+from gradbed.controller.systems.aggregation.slots import SlotRange
+from gradbed.formats.addresses import mac_number
+from gradbed.topo.shapes.leaf_spine import leaf_spine
 from tests.unit.controller.fake_openflow import FakeSwitch
 from tests.unit.controller.networks import routes_alone
-from topo.shapes.leaf_spine import leaf_spine
 
 TOPOLOGY = leaf_spine(2, 2, 2)
 LEAF = TOPOLOGY.switch("l1")

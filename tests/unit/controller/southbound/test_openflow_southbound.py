@@ -9,18 +9,18 @@ from ipaddress import IPv4Address, IPv4Network
 
 import pytest
 
-from common.errors import UserError
-from controller.planning.entries import ipv4_route, multicast_route, udp_route
-from controller.planning.openflow_rules import openflow_plan
-from controller.planning.plan import MulticastGroup, Plan, SwitchPlan
-from controller.southbound.by_protocol import SouthboundByProtocol
-from controller.southbound.interface import NoListener, SouthboundError, SwitchStatus
-from controller.southbound.openflow.openflow import OpenFlowSouthbound
-from controller.southbound.target import Target
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.entries import ipv4_route, multicast_route, udp_route
+from gradbed.controller.planning.openflow_rules import openflow_plan
+from gradbed.controller.planning.plan import MulticastGroup, Plan, SwitchPlan
+from gradbed.controller.southbound.by_protocol import SouthboundByProtocol
+from gradbed.controller.southbound.interface import NoListener, SouthboundError, SwitchStatus
+from gradbed.controller.southbound.openflow.openflow import OpenFlowSouthbound
+from gradbed.controller.southbound.target import Target
+from gradbed.topo.addressing import make_switch
 from tests.unit.controller.fake_openflow import FakeDatapath, FakeSwitch
 from tests.unit.controller.fake_southbound import FakeSouthbound
 from tests.waiting import wait_until
-from topo.addressing import make_switch
 
 PATIENCE_S = 20.0
 MAC = "02:00:0a:00:00:02"

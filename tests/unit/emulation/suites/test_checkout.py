@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from emulation.suites import SUITES, Checkout, find_checkout, read_version
-from emulation.suites.result import Result
-from emulation.suites.run import groups_of
+from gradbed.emulation.suites import SUITES, Checkout, find_checkout, read_version
+from gradbed.emulation.suites.result import Result
+from gradbed.emulation.suites.run import groups_of
 from tests.conftest import GradbedHere
 
 FILES = {

@@ -7,8 +7,8 @@ from pathlib import Path
 from finsy.proto import p4i
 from google.protobuf import text_format
 
-from emulation.suites.p4info_program import program_of
-from switch.compiler import compile_p4
+from gradbed.emulation.suites.p4info_program import program_of
+from gradbed.switch.compiler import compile_p4
 
 SOURCE = """
 #include <v1model.p4>

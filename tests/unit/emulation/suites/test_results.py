@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from emulation.suites.bench import Ended
-from emulation.suites.finsy import read_report
-from emulation.suites.p4runtime_shell import results_of as shell_results
-from emulation.suites.pi import bytes_as_in_python_2
-from emulation.suites.ptf import results_of as ptf_results
-from emulation.suites.tutorials import result_of_run
+from gradbed.emulation.suites.bench import Ended
+from gradbed.emulation.suites.finsy import read_report
+from gradbed.emulation.suites.p4runtime_shell import results_of as shell_results
+from gradbed.emulation.suites.pi import bytes_as_in_python_2
+from gradbed.emulation.suites.ptf import results_of as ptf_results
+from gradbed.emulation.suites.tutorials import result_of_run
 
 PTF = """\
 + p4c --target bmv2 small.p4

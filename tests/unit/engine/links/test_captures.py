@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from scapy.utils import RawPcapReader
 
-from common.errors import UserError
-from switch.engine import Engine, EngineDevice
+from gradbed.common.errors import UserError
+from gradbed.switch.engine import Engine, EngineDevice
+from gradbed.topo.link import LinkModel
 from tests.unit.engine.instructed import exchange, instructed_program, pass_through
-from topo.link import LinkModel
 
 
 def read(path: Path) -> list[tuple[int, bytes]]:

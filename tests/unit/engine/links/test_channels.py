@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from common.errors import UserError
-from switch.engine import Engine, EngineDevice
+from gradbed.common.errors import UserError
+from gradbed.switch.engine import Engine, EngineDevice
+from gradbed.topo.link import LinkModel
 from tests.unit.engine.instructed import instructed_program, pass_through
-from topo.link import LinkModel
 
 # 100 bytes take 100 us.
 RATE_BPS = 8_000_000

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from switch.engine import Engine, LinkStatistics
+from gradbed.switch.engine import Engine, LinkStatistics
+from gradbed.topo.link import LinkModel
 from tests.examples import examples
 from tests.unit.engine.instructed import Egress, exchange, instructed_program, pass_through, read_report
-from topo.link import LinkModel
 
 
 def host_port(link: LinkModel, seed: int = 0) -> Engine:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from common.errors import UserError
-from switch.engine import Engine
+from gradbed.common.errors import UserError
+from gradbed.switch.engine import Engine
+from gradbed.topo.link import LinkModel
 from tests.unit.engine.instructed import instructed_program, pass_through
-from topo.link import LinkModel
 
 
 @pytest.fixture

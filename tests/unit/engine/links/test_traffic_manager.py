@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.errors import UserError
-from switch.device import Replica
-from switch.engine import Engine, EngineDevice
+from gradbed.common.errors import UserError
+from gradbed.switch.device import Replica
+from gradbed.switch.engine import Engine, EngineDevice
+from gradbed.topo.link import LinkModel
 from tests.examples import examples
 from tests.unit.engine.instructed import Egress, Ingress, exchange, instructed_program, pass_through, read_report
 from tests.unit.engine.links.test_link_model import arrivals_us, host_port, row
-from topo.link import LinkModel
 
 # 100 bytes take 100 us.
 SLOW = LinkModel(rate_bps=8_000_000)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from experiments.accounts.accounting import HostAccount, LinkEffect, Tally, disagreements, rows
+from gradbed.experiments.accounts.accounting import HostAccount, LinkEffect, Tally, disagreements, rows
 
 FRAME = 1066
 

@@ -15,21 +15,21 @@ from scapy.layers.inet import ICMP, IP, TCP, UDP, IPOption_NOP
 from scapy.layers.l2 import ARP, Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
-from emulation.links.class_counts import ClassCounts
-from emulation.switches.virtual_switches import VirtualSwitches
-from experiments.engine import point
-from experiments.phases import PointResult
-from experiments.systems.aggregation.classes import CLASSES as AGGREGATION
-from experiments.systems.compression.classes import CLASSES as COMPRESSION
-from experiments.systems.interconnect.classes import CLASSES as INTERCONNECT
-from experiments.systems.ndn.classes import CLASSES as NDN
-from experiments.systems.shuffle.classes import CLASSES as SHUFFLE
-from experiments.systems.training.classes import CLASSES as TRAINING
-from formats.packet_class import BY_PROTOCOL, OTHER, PacketClass
-from hosts.agents.frames.class_counts import ClassCounts as HostsClassCounts
-from switch.engine import Engine
-from switch.engine.queue_pairs import HostQueuePairs
-from switch.virtual import HostInterface
+from gradbed.emulation.links.class_counts import ClassCounts
+from gradbed.emulation.switches.virtual_switches import VirtualSwitches
+from gradbed.experiments.engine import point
+from gradbed.experiments.phases import PointResult
+from gradbed.experiments.systems.aggregation.classes import CLASSES as AGGREGATION
+from gradbed.experiments.systems.compression.classes import CLASSES as COMPRESSION
+from gradbed.experiments.systems.interconnect.classes import CLASSES as INTERCONNECT
+from gradbed.experiments.systems.ndn.classes import CLASSES as NDN
+from gradbed.experiments.systems.shuffle.classes import CLASSES as SHUFFLE
+from gradbed.experiments.systems.training.classes import CLASSES as TRAINING
+from gradbed.formats.packet_class import BY_PROTOCOL, OTHER, PacketClass
+from gradbed.hosts.agents.frames.class_counts import ClassCounts as HostsClassCounts
+from gradbed.switch.engine import Engine
+from gradbed.switch.engine.queue_pairs import HostQueuePairs
+from gradbed.switch.virtual import HostInterface
 from tests.unit.points import virtual_point
 from tests.unit.workload.runs import run as run_workload
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from emulation.links.class_counts import ClassCounts
-from emulation.links.link_statistics import DirectionStatistics
-from experiments.accounts.accounting import LinkEffect, Pauses, Tally
-from experiments.accounts.counts import Counts
-from experiments.accounts.switch_accounts import pause_disagreements
-from experiments.programs import P4_SOURCES
-from experiments.systems.aggregation.counts import (
+from gradbed.emulation.links.class_counts import ClassCounts
+from gradbed.emulation.links.link_statistics import DirectionStatistics
+from gradbed.experiments.accounts.accounting import LinkEffect, Pauses, Tally
+from gradbed.experiments.accounts.counts import Counts
+from gradbed.experiments.accounts.switch_accounts import pause_disagreements
+from gradbed.experiments.programs import P4_SOURCES
+from gradbed.experiments.systems.aggregation.counts import (
     EVENT_CELLS,
     EVENT_JOBS,
     EVENTS,
@@ -25,7 +25,7 @@ from experiments.systems.aggregation.counts import (
     received_from,
     sent_to,
 )
-from topo.shapes.star import star
+from gradbed.topo.shapes.star import star
 
 TOPOLOGY = star(4)
 """Host hN at port N of s1."""

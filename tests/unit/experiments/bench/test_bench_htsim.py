@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import UserError
-from experiments.bench.virtual import htsim, run
-from experiments.bench.virtual.htsim import find_htsim, measure_htsim, microseconds
-from experiments.bench.virtual.run import run_bench_virtual
-from experiments.bench.virtual.workload import Permutation
+from gradbed.common.errors import UserError
+from gradbed.experiments.bench.virtual import htsim, run
+from gradbed.experiments.bench.virtual.htsim import find_htsim, measure_htsim, microseconds
+from gradbed.experiments.bench.virtual.run import run_bench_virtual
+from gradbed.experiments.bench.virtual.workload import Permutation
 from tests.command import gradbed
 
 PACKETS_PER_US = 3

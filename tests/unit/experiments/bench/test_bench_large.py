@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.bench.load import large
-from experiments.bench.load.large import connected, frame, permutation
-from topo.registry import parse_topology
+from gradbed.experiments.bench.load import large
+from gradbed.experiments.bench.load.large import connected, frame, permutation
+from gradbed.topo.registry import parse_topology
 
 
 def test_pairs_by_the_graph() -> None:

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import UserError
-from experiments.systems.aggregation.bench import placement as bench
-from experiments.systems.aggregation.bench.commands import placement
-from experiments.systems.aggregation.bench.placement import (
+from gradbed.common.errors import UserError
+from gradbed.experiments.systems.aggregation.bench import placement as bench
+from gradbed.experiments.systems.aggregation.bench.commands import placement
+from gradbed.experiments.systems.aggregation.bench.placement import (
     LINK_RATE_BPS,
     measure_growth,
     measure_quality,
     run_bench_placement,
 )
-from experiments.systems.aggregation.bench.random_fabrics import random_fabric
+from gradbed.experiments.systems.aggregation.bench.random_fabrics import random_fabric
 
 
 def test_growth() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from experiments.systems.aggregation.bench import rounds
-from experiments.systems.aggregation.bench.rounds import ROOT, run_bench_rounds, shares
+from gradbed.experiments.systems.aggregation.bench import rounds
+from gradbed.experiments.systems.aggregation.bench.rounds import ROOT, run_bench_rounds, shares
 
 SENDER = (str(ROOT / "hosts/sender.py"), 1, "send")
 SERVER = (str(ROOT / "hosts/server.py"), 1, "serve")

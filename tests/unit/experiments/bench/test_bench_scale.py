@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from common.errors import UserError
-from experiments.bench import scale
-from experiments.bench.scale import Measured, ScalePoint, Spent, known_points, measured, run_bench_scale
-from experiments.systems import find_system
+from gradbed.common.errors import UserError
+from gradbed.experiments.bench import scale
+from gradbed.experiments.bench.scale import Measured, ScalePoint, Spent, known_points, measured, run_bench_scale
+from gradbed.experiments.systems import find_system
 
 STAR = ScalePoint(
     name="star",

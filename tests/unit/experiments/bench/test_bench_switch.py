@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-from controller.planning.plan import Lpm, TableEntry, Ternary
-from controller.southbound.p4runtime.pipeline import Pipeline
-from experiments.bench.report import Goal
-from experiments.bench.switch import workloads
-from experiments.bench.switch.control_plane import CompileTimes
-from experiments.bench.switch.goals import control_goals, rate_goals, table_goal
-from experiments.bench.switch.rates import Rates
-from experiments.bench.switch.subjects import Kind, Subject
-from experiments.systems.aggregation.bench.switch_workload import gradients
-from experiments.systems.ndn.bench.switch_workload import interests
-from switch.codegen import build_program
-from switch.device import ActionCall, KeyMatch
-from switch.engine import Engine
-from switch.program_cache import compiled_files
+from gradbed.controller.planning.plan import Lpm, TableEntry, Ternary
+from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
+from gradbed.experiments.bench.report import Goal
+from gradbed.experiments.bench.switch import workloads
+from gradbed.experiments.bench.switch.control_plane import CompileTimes
+from gradbed.experiments.bench.switch.goals import control_goals, rate_goals, table_goal
+from gradbed.experiments.bench.switch.rates import Rates
+from gradbed.experiments.bench.switch.subjects import Kind, Subject
+from gradbed.experiments.systems.aggregation.bench.switch_workload import gradients
+from gradbed.experiments.systems.ndn.bench.switch_workload import interests
+from gradbed.switch.codegen import build_program
+from gradbed.switch.device import ActionCall, KeyMatch
+from gradbed.switch.engine import Engine
+from gradbed.switch.program_cache import compiled_files
 
 WORKLOADS = {
     "router": workloads.router,
@@ -51,7 +51,7 @@ def switch_with(workload: workloads.Workload, engine: Engine) -> None:
         call = ActionCall(action, tuple(entry.params[p] for p in parameters))
         device.state.tables.insert(name, key, call, entry.priority)
     for group in plan.groups:
-        from switch.device import Replica
+        from gradbed.switch.device import Replica
 
         device.replication.set_group(group.id, [Replica(port) for port in group.ports])
 

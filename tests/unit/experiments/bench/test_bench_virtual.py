@@ -9,14 +9,14 @@ from ipaddress import IPv4Address, IPv4Network
 import networkx
 import pytest
 
-from cli.commands.bench import virtual
-from common.errors import UserError
-from experiments.bench.virtual import run
-from experiments.bench.virtual.measure import Measured, measure
-from experiments.bench.virtual.ns3 import description, measure_ns3, ns3_version
-from experiments.bench.virtual.run import measure_apart, milliseconds, run_bench_virtual
-from experiments.bench.virtual.workload import Permutation
-from topo.graph import Host
+from gradbed.cli.commands.bench import virtual
+from gradbed.common.errors import UserError
+from gradbed.experiments.bench.virtual import run
+from gradbed.experiments.bench.virtual.measure import Measured, measure
+from gradbed.experiments.bench.virtual.ns3 import description, measure_ns3, ns3_version
+from gradbed.experiments.bench.virtual.run import measure_apart, milliseconds, run_bench_virtual
+from gradbed.experiments.bench.virtual.workload import Permutation
+from gradbed.topo.graph import Host
 
 
 @pytest.mark.parametrize("k", [2, 4, 6, 8])

@@ -13,9 +13,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.bench.load.census import OTHERS, files_below, held_by_roles, least_of_several, processes, role_of
-from experiments.bench.load.courses import draw, judge, read_samples
-from experiments.bench.load.flatness import courses, slope
+from gradbed.experiments.bench.load.census import (
+    OTHERS,
+    files_below,
+    held_by_roles,
+    least_of_several,
+    processes,
+    role_of,
+)
+from gradbed.experiments.bench.load.courses import draw, judge, read_samples
+from gradbed.experiments.bench.load.flatness import courses, slope
 
 HOUR_S, SAMPLES = 3600.0, 360
 MEGABYTE = 2**20
@@ -101,7 +108,7 @@ def test_the_census_tells_what_a_process_holds() -> None:
 def test_roles_are_those_of_modules() -> None:
     (own,) = [each for each in processes() if each.pid == os.getpid()]
     assert role_of(own, {}, "me") == "me"
-    modules = {"switch.fabric": "fabric"}
+    modules = {"gradbed.switch.fabric": "fabric"}
     with subprocess.Popen([sys.executable, "-m", "http.server", "--help"], stdout=subprocess.PIPE) as other:
         found = type(own)(other.pid, ("python", "-P", "-m", "gradbed._rooms.switch.fabric", "x"), 0, 0, 0, "")
         assert role_of(found, modules, "me") == "fabric"

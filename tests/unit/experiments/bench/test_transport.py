@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.bench.virtual import transport
+from gradbed.experiments.bench.virtual import transport
 
 
 @pytest.mark.parametrize(("network", "links"), [(transport._star(), 2), (transport._fat_tree(), 6)])

@@ -6,7 +6,7 @@ import csv
 from collections import Counter
 from pathlib import Path
 
-from experiments.study.chaos import with_chaos
+from gradbed.experiments.study.chaos import with_chaos
 
 DOCS = Path(__file__).resolve().parents[4] / "docs"
 HEADING = "## On the real clock"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.study.running import leftovers
-from experiments.study.running.leftovers import belongings, left_since, own_orphans
+from gradbed.experiments.study.running import leftovers
+from gradbed.experiments.study.running.leftovers import belongings, left_since, own_orphans
 
 ORPHAN = "import os, subprocess; print(subprocess.Popen(['sleep', '60'], stdout=subprocess.DEVNULL).pid)"
 

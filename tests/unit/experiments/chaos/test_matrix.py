@@ -9,13 +9,22 @@ from typing import Any
 
 import pytest
 
-from common.errors import UserError
-from experiments.records import run_folder
-from experiments.records.run_files import DonePoint, RunFiles, StoredPoint
-from experiments.study import chaos
-from experiments.study.chaos import LEGACY, NOTHING, Matrix, judged, load_chaos, run_chaos, summary, with_chaos
-from experiments.study.command import INTERRUPTED, RunOptions
-from experiments.study.running.runner import StudyRun
+from gradbed.common.errors import UserError
+from gradbed.experiments.records import run_folder
+from gradbed.experiments.records.run_files import DonePoint, RunFiles, StoredPoint
+from gradbed.experiments.study import chaos
+from gradbed.experiments.study.chaos import (
+    LEGACY,
+    NOTHING,
+    Matrix,
+    judged,
+    load_chaos,
+    run_chaos,
+    summary,
+    with_chaos,
+)
+from gradbed.experiments.study.command import INTERRUPTED, RunOptions
+from gradbed.experiments.study.running.runner import StudyRun
 from tests.conftest import GradbedHere
 
 KILLED = "an agent is killed"

@@ -7,10 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from experiments.scale import Scale
-from experiments.study.chaos import NOTHING, Cell, Matrix, faults_of, run_chaos, with_chaos
-from experiments.study.chaos_outcome import outcome_rows, packet_table, read_outcome, verdict_table, write_outcome
-from experiments.study.command import RunOptions
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.study.chaos import NOTHING, Cell, Matrix, faults_of, run_chaos, with_chaos
+from gradbed.experiments.study.chaos_outcome import (
+    outcome_rows,
+    packet_table,
+    read_outcome,
+    verdict_table,
+    write_outcome,
+)
+from gradbed.experiments.study.command import RunOptions
 from tests.unit.documented_figures import ROOT
 from tests.unit.experiments.chaos.test_matrix import whole_matrix
 

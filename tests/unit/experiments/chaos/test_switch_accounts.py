@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from emulation.switches.virtual_switches import VirtualSwitches
-from experiments.engine.point import run_point
-from experiments.phases import PointResult
-from experiments.scale import Scale
-from experiments.setup import PointTask
-from experiments.study.chaos import FILE, with_chaos
-from experiments.study.loading import load_study
-from experiments.systems import find_system, studies_folder
+from gradbed.emulation.switches.virtual_switches import VirtualSwitches
+from gradbed.experiments.engine.point import run_point
+from gradbed.experiments.phases import PointResult
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import PointTask
+from gradbed.experiments.study.chaos import FILE, with_chaos
+from gradbed.experiments.study.loading import load_study
+from gradbed.experiments.systems import find_system, studies_folder
 
 
 def run(system: str, folder: Path) -> PointResult:

@@ -8,11 +8,11 @@ import time
 
 import pytest
 
-from common.errors import UserError
-from experiments.study.running.time_limit import STATUS, time_limit
+from gradbed.common.errors import UserError
+from gradbed.experiments.study.running.time_limit import STATUS, time_limit
 
 DEAF = """
-from experiments.study.running import time_limit as module
+from gradbed.experiments.study.running import time_limit as module
 module.GRACE_S = 0.05
 with module.time_limit(0.05):
     while True:

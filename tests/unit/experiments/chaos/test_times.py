@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import pytest
 
-from experiments.configuration.faults import fault_of_text
-from experiments.engine.faults import schedule
-from experiments.scale import Scale
-from experiments.testbeds.interface import Testbed
-from topo.shapes.star import star
+from gradbed.experiments.configuration.faults import fault_of_text
+from gradbed.experiments.engine.faults import schedule
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.testbeds.interface import Testbed
+from gradbed.topo.shapes.star import star
 
 
 class Clock:

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from emulation.links.link_statistics import DataPlaneStatistics, DirectionStatistics
-from experiments.fidelity.machine import MachineTimes, machine_times
-from experiments.fidelity.meter import TICKS_PER_S, FidelityMeter, NetworkCounts, achieved_rates, measures
-from experiments.fidelity.processes import ThreadTimes, thread_times
-from topo.link import LinkModel
-from topo.shapes.star import star
+from gradbed.emulation.links.link_statistics import DataPlaneStatistics, DirectionStatistics
+from gradbed.experiments.fidelity.machine import MachineTimes, machine_times
+from gradbed.experiments.fidelity.meter import TICKS_PER_S, FidelityMeter, NetworkCounts, achieved_rates, measures
+from gradbed.experiments.fidelity.processes import ThreadTimes, thread_times
+from gradbed.topo.link import LinkModel
+from gradbed.topo.shapes.star import star
 
 TOPOLOGY = star(3, LinkModel(rate_bps=10_000_000)).with_links([("h3", "s1")], rate_bps=5_000_000)
 
@@ -146,7 +146,7 @@ def test_two_busy_processes_on_one_processor_are_seen_to_wait() -> None:
     if not Path("/proc/self/schedstat").exists():
         pytest.skip("the kernel is built without CONFIG_SCHED_INFO")
     processor = min(os.sched_getaffinity(0))
-    program = f"import os; os.sched_setaffinity(0, [{processor}])\nwhile True: pass  # hosts.agents"
+    program = f"import os; os.sched_setaffinity(0, [{processor}])\nwhile True: pass  # gradbed.hosts.agents"
     busy = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(2)]
     try:
         with FidelityMeter(TOPOLOGY, NetworkCounts) as meter:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.fidelity.priority import LAST, NICENESS, catch_up, raise_priorities
-from experiments.fidelity.processes import DATA_PLANE, run_processes
+from gradbed.experiments.fidelity.priority import LAST, NICENESS, catch_up, raise_priorities
+from gradbed.experiments.fidelity.processes import DATA_PLANE, run_processes
 
 pytestmark = pytest.mark.root
 
@@ -30,7 +30,7 @@ time.sleep(60)
 @pytest.fixture
 def proc(tmp_path: Path) -> Iterator[Path]:
     """A /proc with a fabric, an agent and a stranger, and no other process of the machine."""
-    commands = [["switch.fabric"], ["hosts.agents.kernel.launcher"], ["stranger"]]
+    commands = [["gradbed.switch.fabric"], ["gradbed.hosts.agents.kernel.launcher"], ["stranger"]]
     started = [
         subprocess.Popen([sys.executable, "-c", PROGRAM, *words], stdout=subprocess.PIPE, start_new_session=True)
         for words in commands
@@ -79,7 +79,7 @@ def test_switches_before_hosts_before_everybody_else(proc: Path) -> None:
 
 def test_what_goes_last_can_catch_up() -> None:
     """Both within its session and as a session, where the kernel has autogroups."""
-    program = "from experiments.fidelity.priority import go_last; go_last(); print(flush=True); input()"
+    program = "from gradbed.experiments.fidelity.priority import go_last; go_last(); print(flush=True); input()"
     starts = f"import os, sys, time; os.fork() or exec({program!r}); os.wait()"
     with subprocess.Popen(
         [sys.executable, "-c", starts], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True

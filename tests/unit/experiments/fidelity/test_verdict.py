@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.fidelity.report import FidelityMeasures, FidelityReport, VerdictWord
-from experiments.fidelity.verdict import LIMITS, NO_EVIDENCE, judge, worst_report
+from gradbed.experiments.fidelity.report import FidelityMeasures, FidelityReport, VerdictWord
+from gradbed.experiments.fidelity.verdict import LIMITS, NO_EVIDENCE, judge, worst_report
 
 GOOD = FidelityMeasures(
     duration_s=10.0,

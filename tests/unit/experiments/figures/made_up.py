@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from experiments.records.results import StudyResults, load_results
-from experiments.records.run_files import RunFiles, StoredPoint
-from experiments.records.run_folder import RunFolder
-from experiments.scale import Scale
-from experiments.study.definition.model import Study
-from experiments.study.loading import load_study
-from experiments.study.make_figures import studies_of
-from experiments.study.running.runner import PlannedPoint, plan, write_description
-from experiments.systems.aggregation.system import AggregationConfiguration
+from gradbed.experiments.records.results import StudyResults, load_results
+from gradbed.experiments.records.run_files import RunFiles, StoredPoint
+from gradbed.experiments.records.run_folder import RunFolder
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.study.definition.model import Study
+from gradbed.experiments.study.loading import load_study
+from gradbed.experiments.study.make_figures import studies_of
+from gradbed.experiments.study.running.runner import PlannedPoint, plan, write_description
+from gradbed.experiments.systems.aggregation.system import AggregationConfiguration
 
 SCALE = Scale(0.1)
 LINK_BPS = 10_000_000

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import UserError
-from experiments.study.evaluation.figures import draw_figures
-from experiments.study.make_figures import chosen, studies_of
-from experiments.systems.aggregation.figures.accuracy import course, time_to_accuracy_ms
-from experiments.systems.aggregation.figures.byte_hops import lower_bound
-from experiments.systems.aggregation.figures.loss import LossModel
-from experiments.systems.aggregation.figures.slots import SlotModel
-from experiments.systems.aggregation.figures.workers import ring_bound
+from gradbed.common.errors import UserError
+from gradbed.experiments.study.evaluation.figures import draw_figures
+from gradbed.experiments.study.make_figures import chosen, studies_of
+from gradbed.experiments.systems.aggregation.figures.accuracy import course, time_to_accuracy_ms
+from gradbed.experiments.systems.aggregation.figures.byte_hops import lower_bound
+from gradbed.experiments.systems.aggregation.figures.loss import LossModel
+from gradbed.experiments.systems.aggregation.figures.slots import SlotModel
+from gradbed.experiments.systems.aggregation.figures.workers import ring_bound
 from tests.unit.experiments.figures.made_up import made_up_run
 
 
@@ -31,7 +31,7 @@ def test_every_figure_is_drawn_from_its_study(number: int, tmp_path: Path) -> No
 
 
 def test_the_full_studies_repeat_every_point_with_seeds_of_its_own() -> None:
-    from experiments.study.loading import load_study
+    from gradbed.experiments.study.loading import load_study
 
     assert list(studies_of("aggregation")) == [1, 2, 3, 4, 5, 6, 7]
     for path in studies_of("aggregation").values():

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from experiments.plotting.style import NothingToDraw, figure
-from experiments.records.results import StudyResults
-from experiments.records.run_files import DonePoint, StoredPoint
-from experiments.study.definition.model import CourseSection, FigureSection
-from experiments.study.evaluation.courses import courses, draw_course
-from experiments.study.evaluation.kinds import KINDS, Sheet, panels_of
-from experiments.tables.metric import Metric
+from gradbed.experiments.plotting.style import NothingToDraw, figure
+from gradbed.experiments.records.results import StudyResults
+from gradbed.experiments.records.run_files import DonePoint, StoredPoint
+from gradbed.experiments.study.definition.model import CourseSection, FigureSection
+from gradbed.experiments.study.evaluation.courses import courses, draw_course
+from gradbed.experiments.study.evaluation.kinds import KINDS, Sheet, panels_of
+from gradbed.experiments.tables.metric import Metric
 
 SHARE = {"accuracy": Metric("", "test accuracy", possible=(0.0, 1.0))}
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from experiments.study.loading import load_study
-from experiments.study.make_figures import studies_of
+from gradbed.experiments.study.loading import load_study
+from gradbed.experiments.study.make_figures import studies_of
 from tests.unit.documented_figures import figure_data, said
 
 DOCUMENT = "docs/figures.md"

@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.plotting import style
-from experiments.records.results import load_results
-from experiments.records.run_files import RunFiles, StoredPoint
-from experiments.records.run_folder import RunFolder
-from experiments.scale import Scale
-from experiments.study.evaluation.figures import draw_figures
-from experiments.study.loading import load_study
-from experiments.study.running.runner import plan, write_description
+from gradbed.experiments.plotting import style
+from gradbed.experiments.records.results import load_results
+from gradbed.experiments.records.run_files import RunFiles, StoredPoint
+from gradbed.experiments.records.run_folder import RunFolder
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.study.evaluation.figures import draw_figures
+from gradbed.experiments.study.loading import load_study
+from gradbed.experiments.study.running.runner import plan, write_description
 
 SYSTEMS = Path(__file__).resolve().parents[4] / "experiments" / "systems"
 STUDIES = [path for path in sorted(SYSTEMS.glob("*/studies/*.yaml")) if "\nfigures:" in path.read_text()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from experiments.plotting.style import figure, save
+from gradbed.experiments.plotting.style import figure, save
 from tests.unit.experiments.figures.looked_at import words_over_words
 
 

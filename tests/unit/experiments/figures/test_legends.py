@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.plotting import style
-from experiments.plotting.series import draw_series
-from experiments.plotting.series_point import SeriesPoint
+from gradbed.experiments.plotting import style
+from gradbed.experiments.plotting.series import draw_series
+from gradbed.experiments.plotting.series_point import SeriesPoint
 from tests.unit.experiments.figures.looked_at import points_under_legends
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from experiments.study.command import RunOptions, run_single
-from experiments.study.evaluation.link_loads import loads
-from experiments.study.said import chosen_words, network_words
-from experiments.systems import find_system
-from topo.registry import parse_topology
+from gradbed.experiments.study.command import RunOptions, run_single
+from gradbed.experiments.study.evaluation.link_loads import loads
+from gradbed.experiments.study.said import chosen_words, network_words
+from gradbed.experiments.systems import find_system
+from gradbed.topo.registry import parse_topology
 
 SMALL: dict[str, tuple[dict[str, Any], list[str]]] = {
     "ndn": ({"topology": {"kind": "star:3"}, "workload": {"peers": 3, "rounds": 1}}, ["rounds", "links"]),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from experiments.live.channel import Feed
+from gradbed.experiments.live.channel import Feed
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from math import dist
 
 import pytest
 
-from experiments.live.layout import Place, places
-from topo.registry import parse_topology
+from gradbed.experiments.live.layout import Place, places
+from gradbed.topo.registry import parse_topology
 
 
 def laid_out(kind: str) -> tuple[dict[str, Place], dict[str, str | None]]:

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from experiments.engine.onlooker import NOBODY, Onlooker
-from experiments.live.observer import LiveObserver
-from experiments.records.run_files import StoredPoint
-from experiments.study.running.attempt import attempt
-from experiments.study.running.measure import PointOrder
+from gradbed.experiments.engine.onlooker import NOBODY, Onlooker
+from gradbed.experiments.live.observer import LiveObserver
+from gradbed.experiments.records.run_files import StoredPoint
+from gradbed.experiments.study.running.attempt import attempt
+from gradbed.experiments.study.running.measure import PointOrder
 from tests.unit.experiments.live.fake_feed import FakeFeed
 from tests.unit.experiments.virtual_points import ROUNDS, configuration
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from experiments.engine.onlooker import Onlooker
-from experiments.phases import Phase
-from experiments.scale import Scale
-from experiments.study.running.execution import run_now
-from experiments.testbeds.virtual_testbed import VirtualMeter, VirtualTestbed
+from gradbed.experiments.engine.onlooker import Onlooker
+from gradbed.experiments.phases import Phase
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.study.running.execution import run_now
+from gradbed.experiments.testbeds.virtual_testbed import VirtualMeter, VirtualTestbed
 from tests.unit.experiments.virtual_points import configuration
 
 

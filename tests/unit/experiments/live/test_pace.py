@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.live.pace import Pace
+from gradbed.experiments.live.pace import Pace
 
 
 class RealTime:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import UserError
-from experiments.live.recording import FILE, MOST, VERSION, Recording, recordings
+from gradbed.common.errors import UserError
+from gradbed.experiments.live.recording import FILE, MOST, VERSION, Recording, recordings
 
 BEGIN = {"kind": "begin", "version": VERSION, "t_us": 0}
 LONG_LINE = json.dumps({**BEGIN, "title": "x" * 1_000_000}).encode() + b"\n"
@@ -82,7 +82,7 @@ def test_values_keep_whole_rounds() -> None:
 
 
 def test_large_rows_are_bounded_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("experiments.live.recording.MOST_BYTES", 100_000)
+    monkeypatch.setattr("gradbed.experiments.live.recording.MOST_BYTES", 100_000)
     recording = Recording()
     for number in range(300):
         row = {"kind": "packets", "t_us": number, "link": 1, "packets": ["f" * 3000]}

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from controller.rest.access import AccessCheck
-from experiments.live.recording import VERSION, Recording
-from experiments.live.server import Guard, Pages, create_app
+from gradbed.controller.rest.access import AccessCheck
+from gradbed.experiments.live.recording import VERSION, Recording
+from gradbed.experiments.live.server import Guard, Pages, create_app
 
 TOKEN = "the-token-of-this-test"
 

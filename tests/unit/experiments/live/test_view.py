@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from common.json_lines import own_program
+from gradbed.common.json_lines import own_program
 
 IN_TIME_S = 120
 
@@ -19,7 +19,7 @@ IN_TIME_S = 120
 def test_ctrl_c_ends_a_run_whose_page_is_open(tmp_path: Path) -> None:
     options = ["--clock", "virtual", "--live-paused", "--topology", "star:3", "--workers", "2"]
     with subprocess.Popen(
-        own_program("cli", "run", "aggregation", *options, "--output", str(tmp_path)),
+        own_program("gradbed", "run", "aggregation", *options, "--output", str(tmp_path)),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,

@@ -17,19 +17,19 @@ import pytest
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from common.errors import UserError
-from emulation.switches.virtual_switches import VirtualSwitches
-from experiments.phases import PointResult
-from experiments.systems.aggregation.phase import AggregationPhase
-from experiments.testbeds.virtual_testbed import VirtualTestbed
-from hosts.learning import workload
-from hosts.transport.statistics import EndpointStatistics
-from switch.virtual import HostInterface
+from gradbed.common.errors import UserError
+from gradbed.emulation.switches.virtual_switches import VirtualSwitches
+from gradbed.experiments.phases import PointResult
+from gradbed.experiments.systems.aggregation.phase import AggregationPhase
+from gradbed.experiments.testbeds.virtual_testbed import VirtualTestbed
+from gradbed.hosts.learning import workload
+from gradbed.hosts.transport.statistics import EndpointStatistics
+from gradbed.switch.virtual import HostInterface
+from gradbed.topo.graph import Topology
+from gradbed.topo.registry import parse_topology
 from tests.unit import random_runs
 from tests.unit.experiments.virtual_points import run
 from tests.unit.random_runs import Cards, Outcome, RandomRuns, watched_cards
-from topo.graph import Topology
-from topo.registry import parse_topology
 
 NETWORKS = ["star:5", "leaf-spine:3,2,2", "leaf-spine:2,1,3"]
 MISTAKES = [None, None, None, "bit", "count", "link", "gradient", "digest"]

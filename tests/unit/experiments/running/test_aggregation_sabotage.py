@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from experiments.accounts.counts import Counts
-from experiments.programs import P4_SOURCES, Program
-from experiments.systems.aggregation import metrics
-from experiments.systems.aggregation import point as point_module
+from gradbed.experiments.accounts.counts import Counts
+from gradbed.experiments.programs import P4_SOURCES, Program
+from gradbed.experiments.systems.aggregation import metrics
+from gradbed.experiments.systems.aggregation import point as point_module
 from tests.unit.points import virtual_point
 
 STAR: Mapping[str, Any] = {

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from emulation.links.link_statistics import DataPlaneStatistics
-from experiments.prompt.capture_commands import CaptureCommands
-from topo.shapes.star import star
+from gradbed.emulation.links.link_statistics import DataPlaneStatistics
+from gradbed.experiments.prompt.capture_commands import CaptureCommands
+from gradbed.topo.shapes.star import star
 
 
 @dataclass

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import UserError
-from experiments.captures import CaptureOrder
-from experiments.engine.point import run_point
-from experiments.phases import PointResult
-from experiments.scale import Scale
-from experiments.setup import PointTask
-from experiments.systems.aggregation.system import AggregationSystem
+from gradbed.common.errors import UserError
+from gradbed.experiments.captures import CaptureOrder
+from gradbed.experiments.engine.point import run_point
+from gradbed.experiments.phases import PointResult
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import PointTask
+from gradbed.experiments.systems.aggregation.system import AggregationSystem
 from tests.pcapng import Seen, read_pcapng
 from tests.unit.experiments.virtual_points import configuration
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.systems.aggregation.report import beside, closing
+from gradbed.experiments.systems.aggregation.report import beside, closing
 
 PHASES = [
     {"phase": "parameter server", "server_in_gradient_bytes": 8000, "median_round_time_s": 0.016},

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from common.errors import UserError
-from experiments.phases import PointResult
+from gradbed.common.errors import UserError
+from gradbed.experiments.phases import PointResult
 from tests.unit.experiments.virtual_points import FRAGMENTS, ROUNDS, configuration, events, link, run
 
 Faults = list[dict[str, Any]]

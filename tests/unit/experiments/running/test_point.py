@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.engine.point import socket_counts
-from experiments.fidelity.report import FidelityReport
-from experiments.records.results import StudyResults, load_results
-from experiments.study.command import RunOptions, run_single
-from experiments.testbeds.virtual_testbed import VirtualMeter, VirtualTestbed
-from formats.lanes import frame_bytes
-from hosts.learning import workload
-from switch.virtual import HostInterface
+from gradbed.experiments.engine.point import socket_counts
+from gradbed.experiments.fidelity.report import FidelityReport
+from gradbed.experiments.records.results import StudyResults, load_results
+from gradbed.experiments.study.command import RunOptions, run_single
+from gradbed.experiments.testbeds.virtual_testbed import VirtualMeter, VirtualTestbed
+from gradbed.formats.lanes import frame_bytes
+from gradbed.hosts.learning import workload
+from gradbed.switch.virtual import HostInterface
 
 LANES, ROUNDS, VALUES = 32, 4, 40 * 32
 

@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from cli.commands.new import new
-from common.errors import ProcessLost
-from controller.entries.planner import EntriesPlanner
-from controller.entries.settings import EntriesSettings
-from controller.planning.plan import SwitchPlan
-from controller.planning.routing import shortest_routes
-from experiments.own_program import program_watch
-from experiments.own_program.program_watch import ProgramWatch
-from experiments.own_program.system import OwnProgram, OwnProgramConfiguration, OwnProgramSystem
-from experiments.scale import Scale
-from experiments.setup import NetworkSetup, PointTask
+from gradbed.cli.commands.new import new
+from gradbed.common.errors import ProcessLost
+from gradbed.controller.entries.planner import EntriesPlanner
+from gradbed.controller.entries.settings import EntriesSettings
+from gradbed.controller.planning.plan import SwitchPlan
+from gradbed.controller.planning.routing import shortest_routes
+from gradbed.experiments.own_program import program_watch
+from gradbed.experiments.own_program.program_watch import ProgramWatch
+from gradbed.experiments.own_program.system import OwnProgram, OwnProgramConfiguration, OwnProgramSystem
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import NetworkSetup, PointTask
 
 PATIENCE_S = 60
 

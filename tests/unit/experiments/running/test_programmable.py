@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from common.errors import UserError
-from controller.planning.hosts import choose_hosts_of_jobs
-from controller.systems.aggregation.placement.planners import PlannerOptions
-from experiments.programs import FORWARD
-from experiments.systems.aggregation.configuration import AggregationConfiguration
-from experiments.systems.aggregation.point import programs_of
-from experiments.systems.aggregation.programmable import choose_programmable
-from topo.link import LinkModel
-from topo.shapes.fat_tree import fat_tree
-from topo.shapes.leaf_spine import leaf_spine
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.hosts import choose_hosts_of_jobs
+from gradbed.controller.systems.aggregation.placement.planners import PlannerOptions
+from gradbed.experiments.programs import FORWARD
+from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration
+from gradbed.experiments.systems.aggregation.point import programs_of
+from gradbed.experiments.systems.aggregation.programmable import choose_programmable
+from gradbed.topo.link import LinkModel
+from gradbed.topo.shapes.fat_tree import fat_tree
+from gradbed.topo.shapes.leaf_spine import leaf_spine
 
 TOPOLOGY = fat_tree(4, LinkModel(rate_bps=10_000_000))
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from common.errors import UserError
-from controller.planning.openflow_rules import openflow_plan
-from controller.planning.plan import Plan
-from controller.planning.routing import routing_plan, shortest_routes
-from experiments.configuration.options import within
-from experiments.systems import DEFAULT_SYSTEM, find_system
-from topo.registry import parse_topology
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.openflow_rules import openflow_plan
+from gradbed.controller.planning.plan import Plan
+from gradbed.controller.planning.routing import routing_plan, shortest_routes
+from gradbed.experiments.configuration.options import within
+from gradbed.experiments.systems import DEFAULT_SYSTEM, find_system
+from gradbed.topo.registry import parse_topology
 
 pytest.importorskip("mininet")
 
-from experiments.prompt.job_commands import values_of
-from experiments.prompt.path import path_of
-from experiments.systems.aggregation.prompt import JOB_OPTIONS, AggregationPrompt
+from gradbed.experiments.prompt.job_commands import values_of
+from gradbed.experiments.prompt.path import path_of
+from gradbed.experiments.systems.aggregation.prompt import JOB_OPTIONS, AggregationPrompt
 
 TOPOLOGY = parse_topology("leaf-spine:2,2,2")
 
@@ -78,7 +78,7 @@ def test_options_of_a_job(prompt: AggregationPrompt) -> None:
 
 
 def test_options_of_up_are_fields() -> None:
-    from experiments.configuration.options import model_options
+    from gradbed.experiments.configuration.options import model_options
 
     system = find_system(DEFAULT_SYSTEM)
     found = within(model_options(system.configuration, {}), system.network_options)

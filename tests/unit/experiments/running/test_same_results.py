@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.study.running.attempt import Broken
-from experiments.study.running.execution import SideBySide
-from experiments.study.running.measure import PointOrder
+from gradbed.experiments.study.running.attempt import Broken
+from gradbed.experiments.study.running.execution import SideBySide
+from gradbed.experiments.study.running.measure import PointOrder
 from tests.unit.experiments.virtual_points import configuration
 
 CONFIGURATION = configuration(

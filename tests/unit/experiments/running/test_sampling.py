@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import UserError
-from experiments.configuration.samples import SampleOrder, SamplesSection
-from experiments.scale import Scale
-from experiments.traffic.configuration import TrafficSection
+from gradbed.common.errors import UserError
+from gradbed.experiments.configuration.samples import SampleOrder, SamplesSection
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.traffic.configuration import TrafficSection
+from gradbed.topo.link import LinkModel
+from gradbed.topo.shapes.star import star
 from tests.unit.traffic.bare import run_sampled
-from topo.link import LinkModel
-from topo.shapes.star import star
 
 INTERVAL_US = 10_000
 

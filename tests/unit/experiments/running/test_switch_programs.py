@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import UserError
-from experiments.study.switch_programs import check_switch_programs, suited_to_bmv2
-from experiments.systems import find_system, systems
+from gradbed.common.errors import UserError
+from gradbed.experiments.study.switch_programs import check_switch_programs, suited_to_bmv2
+from gradbed.experiments.systems import find_system, systems
 
 
 @pytest.fixture

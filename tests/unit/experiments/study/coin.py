@@ -12,18 +12,18 @@ from typing import Any
 
 from pydantic import Field
 
-from common.errors import UserError
-from experiments import systems
-from experiments.configuration.point import PointConfiguration
-from experiments.configuration.sections import Section
-from experiments.fidelity.report import FidelityReport, VerdictWord
-from experiments.phases import Measured, Point, PointResult
-from experiments.records.results import StudyResults
-from experiments.setup import PointTask
-from experiments.study.running.attempt import Outcome, attempt
-from experiments.study.running.measure import PointOrder
-from experiments.system import System
-from experiments.tables.metric import Metric
+from gradbed.common.errors import UserError
+from gradbed.experiments import systems
+from gradbed.experiments.configuration.point import PointConfiguration
+from gradbed.experiments.configuration.sections import Section
+from gradbed.experiments.fidelity.report import FidelityReport, VerdictWord
+from gradbed.experiments.phases import Measured, Point, PointResult
+from gradbed.experiments.records.results import StudyResults
+from gradbed.experiments.setup import PointTask
+from gradbed.experiments.study.running.attempt import Outcome, attempt
+from gradbed.experiments.study.running.measure import PointOrder
+from gradbed.experiments.system import System
+from gradbed.experiments.tables.metric import Metric
 
 TRACE = "GRADBED_TEST_TRACE"
 """Environment variable: a file to which every run adds a line."""
@@ -119,5 +119,5 @@ class InThisProcess:
 def in_this_process(
     orders: Sequence[PointOrder], jobs: int | None, scheduler: str | None, onlooker: object = None
 ) -> Iterator[InThisProcess]:
-    """In place of experiments.study.runner.executor."""
+    """In place of gradbed.experiments.study.runner.executor."""
     yield InThisProcess(orders)

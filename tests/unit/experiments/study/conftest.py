@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.records import run_folder
-from experiments.study.running import runner
+from gradbed.experiments.records import run_folder
+from gradbed.experiments.study.running import runner
 from tests.unit.experiments.study.coin import in_this_process
 
 

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from common.errors import UserError
-from controller.systems.aggregation.messages import AggregationSettings, JobRequest
-from experiments.scale import Scale
-from experiments.setup import PointTask
-from experiments.systems.aggregation.configuration import AggregationConfiguration, TrainingWorkload
-from experiments.systems.aggregation.metrics import jain_index
-from experiments.systems.aggregation.point import AggregationPoint, phases_of
-from experiments.systems.aggregation.system import AggregationSystem
+from gradbed.common.errors import UserError
+from gradbed.controller.systems.aggregation.messages import AggregationSettings, JobRequest
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import PointTask
+from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration, TrainingWorkload
+from gradbed.experiments.systems.aggregation.metrics import jain_index
+from gradbed.experiments.systems.aggregation.point import AggregationPoint, phases_of
+from gradbed.experiments.systems.aggregation.system import AggregationSystem
 
 
 def configuration(**sections: Any) -> AggregationConfiguration:

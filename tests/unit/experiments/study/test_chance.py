@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.study.loading import load_study
+from gradbed.experiments.study.loading import load_study
 from tests.unit.experiments.study import coin  # noqa: F401  # registers the system
 
 ROOT = Path(__file__).resolve().parents[4]

@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from common.errors import UserError
-from experiments.plotting.style import NothingToDraw, figure
-from experiments.records.results import StudyResults, load_results
-from experiments.records.run_files import DonePoint, StoredPoint
-from experiments.scale import Scale
-from experiments.study.definition.model import FigureSection
-from experiments.study.evaluation.distributions import SHARES, Distribution, draw_distribution
-from experiments.study.evaluation.figure_data import write_figure_data
-from experiments.study.evaluation.figures import draw_figures
-from experiments.study.evaluation.kinds import Sheet
-from experiments.study.loading import load_study
-from experiments.study.running.runner import run_study
-from experiments.tables.metric import Metric
+from gradbed.common.errors import UserError
+from gradbed.experiments.plotting.style import NothingToDraw, figure
+from gradbed.experiments.records.results import StudyResults, load_results
+from gradbed.experiments.records.run_files import DonePoint, StoredPoint
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.study.definition.model import FigureSection
+from gradbed.experiments.study.evaluation.distributions import SHARES, Distribution, draw_distribution
+from gradbed.experiments.study.evaluation.figure_data import write_figure_data
+from gradbed.experiments.study.evaluation.figures import draw_figures
+from gradbed.experiments.study.evaluation.kinds import Sheet
+from gradbed.experiments.study.loading import load_study
+from gradbed.experiments.study.running.runner import run_study
+from gradbed.experiments.tables.metric import Metric
 from tests.csv_files import read_csv
 from tests.unit.experiments.study import coin  # noqa: F401  # registers the system
 

@@ -17,15 +17,15 @@ from unittest.mock import Mock, create_autospec
 
 import pytest
 
-from common.errors import UserError
-from experiments.engine.onlooker import Onlooker
-from experiments.study.running import beside, on_dask, sandboxed
-from experiments.study.running.attempt import Broken, Outcome
-from experiments.study.running.execution import SideBySide, executor
-from experiments.study.running.leftovers import belongings
-from experiments.study.running.measure import PointOrder
-from experiments.study.running.on_dask import OnDask, dask_client
-from experiments.testbeds.virtual_testbed import VirtualTestbed
+from gradbed.common.errors import UserError
+from gradbed.experiments.engine.onlooker import Onlooker
+from gradbed.experiments.study.running import beside, on_dask, sandboxed
+from gradbed.experiments.study.running.attempt import Broken, Outcome
+from gradbed.experiments.study.running.execution import SideBySide, executor
+from gradbed.experiments.study.running.leftovers import belongings
+from gradbed.experiments.study.running.measure import PointOrder
+from gradbed.experiments.study.running.on_dask import OnDask, dask_client
+from gradbed.experiments.testbeds.virtual_testbed import VirtualTestbed
 from tests.unit.experiments.virtual_points import configuration
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -33,8 +33,8 @@ ROOT = Path(__file__).resolve().parents[4]
 LONG_STUDY = """
 import sys, threading, time
 from pathlib import Path
-from experiments.study.running import execution
-from experiments.study.running.execution import SideBySide
+from gradbed.experiments.study.running import execution
+from gradbed.experiments.study.running.execution import SideBySide
 from tests.unit.experiments.study.test_execution import orders
 
 if __name__ == "__main__":

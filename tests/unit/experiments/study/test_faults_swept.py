@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.study.command import RunOptions, run_study_file
+from gradbed.experiments.study.command import RunOptions, run_study_file
 
 STUDY = """
 name: faulty

@@ -13,16 +13,16 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.container import BarContainer
 
-from experiments.plotting.series import draw_companion, draw_series
-from experiments.plotting.series_point import SeriesPoint
-from experiments.plotting.style import figure
-from experiments.records.results import load_results
-from experiments.scale import Scale
-from experiments.study.evaluation.figure_data import write_figure_data
-from experiments.study.evaluation.figures import draw_figures
-from experiments.study.evaluation.summary import summary_table
-from experiments.study.loading import load_study
-from experiments.study.running.runner import run_study
+from gradbed.experiments.plotting.series import draw_companion, draw_series
+from gradbed.experiments.plotting.series_point import SeriesPoint
+from gradbed.experiments.plotting.style import figure
+from gradbed.experiments.records.results import load_results
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.study.evaluation.figure_data import write_figure_data
+from gradbed.experiments.study.evaluation.figures import draw_figures
+from gradbed.experiments.study.evaluation.summary import summary_table
+from gradbed.experiments.study.loading import load_study
+from gradbed.experiments.study.running.runner import run_study
 from tests.csv_files import read_csv
 from tests.unit.experiments.study import coin  # noqa: F401  # registers the system
 
@@ -169,7 +169,7 @@ def drawn(tmp_path: Path, section: str, monkeypatch: pytest.MonkeyPatch) -> Any:
         kept.append(made)
         return []
 
-    monkeypatch.setattr("experiments.study.evaluation.figures.save", keep)
+    monkeypatch.setattr("gradbed.experiments.study.evaluation.figures.save", keep)
     draw_figures(results, study.head.figures, study.system.metrics)
     return kept[0].axes[0]
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from common.errors import UserError
-from experiments.records.results import StudyResults
-from experiments.records.run_files import DonePoint, StoredPoint
-from experiments.study.definition.model import StudyHead
-from experiments.study.evaluation.goals import judged
-from experiments.study.loading import load_study
-from experiments.study.running import sandboxed
-from experiments.study.running.measure import PointOrder
-from experiments.study.running.sandboxed import OneByOne
-from experiments.systems import studies_folder
+from gradbed.common.errors import UserError
+from gradbed.experiments.records.results import StudyResults
+from gradbed.experiments.records.run_files import DonePoint, StoredPoint
+from gradbed.experiments.study.definition.model import StudyHead
+from gradbed.experiments.study.evaluation.goals import judged
+from gradbed.experiments.study.loading import load_study
+from gradbed.experiments.study.running import sandboxed
+from gradbed.experiments.study.running.measure import PointOrder
+from gradbed.experiments.study.running.sandboxed import OneByOne
+from gradbed.experiments.systems import studies_folder
 from tests.unit.experiments.study import coin  # noqa: F401  # registers the system
 
 HEAD = StudyHead.model_validate(

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from experiments.plotting.series import draw_series
-from experiments.plotting.style import figure
-from experiments.records.results import StudyResults, load_results
-from experiments.records.run_files import RunFiles, StoredPoint
-from experiments.records.run_folder import RunFolder
-from experiments.scale import Scale
-from experiments.study.definition.model import Study
-from experiments.study.loading import load_study
-from experiments.study.running.runner import plan, write_description
+from gradbed.experiments.plotting.series import draw_series
+from gradbed.experiments.plotting.style import figure
+from gradbed.experiments.records.results import StudyResults, load_results
+from gradbed.experiments.records.run_files import RunFiles, StoredPoint
+from gradbed.experiments.records.run_folder import RunFolder
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.study.definition.model import Study
+from gradbed.experiments.study.loading import load_study
+from gradbed.experiments.study.running.runner import plan, write_description
 from tests.unit.experiments.study import coin  # noqa: F401  # registers the system
 
 STUDY = """

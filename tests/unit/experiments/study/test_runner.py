@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import UserError
-from experiments.records.results import load_results
-from experiments.records.run_files import DonePoint, RunFiles, StoredPoint
-from experiments.scale import Scale
-from experiments.study.loading import load_study
-from experiments.study.running import digest, runner
-from experiments.study.running.runner import StudyRun, run_study
+from gradbed.common.errors import UserError
+from gradbed.experiments.records.results import load_results
+from gradbed.experiments.records.run_files import DonePoint, RunFiles, StoredPoint
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.study.loading import load_study
+from gradbed.experiments.study.running import digest, runner
+from gradbed.experiments.study.running.runner import StudyRun, run_study
 from tests.unit.experiments.study import coin
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -293,7 +293,7 @@ def test_sigkill_in_the_middle_costs_only_the_point_that_ran(tmp_path: Path, tra
     slow = STUDY + "coins: {sleep_s: 0.2}\n"
     (tmp_path / "study.yaml").write_text(slow)
     program = (
-        "import sys; from pathlib import Path; from experiments.study.running import runner;"
+        "import sys; from pathlib import Path; from gradbed.experiments.study.running import runner;"
         "from tests.unit.experiments.study import coin, test_runner; runner.executor = coin.in_this_process;"
         "test_runner.run(Path(sys.argv[1]), Path(sys.argv[1], 'study.yaml').read_text())"
     )

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.study.running import sources
-from experiments.study.running.sources import NOT_PART, ROOT, source_digest
+from gradbed.experiments.study.running import sources
+from gradbed.experiments.study.running.sources import NOT_PART, ROOT, source_digest
 
 PART = (
     "hosts/agents/worker.py",

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from common.errors import UserError
-from experiments.testbeds import agents
-from experiments.testbeds.agents import Agents, AgentSpec
+from gradbed.common.errors import UserError
+from gradbed.experiments.testbeds import agents
+from gradbed.experiments.testbeds.agents import Agents, AgentSpec
 
 
 class FakeLauncher:
@@ -85,7 +85,7 @@ def test_silence_is_noticed_by_those_who_look_often(
 ) -> None:
     """As the live view and samples do: between two looks it is never silent for long."""
     agents, fake = launched
-    monkeypatch.setattr("experiments.testbeds.agents.time", SimpleNamespace(monotonic=lambda: fake.now_s))
+    monkeypatch.setattr("gradbed.experiments.testbeds.agents.time", SimpleNamespace(monotonic=lambda: fake.now_s))
     fake.says = [said("ready", name="a")]
     fake.now_s = 1000.0  # the network took so long
     agents.start([AgentSpec("h1", "m:f", "a", {})])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
-from experiments.testbeds.loading import loading
+from gradbed.experiments.testbeds.loading import loading
 
 
 def test_nobody_waits_for_processes_to_load_what_nobody_needs(tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from common.errors import UserError
-from hosts.agents.channel import BEGIN, STOP
-from hosts.agents.computing import ComputeTimes
-from hosts.agents.kernel.context import RealContext
-from hosts.agents.kernel.raw_socket import BATCH_FRAMES
+from gradbed.common.errors import UserError
+from gradbed.hosts.agents.channel import BEGIN, STOP
+from gradbed.hosts.agents.computing import ComputeTimes
+from gradbed.hosts.agents.kernel.context import RealContext
+from gradbed.hosts.agents.kernel.raw_socket import BATCH_FRAMES
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="raw sockets need root")
 
@@ -234,8 +234,8 @@ def test_a_computation_takes_at_least_as_long_as_the_run_says(monkeypatch: pytes
         waited_s.append(timeout_s)
         return [], [], []
 
-    monkeypatch.setattr("hosts.agents.kernel.context.time.monotonic_ns", lambda: now_ns)
-    monkeypatch.setattr("hosts.agents.kernel.context.select.select", wait)
+    monkeypatch.setattr("gradbed.hosts.agents.kernel.context.time.monotonic_ns", lambda: now_ns)
+    monkeypatch.setattr("gradbed.hosts.agents.kernel.context.select.select", wait)
     read, write = os.pipe()
     times_us = iter((5000, 2000, 0))
     context = RealContext(7, "worker 3", (), read, write, lambda: next(times_us))

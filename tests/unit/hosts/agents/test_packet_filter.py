@@ -10,7 +10,13 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet
 
-from hosts.agents.kernel.packet_filter import DROP_ALL, Instruction, attach_filter, inverted, udp_destination_port
+from gradbed.hosts.agents.kernel.packet_filter import (
+    DROP_ALL,
+    Instruction,
+    attach_filter,
+    inverted,
+    udp_destination_port,
+)
 
 
 def accepts(program: tuple[Instruction, ...], frame: bytes) -> bool:

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from hosts.agents.kernel.streams import StreamOutcome, StreamServer, send_stream
-from hosts.traffic import connections
-from hosts.traffic.connections import Connection, ConnectionsDescription
+from gradbed.hosts.agents.kernel.streams import StreamOutcome, StreamServer, send_stream
+from gradbed.hosts.traffic import connections
+from gradbed.hosts.traffic.connections import Connection, ConnectionsDescription
 
 LOCAL = "127.0.0.1"
 PATIENCE_S = 20.0

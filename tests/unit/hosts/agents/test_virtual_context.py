@@ -13,13 +13,13 @@ from scapy.layers.inet import IP, TCP, UDP, IPOption_NOP
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 
-from common.errors import UserError
-from experiments.testbeds.agents import Agents, AgentSpec
-from hosts.agents.context import AgentContext
-from hosts.agents.description import Description
-from hosts.agents.virtual.clock import VirtualClock
-from hosts.agents.virtual.context import udp_datagrams
-from hosts.agents.virtual.launcher import VirtualLauncher
+from gradbed.common.errors import UserError
+from gradbed.experiments.testbeds.agents import Agents, AgentSpec
+from gradbed.hosts.agents.context import AgentContext
+from gradbed.hosts.agents.description import Description
+from gradbed.hosts.agents.virtual.clock import VirtualClock
+from gradbed.hosts.agents.virtual.context import udp_datagrams
+from gradbed.hosts.agents.virtual.launcher import VirtualLauncher
 from tests.unit.hosts.star import Star, virtual_agents
 
 ETHER_TYPE = 0x88B5

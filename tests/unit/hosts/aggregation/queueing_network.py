@@ -7,10 +7,10 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from formats.lanes import frame_bytes
+from gradbed.formats.lanes import frame_bytes
+from gradbed.topo.link import LinkModel
 from tests.unit.hosts.aggregation.simulation import JOB, Clock
 from tests.unit.hosts.aggregation.slot_model import Label, Packet, SwitchModel
-from topo.link import LinkModel
 
 LANES = 256
 SLOTS = 4096

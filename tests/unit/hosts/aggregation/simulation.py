@@ -11,12 +11,12 @@ from typing import Protocol
 
 import numpy as np
 
-from formats.aggregation import MAX_MAGNITUDE, Flags
-from hosts.learning.shifted_sums import restored, shifted
-from hosts.systems.aggregation.collector import Collector
-from hosts.systems.aggregation.paths import aggregation_paths
-from hosts.systems.aggregation.worker.sender import RETRIES, Attempt, Sender
-from hosts.transport.congestion_window import CongestionControl
+from gradbed.formats.aggregation import MAX_MAGNITUDE, Flags
+from gradbed.hosts.learning.shifted_sums import restored, shifted
+from gradbed.hosts.systems.aggregation.collector import Collector
+from gradbed.hosts.systems.aggregation.paths import aggregation_paths
+from gradbed.hosts.systems.aggregation.worker.sender import RETRIES, Attempt, Sender
+from gradbed.hosts.transport.congestion_window import CongestionControl
 from tests.unit.hosts.aggregation.slot_model import Label, Packet
 
 JOB = 7

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from formats.aggregation import MAX_MAGNITUDE, Flags
+from gradbed.formats.aggregation import MAX_MAGNITUDE, Flags
 
 _SPAN = 1 << 32
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.errors import UserError
-from formats.aggregation import Flags
-from hosts.systems.aggregation.collector import Collector, Replies
+from gradbed.common.errors import UserError
+from gradbed.formats.aggregation import Flags
+from gradbed.hosts.systems.aggregation.collector import Collector, Replies
 
 LANES = 2
 INTERVAL_US = 500

@@ -9,12 +9,12 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from formats.aggregation import Flags
-from formats.lanes import frame_bytes
-from hosts.agents.description import parse_description
-from hosts.systems.aggregation.description import JobDescription
-from hosts.systems.aggregation.endpoint import Endpoint, label_array
-from hosts.systems.aggregation.gradient import Gradient, gradient_frame
+from gradbed.formats.aggregation import Flags
+from gradbed.formats.lanes import frame_bytes
+from gradbed.hosts.agents.description import parse_description
+from gradbed.hosts.systems.aggregation.description import JobDescription
+from gradbed.hosts.systems.aggregation.endpoint import Endpoint, label_array
+from gradbed.hosts.systems.aggregation.gradient import Gradient, gradient_frame
 
 LANES = 32
 SERVER, WORKER_0, WORKER_1, STRANGER, GROUP = "10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.9", "239.66.0.5"

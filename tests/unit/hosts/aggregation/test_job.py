@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from common.errors import UserError
-from formats.addresses import ip_integer, mac_bytes
-from hosts.agents.description import parse_description
-from hosts.learning.settings import SyntheticSettings
-from hosts.systems.aggregation.description import DIRECT, Designation, JobDescription, WorkerDescription
+from gradbed.common.errors import UserError
+from gradbed.formats.addresses import ip_integer, mac_bytes
+from gradbed.hosts.agents.description import parse_description
+from gradbed.hosts.learning.settings import SyntheticSettings
+from gradbed.hosts.systems.aggregation.description import DIRECT, Designation, JobDescription, WorkerDescription
 
 
 def address(number: int, **fields: Any) -> dict[str, Any]:

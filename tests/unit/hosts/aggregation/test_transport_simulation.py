@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formats.aggregation import MAX_MAGNITUDE
-from hosts.systems.aggregation.worker.sender import RETRIES
+from gradbed.formats.aggregation import MAX_MAGNITUDE
+from gradbed.hosts.systems.aggregation.worker.sender import RETRIES
 from tests.examples import examples
 from tests.unit.hosts.aggregation.labels import labels
 from tests.unit.hosts.aggregation.reordering_network import Hop, ReorderingNetwork

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from formats.lanes import frame_bytes
-from hosts.transport.congestion_window import CongestionControl
+from gradbed.formats.lanes import frame_bytes
+from gradbed.hosts.transport.congestion_window import CongestionControl
+from gradbed.topo.link import LinkModel
 from tests.unit.hosts.aggregation.constant_timers import mean_round_s
 from tests.unit.hosts.aggregation.queueing_network import LANES, SLOTS, QueueingNetwork, fat_tree_of_eight, star
 from tests.unit.hosts.aggregation.repair_tries import mean_resends
 from tests.unit.hosts.aggregation.simulation import JobSettings, JobSimulation
-from topo.link import LinkModel
 
 FRAGMENTS = 19
 IN_NETWORK = pytest.mark.parametrize("in_network", [False, True], ids=["server alone", "in-network"])

@@ -7,25 +7,25 @@ from typing import Any
 
 import pytest
 
-from common.errors import UserError
-from controller.planning.entries import congestion_threshold, ipv4_route, multicast_route
-from controller.planning.plan import MulticastGroup, Plan, SwitchPlan
-from controller.southbound.p4runtime.local import LocalSouthbound
-from controller.southbound.p4runtime.pipeline import Pipeline
-from controller.systems.aggregation.entries import aggregation_role
-from controller.systems.aggregation.slots import SlotRange
-from experiments.programs import P4_SOURCES
-from experiments.systems.aggregation.agents import agent_specs, server_spec
-from experiments.testbeds.agents import Agents
-from formats.lanes import frame_bytes
-from hosts.agents.description import parse_description
-from hosts.agents.virtual.clock import VirtualClock
-from hosts.learning.reference import reference, synthetic_reference
-from hosts.learning.settings import SyntheticSettings, TrainingSettings
-from hosts.systems.aggregation.description import JobDescription
-from switch.program_cache import compiled_files
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.entries import congestion_threshold, ipv4_route, multicast_route
+from gradbed.controller.planning.plan import MulticastGroup, Plan, SwitchPlan
+from gradbed.controller.southbound.p4runtime.local import LocalSouthbound
+from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
+from gradbed.controller.systems.aggregation.entries import aggregation_role
+from gradbed.controller.systems.aggregation.slots import SlotRange
+from gradbed.experiments.programs import P4_SOURCES
+from gradbed.experiments.systems.aggregation.agents import agent_specs, server_spec
+from gradbed.experiments.testbeds.agents import Agents
+from gradbed.formats.lanes import frame_bytes
+from gradbed.hosts.agents.description import parse_description
+from gradbed.hosts.agents.virtual.clock import VirtualClock
+from gradbed.hosts.learning.reference import reference, synthetic_reference
+from gradbed.hosts.learning.settings import SyntheticSettings, TrainingSettings
+from gradbed.hosts.systems.aggregation.description import JobDescription
+from gradbed.switch.program_cache import compiled_files
+from gradbed.topo.link import LinkModel
 from tests.unit.hosts.star import LINK, Star, virtual_agents
-from topo.link import LinkModel
 
 JOB, OWN_NUMBER, SLOTS = 3, 9, 16
 TRAINING = {"kind": "training", "hidden_units": 8, "rounds": 4, "batch_samples": 16}
@@ -205,7 +205,7 @@ def test_a_killed_server_is_started_again_and_the_workers_give_up_nothing() -> N
 
 
 def test_a_job_that_needs_the_kernel_says_so_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hosts.systems.aggregation.agents.prepare", lambda description: None)
+    monkeypatch.setattr("gradbed.hosts.systems.aggregation.agents.prepare", lambda description: None)
     job = job_of(1, exchange="server", workload={"kind": "external"})
     agents, _ = agents_of(job)
     agents.launch(agent_specs(job)[1:])

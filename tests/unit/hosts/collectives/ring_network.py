@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hosts.collectives.ring_reduction import RingMessage, RingReduction
-from hosts.learning.shifted_sums import restored, shifted
-from hosts.transport.congestion_window import CongestionControl
-from hosts.transport.stream_receiver import StreamReceiver
-from hosts.transport.stream_sender import StreamSender
+from gradbed.hosts.collectives.ring_reduction import RingMessage, RingReduction
+from gradbed.hosts.learning.shifted_sums import restored, shifted
+from gradbed.hosts.transport.congestion_window import CongestionControl
+from gradbed.hosts.transport.stream_receiver import StreamReceiver
+from gradbed.hosts.transport.stream_sender import StreamSender
 from tests.unit.hosts.aggregation.simulation import Clock
 
 

@@ -7,12 +7,12 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.datagram import ECT_0, NOT_ECT
-from hosts.agents.addresses import WorkerAddress
-from hosts.agents.context import Interface
-from hosts.collectives.job import CollectiveJob
-from hosts.collectives.ring_endpoint import RingEndpoint
-from hosts.collectives.ring_reduction import RingMessage
+from gradbed.formats.datagram import ECT_0, NOT_ECT
+from gradbed.hosts.agents.addresses import WorkerAddress
+from gradbed.hosts.agents.context import Interface
+from gradbed.hosts.collectives.job import CollectiveJob
+from gradbed.hosts.collectives.ring_endpoint import RingEndpoint
+from gradbed.hosts.collectives.ring_reduction import RingMessage
 
 LANES = 32
 

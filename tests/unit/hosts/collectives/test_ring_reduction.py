@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formats.ring import RingFlags
-from hosts.collectives.ring_reduction import RingMessage, RingReduction, segment_bounds
+from gradbed.formats.ring import RingFlags
+from gradbed.hosts.collectives.ring_reduction import RingMessage, RingReduction, segment_bounds
 
 LARGEST = (1 << 31) - 1
 

@@ -14,15 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
-from hosts.learning.dataset import Samples, load
-from hosts.learning.fragments import cut, fragment_count, join
-from hosts.learning.model import Network
-from hosts.learning.quantise import VALUE_LIMIT
-from hosts.learning.reference import reference, synthetic_reference
-from hosts.learning.settings import HEADROOM_BITS, SyntheticSettings, TrainingSettings
-from hosts.learning.shifted_sums import as_sent, restored, shifted
-from hosts.learning.trainer import Replica, Shard
-from hosts.learning.workload import TrainingWorkload, gradient_values, workload
+from gradbed.hosts.learning.dataset import Samples, load
+from gradbed.hosts.learning.fragments import cut, fragment_count, join
+from gradbed.hosts.learning.model import Network
+from gradbed.hosts.learning.quantise import VALUE_LIMIT
+from gradbed.hosts.learning.reference import reference, synthetic_reference
+from gradbed.hosts.learning.settings import HEADROOM_BITS, SyntheticSettings, TrainingSettings
+from gradbed.hosts.learning.shifted_sums import as_sent, restored, shifted
+from gradbed.hosts.learning.trainer import Replica, Shard
+from gradbed.hosts.learning.workload import TrainingWorkload, gradient_values, workload
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -179,7 +179,7 @@ def test_minibatches_are_of_the_shard_without_repeats() -> None:
 @pytest.mark.parametrize("numpy_first", [True, False])
 def test_blas_has_one_thread_whoever_loads_it(numpy_first: bool) -> None:
     script = ("import numpy;" if numpy_first else "") + (
-        "import hosts.learning.model, threadpoolctl;"
+        "import gradbed.hosts.learning.model, threadpoolctl;"
         "pools = threadpoolctl.threadpool_info();"
         "assert pools;"
         "assert all(p['num_threads'] == 1 for p in pools), pools"

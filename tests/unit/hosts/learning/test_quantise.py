@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.learning.quantise import (
+from gradbed.hosts.learning.quantise import (
     CHUNK_VALUES,
     EXPONENT_LIMIT,
     START_EXPONENT,
@@ -20,7 +20,7 @@ from hosts.learning.quantise import (
     next_exponent,
     quantise,
 )
-from hosts.learning.settings import HEADROOM_BITS
+from gradbed.hosts.learning.settings import HEADROOM_BITS
 
 floats = st.floats(width=32, allow_nan=True, allow_infinity=True)
 

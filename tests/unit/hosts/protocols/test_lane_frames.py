@@ -16,17 +16,17 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
-from formats.aggregation import GRADIENT, GRADIENT_PORT, Flags
-from formats.datagram import CE, ECT_0, MAX_FRAME_BYTES
-from formats.header import Header
-from formats.lanes import HEADER_BYTES, LANES_HEADER_BYTES, MAX_LANES, frame_bytes
-from formats.ring import RING, RING_PORT, RingFlags
-from hosts.collectives.ring import Ring
-from hosts.protocols.datagram_frames import Frames, as_bytes, met_congestion
-from hosts.protocols.lane_frames import LaneFrames, lane_frame_type, pack_lane_frames, parse_lane_frames
-from hosts.protocols.layers import datagram
-from hosts.systems.aggregation.gradient import Gradient, gradient_frame
-from hosts.systems.aggregation.gradient_frames import magnitudes, pack_frames, parse_frames
+from gradbed.formats.aggregation import GRADIENT, GRADIENT_PORT, Flags
+from gradbed.formats.datagram import CE, ECT_0, MAX_FRAME_BYTES
+from gradbed.formats.header import Header
+from gradbed.formats.lanes import HEADER_BYTES, LANES_HEADER_BYTES, MAX_LANES, frame_bytes
+from gradbed.formats.ring import RING, RING_PORT, RingFlags
+from gradbed.hosts.collectives.ring import Ring
+from gradbed.hosts.protocols.datagram_frames import Frames, as_bytes, met_congestion
+from gradbed.hosts.protocols.lane_frames import LaneFrames, lane_frame_type, pack_lane_frames, parse_lane_frames
+from gradbed.hosts.protocols.layers import datagram
+from gradbed.hosts.systems.aggregation.gradient import Gradient, gradient_frame
+from gradbed.hosts.systems.aggregation.gradient_frames import magnitudes, pack_frames, parse_frames
 from tests.examples import examples
 
 LANES = 32

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from common.errors import UserError
-from hosts import torch_hook
+from gradbed.common.errors import UserError
+from gradbed.hosts import torch_hook
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hosts.systems.training.execution import Node
-from hosts.systems.training.traces.graph import RankGraph, graph_of
-from hosts.systems.training.traces.trace import Trace
+from gradbed.hosts.systems.training.execution import Node
+from gradbed.hosts.systems.training.traces.graph import RankGraph, graph_of
+from gradbed.hosts.systems.training.traces.trace import Trace
 
 
 class MadeTrace(Trace):

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import UserError
-from hosts.systems.training.execution import Kind, Node, Operation
-from hosts.systems.training.traces.chakra.writing import write_trace
-from hosts.systems.training.traces.opening import open_trace
-from hosts.systems.training.traces.settings import TraceSettings
-from hosts.systems.training.traces.transformer.model import TransformerModel
+from gradbed.common.errors import UserError
+from gradbed.hosts.systems.training.execution import Kind, Node, Operation
+from gradbed.hosts.systems.training.traces.chakra.writing import write_trace
+from gradbed.hosts.systems.training.traces.opening import open_trace
+from gradbed.hosts.systems.training.traces.settings import TraceSettings
+from gradbed.hosts.systems.training.traces.transformer.model import TransformerModel
 from tests.unit.hosts.training_traces.made import MadeTrace
 from tests.unit.hosts.training_traces.wire import (
     COLLECTIVE,

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import UserError
-from hosts.systems.training.execution import Kind, Operation
-from hosts.systems.training.traces.checks import check_trace
-from hosts.systems.training.traces.opening import open_trace
+from gradbed.common.errors import UserError
+from gradbed.hosts.systems.training.execution import Kind, Operation
+from gradbed.hosts.systems.training.traces.checks import check_trace
+from gradbed.hosts.systems.training.traces.opening import open_trace
 
 MIB = 1 << 20
 

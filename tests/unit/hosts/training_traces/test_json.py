@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from google.protobuf.json_format import MessageToJson
 
-from common.errors import UserError
-from hosts.systems.training.traces.chakra.messages import read_messages
-from hosts.systems.training.traces.chakra.schema import Metadata, NodeMessage
-from hosts.systems.training.traces.chakra.writing import write_trace
-from hosts.systems.training.traces.opening import open_trace
-from hosts.systems.training.traces.transformer.model import TransformerModel
+from gradbed.common.errors import UserError
+from gradbed.hosts.systems.training.traces.chakra.messages import read_messages
+from gradbed.hosts.systems.training.traces.chakra.schema import Metadata, NodeMessage
+from gradbed.hosts.systems.training.traces.chakra.writing import write_trace
+from gradbed.hosts.systems.training.traces.opening import open_trace
+from gradbed.hosts.systems.training.traces.transformer.model import TransformerModel
 
 
 def test_what_protobuf_writes_is_read(tmp_path: Path) -> None:

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-import cli.commands.new as new_commands
-from common.errors import UserError
-from experiments import systems
-from hosts.systems.training.traces.opening import open_trace
-from hosts.systems.training.traces.transformer.model import TransformerModel
+import gradbed.cli.commands.new as new_commands
+from gradbed.common.errors import UserError
+from gradbed.experiments import systems
+from gradbed.hosts.systems.training.traces.opening import open_trace
+from gradbed.hosts.systems.training.traces.transformer.model import TransformerModel
 
 
 @pytest.fixture(autouse=True)
 def a_maker(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = {"trace": "experiments.systems.training.new_trace:NewTrace"}
+    made = {"trace": "gradbed.experiments.systems.training.new_trace:NewTrace"}
     monkeypatch.setattr(new_commands, "makers", lambda: made)
 
 

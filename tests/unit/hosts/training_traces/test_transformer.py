@@ -8,10 +8,10 @@ import networkx as nx
 import pytest
 from pydantic import ValidationError
 
-from hosts.systems.training.execution import Kind, Operation
-from hosts.systems.training.traces.opening import open_trace
-from hosts.systems.training.traces.trace import Trace
-from hosts.systems.training.traces.transformer.model import TransformerModel
+from gradbed.hosts.systems.training.execution import Kind, Operation
+from gradbed.hosts.systems.training.traces.opening import open_trace
+from gradbed.hosts.systems.training.traces.trace import Trace
+from gradbed.hosts.systems.training.traces.transformer.model import TransformerModel
 
 SHAPES = [
     {},

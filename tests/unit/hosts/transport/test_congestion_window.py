@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hosts.transport.congestion_window import (
+from gradbed.hosts.transport.congestion_window import (
     INITIAL_FRAGMENTS,
     LEAST_AFTER_LOSS_FRAGMENTS,
     LEAST_FRAGMENTS,

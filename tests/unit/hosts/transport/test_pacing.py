@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hosts.transport.pacing import TokenBucket
+from gradbed.hosts.transport.pacing import TokenBucket
 
 FRAME_BYTES = 1480
 WINDOW_US = 100_000

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.transport.retransmission_timeout import sender_seed
-from hosts.transport.stream_receiver import SELECTIVE_BITS, StreamReceiver
-from hosts.transport.stream_sender import INITIAL_FACTOR, StreamSender
+from gradbed.hosts.transport.retransmission_timeout import sender_seed
+from gradbed.hosts.transport.stream_receiver import SELECTIVE_BITS, StreamReceiver
+from gradbed.hosts.transport.stream_sender import INITIAL_FACTOR, StreamSender
 
 
 def sender(window: int = 16, first: int = 0) -> StreamSender:

@@ -8,23 +8,23 @@ from types import TracebackType
 
 import numpy as np
 
-from controller.core.controller import Controller
-from controller.core.service import NoSettings
-from controller.core.services import LoadedService
-from controller.planning.plan import Plan, SwitchPlan
-from controller.southbound.p4runtime.local import LocalSouthbound
-from controller.southbound.p4runtime.pipeline import Pipeline
-from controller.systems.ndn.entries import fib_entry
-from controller.systems.ndn.names import components
-from controller.systems.ndn.service import NdnService
-from emulation.switches.fabric_layout import fabric_config
-from experiments.programs import Program
-from formats import tlv
-from hosts.systems.ndn.packets.gradient_format import VersionHead, version_frames
-from hosts.systems.ndn.packets.packets import ethernet, interest_frame
-from switch.virtual import VirtualFabric
-from topo.link import LinkModel
-from topo.registry import parse_topology
+from gradbed.controller.core.controller import Controller
+from gradbed.controller.core.service import NoSettings
+from gradbed.controller.core.services import LoadedService
+from gradbed.controller.planning.plan import Plan, SwitchPlan
+from gradbed.controller.southbound.p4runtime.local import LocalSouthbound
+from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
+from gradbed.controller.systems.ndn.entries import fib_entry
+from gradbed.controller.systems.ndn.names import components
+from gradbed.controller.systems.ndn.service import NdnService
+from gradbed.emulation.switches.fabric_layout import fabric_config
+from gradbed.experiments.programs import Program
+from gradbed.formats import tlv
+from gradbed.hosts.systems.ndn.packets.gradient_format import VersionHead, version_frames
+from gradbed.hosts.systems.ndn.packets.packets import ethernet, interest_frame
+from gradbed.switch.virtual import VirtualFabric
+from gradbed.topo.link import LinkModel
+from gradbed.topo.registry import parse_topology
 
 LANES = 64
 MACROS = {"LANES": LANES, "CONTENTS": 64, "SUBSCRIPTIONS": 64, "PENDING": 64}

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from controller.rest.interface import create_app
-from controller.rest.server import RestServer, listening_socket
-from experiments.systems.ndn.counts import DROP_REASONS
-from formats.tlv import GENERIC, HOP_LIMIT, INTEREST, NAME, NONCE, number, tlv
+from gradbed.controller.rest.interface import create_app
+from gradbed.controller.rest.server import RestServer, listening_socket
+from gradbed.experiments.systems.ndn.counts import DROP_REASONS
+from gradbed.formats.tlv import GENERIC, HOP_LIMIT, INTEREST, NAME, NONCE, number, tlv
 from tests.examples import examples
 from tests.unit.ndn.routers.one_router import ETHERNET, OneRouter, drops, gradient_frame, interest, name, ports
 

@@ -19,7 +19,7 @@ from ndn.encoding import (
 )
 from ndn.security import DigestSha256Signer, NullSigner
 
-from formats.datagram import ETHERNET_BYTES
+from gradbed.formats.datagram import ETHERNET_BYTES
 from tests.unit.ndn.routers.one_router import ETHERNET, TICK_US, OneRouter, drops, gradient_frame, ports
 
 PRODUCER = 2

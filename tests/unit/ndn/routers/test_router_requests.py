@@ -7,10 +7,10 @@ from itertools import count
 
 import pytest
 
-from controller.systems.ndn.names import name_id
-from formats.tlv import CONTENT, HOP_LIMIT, NONCE, generic, name_tlv, tlv
-from hosts.systems.ndn.packets.gradient_format import fragment_name
-from hosts.systems.ndn.packets.packets import Data, data_frame, interest_frame, read_packet
+from gradbed.controller.systems.ndn.names import name_id
+from gradbed.formats.tlv import CONTENT, HOP_LIMIT, NONCE, generic, name_tlv, tlv
+from gradbed.hosts.systems.ndn.packets.gradient_format import fragment_name
+from gradbed.hosts.systems.ndn.packets.packets import Data, data_frame, interest_frame, read_packet
 from tests.unit.ndn.routers.one_router import (
     ETHERNET,
     SMALL,

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from formats import tlv
-from hosts.systems.ndn.packets.gradient_format import VersionHead, fragment_name, version_frames
-from hosts.systems.ndn.packets.packets import interest_frame
+from gradbed.formats import tlv
+from gradbed.hosts.systems.ndn.packets.gradient_format import VersionHead, fragment_name, version_frames
+from gradbed.hosts.systems.ndn.packets.packets import interest_frame
 from tests.random_hashing import assert_random
 from tests.unit.ndn.routers.one_router import ETHERNET, LANES, OneRouter, interest, name
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from formats.tlv import generic
-from hosts.systems.ndn.packets.packets import Data, data_frame, read_packet
+from gradbed.formats.tlv import generic
+from gradbed.hosts.systems.ndn.packets.packets import Data, data_frame, read_packet
 from tests.unit.ndn.routers.one_router import (
     EPOCH_US,
     ETHERNET,

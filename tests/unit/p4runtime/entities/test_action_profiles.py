@@ -9,10 +9,10 @@ from finsy.proto import p4r
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switch.device import ActionCall, GroupReference, MemberReference, StateFull
-from switch.p4runtime.values.status import Code
-from switch.state.profiles.codec import GREATEST_GROUP_WEIGHT
-from switch.state.profiles.profile_state import Numbers
+from gradbed.switch.device import ActionCall, GroupReference, MemberReference, StateFull
+from gradbed.switch.p4runtime.values.status import Code
+from gradbed.switch.state.profiles.codec import GREATEST_GROUP_WEIGHT
+from gradbed.switch.state.profiles.profile_state import Numbers
 from tests.unit.p4runtime.client import DELETE, INSERT, MODIFY, Client, action, entry, exact
 from tests.unit.p4runtime.entities.test_state import failures
 from tests.unit.p4runtime.fake_device import FakeDevice, Profile

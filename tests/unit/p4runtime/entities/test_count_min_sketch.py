@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 from finsy.proto import p4d, p4r
 
-from common.errors import UserError
-from switch.codegen import build_program
-from switch.compiler import compile_p4
-from switch.fabric_config import FabricConfig, InterfaceConfig, SwitchConfig
-from switch.p4runtime.values.status import BatchError, Code, RequestError
-from switch.virtual import VirtualFabric
+from gradbed.common.errors import UserError
+from gradbed.switch.codegen import build_program
+from gradbed.switch.compiler import compile_p4
+from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, SwitchConfig
+from gradbed.switch.p4runtime.values.status import BatchError, Code, RequestError
+from gradbed.switch.virtual import VirtualFabric
 
 ROOT = Path(__file__).parents[4]
 PROGRAM = ROOT / "tests/p4/stf/architecture/count_min_sketch.p4"

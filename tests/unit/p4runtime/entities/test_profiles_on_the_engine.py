@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from finsy.proto import p4r
 
-from switch.codegen import build_program
-from switch.compiler import compile_p4
-from switch.engine import Engine
-from switch.p4runtime.roles import Role
-from switch.p4runtime.values.status import Code
-from switch.state.forwarding_state import ForwardingState
-from switch.state.pipeline import build_pipeline
+from gradbed.switch.codegen import build_program
+from gradbed.switch.compiler import compile_p4
+from gradbed.switch.engine import Engine
+from gradbed.switch.p4runtime.roles import Role
+from gradbed.switch.p4runtime.values.status import Code
+from gradbed.switch.state.forwarding_state import ForwardingState
+from gradbed.switch.state.pipeline import build_pipeline
+from gradbed.topo.link import LinkModel
 from tests.unit.p4runtime.client import DELETE, INSERT, MODIFY, action, entity, entry, exact, ids
 from tests.unit.p4runtime.network import frame
-from topo.link import LinkModel
 
 BALANCED = 0x1000
 PORTS = (1, 2, 3)

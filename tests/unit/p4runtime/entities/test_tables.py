@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from finsy.proto import p4r
 
-from switch.device import ActionCall, KeyMatch
-from switch.p4runtime.values.status import Code
+from gradbed.switch.device import ActionCall, KeyMatch
+from gradbed.switch.p4runtime.values.status import Code
 from tests.unit.p4runtime.client import (
     DELETE,
     INSERT,

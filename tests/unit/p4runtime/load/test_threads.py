@@ -6,7 +6,7 @@ import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
-from switch.server.server import BUILD_THREADS, REQUEST_THREADS
+from gradbed.switch.server.server import BUILD_THREADS, REQUEST_THREADS
 from tests.unit.p4runtime.client import Client, entry
 from tests.unit.p4runtime.sample_program import HOSTS
 

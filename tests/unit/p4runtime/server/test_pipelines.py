@@ -12,8 +12,8 @@ import grpc
 import pytest
 from finsy.proto import p4d, p4r
 
-from common.errors import UserError
-from switch.p4runtime.values.status import Code
+from gradbed.common.errors import UserError
+from gradbed.switch.p4runtime.values.status import Code
 from tests.unit.p4runtime.client import (
     DELETE,
     INSERT,

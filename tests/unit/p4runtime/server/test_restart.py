@@ -5,8 +5,8 @@ from __future__ import annotations
 import grpc
 import pytest
 
-from switch.p4runtime.values.status import Code
-from switch.server import P4RuntimeServer
+from gradbed.switch.p4runtime.values.status import Code
+from gradbed.switch.server import P4RuntimeServer
 from tests.unit.p4runtime.client import INSERT, Client, action, entry, exact
 from tests.unit.p4runtime.fake_device import FakeDevice
 from tests.unit.p4runtime.sample_program import DROP, HOSTS

@@ -11,9 +11,9 @@ import grpc
 import pytest
 from finsy.proto import p4r
 
-from common.errors import UserError
-from switch.p4runtime.values.status import Code
-from switch.server import P4RuntimeServer
+from gradbed.common.errors import UserError
+from gradbed.switch.p4runtime.values.status import Code
+from gradbed.switch.server import P4RuntimeServer
 from tests.unit.p4runtime.client import INSERT, TIMEOUT_S, Client, action, entry, exact, serving
 from tests.unit.p4runtime.fake_device import FakeDevice, FakeProgram
 from tests.unit.p4runtime.sample_program import DROP, HOSTS

@@ -11,9 +11,9 @@ import grpc
 import pytest
 from finsy.proto import p4r, p4r_grpc
 
-from common.errors import UserError
-from switch.server import P4RuntimeServer
-from switch.server.server_tls import ServerTls
+from gradbed.common.errors import UserError
+from gradbed.switch.server import P4RuntimeServer
+from gradbed.switch.server.server_tls import ServerTls
 from tests.unit.p4runtime.certificates import DAY, Authority
 from tests.unit.p4runtime.fake_device import FakeDevice, FakeProgram
 

@@ -7,9 +7,9 @@ from finsy.proto import p4d, p4r
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switch.device import ActionCall, KeyMatch
-from switch.p4runtime.values.status import Code, RequestError
-from switch.p4runtime.values.translation import Names, Translations
+from gradbed.switch.device import ActionCall, KeyMatch
+from gradbed.switch.p4runtime.values.status import Code, RequestError
+from gradbed.switch.p4runtime.values.translation import Names, Translations
 from tests.unit.p4runtime.client import INSERT, Client, action, entry, exact
 from tests.unit.p4runtime.fake_device import FakeDevice
 from tests.unit.p4runtime.sample_program import FORWARD, HOSTS, LEARN, PORTS, config

@@ -6,22 +6,22 @@ from types import SimpleNamespace
 
 import pytest
 
-from common.errors import UserError
-from controller.systems.shuffle.scheduling.bounds import bounds, cut_bound, packet_bound, regions
-from controller.systems.shuffle.scheduling.checking import check_schedule
-from controller.systems.shuffle.scheduling.clusters import exact, partition
-from controller.systems.shuffle.scheduling.clusters.columns import Column
-from controller.systems.shuffle.scheduling.clusters.exact import Exact
-from controller.systems.shuffle.scheduling.clusters.improved import Improved
-from controller.systems.shuffle.scheduling.clusters.partition import best_columns
-from controller.systems.shuffle.scheduling.instance import Instance
-from controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
-from controller.systems.shuffle.scheduling.schedulers import SCHEDULERS
-from controller.systems.shuffle.scheduling.storage import epochs
-from controller.systems.shuffle.scheduling.trees.bits import members
-from controller.systems.shuffle.scheduling.trees.trees import Trees
-from topo.registry import parse_topology
-from topo.shapes.fat_tree import fat_tree
+from gradbed.common.errors import UserError
+from gradbed.controller.systems.shuffle.scheduling.bounds import bounds, cut_bound, packet_bound, regions
+from gradbed.controller.systems.shuffle.scheduling.checking import check_schedule
+from gradbed.controller.systems.shuffle.scheduling.clusters import exact, partition
+from gradbed.controller.systems.shuffle.scheduling.clusters.columns import Column
+from gradbed.controller.systems.shuffle.scheduling.clusters.exact import Exact
+from gradbed.controller.systems.shuffle.scheduling.clusters.improved import Improved
+from gradbed.controller.systems.shuffle.scheduling.clusters.partition import best_columns
+from gradbed.controller.systems.shuffle.scheduling.instance import Instance
+from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
+from gradbed.controller.systems.shuffle.scheduling.schedulers import SCHEDULERS
+from gradbed.controller.systems.shuffle.scheduling.storage import epochs
+from gradbed.controller.systems.shuffle.scheduling.trees.bits import members
+from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
+from gradbed.topo.registry import parse_topology
+from gradbed.topo.shapes.fat_tree import fat_tree
 
 LENDING = ("hop-aware", "hop-aware-loans-counted")
 """Schedulers that let neighbours lend."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from controller.systems.shuffle.scheduling.schedulers import SCHEDULERS, scheduler_named
-from controller.systems.shuffle.scheduling.storage import epochs
-from controller.systems.shuffle.scheduling.trees.trees import Trees
-from topo.registry import parse_topology
+from gradbed.controller.systems.shuffle.scheduling.schedulers import SCHEDULERS, scheduler_named
+from gradbed.controller.systems.shuffle.scheduling.storage import epochs
+from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
+from gradbed.topo.registry import parse_topology
 
 
 @pytest.mark.parametrize("name", [name for name in SCHEDULERS if name not in ("coded-master", "exact")])

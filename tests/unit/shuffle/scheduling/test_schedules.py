@@ -8,18 +8,18 @@ from dataclasses import replace
 import pytest
 from pydantic import TypeAdapter
 
-from common.errors import UserError
-from controller.systems.shuffle.messages import ShuffleRequest
-from controller.systems.shuffle.scheduling.checking import BadSchedule, check_schedule
-from controller.systems.shuffle.scheduling.instance import Instance
-from controller.systems.shuffle.scheduling.queues import Loan, Packet, Queues, Timing
-from controller.systems.shuffle.scheduling.schedule import Schedule
-from controller.systems.shuffle.scheduling.schedulers import SCHEDULERS, scheduler_named
-from controller.systems.shuffle.scheduling.storage import epochs
-from controller.systems.shuffle.scheduling.trees.trees import Trees
-from experiments.systems.shuffle.configuration import ShuffleSection
-from topo.registry import parse_topology
-from topo.shapes.star import star
+from gradbed.common.errors import UserError
+from gradbed.controller.systems.shuffle.messages import ShuffleRequest
+from gradbed.controller.systems.shuffle.scheduling.checking import BadSchedule, check_schedule
+from gradbed.controller.systems.shuffle.scheduling.instance import Instance
+from gradbed.controller.systems.shuffle.scheduling.queues import Loan, Packet, Queues, Timing
+from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule
+from gradbed.controller.systems.shuffle.scheduling.schedulers import SCHEDULERS, scheduler_named
+from gradbed.controller.systems.shuffle.scheduling.storage import epochs
+from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
+from gradbed.experiments.systems.shuffle.configuration import ShuffleSection
+from gradbed.topo.registry import parse_topology
+from gradbed.topo.shapes.star import star
 
 
 def small(share: float = 0.4, samples: int = 48, fabric: str = "fat-tree:4") -> tuple[Instance, Trees]:

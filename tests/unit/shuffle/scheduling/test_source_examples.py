@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 
-from controller.systems.shuffle.scheduling.checking import check_schedule
-from controller.systems.shuffle.scheduling.dependencies import Cluster, DependencyGraph
-from controller.systems.shuffle.scheduling.hop_aware import Growth, HopAware, Limits
-from controller.systems.shuffle.scheduling.instance import Instance
-from controller.systems.shuffle.scheduling.queues import Loan, Queues, Timing
-from controller.systems.shuffle.scheduling.trees.bits import members
-from controller.systems.shuffle.scheduling.trees.trees import Trees
-from topo.shapes.fat_tree import fat_tree
+from gradbed.controller.systems.shuffle.scheduling.checking import check_schedule
+from gradbed.controller.systems.shuffle.scheduling.dependencies import Cluster, DependencyGraph
+from gradbed.controller.systems.shuffle.scheduling.hop_aware import Growth, HopAware, Limits
+from gradbed.controller.systems.shuffle.scheduling.instance import Instance
+from gradbed.controller.systems.shuffle.scheduling.queues import Loan, Queues, Timing
+from gradbed.controller.systems.shuffle.scheduling.trees.bits import members
+from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
+from gradbed.topo.shapes.fat_tree import fat_tree
 
 HOSTS = ("h1", "h5", "h9", "h10", "h13")
 """Machines #3 and #4 share a rack; the others are in pods of their own."""

@@ -10,19 +10,19 @@ from itertools import combinations
 import networkx as nx
 import pytest
 
-from controller.systems.shuffle.delivery import hosts_behind
-from controller.systems.shuffle.scheduling.checking import BadSchedule, check_schedule
-from controller.systems.shuffle.scheduling.clusters.columns import Network
-from controller.systems.shuffle.scheduling.clusters.exact import Exact
-from controller.systems.shuffle.scheduling.clusters.improved import Improved
-from controller.systems.shuffle.scheduling.instance import Instance
-from controller.systems.shuffle.scheduling.trees import steiner
-from controller.systems.shuffle.scheduling.trees.bits import bits_of
-from controller.systems.shuffle.scheduling.trees.steiner import JoinedTrees, SteinerTrees
-from controller.systems.shuffle.scheduling.trees.trees import Tree, Trees
-from topo.graph import Topology
-from topo.hops import is_hop
-from topo.registry import parse_topology
+from gradbed.controller.systems.shuffle.delivery import hosts_behind
+from gradbed.controller.systems.shuffle.scheduling.checking import BadSchedule, check_schedule
+from gradbed.controller.systems.shuffle.scheduling.clusters.columns import Network
+from gradbed.controller.systems.shuffle.scheduling.clusters.exact import Exact
+from gradbed.controller.systems.shuffle.scheduling.clusters.improved import Improved
+from gradbed.controller.systems.shuffle.scheduling.instance import Instance
+from gradbed.controller.systems.shuffle.scheduling.trees import steiner
+from gradbed.controller.systems.shuffle.scheduling.trees.bits import bits_of
+from gradbed.controller.systems.shuffle.scheduling.trees.steiner import JoinedTrees, SteinerTrees
+from gradbed.controller.systems.shuffle.scheduling.trees.trees import Tree, Trees
+from gradbed.topo.graph import Topology
+from gradbed.topo.hops import is_hop
+from gradbed.topo.registry import parse_topology
 
 
 def trees_of(fabric: str, variants: int = 2) -> Trees:

@@ -6,8 +6,8 @@ from itertools import islice, pairwise
 
 import pytest
 
-from common.errors import UserError
-from controller.systems.shuffle.scheduling.storage import Replacement, epochs
+from gradbed.common.errors import UserError
+from gradbed.controller.systems.shuffle.scheduling.storage import Replacement, epochs
 
 HOSTS = ["h1", "h2", "h3", "h4"]
 

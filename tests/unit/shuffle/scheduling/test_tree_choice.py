@@ -8,16 +8,16 @@ from itertools import pairwise
 import networkx as nx
 import pytest
 
-from controller.systems.shuffle.scheduling.checking import check_schedule
-from controller.systems.shuffle.scheduling.instance import Instance
-from controller.systems.shuffle.scheduling.queues import Packet, Queues
-from controller.systems.shuffle.scheduling.schedule import Schedule
-from controller.systems.shuffle.scheduling.schedulers import SCHEDULERS, scheduler_named
-from controller.systems.shuffle.scheduling.storage import epochs
-from controller.systems.shuffle.scheduling.tree_choice import TREE_CHOICES, TreeChoice, with_trees_chosen
-from controller.systems.shuffle.scheduling.trees.trees import Trees
-from topo.graph import Topology
-from topo.registry import parse_topology
+from gradbed.controller.systems.shuffle.scheduling.checking import check_schedule
+from gradbed.controller.systems.shuffle.scheduling.instance import Instance
+from gradbed.controller.systems.shuffle.scheduling.queues import Packet, Queues
+from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule
+from gradbed.controller.systems.shuffle.scheduling.schedulers import SCHEDULERS, scheduler_named
+from gradbed.controller.systems.shuffle.scheduling.storage import epochs
+from gradbed.controller.systems.shuffle.scheduling.tree_choice import TREE_CHOICES, TreeChoice, with_trees_chosen
+from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
+from gradbed.topo.graph import Topology
+from gradbed.topo.registry import parse_topology
 
 FAST = [name for name in SCHEDULERS if name != "exact"]
 

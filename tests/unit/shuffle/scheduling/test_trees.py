@@ -7,12 +7,12 @@ import random
 import networkx as nx
 import pytest
 
-from common.errors import UserError
-from controller.systems.shuffle.scheduling.trees.bits import bits_of
-from controller.systems.shuffle.scheduling.trees.trees import Trees
-from topo.graph import Topology
-from topo.hops import is_hop
-from topo.registry import parse_topology
+from gradbed.common.errors import UserError
+from gradbed.controller.systems.shuffle.scheduling.trees.bits import bits_of
+from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
+from gradbed.topo.graph import Topology
+from gradbed.topo.hops import is_hop
+from gradbed.topo.registry import parse_topology
 
 FABRICS = ["fat-tree:4", "leaf-spine:3,2,3", "star:5", "bcube:4,1"]
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import numpy as np
 
-from switch.codegen import build_program
-from switch.device import ActionCall, KeyMatch, Program
-from switch.engine.statistics import LinkStatistics
-from switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
-from switch.program_cache import compiled_files
-from switch.virtual import HostInterface, VirtualFabric
-from topo.graph import Topology
-from topo.link import LinkModel
+from gradbed.switch.codegen import build_program
+from gradbed.switch.device import ActionCall, KeyMatch, Program
+from gradbed.switch.engine.statistics import LinkStatistics
+from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
+from gradbed.switch.program_cache import compiled_files
+from gradbed.switch.virtual import HostInterface, VirtualFabric
+from gradbed.topo.graph import Topology
+from gradbed.topo.link import LinkModel
 
 SOURCE = Path(__file__).parents[4] / "p4src" / "training.p4"
 BALANCE = "TrainingIngress.balance"

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from switch.device import ActionCall, KeyMatch
-from switch.engine.statistics import LinkStatistics
-from switch.virtual import VirtualFabric
+from gradbed.switch.device import ActionCall, KeyMatch
+from gradbed.switch.engine.statistics import LinkStatistics
+from gradbed.switch.virtual import VirtualFabric
+from gradbed.topo.link import LinkModel, packets_without_loss
 from tests.unit.virtual.pfc.networks import BALANCE, SOURCE
 from tests.unit.virtual.transport.network import RECEIVED, Line, ip, mac
-from topo.link import LinkModel, packets_without_loss
 
 MOST_BYTES = 54 + 16 + 4 + 4096 + 4
 RECEIVER, SENDERS = 1, (2, 3, 4)

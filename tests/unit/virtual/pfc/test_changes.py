@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 from scapy.layers.l2 import Ether
 
-from common.errors import UserError
-from experiments.configuration.sections import LinkOverride, LinkSection
-from experiments.scale import Scale
-from switch.simple_switch.pcap_reader import read_pcap
+from gradbed.common.errors import UserError
+from gradbed.experiments.configuration.sections import LinkOverride, LinkSection
+from gradbed.experiments.scale import Scale
+from gradbed.switch.simple_switch.pcap_reader import read_pcap
+from gradbed.topo.files.own_form import as_yaml
+from gradbed.topo.link import LinkModel, packets_without_loss
+from gradbed.topo.registry import parse_topology
 from tests.unit.virtual.pfc.networks import (
     frame,
     loaded,
@@ -25,9 +28,6 @@ from tests.unit.virtual.pfc.networks import (
     send,
     star,
 )
-from topo.files.own_form import as_yaml
-from topo.link import LinkModel, packets_without_loss
-from topo.registry import parse_topology
 
 FAST = LinkModel(rate_bps=8_000_000_000, delay_us=1, pfc_xoff_bytes=3000, pfc_xon_bytes=1000)
 SLOW = LinkModel(rate_bps=80_000_000, delay_us=1)

@@ -7,12 +7,15 @@ from ipaddress import IPv4Address
 import networkx
 import pytest
 
-from common.errors import UserError
-from controller.planning.plan import Plan
-from controller.planning.routing import shortest_routes
-from controller.systems.training.service import TrainingService, TrainingSettings
-from switch.engine.pauses import LinksDeadlocked
-from switch.virtual import Generator, VirtualFabric
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.plan import Plan
+from gradbed.controller.planning.routing import shortest_routes
+from gradbed.controller.systems.training.service import TrainingService, TrainingSettings
+from gradbed.switch.engine.pauses import LinksDeadlocked
+from gradbed.switch.virtual import Generator, VirtualFabric
+from gradbed.topo.graph import Topology
+from gradbed.topo.link import LinkModel
+from gradbed.topo.registry import parse_topology
 from tests.unit.controller.services.test_training_service import Walker
 from tests.unit.virtual.pfc.networks import (
     address,
@@ -25,9 +28,6 @@ from tests.unit.virtual.pfc.networks import (
     run,
     send,
 )
-from topo.graph import Topology
-from topo.link import LinkModel
-from topo.registry import parse_topology
 
 LINK = LinkModel(rate_bps=1_000_000_000, delay_us=1, queue_packets=1000, pfc_xoff_bytes=4000, pfc_xon_bytes=2000)
 BURST = 200

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from gradbed.topo.link import LinkModel, packets_without_loss
 from tests.unit.virtual.pfc.networks import frame, quiet_interfaces, rows, send, star
-from topo.link import LinkModel, packets_without_loss
 
 FAST_BPS = 8_000_000_000
 FRAME_BYTES = 1000

@@ -10,13 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.planning.plan import Lpm
-from controller.planning.routing import shortest_routes
-from controller.systems.training.service import TrainingService, TrainingSettings
-from switch.device import ActionCall, KeyMatch
-from switch.engine.statistics import LinkStatistics
-from switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
-from switch.virtual import HostInterface, VirtualFabric
+from gradbed.controller.planning.plan import Lpm
+from gradbed.controller.planning.routing import shortest_routes
+from gradbed.controller.systems.training.service import TrainingService, TrainingSettings
+from gradbed.switch.device import ActionCall, KeyMatch
+from gradbed.switch.engine.statistics import LinkStatistics
+from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
+from gradbed.switch.virtual import HostInterface, VirtualFabric
+from gradbed.topo.graph import Topology
+from gradbed.topo.link import LinkModel, packets_without_loss
+from gradbed.topo.registry import parse_topology
 from tests.examples import examples
 from tests.unit.virtual.pfc.networks import (
     LEAST_BYTES,
@@ -30,9 +33,6 @@ from tests.unit.virtual.pfc.networks import (
     send,
 )
 from tests.unit.virtual.test_threads import side_by_side
-from topo.graph import Topology
-from topo.link import LinkModel, packets_without_loss
-from topo.registry import parse_topology
 
 MOST_BYTES = 1500
 PRIORITIES = (0, 3)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pytest
 
+from gradbed.topo.link import LinkModel
 from tests.unit.virtual.pfc.networks import frame, number_of, quiet_interfaces, rows, run, send, star
 from tests.unit.virtual.pfc.switch_model import Cable, Packet, SwitchModel
-from topo.link import LinkModel
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from common.closing import Closing
-from switch.codegen import build_program
-from switch.device import ActionCall, KeyMatch, Program
-from switch.engine.queue_pairs import CardCompletion, HostQueuePairs
-from switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
-from switch.program_cache import compiled_files
-from switch.virtual import HostInterface, VirtualFabric
-from topo.link import LinkModel
+from gradbed.common.closing import Closing
+from gradbed.switch.codegen import build_program
+from gradbed.switch.device import ActionCall, KeyMatch, Program
+from gradbed.switch.engine.queue_pairs import CardCompletion, HostQueuePairs
+from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
+from gradbed.switch.program_cache import compiled_files
+from gradbed.switch.virtual import HostInterface, VirtualFabric
+from gradbed.topo.link import LinkModel
 
 FORWARD = Path(__file__).parents[4] / "p4src" / "forward.p4"
 SENT, RECEIVED, FAILED = 0, 1, 2

@@ -6,7 +6,7 @@ from collections import deque
 
 import numpy as np
 
-from formats.roce import IMMEDIATE, NEGATIVE_SEQUENCE, PAD_SHIFT, PSN_BITS, RETH, SELECTIVE, Opcode
+from gradbed.formats.roce import IMMEDIATE, NEGATIVE_SEQUENCE, PAD_SHIFT, PSN_BITS, RETH, SELECTIVE, Opcode
 from tests.unit.virtual.transport import roce_frames as rf
 from tests.unit.virtual.transport.network import Line
 

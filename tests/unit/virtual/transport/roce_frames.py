@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from formats import roce
-from formats.datagram import DATAGRAM_BYTES, ETHERNET, ETHERNET_BYTES, IPV4, UDP
-from formats.header import Header
-from formats.roce import AETH, BTH, IMMEDIATE, RETH, SELECTIVE, Opcode
+from gradbed.formats import roce
+from gradbed.formats.datagram import DATAGRAM_BYTES, ETHERNET, ETHERNET_BYTES, IPV4, UDP
+from gradbed.formats.header import Header
+from gradbed.formats.roce import AETH, BTH, IMMEDIATE, RETH, SELECTIVE, Opcode
 from tests.unit.virtual.transport.network import ip, mac
 
 

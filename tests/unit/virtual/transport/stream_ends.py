@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from switch.virtual import HostInterface
+from gradbed.switch.virtual import HostInterface
 from tests.unit.virtual.transport import roce_frames as rf
 from tests.unit.virtual.transport.network import Line
 

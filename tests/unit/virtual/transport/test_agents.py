@@ -10,22 +10,22 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from common.errors import UserError
-from formats.packet_class import udp_datagram
-from formats.roce import ROCE_PORT
-from hosts.agents.addresses import AgentAddress
-from hosts.agents.channel import INTERFACES
-from hosts.agents.context import AgentContext
-from hosts.agents.description import Description
-from hosts.agents.kernel.context import RealContext
-from hosts.agents.queue_pairs import CompletionKind, QueuePairOptions, QueuePairs
-from hosts.agents.virtual.clock import VirtualClock
-from hosts.agents.virtual.launcher import VirtualLauncher
-from hosts.systems.training.collectives.schedule import Action, Step
+from gradbed.common.errors import UserError
+from gradbed.formats.packet_class import udp_datagram
+from gradbed.formats.roce import ROCE_PORT
+from gradbed.hosts.agents.addresses import AgentAddress
+from gradbed.hosts.agents.channel import INTERFACES
+from gradbed.hosts.agents.context import AgentContext
+from gradbed.hosts.agents.description import Description
+from gradbed.hosts.agents.kernel.context import RealContext
+from gradbed.hosts.agents.queue_pairs import CompletionKind, QueuePairOptions, QueuePairs
+from gradbed.hosts.agents.virtual.clock import VirtualClock
+from gradbed.hosts.agents.virtual.launcher import VirtualLauncher
+from gradbed.hosts.systems.training.collectives.schedule import Action, Step
+from gradbed.topo.link import LinkModel
 from tests.unit.virtual.transport import roce_frames as rf
 from tests.unit.virtual.transport.network import Line, contents
 from tests.unit.virtual.transport.test_collectives import TAG, of_steps, on_card
-from topo.link import LinkModel
 
 LINK = LinkModel(rate_bps=10**10, delay_us=5, queue_packets=1000)
 PATIENT = QueuePairOptions(timeout_us=100, give_up_after=4)

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formats.roce import Opcode
-from switch.simple_switch.pcap_reader import read_pcap
+from gradbed.formats.roce import Opcode
+from gradbed.switch.simple_switch.pcap_reader import read_pcap
+from gradbed.topo.link import LinkModel
 from tests.examples import examples
 from tests.unit.virtual.transport import roce_frames as rf
 from tests.unit.virtual.transport.network import RECEIVED, SENT, Line
-from topo.link import LinkModel
 
 LINK = LinkModel(rate_bps=10**10, delay_us=5, queue_packets=1)
 """A host's queue with room for one packet: what cards send never waits there."""

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from common.errors import UserError
-from hosts.agents.card_collectives import CardCollective
-from hosts.systems.training.collectives.algorithms import Algorithm, algorithms, schedule
-from hosts.systems.training.collectives.progress import Progress
-from hosts.systems.training.collectives.schedule import Action, Schedule, Step
-from hosts.systems.training.collectives.steps import StoredSteps
-from hosts.systems.training.execution import Operation
-from switch.engine.queue_pairs import CardCompletion
+from gradbed.common.errors import UserError
+from gradbed.hosts.agents.card_collectives import CardCollective
+from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, algorithms, schedule
+from gradbed.hosts.systems.training.collectives.progress import Progress
+from gradbed.hosts.systems.training.collectives.schedule import Action, Schedule, Step
+from gradbed.hosts.systems.training.collectives.steps import StoredSteps
+from gradbed.hosts.systems.training.execution import Operation
+from gradbed.switch.engine.queue_pairs import CardCompletion
+from gradbed.topo.link import LinkModel
 from tests.unit.hosts.training.collectives.random_network import inputs, outputs
 from tests.unit.virtual.transport.network import FAILED, RECEIVED, Line
-from topo.link import LinkModel
 
 COLLECTIVE, COLLECTIVE_FAILED = 5, 6
 LINK = LinkModel(rate_bps=10 * 10**9, delay_us=1, queue_packets=1 << 20)

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formats.roce import Opcode
+from gradbed.formats.roce import Opcode
+from gradbed.topo.link import LinkModel
 from tests.examples import examples
 from tests.unit.virtual.transport import roce_frames as rf
 from tests.unit.virtual.transport.network import Line
-from topo.link import LinkModel
 
 MTU_BYTES = 1000
 MOST_PACKETS = 64

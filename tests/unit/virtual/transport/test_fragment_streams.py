@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from common.errors import UserError
+from gradbed.common.errors import UserError
+from gradbed.topo.link import LinkModel
 from tests.examples import examples
 from tests.unit.virtual.transport.network import Line
 from tests.unit.virtual.transport.stream_ends import (
@@ -29,7 +30,6 @@ from tests.unit.virtual.transport.stream_ends import (
     open_end,
     send,
 )
-from topo.link import LinkModel
 
 LINK = LinkModel(rate_bps=10**10, delay_us=2, queue_packets=1000)
 VALUES = PAYLOAD_BYTES // 4

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from switch.device import Replica
-from switch.engine.abi import MAX_FRAME_BYTES
-from switch.simple_switch.pcap_reader import read_pcap
-from switch.virtual import VirtualFabric
+from gradbed.switch.device import Replica
+from gradbed.switch.engine.abi import MAX_FRAME_BYTES
+from gradbed.switch.simple_switch.pcap_reader import read_pcap
+from gradbed.switch.virtual import VirtualFabric
+from gradbed.topo.link import LinkModel
 from tests.examples import examples
 from tests.unit.virtual.transport.network import Line, contents
-from topo.link import LinkModel
 
 PAYLOAD = Path(__file__).with_name("payload.p4")
 HOSTS = (1, 2, 3, 4)

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from formats import roce
-from formats.roce import IMMEDIATE, RETH, Opcode
-from switch.simple_switch.pcap_reader import read_pcap
+from gradbed.formats import roce
+from gradbed.formats.roce import IMMEDIATE, RETH, Opcode
+from gradbed.switch.simple_switch.pcap_reader import read_pcap
+from gradbed.topo.link import LinkModel
 from tests.unit.formats.tshark import dissected, found, needs_tshark, numbers
 from tests.unit.virtual.transport import roce_frames as rf
 from tests.unit.virtual.transport.network import RECEIVED, Line
-from topo.link import LinkModel
 
 LINK = LinkModel(rate_bps=10**10, delay_us=1)
 TAG = 0x1112131415161718

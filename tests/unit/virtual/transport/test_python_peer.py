@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gradbed.topo.link import LinkModel
 from tests.examples import examples
 from tests.unit.virtual.transport.network import SENT, Line, contents
 from tests.unit.virtual.transport.python_peer import PythonPeer
-from topo.link import LinkModel
 
 NUMBER = 7
 SIZES = st.lists(st.integers(0, 20_000), max_size=6)

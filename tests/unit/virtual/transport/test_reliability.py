@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gradbed.topo.link import LinkModel
 from tests.examples import examples
 from tests.unit.virtual.transport.network import FAILED, SENT, Line, contents
-from topo.link import LinkModel
 
 RELIABLE = LinkModel(rate_bps=10**10, delay_us=2, queue_packets=10_000)
 RECOVERIES = ("go-back-n", "selective-repeat")

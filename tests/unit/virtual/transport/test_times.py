@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gradbed.topo.link import LinkModel
 from tests.examples import examples
 from tests.unit.virtual.transport.network import RECEIVED, SENT, Line, contents
-from topo.link import LinkModel
 
 HEADERS_BYTES, RETH_BYTES, IMMEDIATE_BYTES, ICRC_BYTES, ACK_BYTES = 14 + 20 + 8 + 12, 16, 4, 4, 62
 

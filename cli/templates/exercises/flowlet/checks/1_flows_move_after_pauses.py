@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from experiments.exercises.bench import Bench, Refusal
-from experiments.exercises.frames import ipv4, routed
+from gradbed.experiments.exercises.bench import Bench, Refusal
+from gradbed.experiments.exercises.frames import ipv4, routed
 
 PATHS = (3, 4)
 PAUSE_US = 500

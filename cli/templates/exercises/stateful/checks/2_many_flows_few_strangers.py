@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from experiments.exercises.bench import Bench, Refusal
-from experiments.exercises.frames import TCP, UDP, ipv4, routed
+from gradbed.experiments.exercises.bench import Bench, Refusal
+from gradbed.experiments.exercises.frames import TCP, UDP, ipv4, routed
 
 FLOWS, STRANGERS = 500, 2000
 MOST = 80

@@ -15,9 +15,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import UserError
-from controller.planning.routing import Routes, shortest_routes
-from topo.graph import Topology
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.routing import Routes, shortest_routes
+from gradbed.topo.graph import Topology
 
 NodePair = tuple[str, str]
 """(from, to) of a link's direction."""

@@ -36,9 +36,9 @@ from typing import Literal
 import numpy as np
 import scipy  # of which a part is loaded when it is used: half a second
 
-from controller.systems.aggregation.placement.rates.equitable import Floats, Integers, SparseProgram
-from controller.systems.aggregation.placement.rates.problem import AggregationProblem
-from controller.systems.aggregation.placement.rates.returned_sums import returned_sum_links
+from gradbed.controller.systems.aggregation.placement.rates.equitable import Floats, Integers, SparseProgram
+from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
+from gradbed.controller.systems.aggregation.placement.rates.returned_sums import returned_sum_links
 
 ReturnedSums = Literal["by-switch", "together"]
 """How global sums come back: on a tree for each programmable switch, or on one through all of them."""

@@ -9,11 +9,23 @@ from typing import Literal, get_args
 import numpy as np
 import scipy  # of which a part is loaded when it is used: half a second
 
-from common.errors import UserError
-from controller.systems.aggregation.placement.rates.equitable import Floats, Signature, SparseProgram, quotient
-from controller.systems.aggregation.placement.rates.problem import AggregationProblem
-from controller.systems.aggregation.placement.rates.rate_program import GAMMA, A, B, F, RateProgram, ReturnedSums
-from controller.systems.aggregation.placement.rates.solution import Rates
+from gradbed.common.errors import UserError
+from gradbed.controller.systems.aggregation.placement.rates.equitable import (
+    Floats,
+    Signature,
+    SparseProgram,
+    quotient,
+)
+from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
+from gradbed.controller.systems.aggregation.placement.rates.rate_program import (
+    GAMMA,
+    A,
+    B,
+    F,
+    RateProgram,
+    ReturnedSums,
+)
+from gradbed.controller.systems.aggregation.placement.rates.solution import Rates
 
 TOLERANCE = 1e-9
 """Rates that differ by less than this share of the fastest link's rate are the same."""

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from common.errors import UserError
-from controller.systems.aggregation.placement.rates.problem import AggregationProblem, NodePair
-from controller.systems.aggregation.placement.rates.returned_sums import returned_sum_links
-from formats.aggregation import Designation
+from gradbed.common.errors import UserError
+from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem, NodePair
+from gradbed.controller.systems.aggregation.placement.rates.returned_sums import returned_sum_links
+from gradbed.formats.aggregation import Designation
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from controller.planning.multicast import multicast_tree
-from controller.systems.aggregation.placement.rates.problem import AggregationProblem, NodePair
+from gradbed.controller.planning.multicast import multicast_tree
+from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem, NodePair
 
 
 def returned_sum_links(problem: AggregationProblem, switches: Iterable[str]) -> tuple[NodePair, ...]:

@@ -10,10 +10,10 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.systems.shuffle.scheduling.instance import Instance
-from controller.systems.shuffle.scheduling.trees.bits import bits_of, members
-from controller.systems.shuffle.scheduling.trees.steiner import SteinerTrees
-from controller.systems.shuffle.scheduling.trees.trees import Trees
+from gradbed.controller.systems.shuffle.scheduling.instance import Instance
+from gradbed.controller.systems.shuffle.scheduling.trees.bits import bits_of, members
+from gradbed.controller.systems.shuffle.scheduling.trees.steiner import SteinerTrees
+from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
 
 Demand = tuple[int, int]
 """(worker, sample)"""

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from controller.systems.shuffle.scheduling.clusters.columns import Demand, Network
-from controller.systems.shuffle.scheduling.queues import Packet, Queues
-from controller.systems.shuffle.scheduling.schedule import Schedule
-from controller.systems.shuffle.scheduling.trees.bits import bits_of, members
-from controller.systems.shuffle.scheduling.trees.steiner import JoinedTrees
+from gradbed.controller.systems.shuffle.scheduling.clusters.columns import Demand, Network
+from gradbed.controller.systems.shuffle.scheduling.queues import Packet, Queues
+from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule
+from gradbed.controller.systems.shuffle.scheduling.trees.bits import bits_of, members
+from gradbed.controller.systems.shuffle.scheduling.trees.steiner import JoinedTrees
 
 SENDERS = 16
 """Up to so many holders of a cluster all may send it; of more, those that are nearest to its receivers."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import islice
 
-from common.errors import UserError
-from controller.systems.shuffle.scheduling.clusters.columns import Network, columns
-from controller.systems.shuffle.scheduling.clusters.emission import emit
-from controller.systems.shuffle.scheduling.clusters.partition import best_columns
-from controller.systems.shuffle.scheduling.instance import Instance
-from controller.systems.shuffle.scheduling.schedule import Schedule
-from controller.systems.shuffle.scheduling.trees.trees import Trees
+from gradbed.common.errors import UserError
+from gradbed.controller.systems.shuffle.scheduling.clusters.columns import Network, columns
+from gradbed.controller.systems.shuffle.scheduling.clusters.emission import emit
+from gradbed.controller.systems.shuffle.scheduling.clusters.partition import best_columns
+from gradbed.controller.systems.shuffle.scheduling.instance import Instance
+from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule
+from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
 
 MAX_COLUMNS = 100_000
 """More take the integer program too long."""

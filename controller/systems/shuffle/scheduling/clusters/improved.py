@@ -16,8 +16,8 @@ from itertools import islice
 
 import numpy as np
 
-from controller.systems.shuffle.scheduling.bounds import regions
-from controller.systems.shuffle.scheduling.clusters.columns import (
+from gradbed.controller.systems.shuffle.scheduling.bounds import regions
+from gradbed.controller.systems.shuffle.scheduling.clusters.columns import (
     Column,
     Demand,
     Network,
@@ -25,11 +25,11 @@ from controller.systems.shuffle.scheduling.clusters.columns import (
     compatible,
     near_enough,
 )
-from controller.systems.shuffle.scheduling.clusters.emission import emit
-from controller.systems.shuffle.scheduling.clusters.partition import best_columns
-from controller.systems.shuffle.scheduling.instance import Instance
-from controller.systems.shuffle.scheduling.schedule import Schedule
-from controller.systems.shuffle.scheduling.trees.trees import Trees
+from gradbed.controller.systems.shuffle.scheduling.clusters.emission import emit
+from gradbed.controller.systems.shuffle.scheduling.clusters.partition import best_columns
+from gradbed.controller.systems.shuffle.scheduling.instance import Instance
+from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule
+from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
 
 PROBED = 400
 """Demands of an area of which pairs are counted, to tell how many there are in all."""

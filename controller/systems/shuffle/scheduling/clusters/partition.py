@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csc_array
 
-from controller.systems.shuffle.scheduling.clusters.columns import Column
+from gradbed.controller.systems.shuffle.scheduling.clusters.columns import Column
 
 
 def best_columns(demands: int, offered: Sequence[Column], gap: float = 0.0, nodes: int | None = None) -> list[Column]:

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.systems.shuffle.scheduling.trees.bits import bits_of, members
-from controller.systems.shuffle.scheduling.trees.trees import Tree, Trees
+from gradbed.controller.systems.shuffle.scheduling.trees.bits import bits_of, members
+from gradbed.controller.systems.shuffle.scheduling.trees.trees import Tree, Trees
 
 MOST_RECEIVERS = 9
 """Behind so many switches; the work grows as three to the power of it."""

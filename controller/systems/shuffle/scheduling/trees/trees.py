@@ -6,7 +6,7 @@ a tree may be a breadth-first tree for other senders as well, once their packets
 needs one tree for each core switch, however many hosts it has. Where nodes have several equally near parents,
 variants of the tree differ in which they take: the n-th in order of ports, the same n for all nodes of a tier.
 
-Links inside servers count as no hop (topo.hops).
+Links inside servers count as no hop (gradbed.topo.hops).
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from itertools import islice, product
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import UserError
-from controller.systems.shuffle.scheduling.trees.bits import members
-from topo.graph import Topology
-from topo.hops import is_hop
+from gradbed.common.errors import UserError
+from gradbed.controller.systems.shuffle.scheduling.trees.bits import members
+from gradbed.topo.graph import Topology
+from gradbed.topo.hops import is_hop
 
 NEIGHBOUR_HOPS = 2
 """Workers at most this far apart may lend each other samples."""

@@ -8,9 +8,9 @@ direction.
 
 from __future__ import annotations
 
-from common.errors import UserError
-from hosts.systems.training.collectives.algorithms import Algorithm
-from hosts.systems.training.execution import Operation
+from gradbed.common.errors import UserError
+from gradbed.hosts.systems.training.collectives.algorithms import Algorithm
+from gradbed.hosts.systems.training.execution import Operation
 
 GIGABYTE = 1 << 30
 """ASTRA-sim's, of its bandwidths."""

@@ -7,9 +7,9 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hosts.systems.training.collectives.costs.network import Network
-from hosts.systems.training.collectives.progress import Progress, Send
-from hosts.systems.training.collectives.schedule import Schedule
+from gradbed.hosts.systems.training.collectives.costs.network import Network
+from gradbed.hosts.systems.training.collectives.progress import Progress, Send
+from gradbed.hosts.systems.training.collectives.schedule import Schedule
 
 
 @dataclass

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
-from hosts.systems.training.collectives.algorithms import Algorithm, algorithms, schedule
-from hosts.systems.training.collectives.costs.critical_path import schedule_ns
-from hosts.systems.training.collectives.costs.network import Network
-from hosts.systems.training.execution import Operation
+from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, algorithms, schedule
+from gradbed.hosts.systems.training.collectives.costs.critical_path import schedule_ns
+from gradbed.hosts.systems.training.collectives.costs.network import Network
+from gradbed.hosts.systems.training.execution import Operation
 
 MOST_PIECES = 64
 """Of a message between ranks that exchange with several at once; of all its chunks together."""

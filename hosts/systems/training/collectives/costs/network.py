@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import networkx
 
-from topo.graph import Topology
+from gradbed.topo.graph import Topology
 
 HEADER_BYTES = 14 + 20 + 8 + 12 + 4
 RETH_BYTES = 16

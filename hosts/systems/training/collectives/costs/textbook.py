@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from common.errors import UserError
-from hosts.systems.training.collectives.algorithms import Algorithm, algorithms
-from hosts.systems.training.execution import Operation
+from gradbed.common.errors import UserError
+from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, algorithms
+from gradbed.hosts.systems.training.execution import Operation
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from common.errors import UserError
+from gradbed.common.errors import UserError
 
 EVERYBODY = ("", "0")
 """Names of the group of all ranks."""

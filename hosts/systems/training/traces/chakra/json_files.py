@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from hosts.systems.training.traces.chakra.records import BrokenFile, Record
-from hosts.systems.training.traces.chakra.schema import NodeType
+from gradbed.hosts.systems.training.traces.chakra.records import BrokenFile, Record
+from gradbed.hosts.systems.training.traces.chakra.schema import NodeType
 
 TYPES = {
     "INVALID_NODE": NodeType.INVALID,

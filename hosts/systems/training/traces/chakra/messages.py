@@ -9,8 +9,8 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from hosts.systems.training.traces.chakra.records import BrokenFile, Record
-from hosts.systems.training.traces.chakra.schema import Metadata, NodeMessage, attribute_value
+from gradbed.hosts.systems.training.traces.chakra.records import BrokenFile, Record
+from gradbed.hosts.systems.training.traces.chakra.schema import Metadata, NodeMessage, attribute_value
 
 GZIP = b"\x1f\x8b"
 MOST_VARINT_BYTES = 10

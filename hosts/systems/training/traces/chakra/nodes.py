@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from math import prod
 from typing import Any
 
-from hosts.systems.training.execution import Kind, Node, Operation
-from hosts.systems.training.traces.chakra.groups import EVERYBODY, Groups, groups_of_pytorch
-from hosts.systems.training.traces.chakra.records import Record
-from hosts.systems.training.traces.chakra.schema import COMMUNICATION_TYPES, NodeType
-from hosts.systems.training.traces.graph import BrokenGraph
-from hosts.systems.training.traces.settings import TraceSettings
+from gradbed.hosts.systems.training.execution import Kind, Node, Operation
+from gradbed.hosts.systems.training.traces.chakra.groups import EVERYBODY, Groups, groups_of_pytorch
+from gradbed.hosts.systems.training.traces.chakra.records import Record
+from gradbed.hosts.systems.training.traces.chakra.schema import COMMUNICATION_TYPES, NodeType
+from gradbed.hosts.systems.training.traces.graph import BrokenGraph
+from gradbed.hosts.systems.training.traces.settings import TraceSettings
 
 LARGEST = 1 << 62
 """Of a duration in ns, a size, or a tag."""

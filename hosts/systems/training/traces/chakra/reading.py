@@ -6,14 +6,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from common.errors import UserError
-from hosts.systems.training.traces.chakra import messages
-from hosts.systems.training.traces.chakra.groups import Groups, read_groups
-from hosts.systems.training.traces.chakra.nodes import Reading
-from hosts.systems.training.traces.chakra.records import BrokenFile, Record
-from hosts.systems.training.traces.graph import BrokenGraph, Pool, RankGraph, graph_of
-from hosts.systems.training.traces.settings import TraceSettings
-from hosts.systems.training.traces.trace import Trace
+from gradbed.common.errors import UserError
+from gradbed.hosts.systems.training.traces.chakra import messages
+from gradbed.hosts.systems.training.traces.chakra.groups import Groups, read_groups
+from gradbed.hosts.systems.training.traces.chakra.nodes import Reading
+from gradbed.hosts.systems.training.traces.chakra.records import BrokenFile, Record
+from gradbed.hosts.systems.training.traces.graph import BrokenGraph, Pool, RankGraph, graph_of
+from gradbed.hosts.systems.training.traces.settings import TraceSettings
+from gradbed.hosts.systems.training.traces.trace import Trace
 
 NAME = re.compile(r"(?P<prefix>.+?)\.(?P<rank>\d{1,6})\.(?P<suffix>et|json)(?:\.gz)?")
 GROUPS_SUFFIX = ".groups.json"

@@ -12,7 +12,7 @@ from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-from hosts.systems.training.execution import Operation
+from gradbed.hosts.systems.training.execution import Operation
 
 PACKAGE = "gradbed.training.chakra"
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from common.errors import UserError
-from hosts.systems.training.execution import Kind, Node
-from hosts.systems.training.traces.chakra.messages import write_messages
-from hosts.systems.training.traces.chakra.nodes import DURATION_NS
-from hosts.systems.training.traces.chakra.reading import GROUPS_SUFFIX
-from hosts.systems.training.traces.chakra.schema import TYPE_OF_OPERATION, Metadata, NodeMessage, NodeType
-from hosts.systems.training.traces.trace import Trace
+from gradbed.common.errors import UserError
+from gradbed.hosts.systems.training.execution import Kind, Node
+from gradbed.hosts.systems.training.traces.chakra.messages import write_messages
+from gradbed.hosts.systems.training.traces.chakra.nodes import DURATION_NS
+from gradbed.hosts.systems.training.traces.chakra.reading import GROUPS_SUFFIX
+from gradbed.hosts.systems.training.traces.chakra.schema import TYPE_OF_OPERATION, Metadata, NodeMessage, NodeType
+from gradbed.hosts.systems.training.traces.trace import Trace
 
 VERSION = "0.0.4"
 

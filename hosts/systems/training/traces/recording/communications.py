@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hosts.systems.training.execution import Kind, Operation
-from hosts.systems.training.traces.chakra.records import BrokenFile
-from hosts.systems.training.traces.recording.operators import Operator, tensors
+from gradbed.hosts.systems.training.execution import Kind, Operation
+from gradbed.hosts.systems.training.traces.chakra.records import BrokenFile
+from gradbed.hosts.systems.training.traces.recording.operators import Operator, tensors
 
 SPACE = "c10d::"
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from hosts.systems.training.execution import Kind, Node
-from hosts.systems.training.traces.chakra.records import BrokenFile
-from hosts.systems.training.traces.recording.communications import (
+from gradbed.hosts.systems.training.execution import Kind, Node
+from gradbed.hosts.systems.training.traces.chakra.records import BrokenFile
+from gradbed.hosts.systems.training.traces.recording.communications import (
     Communication,
     communication_of,
     is_communication,
 )
-from hosts.systems.training.traces.recording.operators import Operator, Operators
+from gradbed.hosts.systems.training.traces.recording.operators import Operator, Operators
 
 GROUP = "gradbed group "
 """How an annotation begins that names the ranks of what it is around (hosts/torch_hook/recorder.py)."""

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from hosts.systems.training.traces.chakra.records import BrokenFile
+from gradbed.hosts.systems.training.traces.chakra.records import BrokenFile
 
 TENSOR_PARTS = 6
 """Tensor, storage, offset, number of values, bytes of each, device."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from common.errors import UserError
-from hosts.systems.training.traces.chakra.records import BrokenFile
-from hosts.systems.training.traces.chakra.writing import write_trace
-from hosts.systems.training.traces.checks import check_trace
-from hosts.systems.training.traces.graph import BrokenGraph, RankGraph, graph_of
-from hosts.systems.training.traces.recording.conversion import nodes_of
-from hosts.systems.training.traces.recording.operators import Operators
-from hosts.systems.training.traces.trace import Trace
+from gradbed.common.errors import UserError
+from gradbed.hosts.systems.training.traces.chakra.records import BrokenFile
+from gradbed.hosts.systems.training.traces.chakra.writing import write_trace
+from gradbed.hosts.systems.training.traces.checks import check_trace
+from gradbed.hosts.systems.training.traces.graph import BrokenGraph, RankGraph, graph_of
+from gradbed.hosts.systems.training.traces.recording.conversion import nodes_of
+from gradbed.hosts.systems.training.traces.recording.operators import Operators
+from gradbed.hosts.systems.training.traces.trace import Trace
 
 
 class RecordedTrace(Trace):

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from pathlib import Path
 
-from common.errors import UserError
-from hosts.systems.training.execution import Kind, Node
-from hosts.systems.training.traces.graph import RankGraph, graph_of
-from hosts.systems.training.traces.settings import TraceSettings
-from hosts.systems.training.traces.text.workload import Layer, Part, Workload, read_workload
-from hosts.systems.training.traces.trace import Trace
+from gradbed.common.errors import UserError
+from gradbed.hosts.systems.training.execution import Kind, Node
+from gradbed.hosts.systems.training.traces.graph import RankGraph, graph_of
+from gradbed.hosts.systems.training.traces.settings import TraceSettings
+from gradbed.hosts.systems.training.traces.text.workload import Layer, Part, Workload, read_workload
+from gradbed.hosts.systems.training.traces.trace import Trace
 
 NS = {"ns": 1, "us": 1000}
 

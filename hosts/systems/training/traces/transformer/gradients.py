@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from hosts.systems.training.traces.transformer.costs import Tensor
-from hosts.systems.training.traces.transformer.layers import Role
-from hosts.systems.training.traces.transformer.model import TransformerModel
+from gradbed.hosts.systems.training.traces.transformer.costs import Tensor
+from gradbed.hosts.systems.training.traces.transformer.layers import Role
+from gradbed.hosts.systems.training.traces.transformer.model import TransformerModel
 
 
 @dataclass(frozen=True)

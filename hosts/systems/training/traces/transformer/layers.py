@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from hosts.systems.training.execution import Kind, Node, Operation
-from hosts.systems.training.traces.transformer import costs
-from hosts.systems.training.traces.transformer.costs import Tensor
-from hosts.systems.training.traces.transformer.model import TransformerModel
+from gradbed.hosts.systems.training.execution import Kind, Node, Operation
+from gradbed.hosts.systems.training.traces.transformer import costs
+from gradbed.hosts.systems.training.traces.transformer.costs import Tensor
+from gradbed.hosts.systems.training.traces.transformer.model import TransformerModel
 
 
 class Role(IntEnum):

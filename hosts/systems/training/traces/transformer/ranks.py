@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hosts.systems.training.traces.transformer.model import TransformerModel
+from gradbed.hosts.systems.training.traces.transformer.model import TransformerModel
 
 Group = tuple[int, ...]
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from hosts.systems.training.execution import Kind, Node, Operation
-from hosts.systems.training.traces.transformer import costs
-from hosts.systems.training.traces.transformer.costs import Tensor
-from hosts.systems.training.traces.transformer.gradients import Bucket, Gradients
-from hosts.systems.training.traces.transformer.layers import Chain, Role, backward_half, forward_half, halves
-from hosts.systems.training.traces.transformer.model import TransformerModel
-from hosts.systems.training.traces.transformer.pipeline import Pass, passes
+from gradbed.hosts.systems.training.execution import Kind, Node, Operation
+from gradbed.hosts.systems.training.traces.transformer import costs
+from gradbed.hosts.systems.training.traces.transformer.costs import Tensor
+from gradbed.hosts.systems.training.traces.transformer.gradients import Bucket, Gradients
+from gradbed.hosts.systems.training.traces.transformer.layers import Chain, Role, backward_half, forward_half, halves
+from gradbed.hosts.systems.training.traces.transformer.model import TransformerModel
+from gradbed.hosts.systems.training.traces.transformer.pipeline import Pass, passes
 
 
 class Neighbour(IntEnum):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hosts.systems.training.traces.graph import RankGraph, graph_of
-from hosts.systems.training.traces.trace import Trace
-from hosts.systems.training.traces.transformer import ranks
-from hosts.systems.training.traces.transformer.layers import Role
-from hosts.systems.training.traces.transformer.model import TransformerModel
-from hosts.systems.training.traces.transformer.ranks import Place, place_of, rank_at
-from hosts.systems.training.traces.transformer.stage import Neighbour, Stage
+from gradbed.hosts.systems.training.traces.graph import RankGraph, graph_of
+from gradbed.hosts.systems.training.traces.trace import Trace
+from gradbed.hosts.systems.training.traces.transformer import ranks
+from gradbed.hosts.systems.training.traces.transformer.layers import Role
+from gradbed.hosts.systems.training.traces.transformer.model import TransformerModel
+from gradbed.hosts.systems.training.traces.transformer.ranks import Place, place_of, rank_at
+from gradbed.hosts.systems.training.traces.transformer.stage import Neighbour, Stage
 
 GROUPS = {
     Role.TENSOR: ranks.tensor_group,

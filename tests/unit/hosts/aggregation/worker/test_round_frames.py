@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from formats.aggregation import DIRECT, GRADIENT, GRADIENT_PORT, Flags
-from hosts.protocols.datagram_frames import Frames
-from hosts.protocols.lane_frames import lane_frame_type
-from hosts.systems.aggregation.endpoint import label_array
-from hosts.systems.aggregation.gradient import Gradient, gradient_frame
-from hosts.systems.aggregation.worker.round_frames import RoundFrames
-from hosts.systems.aggregation.worker.sender import Sender
+from gradbed.formats.aggregation import DIRECT, GRADIENT, GRADIENT_PORT, Flags
+from gradbed.hosts.protocols.datagram_frames import Frames
+from gradbed.hosts.protocols.lane_frames import lane_frame_type
+from gradbed.hosts.systems.aggregation.endpoint import label_array
+from gradbed.hosts.systems.aggregation.gradient import Gradient, gradient_frame
+from gradbed.hosts.systems.aggregation.worker.round_frames import RoundFrames
+from gradbed.hosts.systems.aggregation.worker.sender import Sender
 from tests.unit.hosts.aggregation.test_endpoint import JOB, LANES, WORKER_1, FakeSocket, worker_endpoint
 
 FIRST = (1 << 32) - 2

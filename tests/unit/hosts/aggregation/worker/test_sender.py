@@ -6,9 +6,9 @@ import itertools
 
 import pytest
 
-from hosts.systems.aggregation.worker.sender import RETRIES, Attempt, Sender, Transmission
-from hosts.transport.congestion_window import INITIAL_FRAGMENTS
-from hosts.transport.retransmission_timeout import CONSTANT_TIMEOUTS, MAX_BACKED_OFF_US
+from gradbed.hosts.systems.aggregation.worker.sender import RETRIES, Attempt, Sender, Transmission
+from gradbed.hosts.transport.congestion_window import INITIAL_FRAGMENTS
+from gradbed.hosts.transport.retransmission_timeout import CONSTANT_TIMEOUTS, MAX_BACKED_OFF_US
 from tests.unit.hosts.aggregation.worker.reference.round_trips import INITIAL_FACTOR, LOSSLESS_PATIENCE
 from tests.unit.hosts.aggregation.worker.reference.sender import EARLY_RESEND_AFTER
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hosts.systems.aggregation.worker.sender import Sender
+from gradbed.hosts.systems.aggregation.worker.sender import Sender
 from tests.examples import examples
 from tests.unit.hosts.aggregation.worker.reference.sender import Sender as ReferenceSender
 

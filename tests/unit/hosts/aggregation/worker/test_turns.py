@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from experiments.records.run_files import StoredPoint
-from experiments.scale import Scale
-from experiments.study.running.execution import run_now
-from experiments.systems import find_system
-from hosts.agents.channel import INTERFACES
-from hosts.agents.virtual.context import VirtualContext, VirtualInterface
-from hosts.systems.aggregation.worker.library import UNUSUAL
-from hosts.systems.aggregation.worker.round_frames import RoundFrames, Turn
-from hosts.systems.aggregation.worker.server_exchange import ServerExchange
-from switch.virtual.interface import HostInterface
+from gradbed.experiments.records.run_files import StoredPoint
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.study.running.execution import run_now
+from gradbed.experiments.systems import find_system
+from gradbed.hosts.agents.channel import INTERFACES
+from gradbed.hosts.agents.virtual.context import VirtualContext, VirtualInterface
+from gradbed.hosts.systems.aggregation.worker.library import UNUSUAL
+from gradbed.hosts.systems.aggregation.worker.round_frames import RoundFrames, Turn
+from gradbed.hosts.systems.aggregation.worker.server_exchange import ServerExchange
+from gradbed.switch.virtual.interface import HostInterface
 
 LINK = {"rate_mbps": 100, "delay_us": 50, "queue_packets": 100}
 WORKLOAD = {"kind": "synthetic", "workers": 4, "values": 7001, "rounds": 3, "window_fragments": 16}

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.errors import UserError
-from hosts.systems.training.collectives.algorithms import Algorithm, algorithms, schedule
-from hosts.systems.training.collectives.progress import Progress
-from hosts.systems.training.collectives.schedule import Action
-from hosts.systems.training.execution import Operation
+from gradbed.common.errors import UserError
+from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, algorithms, schedule
+from gradbed.hosts.systems.training.collectives.progress import Progress
+from gradbed.hosts.systems.training.collectives.schedule import Action
+from gradbed.hosts.systems.training.execution import Operation
 from tests.examples import examples
 from tests.unit.hosts.training.collectives.random_network import carried_out, inputs, outputs
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from common.errors import UserError
-from hosts.systems.training.collectives.algorithms import Algorithm, algorithms
-from hosts.systems.training.collectives.choice import DEFAULT_TABLE, Rule, choose
-from hosts.systems.training.execution import Operation
+from gradbed.common.errors import UserError
+from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, algorithms
+from gradbed.hosts.systems.training.collectives.choice import DEFAULT_TABLE, Rule, choose
+from gradbed.hosts.systems.training.execution import Operation
 
 
 @pytest.mark.parametrize("operation", list(Operation))

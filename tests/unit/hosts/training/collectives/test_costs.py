@@ -6,15 +6,22 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from common.errors import UserError
-from hosts.systems.training.collectives.algorithms import Algorithm, algorithms, schedule
-from hosts.systems.training.collectives.costs.idle_network import cheapest, cost_ns
-from hosts.systems.training.collectives.costs.network import Hop, Network, Packets, message_ns, of_topology, star
-from hosts.systems.training.execution import Operation
+from gradbed.common.errors import UserError
+from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, algorithms, schedule
+from gradbed.hosts.systems.training.collectives.costs.idle_network import cheapest, cost_ns
+from gradbed.hosts.systems.training.collectives.costs.network import (
+    Hop,
+    Network,
+    Packets,
+    message_ns,
+    of_topology,
+    star,
+)
+from gradbed.hosts.systems.training.execution import Operation
+from gradbed.topo.link import LinkModel
+from gradbed.topo.shapes.fat_tree import fat_tree
 from tests.examples import examples
 from tests.unit.hosts.training.collectives.packet_network import PacketNetwork
-from topo.link import LinkModel
-from topo.shapes.fat_tree import fat_tree
 
 RATE_BPS, DELAY_NS = 100 * 10**9, 1000
 CHUNKED = (

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hosts.systems.training.collectives.algorithms import Algorithm, algorithms, schedule
-from hosts.systems.training.collectives.costs.idle_network import cost_ns
-from hosts.systems.training.collectives.costs.network import star
-from hosts.systems.training.collectives.progress import Progress
-from hosts.systems.training.execution import Operation
+from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, algorithms, schedule
+from gradbed.hosts.systems.training.collectives.costs.idle_network import cost_ns
+from gradbed.hosts.systems.training.collectives.costs.network import star
+from gradbed.hosts.systems.training.collectives.progress import Progress
+from gradbed.hosts.systems.training.execution import Operation
+from gradbed.topo.link import LinkModel
 from tests.unit.hosts.training.collectives.random_network import inputs, outputs
 from tests.unit.virtual.transport.network import FAILED, RECEIVED, Line
-from topo.link import LinkModel
 
 RATE_BPS, DELAY_US = 100 * 10**9, 1
 

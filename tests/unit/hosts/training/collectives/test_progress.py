@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hosts.systems.training.collectives.algorithms import Algorithm, schedule
-from hosts.systems.training.collectives.progress import Progress
-from hosts.systems.training.collectives.schedule import Action, Schedule, Step
-from hosts.systems.training.collectives.steps import StoredSteps
-from hosts.systems.training.execution import Operation
+from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, schedule
+from gradbed.hosts.systems.training.collectives.progress import Progress
+from gradbed.hosts.systems.training.collectives.schedule import Action, Schedule, Step
+from gradbed.hosts.systems.training.collectives.steps import StoredSteps
+from gradbed.hosts.systems.training.execution import Operation
 
 
 def of_steps(*steps: Step, elements: int = 4) -> Schedule:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from hosts.transport.retransmission_timeout import RetransmissionTimeout, backed_off_us
+from gradbed.hosts.transport.retransmission_timeout import RetransmissionTimeout, backed_off_us
 
 INITIAL_FACTOR = 10
 """Before the first sample the timeout is this many minimum timeouts; RFC 6298's second is for the Internet."""

@@ -5,7 +5,8 @@ congestion window allows. One that is unacknowledged is sent again when its time
 that were sent after it on the same path have been acknowledged (RFC 5681, RFC 6675), or all have been (RFC 5827).
 That holds for repeated transmissions, too. Fragments whose timers have backed off share one and take turns; a sum
 that is news brings their own ones back, as a fresh sample does in RFC 6298. Paths are told apart since
-packets keep their order only among those that meet at the same designated switches (hosts.systems.aggregation.paths).
+packets keep their order only among those that meet at the same designated switches
+(gradbed.hosts.systems.aggregation.paths).
 
 What is sent again goes to the designated switch as a RETRY at first: if this worker's gradient is what the slot waits
 for, it completes the sum there, and if it is not, the switch drops it, so a loss costs the server's link nothing.
@@ -21,11 +22,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Sequence
 
-from hosts.systems.aggregation.statistics import SenderStatistics
-from hosts.systems.aggregation.worker.sender import RETRIES, Attempt, Transmission
-from hosts.transport.congestion_window import CongestionControl, CongestionWindow
-from hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
-from hosts.transport.retransmission_timeout import CONSTANT_TIMEOUTS, randomised_us
+from gradbed.hosts.systems.aggregation.statistics import SenderStatistics
+from gradbed.hosts.systems.aggregation.worker.sender import RETRIES, Attempt, Transmission
+from gradbed.hosts.transport.congestion_window import CongestionControl, CongestionWindow
+from gradbed.hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
+from gradbed.hosts.transport.retransmission_timeout import CONSTANT_TIMEOUTS, randomised_us
 from tests.unit.hosts.aggregation.worker.reference.round_trips import RoundTrips
 
 EARLY_RESEND_AFTER = 3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hosts.transport.retransmission_timeout import (
+from gradbed.hosts.transport.retransmission_timeout import (
     CONSTANT_TIMEOUTS,
     MAX_BACKED_OFF_US,
     RetransmissionTimeout,

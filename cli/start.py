@@ -17,14 +17,10 @@ def start() -> NoReturn:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     gc.set_threshold(YOUNG_OBJECTS, *gc.get_threshold()[1:])
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    from cli.main import main
+    from gradbed.cli.main import main
 
     try:
         main()
     finally:
         # Python's last search for cycles would take half a second after a figure: all goes with the process.
         gc.freeze()
-
-
-if __name__ == "__main__":
-    start()
