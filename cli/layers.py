@@ -128,6 +128,12 @@ def layer_of(module: str) -> str | None:
     return next((layer for layer in MEGABYTES if wanted in requirements(layer)), None)
 
 
+def layer_to_install(module: str | None) -> str | None:
+    """The layer that has a module which could not be loaded, unless that is installed already."""
+    layer = layer_of(module) if module else None
+    return None if layer is None or is_installed(layer) else layer
+
+
 def need_debian(tests: bool = False) -> None:
     """Install the Debian packages that networks need. UserError without root, in one line that says what to do."""
     missing = [package for program, package in NETWORK_PROGRAMS.items() if find_program(program) is None]

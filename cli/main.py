@@ -155,13 +155,15 @@ def main() -> NoReturn:
             sys.exit(_complain(f"{error.prefix}{error}"))
         _again_with(partial(layers.install_debian, error.packages))
     except UserError as error:
+        missing = error.__cause__.name if isinstance(error.__cause__, ModuleNotFoundError) else None
+        if layer := layers.layer_to_install(missing):
+            _again_with(partial(layers.need, [layer]))
         sys.exit(_complain(f"{error.prefix}{error}"))
     except ProcessLost as error:
         sys.exit(_complain(f"gradbed: {error}", error.status))
     except ModuleNotFoundError as error:
         # Some options need more than their command does (cli/layers.py).
-        layer = layers.layer_of(error.name or "")
-        if layer is None or layers.is_installed(layer):
+        if (layer := layers.layer_to_install(error.name)) is None:
             raise
         _again_with(partial(layers.need, [layer]))
     except (KeyboardInterrupt, typer.Abort):

@@ -16,7 +16,7 @@ import torch
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from gradbed.hosts import torch_hook
+from gradbed import torch_hook
 from gradbed.hosts.learning import dataset
 
 SEED = 1

@@ -1,4 +1,4 @@
-"""The tiny system as a person has one: in a folder outside the tree, known by one line."""
+"""The tiny system as a person has one: in a folder outside the tree, known by the entry points of its metadata."""
 
 from __future__ import annotations
 
@@ -7,13 +7,20 @@ from pathlib import Path
 
 from tests.command import ROOT
 
-LINE = "tiny = tiny.system:TinySystem\n"
+ENTRY_POINTS = """
+[gradbed.systems]
+tiny = tiny.system:TinySystem
+[gradbed.topologies]
+circle = tiny.shapes:circle
+[gradbed.compressors]
+every = tiny.compressors:every
+"""
 
 
 def install_tiny(folder: Path) -> None:
-    """Put the system into a folder, with what an installation leaves: the entry point."""
+    """Put the package into a folder, with what an installation leaves: its entry points."""
     shutil.copytree(ROOT / "tests" / "tiny_system" / "tiny", folder / "tiny")
     information = folder / "tiny-1.dist-info"
     information.mkdir()
     (information / "METADATA").write_text("Metadata-Version: 2.1\nName: tiny\nVersion: 1\n")
-    (information / "entry_points.txt").write_text(f"[gradbed.systems]\n{LINE}")
+    (information / "entry_points.txt").write_text(ENTRY_POINTS)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from gradbed.common.errors import UserError
+from gradbed.common.plugins import call_plugin, load_plugin, plugins
 from gradbed.topo.files import read_topology, unread_file
 from gradbed.topo.graph import Topology
 from gradbed.topo.link import UNLIMITED, LinkModel
@@ -40,7 +43,23 @@ SHAPES = {
 
 def usage(word: str) -> str:
     """How a shape is written, for instance "leaf-spine:LEAVES,SPINES,HOSTS"."""
-    return f"{word}:{','.join(SHAPES[word].parameters)}"
+    return _written(word, SHAPES[word])
+
+
+def _written(word: str, shape: Shape) -> str:
+    return f"{word}:{','.join(shape.parameters)}"
+
+
+def _shape(word: str) -> Shape | None:
+    """One of ours, or of another package: a function of whole numbers and, last, the model of links.
+
+    Raises:
+        UserError: The plug-in cannot be loaded.
+    """
+    if word in SHAPES or word not in plugins("topologies"):
+        return SHAPES.get(word)
+    *sizes, _ = inspect.signature(load_plugin("topologies", word)).parameters
+    return Shape(tuple(size.upper() for size in sizes), partial(call_plugin, "topologies", word))
 
 
 def parse_topology(text: str, link: LinkModel | None = None, scale_factor: float = 1.0) -> Topology:
@@ -52,11 +71,11 @@ def parse_topology(text: str, link: LinkModel | None = None, scale_factor: float
     if described is not None:
         return described
     word, _, arguments = text.strip().partition(":")
-    shape = SHAPES.get(word)
+    shape = _shape(word)
     if shape is None:
         if unread := unread_file(text):
             raise UserError(unread)
-        words = " or ".join(usage(known) for known in SHAPES)
+        words = " or ".join([*map(usage, SHAPES), *plugins("topologies")])
         raise UserError(
             f"unknown topology {text!r}: write {words}, or the path of a file: .yaml, .graphml, "
             ".gml, topology.json, p4app.json or network.py (docs/topologies.md)"
@@ -66,5 +85,5 @@ def parse_topology(text: str, link: LinkModel | None = None, scale_factor: float
     except ValueError:
         sizes = []
     if len(sizes) != len(shape.parameters):
-        raise UserError(f"topology {text!r} is not of the form {usage(word)} with whole numbers")
+        raise UserError(f"topology {text!r} is not of the form {_written(word, shape)} with whole numbers")
     return shape.build(*sizes, link or UNLIMITED)

@@ -7,12 +7,12 @@ import ast
 import importlib.util
 from collections.abc import Mapping
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradbed.common.errors import UserError
 from gradbed.common.modules import attribute
+from gradbed.common.plugins import call_plugin, plugins
 from gradbed.common.suggestion import suggestion
 
 if TYPE_CHECKING:
@@ -32,17 +32,10 @@ SYSTEMS: dict[str, str] = {
 DEFAULT_SYSTEM = next(iter(SYSTEMS))
 """What demo, up, calibrate and bench start take."""
 
-ENTRY_POINTS = "gradbed.systems"
-
-
-@cache
-def _installed() -> Mapping[str, str]:
-    return {entry.name: entry.value for entry in metadata.entry_points(group=ENTRY_POINTS)}
-
 
 def systems() -> dict[str, str]:
     """All systems, those of this tree first."""
-    return {**SYSTEMS, **{name: value for name, value in _installed().items() if name not in SYSTEMS}}
+    return {**SYSTEMS, **{name: value for name, value in plugins("systems").items() if name not in SYSTEMS}}
 
 
 def find_system(name: str) -> System:
@@ -50,22 +43,17 @@ def find_system(name: str) -> System:
     known = systems()
     if name not in known:
         raise UserError(f"no system is called {name!r}{suggestion(name, known)}")
-    module = known[name].partition(":")[0]
-    try:
-        system: System = attribute(known[name])()
-    except ModuleNotFoundError as error:
-        if module.startswith(error.name or ""):
-            raise UserError(f"the system {name} cannot be loaded from {known[name]}: {error}") from None
-        raise  # a library that is not installed yet
-    except (ImportError, AttributeError) as error:
-        raise UserError(f"the system {name} cannot be loaded from {known[name]}: {error}") from None
+    system: System = attribute(SYSTEMS[name])() if name in SYSTEMS else call_plugin("systems", name)
     return system
 
 
 def _class_of(name: str) -> ast.ClassDef | None:
-    """A system's class, which is read and not loaded: that takes seconds for all of them."""
+    """A system's class, which is read and not loaded: that takes seconds for all. None if it cannot be read."""
     module, _, class_name = systems()[name].partition(":")
-    spec = importlib.util.find_spec(module)
+    try:
+        spec = importlib.util.find_spec(module)
+    except Exception:  # of a plug-in: its package is loaded to find the module, and may raise anything
+        spec = None
     if spec is None or spec.origin is None:
         return None
     parsed = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))

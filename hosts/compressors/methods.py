@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradbed.common.errors import UserError
+from gradbed.common.plugins import call_plugin, plugins
 from gradbed.hosts.compressors.content import Content
 from gradbed.hosts.compressors.low_rank import LowRank
 from gradbed.hosts.compressors.selection import at_least, top_k
@@ -197,10 +198,14 @@ _ANY = Setting(worker=0, seed=0, exponent=0, shapes=())
 
 
 def parsed(text: str) -> tuple[str, float]:
-    """Method and parameter of "topk:0.01"; UserError with one line."""
+    """Method and parameter of "topk:0.01", 0 where it has none or is a plug-in's; UserError with one line."""
     name, _, number = text.partition(":")
+    if _is_plugin(name):
+        compressor(text)
+        return name, 0.0
     if name not in _MAKE:
-        raise UserError(f"no compressor is called {name!r}: there are {', '.join(NAMES)}")
+        there = ", ".join([*NAMES, *plugins("compressors")])
+        raise UserError(f"no compressor is called {name!r}: there are {there}")
     if name not in _PARAMETERS:
         if number:
             raise UserError(f"{name} takes no parameter, got {text!r}")
@@ -222,7 +227,19 @@ def parsed(text: str) -> tuple[str, float]:
 
 
 def compressor(text: str, setting: Setting = _ANY) -> Compressor:
-    """The compressor of that name for one worker. UserError if there is none."""
-    name, value = parsed(text)
-    made: Compressor = _MAKE[name](value, setting)
+    """The compressor of that name for one worker. UserError if there is none.
+
+    That of another package is made of the text behind the colon and the setting; it raises ValueError for a text
+    that it does not take.
+    """
+    word, _, parameter = text.partition(":")
+    if _is_plugin(word):
+        made: Compressor = call_plugin("compressors", word, parameter, setting)
+    else:
+        name, value = parsed(text)
+        made = _MAKE[name](value, setting)
     return made
+
+
+def _is_plugin(name: str) -> bool:
+    return name not in _MAKE and name in plugins("compressors")

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradbed.formats.addresses import ip_integer
-from gradbed.hosts.agents.addresses import AgentAddress
-from gradbed.hosts.agents.context import AgentContext
-from gradbed.hosts.agents.description import Description
-from gradbed.hosts.protocols.datagram_frames import frame_type, mac_array, pack_datagrams, well_formed_datagrams
+from gradbed.plugin import (
+    AgentAddress,
+    AgentContext,
+    Description,
+    frame_type,
+    ip_integer,
+    mac_array,
+    pack_datagrams,
+    well_formed_datagrams,
+)
 from tiny.ports import FLOW, UDP_PORT
 
 PAYLOAD_BYTES = 1000

@@ -1,6 +1,6 @@
 """What controller and agents of the system both know."""
 
-from gradbed.formats.header import Field, Header
+from gradbed.plugin import Field, Header
 
 UDP_PORT = 7000
 FLOW = Header("Flow", (Field("number", 32),), UDP_PORT)

@@ -7,9 +7,7 @@ from ipaddress import IPv4Address
 
 from pydantic import BaseModel
 
-from gradbed.common.errors import UserError
-from gradbed.controller.core.service import NoSettings, Service
-from gradbed.controller.planning.plan import Plan, SwitchPlan, TableEntry
+from gradbed.plugin import NoSettings, Plan, Service, SwitchPlan, TableEntry, UserError
 from tiny.ports import UDP_PORT
 
 PROGRAM = "tiny"

@@ -6,19 +6,31 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from gradbed.controller.core.service import NoSettings
-from gradbed.experiments.accounts.accounting import HostAccount, Tally, disagreements, rows
-from gradbed.experiments.accounts.host_accounts import host_accounts
-from gradbed.experiments.configuration.point import PointConfiguration
-from gradbed.experiments.configuration.sections import Section, option
-from gradbed.experiments.phases import Measured, Phase, Point, PointResult, Progress
-from gradbed.experiments.programs import FORWARD, Program
-from gradbed.experiments.setup import NetworkSetup, PointTask
-from gradbed.experiments.system import System
-from gradbed.experiments.tables.metric import Metric
-from gradbed.experiments.testbeds.agents import AgentSpec
-from gradbed.hosts.agents.addresses import AgentAddress
-from gradbed.topo.graph import Topology
+from gradbed.plugin import (
+    FORWARD,
+    AgentAddress,
+    AgentSpec,
+    HostAccount,
+    Measured,
+    Metric,
+    NetworkSetup,
+    NoSettings,
+    Phase,
+    Point,
+    PointConfiguration,
+    PointResult,
+    PointTask,
+    Program,
+    Progress,
+    Section,
+    System,
+    Tally,
+    Topology,
+    disagreements,
+    host_accounts,
+    option,
+    rows,
+)
 from tiny.agents import FRAME, FlowDescription
 from tiny.service import PROGRAM, Flow
 

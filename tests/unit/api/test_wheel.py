@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.tiny import install_tiny
+
 ROOT = Path(__file__).resolve().parents[3]
 FOLDERS = ("cli", "common", "controller", "emulation", "experiments", "formats", "hosts", "switch", "topo")
 PURELIB = Path(sysconfig.get_paths()["purelib"])
@@ -143,6 +145,25 @@ def test_the_demo(installed: Installed, clock: str) -> None:
     ran = installed.run(installed.gradbed, "demo", "--clock", clock)
     assert ran.returncode == 0, ran.stderr
     assert "All sums are bit for bit those of a single process" in ran.stdout
+
+
+TORCH_HOOK = "from gradbed import torch_hook; print(torch_hook.available(), torch_hook.register.__name__)"
+
+
+@pytest.mark.thorough
+def test_plugins_of_other_packages(installed: Installed) -> None:
+    """A system, a topology and a compressor that pip has put beside it, and the hook that docs/torch.md names."""
+    install_tiny(installed.site)
+    for words in (
+        ["aggregation", "--rounds", "2"],
+        ["tiny", "--topology", "circle:4", "--packets", "20"],
+        ["compression", "--topology", "circle:5", "--compress", "every:3", "--workers", "4", "--ratio", "none"],
+    ):
+        ran = installed.run(installed.gradbed, "run", *words, "--clock", "virtual")
+        assert ran.returncode == 0, ran.stderr
+        assert list(installed.folder.glob(f"results/{words[0]}/*/points.csv"))
+    hook = installed.run(installed.python, "-c", TORCH_HOOK)
+    assert (hook.returncode, hook.stdout) == (0, "False register\n"), hook.stderr
 
 
 def test_what_needs_a_checkout_says_so(installed: Installed) -> None:

@@ -1,0 +1,87 @@
+"""Topologies and compressors of other packages, and packages that cannot be loaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.command import gradbed, rows, run_well
+from tests.tiny import install_tiny
+
+
+@pytest.fixture(scope="module")
+def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("outside")
+    install_tiny(folder)
+    return folder
+
+
+def install_broken(folder: Path, entry_points: str) -> None:
+    """A package that raises when it is loaded, beside one without its module."""
+    (folder / "broken").mkdir()
+    (folder / "broken" / "__init__.py").write_text("raise RuntimeError('not today')\n")
+    information = folder / "broken-1.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n")
+    (information / "entry_points.txt").write_text(entry_points)
+
+
+def test_a_topology(outside: Path) -> None:
+    shown = run_well("topo", "show", "circle:5", PYTHONPATH=outside).stdout
+    assert shown.startswith("circle:5: 5 hosts, 5 switches (5 hub), 10 links")
+    refused = gradbed("topo", "show", "circle:2", PYTHONPATH=outside)
+    assert (refused.returncode, refused.stderr) == (2, "gradbed: a circle has 3 to 250 switches, got 2\n")
+    refused = gradbed("topo", "show", "circle:5,5", PYTHONPATH=outside)
+    assert "is not of the form circle:SWITCHES with whole numbers" in refused.stderr
+    assert " or circle, or the path" in gradbed("topo", "show", "circel:5", PYTHONPATH=outside).stderr
+
+
+def test_a_compressor_on_a_topology(outside: Path, tmp_path: Path) -> None:
+    """Of a gradient of 900 values every:3 sends 300 in each round; the run holds sums to all that was sent."""
+    options = ["--workload", "synthetic", "--values", "900", "--workers", "4", "--rounds", "4", "--ratio", "none"]
+    words = ["run", "compression", "--topology", "circle:5", "--compress", "every:3", *options]
+    ended = run_well(*words, "--output", tmp_path, PYTHONPATH=outside)
+    assert "what was sent and what is held back are all gradients" in " ".join(ended.stdout.split())
+    (point,) = rows(tmp_path / "compression" / "latest" / "points.csv")
+    assert 4 * 300 < float(point["wire_bytes"]) < 4 * 900 / 2
+
+
+def test_a_parameter_that_a_compressor_refuses(outside: Path) -> None:
+    refused = gradbed("run", "compression", "--compress", "every:x", PYTHONPATH=outside)
+    assert refused.returncode == 2
+    assert refused.stderr == "gradbed: --compress: every: it takes a whole number from 1 on, such as every:4\n"
+
+
+@pytest.mark.parametrize("place", ["broken:it", "absent.module:it", "json:absent"])
+def test_a_plugin_that_cannot_be_loaded_is_one_line(place: str, tmp_path: Path) -> None:
+    groups = ("systems", "topologies", "compressors")
+    install_broken(tmp_path, "".join(f"[gradbed.{group}]\nfaulty = {place}\n" for group in groups))
+    asked = {
+        "systems": ["run", "faulty"],
+        "topologies": ["topo", "show", "faulty:1"],
+        "compressors": ["run", "compression", "--compress", "faulty:1"],
+    }
+    for group, words in asked.items():
+        refused = gradbed(*words, PYTHONPATH=tmp_path)
+        (line,) = refused.stderr.splitlines()
+        assert refused.returncode == 2
+        assert f"the plug-in 'faulty' of gradbed.{group} ({place}) cannot be loaded: " in line
+    for words in (["run", "--help"], ["new", "--help"], ["topo", "show", "star:2"]):
+        assert run_well(*words, PYTHONPATH=tmp_path).stderr == ""
+
+
+def test_a_plugin_that_fails_is_one_line(tmp_path: Path) -> None:
+    install_broken(tmp_path, "[gradbed.topologies]\nfaulty = operator:truediv\n")
+    refused = gradbed("topo", "show", "faulty:1", PYTHONPATH=tmp_path)
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("gradbed: the plug-in 'faulty' of gradbed.topologies failed: TypeError: ")
+
+
+def test_the_doors_for_authors_lead_somewhere() -> None:
+    import gradbed.plugin
+    import gradbed.torch_hook
+
+    for name in gradbed.plugin.__all__:
+        assert getattr(gradbed.plugin, name) is not None
+    assert not gradbed.torch_hook.available()
