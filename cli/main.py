@@ -74,6 +74,9 @@ class GradbedCommands(Commands):
         "report": Entry(
             "gradbed.cli.commands.report:report", "Make the page of a run, or of a folder of runs.", ("run", "study")
         ),
+        "systems": Entry(
+            "gradbed.cli.commands.systems:show_systems", "List the systems, or where one has its parts."
+        ),
         "topo": Entry("gradbed.cli.commands.topo:app", "Show a topology, or write it as a file.", ("run",)),
         "doctor": Entry(
             "gradbed.cli.commands.doctor:doctor", "Say what this machine has and lacks, and what mends it."

@@ -49,6 +49,7 @@ SMALL = {
 PRINTING = {
     **{f"run {system}": f"run {system} {options}" for system, options in SMALL.items()},
     "run study": "run STUDY",
+    "systems": "systems shuffle",
     "topo show": "topo show optical-electrical:3",
     "chaos": "chaos workload --quick --fault duplication",
     "doctor": "doctor",

@@ -1,0 +1,29 @@
+"""gradbed systems: which systems there are, and where their parts lie."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from gradbed.common.errors import UserError, say
+from gradbed.common.suggestion import suggestion
+from gradbed.experiments.systems import system_help, systems
+from gradbed.experiments.systems.parts import parts_of
+
+
+def show_systems(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A system; default: a list of all.")] = None,
+) -> int:
+    """List the systems, or the files and folders of one."""
+    if name is None:
+        rows = [(each, system_help(each).split("\n")[0]) for each in systems()]
+    elif name in systems():
+        rows = [tuple(part) for part in parts_of(name)]
+    else:
+        raise UserError(f"no system is called {name!r}{suggestion(name, systems())}")
+    width = max(len(first) for first, _ in rows)
+    for first, second in rows:
+        say(f"{first:{width}}  {second}", sys.stdout, hang=width + 2)
+    return 0
