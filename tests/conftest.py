@@ -18,6 +18,18 @@ from hypothesis import HealthCheck, Phase, settings
 from tests.command import ROOT
 from tests.examples import THOROUGH_EXAMPLES
 
+FOLDERS = ("cli", "common", "controller", "emulation", "experiments", "formats", "hosts", "switch", "topo")
+
+
+class OneName:
+    """Refuses to load a module of gradbed by a name without `gradbed`: it would be another one, with other state."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        if name.partition(".")[0] in FOLDERS:
+            raise ImportError(f"{name} is gradbed.{name}")
+
+
 PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 for _tier, _examples in (("commit", 30), ("thorough", THOROUGH_EXAMPLES), ("nightly", 300)):
     settings.register_profile(_tier, PATIENT, max_examples=_examples)
@@ -30,6 +42,7 @@ def pytest_configure() -> None:
     """Processes that tests start find the modules of tests, too.
 
     What runs in the background of a script is born deaf to Ctrl-C, and so would be what the tests interrupt."""
+    sys.meta_path.insert(0, OneName)  # type: ignore[arg-type]
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))

@@ -20,7 +20,7 @@ def show_systems(
     if name is None:
         rows = [(each, system_help(each).split("\n")[0]) for each in systems()]
     elif name in systems():
-        rows = [tuple(part) for part in parts_of(name)]
+        rows = [(part.place, part.what) for part in parts_of(name)]
     else:
         raise UserError(f"no system is called {name!r}{suggestion(name, systems())}")
     width = max(len(first) for first, _ in rows)

@@ -16,7 +16,7 @@ from gradbed.switch.state.device import DigestCallback, PacketInCallback
 from gradbed.switch.state.replication.access import Replication
 from gradbed.switch.state.switch_state import SwitchState
 
-_logger = logging.getLogger("switch.p4")
+_logger = logging.getLogger("gradbed.switch.p4")
 
 
 class EngineDevice:

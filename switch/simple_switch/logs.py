@@ -23,7 +23,7 @@ class _Form(logging.Formatter):
 
 def start_logging(options: SwitchOptions) -> None:
     """Let what this package's loggers say go where the command line wants it."""
-    logger = logging.getLogger("switch")
+    logger = logging.getLogger("gradbed.switch")
     logger.propagate = False
     handler: logging.Handler = logging.NullHandler()
     level = logging.CRITICAL + 1

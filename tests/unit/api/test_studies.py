@@ -191,8 +191,8 @@ def test_every_public_name_is_there_and_documented() -> None:
 
 
 def test_a_users_modules_may_have_the_names_of_ours(tmp_path: Path) -> None:
-    (tmp_path / "script.py").write_text("import gradbed, topo\nprint(gradbed.star(2).name, topo.x)\n")
+    (tmp_path / "script.py").write_text("import gradbed, topo\nprint(gradbed.star(2).kind, topo.x)\n")
     for name in ("topo", "common", "hosts"):
         (tmp_path / f"{name}.py").write_text("x = 1\n")
     ended = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (ended.returncode, ended.stdout.split()[-1]) == (0, "1"), ended.stderr
+    assert (ended.returncode, ended.stdout) == (0, "star:2 1\n"), ended.stderr

@@ -70,7 +70,7 @@ def test_listeners_stay_when_another_program_is_loaded(engine: Engine, device: E
 
 
 def test_log_lines_go_to_the_logger(engine: Engine, device: EngineDevice, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, logger="switch.p4"):
+    with caplog.at_level(logging.INFO, logger="gradbed.switch.p4"):
         device.load(instructed_program())
         engine.inject(1, 1, pass_through(2, Ingress.LOG))
         engine.advance(0)

@@ -110,7 +110,7 @@ def test_roles_are_those_of_modules() -> None:
     assert role_of(own, {}, "me") == "me"
     modules = {"gradbed.switch.fabric": "fabric"}
     with subprocess.Popen([sys.executable, "-m", "http.server", "--help"], stdout=subprocess.PIPE) as other:
-        found = type(own)(other.pid, ("python", "-P", "-m", "gradbed._rooms.switch.fabric", "x"), 0, 0, 0, "")
+        found = type(own)(other.pid, ("python", "-P", "-m", "gradbed.switch.fabric", "x"), 0, 0, 0, "")
         assert role_of(found, modules, "me") == "fabric"
         assert role_of(type(own)(other.pid, ("python", "-m"), 0, 0, 0, ""), modules, "me") == OTHERS
         other.communicate()

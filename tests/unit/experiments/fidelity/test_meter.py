@@ -124,10 +124,10 @@ def test_the_first_line_of_proc_stat(tmp_path: Path) -> None:
 def test_processes_are_known_by_their_command_lines(tmp_path: Path) -> None:
     # Processes that cannot be this one.
     for pid, command in (
-        (9_000_004, b"python\0-m\0switch.fabric\0x"),
-        (9_000_005, b"python\0-m\0switch.fabric\0x"),
+        (9_000_004, b"python\0-m\0gradbed.switch.fabric\0x"),
+        (9_000_005, b"python\0-m\0gradbed.switch.fabric\0x"),
         (9_000_006, b"bash\0"),
-        (9_000_007, b"python\0-m\0hosts.agents.launcher"),
+        (9_000_007, b"python\0-m\0gradbed.hosts.agents.launcher"),
     ):
         task = tmp_path / str(pid) / "task" / str(pid)
         task.mkdir(parents=True)
