@@ -8,7 +8,7 @@ from pathlib import Path
 
 def kept_text(kind: str, text: str, suffix: str) -> Path:
     """The file with this text, made if it is not there yet."""
-    from gradbed.common.compiled.store import cache_dir, digest_of, make_cache_folder
+    from gradbed.common.store import cache_dir, digest_of, make_cache_folder
 
     path = cache_dir() / kind / f"{digest_of([text])}{suffix}"
     if not path.exists():

@@ -17,7 +17,7 @@ from gradbed.topologies import Topology
 if TYPE_CHECKING:
     import pandas
 
-    from gradbed.controller.southbound.messages import Message
+    from gradbed.controller.southbound.interface import Message
     from gradbed.experiments.by_hand.held import Held
 
 

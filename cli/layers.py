@@ -73,7 +73,8 @@ def needing(command: Callable[..., Any], layers: Sequence[str], network: bool) -
     """Return the command, with what it needs installed first.
 
     network: it makes networks of the kernel whatever its options say. Where options and their defaults decide, the
-    command asks for Debian packages itself, once it knows (gradbed.experiments.study.command.RunOptions.prepare_network).
+    command asks for Debian packages itself, once it knows
+    (gradbed.experiments.study.command.RunOptions.prepare_network).
     """
 
     @functools.wraps(command)

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from gradbed.common.compiled.store import cache_dir, make_cache_folder
 from gradbed.common.errors import ProcessLost, UserError
+from gradbed.common.store import cache_dir, make_cache_folder
 
 USER_ERROR_STATUS = 2
 

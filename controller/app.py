@@ -36,16 +36,14 @@ from gradbed.common.json_lines import told_file
 from gradbed.common.signals import die_with_parent
 from gradbed.controller.config import ControllerConfig
 from gradbed.controller.core.controller import Controller
-from gradbed.controller.core.jobs import Job
-from gradbed.controller.core.journal import Journal
+from gradbed.controller.core.jobs import Job, Journal
 from gradbed.controller.core.mailbox import Mailbox
-from gradbed.controller.core.services import LoadedService, load_services
+from gradbed.controller.core.service import LoadedService, load_services
 from gradbed.controller.core.term import Superseded, Term, take_charge
 from gradbed.controller.events import EventJobAdded, EventJobDeleted, EventSwitchConnected, EventSwitchDisconnected
 from gradbed.controller.rest.interface import create_app
 from gradbed.controller.rest.server import RestServer, inherited_socket, listening_socket
-from gradbed.controller.southbound.interface import SwitchStatus
-from gradbed.controller.southbound.messages import Message
+from gradbed.controller.southbound.interface import Message, SwitchStatus
 from gradbed.controller.southbound.openflow.openflow import OpenFlowSouthbound
 from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
 from gradbed.controller.switches import (

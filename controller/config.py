@@ -8,10 +8,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from gradbed.common.errors import UserError
 from gradbed.common.problems import first_problem
-from gradbed.controller.core.services import ServiceConfig
+from gradbed.controller.core.service import ServiceConfig
 from gradbed.controller.planning.legacy import OPENFLOW
 from gradbed.controller.planning.multicast import MAX_JOB
-from gradbed.controller.southbound.target import Target
+from gradbed.controller.southbound.interface import Target
 from gradbed.topo.graph import Topology
 
 

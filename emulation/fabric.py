@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from gradbed.common.capabilities import GRADBED_SWITCHES
-from gradbed.emulation.links.class_counts import ClassCounts
-from gradbed.emulation.links.link_statistics import DataPlaneStatistics, DirectionStatistics
+from gradbed.emulation.statistics import ClassCounts, DataPlaneStatistics, DirectionStatistics
 from gradbed.switch.engine.classes import Patterns
 from gradbed.switch.insight.fabric_recorder import Recording
 from gradbed.topo.graph import Link, Topology

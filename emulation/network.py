@@ -17,13 +17,12 @@ from gradbed.common.errors import UserError
 from gradbed.common.namespaces import require_root
 from gradbed.common.programs import search_path
 from gradbed.common.scratch import scratch_folder
+from gradbed.emulation import veth
 from gradbed.emulation.fabric import Fabric
-from gradbed.emulation.links import veth
 from gradbed.emulation.size import DESCRIPTORS_OF_A_HOST, require_room
 from gradbed.emulation.switches.bmv2_switches import Bmv2Switches
 from gradbed.emulation.switches.fabric_layout import LinkKind, interface_name, is_wire, wire_interface_name
-from gradbed.emulation.switches.fabric_process import FabricProcess
-from gradbed.emulation.switches.fabric_switches import FabricSwitches
+from gradbed.emulation.switches.fabric_switches import FabricProcess, FabricSwitches
 from gradbed.emulation.switches.ovs_switches import OvsSwitches
 from gradbed.switch.server.outside_address import OutsideAddress
 from gradbed.topo.addressing import host_port_mac, port_mac
@@ -202,7 +201,7 @@ class EmulatedNetwork:
     def _add_nodes(self) -> None:
         from mininet.net import Mininet
 
-        from gradbed.emulation.mininet_parts import EmulatedHost, RecordedIntf, RecordedLink
+        from gradbed.emulation.nodes import EmulatedHost, RecordedIntf, RecordedLink
 
         Mininet.inited = True  # skip its changes to the machine's sysctl settings
         self._mininet = net = Mininet(controller=None, host=EmulatedHost, link=RecordedLink, intf=RecordedIntf)
@@ -214,7 +213,7 @@ class EmulatedNetwork:
         net.built = True
 
     def _add_links(self) -> None:
-        from gradbed.emulation.mininet_parts import MemoryIntf, RecordedIntf
+        from gradbed.emulation.nodes import MemoryIntf, RecordedIntf
 
         for link in self.topology.links:
             recorded = self.mininet.addLink(

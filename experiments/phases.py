@@ -57,11 +57,12 @@ class Measured:
     answers: the service's, for each request. final: the last statistics of every agent, by job number and agent name,
     and what its interfaces carried ("interfaces", gradbed.hosts.agents.frames.interface_counts).
     counts: between the moment when all agents were ready and the end. links: what each direction carried (rows of the
-    table "links"). samples: rows by table (gradbed.experiments.engine.sampling.Sampler.rows), if any were ordered. registers:
-    by switch and name, those of the network's setup: their cells that are not zero, as Testbed.registers gives them.
-    coverage, trace: since the network is up; coverage is a report for each program, the trace a row for each switch,
-    with what happened there as text. unsettled: in words, when and why packets were still on their way when it was
-    counted; "": none was. carried: by links, from the network's warm_up_us on until the phase was complete.
+    table "links"). samples: rows by table (gradbed.experiments.engine.sampling.Sampler.rows), if any were ordered.
+    registers: by switch and name, those of the network's setup: their cells that are not zero, as Testbed.registers
+    gives them. coverage, trace: since the network is up; coverage is a report for each program, the trace a row for
+    each switch, with what happened there as text. unsettled: in words, when and why packets were still on their way
+    when it was counted; "": none was. carried: by links, from the network's warm_up_us on until the phase was
+    complete.
     hosts: of the agents, by their job (from 1) and name. plan: what the switches were to hold when the agents began.
     timeline: rows of gradbed.experiments.engine.timeline.Timeline.
     """

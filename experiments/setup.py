@@ -9,7 +9,7 @@ from typing import Any, Generic, Literal, Protocol
 
 from pydantic import BaseModel
 
-from gradbed.controller.core.services import ServiceConfig
+from gradbed.controller.core.service import ServiceConfig
 from gradbed.experiments.captures import CaptureOrder
 from gradbed.experiments.configuration.point import Configuration, Configuration_co
 from gradbed.experiments.configuration.samples import SampleOrder

@@ -1,5 +1,5 @@
 // A plain IPv4 router with multicast, as legacy switches are: it knows no protocol of any system. Like the OpenFlow
-// flows of controller/planning/openflow_rules.py, which do the same, it can tell packets apart by their UDP ports.
+// flows of controller/planning/legacy.py, which do the same, it can tell packets apart by their UDP ports.
 //
 // Compile-time macro: PORTS.
 #include <core.p4>

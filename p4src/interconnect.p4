@@ -1,4 +1,4 @@
-// A hybrid switch M(x,y) of the optical and electrical interconnect (topo/shapes/optical_electrical.py, docs/interconnect.md).
+// A hybrid switch M(x,y) of the optical and electrical interconnect (topo/optical_electrical.py, docs/interconnect.md).
 // Packets to its own hosts are handed to them; those to its unit go over the mesh; those to other units go by light over
 // the less loaded of its two optical switches, and, if the destination's sub-unit is another one, over the mesh before
 // that or after it, whichever is less loaded here. No packet takes a second mesh link, so none goes in circles.

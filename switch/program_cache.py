@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from gradbed.common.compiled.store import cache_dir, digest_of, stored
+from gradbed.common.store import cache_dir, digest_of, stored
 from gradbed.switch.p4lang.p4c import compile_with_p4c, version
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gradbed.common.compiled.c_library import compiler
+from gradbed.common.c_library import compiler
 from tests.command import ROOT
 
 CXX = "libstdc++.so.6"

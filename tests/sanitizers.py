@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from gradbed.common.compiled.c_library import compiler
-from gradbed.common.compiled.store import cache_dir, digest_of, stored
+from gradbed.common.c_library import compiler
+from gradbed.common.store import cache_dir, digest_of, stored
 from gradbed.switch.runtime.library import RUNTIME_DIR, RUNTIME_HEADERS
 
 MEMORY, THREADS = "address,undefined", "thread"

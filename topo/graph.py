@@ -17,6 +17,7 @@ from gradbed.topo.link import LinkModel
 if TYPE_CHECKING:
     import networkx
 
+
 Tier = Annotated[str, Spelling(r"[a-z][a-z0-9-]*", "a tier is a lower-case letter, then such letters, digits and -")]
 """What a switch is in its topology: core, aggregation, edge, spine, leaf, hub, or whatever a topology calls it."""
 
@@ -314,3 +315,17 @@ def _require_unique(what: str, values: Iterable[Any]) -> None:
             shown = " and ".join(sorted(value)) if isinstance(value, frozenset) else value
             raise ValueError(f"two nodes or links share the {what} {shown}")
         seen.add(value)
+
+
+# ---- Which links are hops: all but those inside a server ----
+
+
+RELAY = "relay"
+"""Tier of a switch that is the forwarding part of a server (gradbed.topo.shapes)."""
+
+
+def is_hop(topology: Topology, link: Link) -> bool:
+    """Whether crossing the link costs a hop."""
+    ends = (link.a.node, link.b.node)
+    hosts = [end for end in ends if topology.is_host(end)]
+    return not hosts or all(topology.switch(end).tier != RELAY for end in ends if end not in hosts)

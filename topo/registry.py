@@ -12,14 +12,9 @@ from gradbed.common.plugins import call_plugin, load_plugin, plugins
 from gradbed.topo.files import read_topology, unread_file
 from gradbed.topo.graph import Topology
 from gradbed.topo.link import UNLIMITED, LinkModel
-from gradbed.topo.shapes.bcube import bcube
-from gradbed.topo.shapes.dragonfly import dragonfly
-from gradbed.topo.shapes.fat_tree import fat_tree
-from gradbed.topo.shapes.leaf_spine import leaf_spine
-from gradbed.topo.shapes.optical_electrical import KIND as OPTICAL_ELECTRICAL
-from gradbed.topo.shapes.optical_electrical import optical_electrical
-from gradbed.topo.shapes.star import star
-from gradbed.topo.shapes.torus import torus
+from gradbed.topo.optical_electrical import KIND as OPTICAL_ELECTRICAL
+from gradbed.topo.optical_electrical import optical_electrical
+from gradbed.topo.shapes import bcube, dragonfly, fat_tree, leaf_spine, star, torus
 
 
 @dataclass(frozen=True)

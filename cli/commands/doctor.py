@@ -83,13 +83,13 @@ def _program(name: str, purpose: str, find: Callable[[], str]) -> Finding:
 
 
 def _compiler() -> Finding:
-    from gradbed.common.compiled.c_library import compiler
+    from gradbed.common.c_library import compiler
 
     return _program("C compiler", "every switch: programs become C", lambda: compiler()[1])
 
 
 def _cache() -> Finding:
-    from gradbed.common.compiled.store import cache_dir
+    from gradbed.common.store import cache_dir
 
     folder = cache_dir()
     above = next(each for each in (folder, *folder.parents) if each.exists())

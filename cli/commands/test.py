@@ -128,7 +128,7 @@ def _tests_of_changes() -> list[str]:
 def _keeping_bytecode() -> dict[str, str]:
     """The environment of the tests. They start hundreds of Pythons; where PYTHONDONTWRITEBYTECODE is set each would
     compile all that it loads. Bytecode goes to the cache then, so that none appears beside the sources."""
-    from gradbed.common.compiled.store import cache_dir
+    from gradbed.common.store import cache_dir
 
     environment = dict(os.environ)
     if environment.pop("PYTHONDONTWRITEBYTECODE", ""):

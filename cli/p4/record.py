@@ -109,7 +109,7 @@ def _on_own_switch(run: Any) -> int:
 
 
 def _on_bmv2(run: Any) -> int:
-    from gradbed.emulation.nodes.bmv2_alone import Bmv2Alone
+    from gradbed.emulation.bmv2_alone import Bmv2Alone
     from gradbed.switch.recordings.random_entries import PORTS
 
     with tempfile.TemporaryDirectory() as folder, Bmv2Alone(PORTS, Path(folder)) as switch:

@@ -163,7 +163,7 @@ def _plan(text: str, switch_name: str | None) -> Any:
 def _updates(schema: Any, plan: Any) -> list[Any]:
     """All that a fresh switch is written."""
     from gradbed.controller.planning.plan import SwitchPlan
-    from gradbed.controller.southbound.p4runtime.updates import batches
+    from gradbed.controller.southbound.p4runtime.codec import batches
 
     steps = batches(schema, SwitchPlan(program=plan.program), schema.normalised(plan))
     return [update.message for batch in steps for update in batch]

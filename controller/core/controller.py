@@ -16,15 +16,19 @@ from pydantic import BaseModel, ValidationError
 
 from gradbed.common.errors import UserError
 from gradbed.common.problems import first_problem
-from gradbed.controller.core.jobs import Job, Jobs
-from gradbed.controller.core.journal import Journal
-from gradbed.controller.core.services import AnyService, LoadedService
-from gradbed.controller.planning.failures import LinkName, link_name, remaining_network
+from gradbed.controller.core.jobs import Job, Jobs, Journal
+from gradbed.controller.core.service import AnyService, LoadedService
 from gradbed.controller.planning.legacy import as_switches_hold_it, table_programs
 from gradbed.controller.planning.plan import Merger, Plan
-from gradbed.controller.planning.routing import Routes, routing_plan, shortest_routes
-from gradbed.controller.southbound.interface import Southbound, SouthboundError, SwitchStatus
-from gradbed.controller.southbound.messages import Message
+from gradbed.controller.planning.routing import (
+    LinkName,
+    Routes,
+    link_name,
+    remaining_network,
+    routing_plan,
+    shortest_routes,
+)
+from gradbed.controller.southbound.interface import Message, Southbound, SouthboundError, SwitchStatus
 from gradbed.topo.graph import Topology
 
 _logger = logging.getLogger(__name__)

@@ -7,8 +7,7 @@ import queue
 import threading
 from collections.abc import Callable
 
-from gradbed.controller.southbound.interface import SouthboundListener, SwitchStatus
-from gradbed.controller.southbound.messages import Message
+from gradbed.controller.southbound.interface import Message, SouthboundListener, SwitchStatus
 
 _logger = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 """Which of several controllers with one journal is in charge: the one whose term it is.
 
     JOURNAL/NUMBER/           the term; its number is higher than all before
-        jobs.json             the journal (journal.py)
+        jobs.json             the journal (jobs.py)
         NUMBER.alive          locked by the process in charge, which touches it a few times a second
 
 Who takes charge renames the folder of the term before to its own. The kernel lets one of several do that, and from

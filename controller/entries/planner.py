@@ -1,12 +1,19 @@
-"""From files of entries to the plan of a network."""
+"""From files of entries to the plan of a network, and the service of people's own programs, whose switches hold what
+the files say on whatever links are up.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection as AnyCollection
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from gradbed.common.errors import UserError
+from gradbed.controller.core.service import Service
 from gradbed.controller.entries.collection import Collection
 from gradbed.controller.entries.commands import read_commands
 from gradbed.controller.entries.document import Element, Place, read_document
@@ -131,3 +138,40 @@ class EntriesPlanner:
                 raise place.error(f"{name}: {error}") from None
             plan = Plan(switches={**plan.switches, name: merged})
         return plan
+
+
+# ---- The service ----
+
+
+class Traffic(BaseModel, frozen=True, extra="forbid"):
+    """A job asks for nothing: the tables are filled already."""
+
+
+class Admitted(BaseModel, frozen=True):
+    """A job's number."""
+
+    job: int
+
+
+class EntriesService(Service[EntriesSettings, Traffic, Traffic, Admitted]):
+    """`base` is the plan of the entries; jobs add nothing to it."""
+
+    Settings, Request, State, Answer = EntriesSettings, Traffic, Traffic, Admitted
+    programs: AnyCollection[str] = ()
+
+    def __init__(self, topology: Topology, routes: Routes, settings: EntriesSettings) -> None:
+        super().__init__(topology, routes, settings)
+        self.programs = tuple(settings.programs)
+        self._planner = EntriesPlanner(settings)
+
+    def base(self) -> Plan:
+        return self._planner.plan(self.topology, self.routes)
+
+    def admit(self, number: int, request: Traffic, others: Mapping[int, Traffic]) -> Traffic:
+        return request
+
+    def plan(self, number: int, state: Traffic) -> Plan:
+        return Plan(switches={})
+
+    def answer(self, number: int, state: Traffic) -> Admitted:
+        return Admitted(job=number)

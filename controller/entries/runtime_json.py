@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gradbed.controller.entries.collection import Collection, Rank
 from gradbed.controller.entries.document import Element
-from gradbed.controller.entries.tables import read_table
-from gradbed.controller.entries.variables import Variables
+from gradbed.controller.entries.sections import read_table
+from gradbed.controller.entries.values import Variables
 from gradbed.controller.planning.plan import CloneSession, MulticastGroup, Replicas
 from gradbed.controller.southbound.p4runtime.schema import ProgramSchema
 

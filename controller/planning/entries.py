@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network
 
-from gradbed.controller.planning.plan import Lpm, TableEntry
+from gradbed.controller.planning.plan import Lpm, Plan, SwitchPlan, TableEntry
 from gradbed.formats.addresses import mac_number
+from gradbed.topo.graph import Topology
 
 
 def ipv4_route(prefix: IPv4Network, port: int, dst_mac: str) -> TableEntry:
@@ -58,4 +60,32 @@ def congestion_slope(port: int, k_min: int, k_max: int, p_max: float) -> TableEn
         match={"egress_port": port},
         action="mark_between",
         params={"k_min": k_min, "k_max": k_max, "slope": min(int(p_max * 2**32) // (k_max - k_min), 2**32 - 1)},
+    )
+
+
+# ---- Where switches begin to say that they are congested ----
+
+
+def congestion_plan(
+    topology: Topology,
+    switches: Iterable[str],
+    packets: int,
+    program: str,
+    *,
+    always_packets: int | None = None,
+    p_max: float = 1.0,
+) -> Plan:
+    """Every port of `switches`, which run `program`, marks packets that find `packets` or more in its queue; with
+    always_packets only those that find so many, and the others by chance, up to p_max."""
+
+    def entry(port: int) -> TableEntry:
+        if always_packets is None or always_packets <= packets:
+            return congestion_threshold(port, packets)
+        return congestion_slope(port, packets, always_packets, p_max)
+
+    return Plan(
+        switches={
+            switch: SwitchPlan.of(program, [entry(port) for port in topology.neighbours(switch).values()])
+            for switch in switches
+        }
     )

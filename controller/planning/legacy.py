@@ -3,6 +3,16 @@
 Planners of a system treat all switches alike and speak the tables of its program. A switch that runs another one, or
 that knows OpenFlow alone, holds the plain forwarding view of its part, which the system makes of each entry
 (controller/core/service.py): entries of p4src/forward.p4, or flows that do the same.
+
+A switch that knows OpenFlow 1.3 alone does what the tables (entries.py) would do with flows of one table:
+
+    priority            packets                                     actions
+    UDP                 UDP packets with two given ports            decrement TTL, to the port
+    MULTICAST           IPv4 multicast addresses                    decrement TTL, copies by a group of type ALL
+    UNICAST + bits      IPv4 prefixes; a longer one wins            MAC addresses, decrement TTL, to the port
+
+OpenFlow knows no header behind UDP: what switches are to tell apart must show in the UDP ports.
+What matches no flow is dropped: nothing is learnt, nothing flooded.
 """
 
 from __future__ import annotations
@@ -11,9 +21,90 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Literal
 
 from gradbed.common.errors import UserError
-from gradbed.controller.planning.openflow_rules import FORWARD_PROGRAM, openflow_plan
-from gradbed.controller.planning.plan import Plan, SwitchPlan, TableEntry
-from gradbed.topo.graph import Topology
+from gradbed.controller.planning.plan import (
+    DecrementTtl,
+    Flow,
+    FlowAction,
+    Lpm,
+    Match,
+    Output,
+    Plan,
+    SetField,
+    SwitchPlan,
+    TableEntry,
+    ToGroup,
+)
+from gradbed.formats.addresses import mac_number
+from gradbed.formats.datagram import ETHER_TYPE_IPV4, PROTOCOL_UDP
+from gradbed.topo.graph import Switch, Topology
+
+# ---- The plan of an OpenFlow switch ----
+
+
+FORWARD_PROGRAM = "forward"
+"""What switches do that only forward: p4src/forward.p4 and these flows forward alike."""
+
+UDP_PRIORITY = 3000
+MULTICAST_PRIORITY = 2000
+UNICAST_PRIORITY = 1000
+
+_DEC_TTL = DecrementTtl(dec_ttl=True)
+_IPV4: dict[str, Match] = {"eth_type": ETHER_TYPE_IPV4}
+
+
+def openflow_plan(switch: Switch, plan: SwitchPlan) -> SwitchPlan:
+    """Flows and groups that forward as the entries of `plan` do; what is not forwarding must have been taken out.
+
+    UserError for an entry that OpenFlow has no words for.
+    """
+    return SwitchPlan.of(
+        FORWARD_PROGRAM,
+        groups=plan.groups,
+        flows=(_flow(switch, entry) for entry in plan.entries),
+        kind="openflow",
+    )
+
+
+def _flow(switch: Switch, entry: TableEntry) -> Flow:
+    if entry.table == "ipv4_routes":
+        return _unicast(switch, entry)
+    if entry.table == "multicast_routes":
+        match = {**_IPV4, "ipv4_dst": _exact(entry, "hdr.ipv4.dst_addr")}
+        return _forward(MULTICAST_PRIORITY, match, ToGroup(group=entry.params["group"]))
+    if entry.table == "udp_routes":
+        ports = {"udp_src": _exact(entry, "hdr.udp.src_port"), "udp_dst": _exact(entry, "hdr.udp.dst_port")}
+        match = {**_IPV4, "ip_proto": PROTOCOL_UDP, **ports}
+        return _forward(UDP_PRIORITY, match, Output(output=entry.params["port"]))
+    raise UserError(f"{switch.name} is an OpenFlow switch and has no table {entry.table}")
+
+
+def _unicast(switch: Switch, entry: TableEntry) -> Flow:
+    prefix = entry.match["hdr.ipv4.dst_addr"]
+    assert isinstance(prefix, Lpm)
+    # OpenFlow cannot copy the address that the packet came with, which was this switch's.
+    addresses = (
+        SetField(set_field="eth_src", value=mac_number(switch.mac)),
+        SetField(set_field="eth_dst", value=entry.params["dst_mac"]),
+    )
+    # An exact address is no prefix to OpenFlow, and no address no field at all.
+    match: dict[str, Match] = dict(_IPV4)
+    if prefix.prefix_bits:
+        match["ipv4_dst"] = prefix.value if prefix.prefix_bits == 32 else prefix
+    return _forward(UNICAST_PRIORITY + prefix.prefix_bits, match, *addresses, Output(output=entry.params["port"]))
+
+
+def _forward(priority: int, match: dict[str, Match], *actions: FlowAction) -> Flow:
+    return Flow(priority=priority, match=match, actions=(_DEC_TTL, *actions))
+
+
+def _exact(entry: TableEntry, field: str) -> int:
+    value = entry.match[field]
+    assert isinstance(value, int)
+    return value
+
+
+# ---- What any switch holds of a system's plan ----
+
 
 OPENFLOW: Literal["openflow"] = "openflow"
 """Stands for the program of a switch that runs none, and is spoken to by OpenFlow."""

@@ -1,4 +1,5 @@
-"""Shortest-path routes between all switches, and the IPv4 routes that follow them to every host.
+"""Which ways packets take: shortest paths between all switches on the links that are up, and the IPv4 routes that
+follow them to every host.
 
 Where several next hops are equally short, each switch takes for a destination the one over which it sends the
 fewest hosts' traffic so far, and among those the one that leads to the destination over the link that the fewest
@@ -11,18 +12,107 @@ pass one aggregation switch), and knows nothing of any topology.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from ipaddress import IPv4Network
+from typing import TypeVar
 
 import networkx as nx
 
 from gradbed.common.errors import UserError
 from gradbed.controller.planning.entries import ipv4_route
 from gradbed.controller.planning.plan import Plan, SwitchPlan
-from gradbed.controller.planning.prefixes import summarised
-from gradbed.topo.graph import Host, Topology
+from gradbed.topo.graph import Host, Link, Topology
+
+# ---- The fewest prefixes ----
+#
+# Routes to prefixes, by the fewest prefixes that need no longer one to win: halves that go the same way become one.
+#
+# No address changes its way. In particular those that nobody has stay without a route: a shorter prefix that covered
+# them, such as a default, would send their packets from switch to switch until their TTL ends.
+
+
+Way = TypeVar("Way", bound=Hashable)
+
+_ADDRESS_BITS = 32
+
+
+def summarised(routes: Mapping[IPv4Network, Way]) -> dict[IPv4Network, Way]:
+    """The same way for every address, by as few prefixes as can be where none of them lies in another.
+
+    Ways are compared by ==: ports, next hops, sets of them. The order is that of the routes: a prefix takes the place
+    of the first that it stands for. ValueError if one of the prefixes lies in another.
+    """
+    by_length: defaultdict[int, dict[int, tuple[Way, int]]] = defaultdict(dict)
+    for place, (prefix, way) in enumerate(routes.items()):
+        by_length[prefix.prefixlen][int(prefix.network_address)] = (way, place)
+    _check_disjoint(routes)
+    for length in range(_ADDRESS_BITS, 0, -1):
+        prefixes, half = by_length[length], 1 << (_ADDRESS_BITS - length)
+        for low in [address for address in prefixes if not address & half]:
+            found, other = prefixes[low], prefixes.get(low | half)
+            if other is None or other[0] != found[0]:
+                continue
+            del prefixes[low], prefixes[low | half]
+            by_length[length - 1][low] = (found[0], min(found[1], other[1]))
+    left = [
+        (place, IPv4Network((address, length)), way)
+        for length, prefixes in by_length.items()
+        for address, (way, place) in prefixes.items()
+    ]
+    return {prefix: way for _, prefix, way in sorted(left, key=lambda each: each[0])}
+
+
+def _check_disjoint(routes: Mapping[IPv4Network, Way]) -> None:
+    before: IPv4Network | None = None
+    for prefix in sorted(routes):
+        if before is not None and prefix.subnet_of(before):
+            raise ValueError(f"{prefix} lies in {before}")
+        before = prefix
+
+
+# ---- The network that is left when links are down ----
+
+
+LinkName = frozenset[str]
+"""The names of a link's two nodes."""
+
+
+def link_name(link: Link) -> LinkName:
+    return frozenset((link.a.node, link.b.node))
+
+
+def remaining_network(topology: Topology, down: Collection[LinkName]) -> Topology:
+    """The same nodes with the links that are up, and of those that are down the first ones without which switches
+    could not reach each other, or a host its only switch: packets for what is cut off are lost there, and everything
+    else is planned as if it were not there."""
+    if not down:
+        return topology
+    hosts = {host.name for host in topology.hosts}
+    left = nx.Graph()
+    kept = {link_name(link) for link in topology.links} - set(down)
+    left.add_nodes_from(topology.graph)
+    # Hosts do not forward: no path between switches runs through one.
+    left.add_edges_from(tuple(name) for name in kept if not name & hosts)
+    linked = {host for name in kept for host in name & hosts}
+    for link in topology.links:
+        name = link_name(link)
+        host = next(iter(name & hosts), None)
+        if name in kept or (host is not None and host in linked):
+            continue
+        if host is not None:
+            linked.add(host)
+        elif not nx.has_path(left, *name):
+            left.add_edge(*name)
+        else:
+            continue
+        kept.add(name)
+    links = tuple(link for link in topology.links if link_name(link) in kept)
+    return Topology(name=topology.name, hosts=topology.hosts, switches=topology.switches, links=links)
+
+
+# ---- Shortest paths and their routes ----
 
 
 @dataclass(frozen=True)
@@ -159,7 +249,7 @@ def prefix_routes(
     """The neighbour that a switch sends each prefix to; `behind`: prefixes_behind of the topology.
 
     One /32 for each host of its own. A whole subnet that sits behind another switch is one prefix (one /32 for each
-    host where a subnet is spread over several), and neighbouring prefixes that go the same way are one (prefixes.py).
+    host where a subnet is spread over several), and neighbouring prefixes that go the same way are one (summarised).
     """
     own = {
         IPv4Network(host.ip): host.name for host in topology.hosts if topology.attachment(host.name).name == switch
@@ -187,3 +277,31 @@ def prefixes_behind(topology: Topology) -> dict[str, list[IPv4Network]]:
             for host, switch in members:
                 behind[switch].append(IPv4Network(host.ip))
     return dict(behind)
+
+
+# ---- All shortest paths, and seeds by which switches hash flows differently ----
+
+
+NextHops = tuple[str, ...]
+"""Neighbours of a switch that are equally near to a destination, in the order of its ports."""
+
+
+def equal_cost_next_hops(topology: Topology, destinations: Iterable[str]) -> Mapping[str, Mapping[str, NextHops]]:
+    """[switch][destination]: every neighbour of the switch that lies on a shortest path to that other switch.
+    UserError if the switches are not connected."""
+    graph = switch_graph(topology)
+    neighbours = {
+        name: [other for other in topology.neighbours(name) if not topology.is_host(other)] for name in graph
+    }
+    found: dict[str, dict[str, NextHops]] = {name: {} for name in graph}
+    for destination in destinations:
+        distance = nx.single_source_shortest_path_length(graph, destination)
+        for name, away in distance.items():
+            if away:
+                found[name][destination] = tuple(n for n in neighbours[name] if distance[n] < away)
+    return found
+
+
+def hash_seed(seed: int, switch: str) -> int:
+    """32 bits for one switch of a network whose hashes have that seed."""
+    return int.from_bytes(blake2b(f"{seed} {switch}".encode(), digest_size=4).digest(), "big")

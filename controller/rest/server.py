@@ -18,7 +18,7 @@ from gradbed.common.namespaces import in_namespace_of_socket
 from gradbed.common.peer_account import LoopbackPeers
 from gradbed.controller.rest.access import AccessCheck
 from gradbed.controller.rest.address import unix_path
-from gradbed.controller.rest.body_limits import BodyLimits
+from gradbed.controller.rest.bodies import BodyLimits
 from gradbed.controller.rest.patience import ImpatientProtocol
 
 BACKLOG = 1024

@@ -1,13 +1,56 @@
-"""What the controller asks of the switches, whatever protocol they speak."""
+"""What the controller asks of the switches, and what they tell it, whatever protocol they speak."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from gradbed.controller.planning.plan import Plan
-from gradbed.controller.southbound.messages import Message
+
+# ---- Where a switch is reached ----
+
+
+@dataclass(frozen=True)
+class Target:
+    """A gRPC address ("127.0.0.1:9559", "unix:/run/p4rt.sock") and the switch's P4Runtime device id there.
+
+    thrift_port: of a switch of BMv2, whose P4Runtime reads no registers.
+    """
+
+    address: str
+    device_id: int
+    thrift_port: int | None = None
+
+
+# ---- What P4 switches tell of their own accord ----
+
+
+@dataclass(frozen=True)
+class Digest:
+    """A list of digest messages of one kind.
+
+    name: the digest's in P4Info, which is that of its struct ("learn_t"). entries: the fields of each message by
+    name; those of a tuple are named "0", "1" and so on.
+    """
+
+    name: str
+    entries: tuple[Mapping[str, int], ...]
+
+
+@dataclass(frozen=True)
+class PacketIn:
+    """A packet that a switch sent to the controller. metadata: the fields of the program's header
+    @controller_header("packet_in") by name."""
+
+    payload: bytes
+    metadata: Mapping[str, int]
+
+
+Message = Digest | PacketIn
+
+
+# ---- The southbound ----
 
 
 class SouthboundError(Exception):

@@ -8,8 +8,13 @@ from typing import Generic, TypeVar
 
 from gradbed.common.errors import UserError
 from gradbed.controller.planning.plan import Plan, SwitchPlan
-from gradbed.controller.southbound.interface import NoListener, SouthboundError, SouthboundListener, SwitchStatus
-from gradbed.controller.southbound.target import Target
+from gradbed.controller.southbound.interface import (
+    NoListener,
+    SouthboundError,
+    SouthboundListener,
+    SwitchStatus,
+    Target,
+)
 
 
 class Session:

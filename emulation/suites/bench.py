@@ -1,7 +1,7 @@
 """Where another repository's tests run: stand-ins for p4c and BMv2 first in PATH, private files, virtual links.
 
-Each run has a sandbox (gradbed.common.sandbox), with its own network, processes and mounts. Tests of others write into their
-checkout, fill and clean /tmp, and end processes by name: none of that reaches the machine or the next run.
+Each run has a sandbox (gradbed.common.sandbox), with its own network, processes and mounts. Tests of others write
+into their checkout, fill and clean /tmp, and end processes by name: none of that reaches the machine or the next run.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pathlib import Path
 from gradbed.common.errors import UserError
 from gradbed.common.namespaces import mount
 from gradbed.common.sandbox import run_in_sandbox
-from gradbed.emulation.links.veth import VethPair, create_pairs
 from gradbed.emulation.suites.result import Result
+from gradbed.emulation.veth import VethPair, create_pairs
 from gradbed.switch.shims import write_shims
 
 SUPPORT = Path(__file__).parent / "support"

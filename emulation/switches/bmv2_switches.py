@@ -12,7 +12,7 @@ from gradbed.topo.graph import Topology
 if TYPE_CHECKING:
     from mininet.net import Mininet
 
-    from gradbed.emulation.nodes.bmv2_node import Bmv2Switch
+    from gradbed.emulation.nodes import Bmv2Switch
 
 
 class Bmv2Switches:
@@ -33,7 +33,7 @@ class Bmv2Switches:
             raise UserError("BMv2's ports are one channel: drop `--switch bmv2`, or take links of one channel")
 
     def add_nodes(self, net: Mininet, run_dir: Path) -> None:
-        from gradbed.emulation.nodes.bmv2_node import Bmv2Switch, free_ports
+        from gradbed.emulation.nodes import Bmv2Switch, free_ports
         from gradbed.switch.p4lang.bmv2_programs import find_simple_switch_grpc
 
         binary = find_simple_switch_grpc()

@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from gradbed.common.errors import UserError
-from gradbed.emulation.links.class_counts import DirectionClasses
-from gradbed.emulation.links.link_statistics import DirectionStatistics
+from gradbed.emulation.statistics import DirectionClasses, DirectionStatistics
 from gradbed.switch.fabric_config import (
     FabricConfig,
     ForeignEnd,

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gradbed.emulation.fabric import CaptureState, Fabric, ForeignSwitches
-from gradbed.emulation.links.class_counts import ClassCounts, SwitchClasses
-from gradbed.emulation.links.link_statistics import DataPlaneStatistics, DirectionStatistics
+from gradbed.emulation.statistics import ClassCounts, DataPlaneStatistics, DirectionStatistics, SwitchClasses
 from gradbed.emulation.switches.fabric_layout import LinkKind, interface_name, name_classes, name_statistics
 from gradbed.switch.engine import CaptureInterface, Tap
 from gradbed.switch.engine.classes import Patterns

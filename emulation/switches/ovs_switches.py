@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradbed.common.errors import UserError
-from gradbed.emulation.links import veth
+from gradbed.emulation import veth
 from gradbed.emulation.switches.fabric_layout import interface_name
 from gradbed.emulation.switches.ovs_processes import OPENFLOW_VERSION, P4_INSTEAD, OvsProcesses, require_open_vswitch
 from gradbed.topo.graph import Endpoint, Switch, Topology
@@ -49,7 +49,7 @@ class OvsSwitches:
         require_open_vswitch()
 
     def add_nodes(self, net: Mininet, run_dir: Path) -> None:
-        from gradbed.emulation.nodes.ovs_node import OvsBridge
+        from gradbed.emulation.nodes import OvsBridge
 
         for switch in self.switches:
             net.addSwitch(switch.name, cls=OvsBridge, number=switch.number, run_dir=ovs_directory(run_dir))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gradbed.emulation.links.link_statistics import DirectionStatistics
+from gradbed.emulation.statistics import DirectionStatistics
 from gradbed.topo.graph import Direction
 
 LinkRows = Mapping[Direction, DirectionStatistics]

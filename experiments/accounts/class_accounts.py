@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from gradbed.emulation.links.class_counts import ClassCounts, SwitchClasses, added
+from gradbed.emulation.statistics import ClassCounts, SwitchClasses, added
 from gradbed.experiments.accounts.opened_interfaces import opened_interfaces
 from gradbed.formats.packet_class import OTHER, PacketClass
 from gradbed.topo.graph import Direction, Topology

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gradbed.emulation.links.class_counts import ClassCounts
+from gradbed.emulation.statistics import ClassCounts
 from gradbed.experiments.accounts.accounting import HostAccount, LinkEffect, Pauses, Tally
 from gradbed.experiments.testbeds.interface import Testbed
 from gradbed.topo.graph import Direction

@@ -8,8 +8,8 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 
-from gradbed.common.compiled.store import cache_dir
 from gradbed.common.scratch import scratch_folder
+from gradbed.common.store import cache_dir
 
 
 def median_s(work: Callable[[], object], repetitions: int, clock: Callable[[], float] = time.perf_counter) -> float:

@@ -12,8 +12,7 @@ from gradbed.controller.entries.planner import EntriesPlanner
 from gradbed.controller.entries.settings import EntriesSettings
 from gradbed.controller.planning.plan import Plan, SwitchPlan
 from gradbed.controller.planning.routing import shortest_routes
-from gradbed.controller.southbound.interface import Southbound, SouthboundError, SwitchStatus
-from gradbed.controller.southbound.messages import Message
+from gradbed.controller.southbound.interface import Message, Southbound, SouthboundError, SwitchStatus
 from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
 from gradbed.emulation.fabric import Fabric
 from gradbed.experiments.by_hand.tables import Contents

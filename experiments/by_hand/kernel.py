@@ -14,8 +14,8 @@ from typing import Any
 
 from gradbed.common.errors import UserError
 from gradbed.common.namespaces import in_network_namespace
+from gradbed.controller.southbound.interface import Target
 from gradbed.controller.southbound.p4runtime.p4runtime import P4RuntimeSouthbound
-from gradbed.controller.southbound.target import Target
 from gradbed.experiments.by_hand.held import Held, Received, plan_of
 from gradbed.experiments.own_program.system import OwnProgramSystem
 from gradbed.experiments.setup import NetworkSetup, PointTask

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gradbed.emulation.links.link_statistics import DirectionStatistics
+from gradbed.emulation.statistics import DirectionStatistics
 from gradbed.experiments.accounts.carried import LinkBytes, LinkRows
 from gradbed.experiments.configuration.samples import SampleOrder
 from gradbed.experiments.scale import Scale

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from gradbed.common.compiled.store import digest_of
 from gradbed.common.errors import UserError
 from gradbed.common.modules import COMMAND
+from gradbed.common.store import digest_of
 from gradbed.experiments.exercises.exercise import Exercise
 
 RECORD = ".exercise.json"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from gradbed.emulation.links.link_statistics import DataPlaneStatistics, DirectionStatistics
+from gradbed.emulation.statistics import DataPlaneStatistics, DirectionStatistics
 from gradbed.experiments.fidelity.machine import MachineTimes, machine_times
 from gradbed.experiments.fidelity.processes import SWITCH_ROLES, ThreadTimes, thread_times
 from gradbed.experiments.fidelity.report import FidelityMeasures, FidelityReport

@@ -60,8 +60,8 @@ def _pipeline(name: str, source: str, macros: tuple[tuple[str, str], ...]) -> Pi
 
 def _fill(traced: Any, pipeline: Pipeline, plan: Any) -> None:
     from gradbed.controller.planning.plan import SwitchPlan
+    from gradbed.controller.southbound.p4runtime.codec import batches
     from gradbed.controller.southbound.p4runtime.schema import ProgramSchema
-    from gradbed.controller.southbound.p4runtime.updates import batches
     from gradbed.switch.insight.p4runtime_state import write_updates
 
     schema = ProgramSchema(pipeline.info)

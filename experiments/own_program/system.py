@@ -34,7 +34,7 @@ from gradbed.topo.graph import Topology
 if TYPE_CHECKING:
     from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
 
-SERVICE = "gradbed.controller.entries.service:EntriesService"
+SERVICE = "gradbed.controller.entries.planner:EntriesService"
 """Of systems whose switches run people's own programs."""
 
 WHICH_PROGRAM = "which program? name a P4 file"

@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from gradbed.common.compiled.store import cache_dir, make_cache_folder
+from gradbed.common.store import cache_dir, make_cache_folder
 
 FORMATS = ("png", "svg", "pdf")
 

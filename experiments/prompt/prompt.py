@@ -1,4 +1,5 @@
-"""The prompt that every system has; a system adds commands by a subclass (gradbed.experiments.system.System.prompt)."""
+"""The prompt that every system has; a system adds commands by a subclass
+(gradbed.experiments.system.System.prompt)."""
 
 from __future__ import annotations
 

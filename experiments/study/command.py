@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 from rich.console import Console
 
-from gradbed.common.compiled.c_library import compiler
+from gradbed.common.c_library import compiler
 from gradbed.common.errors import UserError
 from gradbed.emulation.size import announce
 from gradbed.experiments.calibration import study_scale
@@ -49,9 +49,9 @@ INTERRUPTED = 130
 @dataclass(frozen=True)
 class RunOptions:
     """How a study runs, whatever it is of. factor: the scale to use instead of this machine's; jobs, scheduler: as
-    for gradbed.experiments.study.runner.run_study. pcap: links and hosts to be captured, in place of what the study says.
-    onlooker, threads: as for run_study. prepare_network: called before anything is begun where a point runs on the
-    real clock, so that the command line installs what that takes."""
+    for gradbed.experiments.study.runner.run_study. pcap: links and hosts to be captured, in place of what the study
+    says. onlooker, threads: as for run_study. prepare_network: called before anything is begun where a point runs on
+    the real clock, so that the command line installs what that takes."""
 
     output: Path = Path("results")
     resume: bool = False
@@ -116,8 +116,9 @@ def run_single(
     """Run one point of a system and present what it found; exit status as for a study, 2 if it broke.
 
     values: of its configuration, as nested mappings. script: the point is a script of the user's, whose standard
-    output is its own, and of whose sums there is no reference. axes: as of gradbed.experiments.system.Shorthands.axes;
-    several values make as many points, which are compared. UserError for what the user can put right.
+    output is its own, and of whose sums there is no reference. axes: as of
+    gradbed.experiments.system.Shorthands.axes; several values make as many points, which are compared. UserError for
+    what the user can put right.
     """
     system = find_system(system_name)
     sweep = Sweep(zip={path: list(found) for path, found in (axes or {}).items()})

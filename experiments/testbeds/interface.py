@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import BaseModel
 
-from gradbed.controller.planning.failures import LinkName, link_name
 from gradbed.controller.planning.plan import Plan
+from gradbed.controller.planning.routing import LinkName, link_name
 from gradbed.emulation.fabric import Fabric
 from gradbed.experiments.fidelity.report import FidelityReport
 from gradbed.experiments.testbeds.agents import Agents, AgentSpec

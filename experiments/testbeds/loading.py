@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradbed.common.json_lines import JsonLinesProcess, own_program
-from gradbed.emulation.switches.fabric_process import FabricProcess, fabric_command
-from gradbed.emulation.switches.fabric_switches import LOG
+from gradbed.emulation.switches.fabric_switches import LOG, FabricProcess, fabric_command
 
 
 @dataclass(frozen=True)

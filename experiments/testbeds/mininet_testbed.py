@@ -20,7 +20,7 @@ from gradbed.common.errors import ProcessLost, UserError
 from gradbed.common.json_lines import JsonLinesProcess
 from gradbed.controller.client import ControllerClient
 from gradbed.controller.config import ControllerConfig, ProgramFiles
-from gradbed.controller.core.services import ServiceConfig
+from gradbed.controller.core.service import ServiceConfig
 from gradbed.controller.planning.legacy import OPENFLOW
 from gradbed.controller.planning.plan import Plan
 from gradbed.emulation.network import EmulatedNetwork

@@ -16,8 +16,8 @@ from pydantic import BaseModel
 
 from gradbed.common.capabilities import REAL_CLOCK
 from gradbed.controller.core.controller import Controller
-from gradbed.controller.core.journal import Journal
-from gradbed.controller.core.services import ServiceConfig, load_services
+from gradbed.controller.core.jobs import Journal
+from gradbed.controller.core.service import ServiceConfig, load_services
 from gradbed.controller.planning.plan import Plan
 from gradbed.controller.southbound.p4runtime.local import LocalSouthbound
 from gradbed.controller.switches import unrouted_programs

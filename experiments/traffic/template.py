@@ -29,7 +29,7 @@ _METHOD = "to_bytes"
 class Template:
     """A packet with variables: $src, $dst (IP addresses), $src_mac, $dst_mac, $next_mac (of the first hop, to which a
     frame goes that names no destination), $src_number, $dst_number (places of the hosts, from 1), $flow (from 0) and
-    $port (of the flow). Names and meanings are those of entries (controller/entries/variables.py).
+    $port (of the flow). Names and meanings are those of entries (controller/entries/values.py).
 
     layers: a Python file with Scapy layers (and bind_layers) of one's own, whose names the text may use: it runs.
     The text itself, which a study may bring along, can make layers and reckon with numbers, and no more.

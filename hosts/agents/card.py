@@ -19,8 +19,8 @@ class Uncounted(Protocol):
         """When the frames of the last batch arrived."""
 
     def receive(self) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
-        """As gradbed.hosts.agents.context.Interface.receive, but all that waits: whoever has not looked for a while must not
-        take what has come for lost. Of a socket not more than some thousand frames."""
+        """As gradbed.hosts.agents.context.Interface.receive, but all that waits: whoever has not looked for a while
+        must not take what has come for lost. Of a socket not more than some thousand frames."""
 
 
 class Card(Uncounted, Protocol):

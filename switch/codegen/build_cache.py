@@ -1,6 +1,6 @@
 """Programs built before: the model and the name of the library, by all that went into them.
 
-The cache of gradbed.common.compiled goes by the C text, which takes longer to generate for a large program than to
+The cache of gradbed.common.c_library goes by the C text, which takes longer to generate for a large program than to
 load it.
 """
 
@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gradbed.common.compiled.c_library import compiler, compiler_flags
-from gradbed.common.compiled.store import cache_dir, digest_of, stored
+from gradbed.common.c_library import compiler, compiler_flags
+from gradbed.common.store import cache_dir, digest_of, stored
 from gradbed.switch.bmv2_json.model import ProgramModel
 from gradbed.switch.runtime.library import RUNTIME_HEADERS
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gradbed.common.compiled.c_library import shared_library
+from gradbed.common.c_library import shared_library
 from gradbed.switch.bmv2_json.drop_sites import DropSites
 from gradbed.switch.bmv2_json.load import load_program
 from gradbed.switch.bmv2_json.model import Extern, ProgramModel, Table, words_of

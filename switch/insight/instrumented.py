@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gradbed.common.compiled.c_library import shared_library
+from gradbed.common.c_library import shared_library
 from gradbed.switch.bmv2_json.load import load_program
 from gradbed.switch.codegen.emit.probes import RecordingProbes, Site
 from gradbed.switch.codegen.layout import Layout

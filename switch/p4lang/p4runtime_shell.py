@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from gradbed.common.compiled.store import cache_dir
 from gradbed.common.errors import UserError
+from gradbed.common.store import cache_dir
 from gradbed.switch.server.addresses import is_address
 
 PACKAGE = "p4runtime-shell==0.0.6"

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from gradbed.common.compiled.c_library import compiler
+from gradbed.common.c_library import compiler
 from gradbed.common.errors import UserError
 
 P4_INCLUDE = Path(__file__).resolve().parent.parent / "compiler" / "p4include"

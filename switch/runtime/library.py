@@ -6,7 +6,7 @@ import ctypes
 import functools
 from pathlib import Path
 
-from gradbed.common.compiled.c_library import shared_library
+from gradbed.common.c_library import shared_library
 
 RUNTIME_DIR = Path(__file__).resolve().parent
 """C files that every program needs; includes are relative to it."""

@@ -11,8 +11,8 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from typing import Any
 
-from gradbed.common.compiled.store import digest_of
 from gradbed.common.errors import UserError
+from gradbed.common.store import digest_of
 from gradbed.switch.bmv2_json.model import ProgramModel, Table
 from gradbed.switch.device import Program
 from gradbed.switch.p4runtime.pipeline.calls import action_codecs

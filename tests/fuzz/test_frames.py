@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gradbed.common.compiled.c_library import compiler
+from gradbed.common.c_library import compiler
 from gradbed.switch.bmv2_json.load import load_program
 from gradbed.switch.codegen.program import generate
 from gradbed.switch.runtime.library import RUNTIME_DIR

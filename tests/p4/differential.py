@@ -17,7 +17,7 @@ import pytest
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
-from gradbed.emulation.links.veth import VethPair, create_pairs
+from gradbed.emulation.veth import VethPair, create_pairs
 from gradbed.switch.codegen import build_program
 from gradbed.switch.p4lang.bmv2_programs import require_simple_switch
 from gradbed.switch.p4lang.bmv2_shell import THRIFT_MOST, Shell

@@ -20,17 +20,17 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
 from gradbed.controller.planning.plan import Lpm, Plan, SwitchPlan, TableEntry
+from gradbed.controller.southbound.interface import Target
 from gradbed.controller.southbound.p4runtime.p4runtime import P4RuntimeSouthbound
 from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
-from gradbed.controller.southbound.target import Target
-from gradbed.emulation.links.veth import VethPair, create_pairs
-from gradbed.emulation.switches.fabric_process import FabricProcess, fabric_command
+from gradbed.emulation.switches.fabric_switches import FabricProcess, fabric_command
+from gradbed.emulation.veth import VethPair, create_pairs
 from gradbed.switch.p4lang.p4c import find_p4c
 from gradbed.switch.program_cache import compiled_files
 from gradbed.topo.link import LinkModel
 
 if TYPE_CHECKING:
-    from gradbed.emulation.nodes.bmv2_node import Bmv2Switch
+    from gradbed.emulation.nodes import Bmv2Switch
 
 P4_SOURCES = Path(__file__).resolve().parents[2] / "p4src"
 DEVICE_ID = 1
@@ -208,7 +208,7 @@ def serve_bmv2(ports: int, folder: Path, name: str = "s1") -> Iterator[str]:
 
 @contextlib.contextmanager
 def bmv2_switch(ports: int, folder: Path, name: str = "s1") -> Iterator[Bmv2Switch]:
-    from gradbed.emulation.nodes.bmv2_node import Bmv2Switch, free_ports
+    from gradbed.emulation.nodes import Bmv2Switch, free_ports
 
     assert BMV2 is not None
     grpc_port, thrift_port = free_ports(2)

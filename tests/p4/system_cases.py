@@ -10,7 +10,7 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from gradbed.controller.systems.ndn.names import name_id
+from gradbed.controller.systems.ndn.entries import name_id
 from gradbed.formats import tlv
 from gradbed.hosts.systems.ndn.packets.gradient_format import VersionHead, body
 from gradbed.hosts.systems.ndn.packets.packets import EMPTY_BODY, data_frame, ethernet

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from finsy.proto import p4r
 
-from gradbed.emulation.links.veth import VethPair, create_pairs
+from gradbed.emulation.veth import VethPair, create_pairs
 from tests.emulation.sandboxed import in_sandbox
 from tests.p4.switch_under_test import needs_bmv2, open_socket, serve_bmv2, serve_gradbed
 from tests.unit.p4runtime.client import DELETE, INSERT, MODIFY, Client, action, entry, exact, ids, pipeline_of

@@ -45,8 +45,8 @@ ROOMS = {
         "bmv2_json codegen compiler corpus engine insight p4lang p4runtime recordings reference runtime server "
         "shims simple_switch state stf virtual"
     ),
-    "topo": "files shapes",
-    "emulation": "links nodes suites switches",
+    "topo": "files",
+    "emulation": "suites switches",
     "controller": "core entries planning rest southbound systems",
     "hosts": "agents collectives compressors learning protocols systems torch_hook traffic transport",
     "experiments": (

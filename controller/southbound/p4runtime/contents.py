@@ -13,6 +13,8 @@ from gradbed.controller.planning.diff import switch_diff
 from gradbed.controller.planning.plan import SwitchPlan
 from gradbed.controller.southbound.interface import CounterCell, SouthboundError, SouthboundTimeout
 from gradbed.controller.southbound.p4runtime.codec import (
+    Update,
+    batches,
     decode_clone,
     decode_entry,
     decode_group,
@@ -20,9 +22,40 @@ from gradbed.controller.southbound.p4runtime.codec import (
     number,
 )
 from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
-from gradbed.controller.southbound.p4runtime.rpc_errors import describe, is_away
-from gradbed.controller.southbound.p4runtime.updates import Update, batches
 from gradbed.switch.p4runtime.values.status import update_errors
+
+# ---- What a failed call says, in one line ----
+
+
+_AWAY = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.DEADLINE_EXCEEDED)
+
+
+def is_away(error: grpc.aio.AioRpcError) -> bool:
+    """Whether the other side did not answer, as opposed to answering that it will not."""
+    return error.code() in _AWAY
+
+
+def describe(error: grpc.aio.AioRpcError, what: str, subjects: Sequence[str] = ()) -> str:
+    """`what` failed and why. For a Write, subjects names each update; the first that failed is shown."""
+    failed = [
+        (index, item)
+        for index, item in enumerate(update_errors(error.trailing_metadata()))
+        if item.canonical_code != rpc_code.OK
+    ]
+    if failed:
+        index, item = failed[0]
+        subject = f" ({subjects[index]})" if index < len(subjects) else ""
+        more = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
+        return _one_line(f"{what}{subject}: {rpc_code.Code.Name(item.canonical_code)} {item.message}{more}")
+    return _one_line(f"{what}: {error.code().name} {error.details() or ''}")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+# ---- What a switch holds ----
+
 
 CALL_TIMEOUT_S = 30.0
 PUSH_TIMEOUT_S = 120.0

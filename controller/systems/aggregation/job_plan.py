@@ -25,9 +25,14 @@ from gradbed.controller.planning.multicast import (
 )
 from gradbed.controller.planning.plan import Plan, SwitchPlan, Value
 from gradbed.controller.planning.routing import Routes
-from gradbed.controller.systems.aggregation.entries import AGGREGATION_PROGRAM, aggregation_role, designated_route
+from gradbed.controller.systems.aggregation.entries import (
+    AGGREGATION_PROGRAM,
+    DEFAULT_SLOTS,
+    SlotRange,
+    aggregation_role,
+    designated_route,
+)
 from gradbed.controller.systems.aggregation.placement.planner import AggregationPlanner
-from gradbed.controller.systems.aggregation.slots import DEFAULT_SLOTS, SlotRange
 from gradbed.formats.addresses import MulticastAddress
 from gradbed.formats.aggregation import MAX_WORKERS, Designation, SlotPolicy
 from gradbed.topo.graph import Topology

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from gradbed.controller.systems.aggregation.entries import DEFAULT_SLOTS, SlotRange
 from gradbed.controller.systems.aggregation.job_plan import Acknowledgement, JobPlan
 from gradbed.controller.systems.aggregation.placement.planners import PlannerOptions
-from gradbed.controller.systems.aggregation.slots import DEFAULT_SLOTS, SlotRange
 from gradbed.formats.addresses import MulticastAddress
 from gradbed.formats.aggregation import Designation, SlotPolicy
 

@@ -6,9 +6,14 @@ from collections.abc import Iterable, Mapping
 
 from gradbed.common.errors import UserError
 from gradbed.controller.core.service import Service
-from gradbed.controller.planning.congestion import congestion_plan
+from gradbed.controller.planning.entries import congestion_plan
 from gradbed.controller.planning.plan import Plan, TableEntry
-from gradbed.controller.systems.aggregation.entries import AGGREGATION_PROGRAM, plain_designated_route
+from gradbed.controller.systems.aggregation.entries import (
+    AGGREGATION_PROGRAM,
+    SlotRange,
+    free_range,
+    plain_designated_route,
+)
 from gradbed.controller.systems.aggregation.job_plan import AggregationJob, JobPlan, choose_job, job_plan
 from gradbed.controller.systems.aggregation.messages import (
     AggregationSettings,
@@ -19,7 +24,6 @@ from gradbed.controller.systems.aggregation.messages import (
     new_job,
 )
 from gradbed.controller.systems.aggregation.placement.planner import SharedPathPlacement
-from gradbed.controller.systems.aggregation.slots import SlotRange, free_range
 from gradbed.formats.aggregation import SlotPolicy
 
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gradbed.common.errors import UserError
 from gradbed.controller.core.service import Service
-from gradbed.controller.planning.congestion import congestion_plan
+from gradbed.controller.planning.entries import congestion_plan
 from gradbed.controller.planning.multicast import GROUPS_PER_JOB, multicast_address, multicast_plan, multicast_tree
 from gradbed.controller.planning.plan import Plan, TableEntry
 from gradbed.formats.addresses import MulticastAddress

@@ -1,17 +1,61 @@
-"""What a hybrid switch holds (p4src/interconnect.p4), on the links that are up."""
+"""What switches of the interconnect hold on the links that are up: hybrid switches (p4src/interconnect.p4) with the
+rules by which they choose between ways, and optical switches that are OpenFlow switches.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
 from ipaddress import IPv4Address
+from itertools import product
+from typing import Literal, get_args
 
-from gradbed.controller.planning.equal_cost import hash_seed
-from gradbed.controller.planning.plan import Lpm, TableEntry
-from gradbed.controller.systems.interconnect.policies import Policy
+from gradbed.controller.planning.legacy import FORWARD_PROGRAM
+from gradbed.controller.planning.plan import Flow, Lpm, Output, SwitchPlan, TableEntry
+from gradbed.controller.planning.routing import hash_seed
 from gradbed.controller.systems.interconnect.reach import Place, Reach
 from gradbed.formats.addresses import mac_number
 from gradbed.topo.graph import Topology
-from gradbed.topo.shapes.optical_electrical import PLANES, hybrid_name, mesh_port, uplink_port
+from gradbed.topo.optical_electrical import PLANES, hybrid_name, mesh_port, uplink_port
+
+# ---- How hybrid switches choose: two rules for p4src/include/interconnect/choose_path.p4 ----
+
+
+PolicyName = Literal["least-loaded", "random-plane", "fixed-plane", "mesh-first", "ecmp"]
+
+
+class Rule(IntEnum):
+    """Of two ways that are there (choose_path.p4)."""
+
+    LEAST_LOADED = 0
+    FIRST = 1
+    RANDOM = 2
+    FLOW_HASH = 3
+
+
+@dataclass(frozen=True)
+class Policy:
+    """plane: between the two optical switches. order: between the mesh first and light first."""
+
+    plane: Rule
+    order: Rule
+
+
+POLICIES: Mapping[PolicyName, Policy] = {
+    "least-loaded": Policy(Rule.LEAST_LOADED, Rule.LEAST_LOADED),
+    "random-plane": Policy(Rule.RANDOM, Rule.LEAST_LOADED),
+    "fixed-plane": Policy(Rule.FIRST, Rule.LEAST_LOADED),
+    "mesh-first": Policy(Rule.LEAST_LOADED, Rule.FIRST),
+    "ecmp": Policy(Rule.FLOW_HASH, Rule.FLOW_HASH),
+}
+"""least-loaded is the source's; the others have one of its two decisions made otherwise, ecmp both."""
+
+assert set(POLICIES) == set(get_args(PolicyName))
+
+
+# ---- Hybrid switches ----
+
 
 SUBNET_BITS = 24
 
@@ -101,3 +145,31 @@ def _destination(address: int, bits: int, action: str, params: dict[str, int]) -
 
 def _mac(topology: Topology, place: Place) -> int:
     return mac_number(topology.switch(hybrid_name(*place)).mac)
+
+
+# ---- Optical switches: flows that do what p4src/optical.p4 does, and nothing else ----
+
+
+VLAN_PRESENT = 0x1000
+"""OFPVID_PRESENT (OpenFlow 1.3.5, section 7.2.3.7): the field vlan_vid is this and the identifier."""
+
+TO_IN_PORT = 0xFFFF_FFF8
+"""OFPP_IN_PORT: a switch sends nothing back by the port's own number."""
+
+PRIORITY = 1000
+
+
+def crossbar(units: int) -> SwitchPlan:
+    """Light of wavelength w (a VLAN identifier) that comes in by fibre i leaves by fibre (i + w) mod units. Fibres
+    are ports, counted from 1. What has no wavelength, or one that there is not, matches no flow and is dropped."""
+
+    def flow(fibre: int, wavelength: int) -> Flow:
+        out = (fibre + wavelength) % units
+        return Flow(
+            priority=PRIORITY,
+            match={"in_port": fibre + 1, "vlan_vid": VLAN_PRESENT | wavelength},
+            actions=(Output(output=TO_IN_PORT if out == fibre else out + 1),),
+        )
+
+    flows = (flow(fibre, wavelength) for fibre, wavelength in product(range(units), repeat=2))
+    return SwitchPlan.of(FORWARD_PROGRAM, flows=flows, kind="openflow")

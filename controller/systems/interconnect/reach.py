@@ -15,7 +15,7 @@ from itertools import product
 import networkx as nx
 
 from gradbed.topo.graph import Topology
-from gradbed.topo.shapes.optical_electrical import PLANES, hybrid_name, optical_name, size_of
+from gradbed.topo.optical_electrical import PLANES, hybrid_name, optical_name, size_of
 
 Place = tuple[int, int]
 """(unit, sub-unit) of a hybrid switch."""

@@ -1,7 +1,7 @@
 """The controller's part of the interconnect: what hybrid switches are told of the network and of links that are down.
 
 Optical switches hold nothing, since light follows from its wavelength (p4src/optical.p4); as OpenFlow switches they
-hold flows that say so (crossbar.py).
+hold flows that say so (entries.py).
 """
 
 from __future__ import annotations
@@ -15,12 +15,17 @@ from gradbed.common.errors import UserError
 from gradbed.controller.core.service import Service
 from gradbed.controller.planning.plan import Plan, SwitchPlan, TableEntry
 from gradbed.controller.planning.routing import Routes
-from gradbed.controller.systems.interconnect.crossbar import crossbar
-from gradbed.controller.systems.interconnect.entries import destination_entries, path_entries, self_entry
-from gradbed.controller.systems.interconnect.policies import POLICIES, PolicyName
+from gradbed.controller.systems.interconnect.entries import (
+    POLICIES,
+    PolicyName,
+    crossbar,
+    destination_entries,
+    path_entries,
+    self_entry,
+)
 from gradbed.controller.systems.interconnect.reach import Reach
 from gradbed.topo.graph import Topology
-from gradbed.topo.shapes.optical_electrical import OPTICAL, hybrid_name
+from gradbed.topo.optical_electrical import OPTICAL, hybrid_name
 
 HYBRID_PROGRAM = "interconnect"
 OPTICAL_PROGRAM = "optical"

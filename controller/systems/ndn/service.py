@@ -12,17 +12,18 @@ from gradbed.controller.core.service import NoSettings, Service
 from gradbed.controller.planning.multicast import MulticastTree, multicast_tree
 from gradbed.controller.planning.plan import Plan, SwitchPlan, TableEntry
 from gradbed.controller.planning.routing import Routes, equal_cost_path
-from gradbed.controller.southbound.messages import Digest, Message
+from gradbed.controller.southbound.interface import Digest, Message
 from gradbed.controller.systems.ndn.entries import (
     MOST_PORTS,
     NDN_PROGRAM,
     all_sets_of,
+    components,
     fib_entry,
     group_of,
+    job_name,
     one_set,
 )
 from gradbed.controller.systems.ndn.messages import NdnAnswer, NdnRequest, Prefix
-from gradbed.controller.systems.ndn.names import components, job_name
 from gradbed.topo.graph import Topology
 
 PORTS_WITH_ALL_SETS = 8

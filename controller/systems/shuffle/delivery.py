@@ -13,9 +13,8 @@ from gradbed.controller.planning.routing import Routes
 from gradbed.controller.systems.shuffle.messages import Delivery, Multicast, ShuffleJob, Unicast
 from gradbed.controller.systems.shuffle.scheduling.instance import Instance
 from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
-from gradbed.controller.systems.shuffle.scheduling.trees.trees import Tree, Trees
-from gradbed.topo.graph import Topology
-from gradbed.topo.hops import is_hop
+from gradbed.controller.systems.shuffle.scheduling.trees import Tree, Trees
+from gradbed.topo.graph import Topology, is_hop
 
 PROGRAM = "multicast"
 MAX_BIFT_ID = 0xFFFF

@@ -25,7 +25,7 @@ from gradbed.controller.systems.shuffle.scheduling.checking import check_schedul
 from gradbed.controller.systems.shuffle.scheduling.instance import Instance
 from gradbed.controller.systems.shuffle.scheduling.schedulers import scheduler_named
 from gradbed.controller.systems.shuffle.scheduling.tree_choice import with_trees_chosen
-from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
+from gradbed.controller.systems.shuffle.scheduling.trees import Trees
 
 
 class ShuffleService(Service[ShuffleSettings, ShuffleRequest, ShuffleJob, NewShuffle]):

@@ -10,12 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from gradbed.common.errors import UserError
 from gradbed.controller.core.service import Service
-from gradbed.controller.planning.congestion import congestion_plan
-from gradbed.controller.planning.equal_cost import hash_seed
+from gradbed.controller.planning.entries import congestion_plan
 from gradbed.controller.planning.multicast import GROUPS_PER_JOB, multicast_address, multicast_plan, multicast_tree
 from gradbed.controller.planning.plan import Plan, SwitchPlan, TableEntry
-from gradbed.controller.systems.training.paths import Paths
-from gradbed.controller.systems.training.policies import Policy, PolicyName
+from gradbed.controller.planning.routing import hash_seed
+from gradbed.controller.systems.training.entries import Paths, Policy, PolicyName
 from gradbed.formats.addresses import MulticastAddress
 from gradbed.topo.graph import Topology
 

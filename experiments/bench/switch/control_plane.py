@@ -15,7 +15,7 @@ from finsy.proto import U128, p4r, p4r_grpc
 
 from gradbed.common.scratch import scratch_folder
 from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
-from gradbed.emulation.switches.fabric_process import FabricProcess, fabric_command
+from gradbed.emulation.switches.fabric_switches import FabricProcess, fabric_command
 from gradbed.experiments.bench.measure import empty_cache
 from gradbed.experiments.programs import P4_SOURCES
 from gradbed.switch.codegen import build_program

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from gradbed.common.compiled.c_library import shared_library
+from gradbed.common.c_library import shared_library
 
 FRAME_ROOM = 2048
 

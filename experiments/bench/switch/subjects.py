@@ -14,12 +14,12 @@ from typing import Literal
 from gradbed.common.errors import UserError
 from gradbed.common.json_lines import own_program
 from gradbed.controller.planning.plan import Plan
+from gradbed.controller.southbound.interface import Target
 from gradbed.controller.southbound.p4runtime.p4runtime import P4RuntimeSouthbound
 from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
-from gradbed.controller.southbound.target import Target
-from gradbed.emulation.links.veth import VethPair, create_pairs, delete_group
-from gradbed.emulation.nodes.bmv2_node import Bmv2Switch, free_ports
-from gradbed.emulation.switches.fabric_process import FabricProcess, fabric_command
+from gradbed.emulation.nodes import Bmv2Switch, free_ports
+from gradbed.emulation.switches.fabric_switches import FabricProcess, fabric_command
+from gradbed.emulation.veth import VethPair, create_pairs, delete_group
 from gradbed.experiments.bench.switch.workloads import LEFT_PORT, RIGHT_PORT, Workload
 from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
 from gradbed.switch.p4lang.bmv2_programs import find_simple_switch_grpc

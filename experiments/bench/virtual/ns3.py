@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from gradbed.common.compiled.store import cache_dir, make_cache_folder
 from gradbed.common.errors import UserError
+from gradbed.common.store import cache_dir, make_cache_folder
 from gradbed.experiments.bench.virtual.workload import (
     FLOW_PAYLOAD_BPS,
     LINK_RATE_BPS,

@@ -20,7 +20,7 @@ from gradbed.switch.engine.queue_pairs import HostQueuePairs
 from gradbed.switch.virtual import VirtualFabric
 from gradbed.topo.graph import Host, Topology
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes.star import star
+from gradbed.topo.shapes import star
 
 K = 4
 LINK = LinkModel(rate_bps=100_000_000_000, delay_us=1, queue_packets=10_000)

@@ -9,7 +9,7 @@ from ipaddress import IPv4Network
 
 from gradbed.topo.graph import Host, Topology
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes.fat_tree import fat_tree
+from gradbed.topo.shapes import fat_tree
 
 LINK_RATE_BPS = 1_000_000_000
 PAYLOAD_BYTES = 1000

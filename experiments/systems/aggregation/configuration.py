@@ -6,8 +6,8 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
+from gradbed.controller.systems.aggregation.entries import DEFAULT_SLOTS
 from gradbed.controller.systems.aggregation.placement.planners import LimitedMethod, PlacementName, PlannerOptions
-from gradbed.controller.systems.aggregation.slots import DEFAULT_SLOTS
 from gradbed.experiments.configuration.gradients import SYNTHETIC_UNLESS_SAID, SyntheticGradients, TrainedGradients
 from gradbed.experiments.configuration.point import PointConfiguration
 from gradbed.experiments.configuration.sections import Section, option

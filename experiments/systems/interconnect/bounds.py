@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 
 from gradbed.experiments.systems.interconnect.window import Window, turn_share
 from gradbed.topo.graph import Direction, Topology
-from gradbed.topo.shapes.optical_electrical import (
+from gradbed.topo.optical_electrical import (
     PLANES,
     WAVELENGTH_BYTES,
     hybrid_name,

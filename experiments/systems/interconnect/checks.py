@@ -13,7 +13,7 @@ from gradbed.experiments.configuration.faults import Fault, LinkFault, restarted
 from gradbed.experiments.systems.interconnect.links import CHANNELS_OF_A_PORT, loss_by_cause
 from gradbed.experiments.traffic.results import TrafficResults
 from gradbed.topo.graph import Topology
-from gradbed.topo.shapes.optical_electrical import (
+from gradbed.topo.optical_electrical import (
     HYBRID,
     PLANES,
     hybrid_name,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from gradbed.controller.systems.interconnect.policies import PolicyName
+from gradbed.controller.systems.interconnect.entries import PolicyName
 from gradbed.experiments.configuration.point import PointConfiguration
 from gradbed.experiments.engine.point import run_point
 from gradbed.experiments.phases import PointResult
@@ -23,7 +23,7 @@ from gradbed.experiments.systems.interconnect.model.shortest_paths import Shorte
 from gradbed.experiments.systems.interconnect.model.slots import Found, simulate
 from gradbed.experiments.systems.interconnect.model.traffic import of_rates
 from gradbed.experiments.traffic.rates import pair_rates
-from gradbed.topo.shapes.optical_electrical import size_of
+from gradbed.topo.optical_electrical import size_of
 
 RATE_MBPS = 100.0
 FRAME_BYTES = 1000

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, TypeAdapter, model_validator
 
-from gradbed.controller.systems.interconnect.policies import PolicyName
+from gradbed.controller.systems.interconnect.entries import PolicyName
 from gradbed.controller.systems.interconnect.service import OpticalKind
 from gradbed.experiments.configuration.faults import Fault
 from gradbed.experiments.configuration.point import PointConfiguration

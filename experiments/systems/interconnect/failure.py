@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from gradbed.experiments.configuration.sections import Section, option
 from gradbed.topo.graph import Topology
-from gradbed.topo.shapes.optical_electrical import hybrid_name, optical_name, size_of
+from gradbed.topo.optical_electrical import hybrid_name, optical_name, size_of
 
 FailureKind = Literal["none", "uplink", "optical-switch", "mesh-link"]
 

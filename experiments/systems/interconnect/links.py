@@ -11,7 +11,7 @@ from gradbed.experiments.accounts.accounting import Tally
 from gradbed.experiments.accounts.counts import Counts
 from gradbed.experiments.systems.interconnect.window import Window
 from gradbed.topo.graph import Topology
-from gradbed.topo.shapes.optical_electrical import (
+from gradbed.topo.optical_electrical import (
     HYBRID,
     OPTICAL,
     PLANES,

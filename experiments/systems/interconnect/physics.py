@@ -12,7 +12,7 @@ from gradbed.experiments.systems.interconnect.metrics import arrived_bytes, host
 from gradbed.experiments.systems.interconnect.window import Window
 from gradbed.experiments.traffic.results import TrafficResults
 from gradbed.topo.graph import Topology
-from gradbed.topo.shapes.optical_electrical import WAVELENGTH_BYTES
+from gradbed.topo.optical_electrical import WAVELENGTH_BYTES
 
 BITS_OF_A_SUM = 1e-9
 """Of rounding, in sums and linear programs; a share."""

@@ -36,7 +36,7 @@ from gradbed.experiments.traffic.phase import TrafficPhase
 from gradbed.experiments.traffic.results import TrafficResults
 from gradbed.hosts.traffic.sizes import has_flows, least_frame_bytes, longest_frame_bytes
 from gradbed.topo.graph import Topology
-from gradbed.topo.shapes.optical_electrical import HYBRID, OPTICAL, size_of, with_circuits, with_wavelengths
+from gradbed.topo.optical_electrical import HYBRID, OPTICAL, size_of, with_circuits, with_wavelengths
 
 
 def build_topology(configuration: InterconnectConfiguration, scale: Scale) -> Topology:

@@ -10,10 +10,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import shortest_path
 
 from gradbed.topo.graph import Topology
-from gradbed.topo.shapes.dragonfly import dragonfly
-from gradbed.topo.shapes.fat_tree import fat_tree
-from gradbed.topo.shapes.optical_electrical import OPTICAL, optical_electrical
-from gradbed.topo.shapes.torus import torus
+from gradbed.topo.optical_electrical import OPTICAL, optical_electrical
+from gradbed.topo.shapes import dragonfly, fat_tree, torus
 
 
 @dataclass(frozen=True)

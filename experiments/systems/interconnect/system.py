@@ -9,8 +9,8 @@ from typing import Any
 from gradbed.common.capabilities import REAL_CLOCK
 from gradbed.common.errors import UserError
 from gradbed.common.suggestion import suggestion
-from gradbed.controller.core.services import ServiceConfig
-from gradbed.controller.systems.interconnect.policies import POLICIES
+from gradbed.controller.core.service import ServiceConfig
+from gradbed.controller.systems.interconnect.entries import POLICIES
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import PointTask, Underlay
 from gradbed.experiments.system import System
@@ -24,7 +24,7 @@ from gradbed.experiments.traffic.phase import check_faults_of_traffic
 from gradbed.hosts.traffic.sizes import longest_frame_bytes
 from gradbed.topo.graph import Topology
 from gradbed.topo.link import MOST_CHANNELS
-from gradbed.topo.shapes.optical_electrical import WAVELENGTH_BYTES, size_of, with_wavelengths
+from gradbed.topo.optical_electrical import WAVELENGTH_BYTES, size_of, with_wavelengths
 
 
 class InterconnectSystem(System[InterconnectConfiguration]):

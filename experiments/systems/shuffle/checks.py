@@ -26,8 +26,7 @@ from gradbed.experiments.systems.shuffle.phase import ShufflePhase
 from gradbed.experiments.systems.shuffle.waits import Network, network_wait_failures, planned_wait_failures
 from gradbed.formats.shuffle import frame_overhead_bytes
 from gradbed.hosts.systems.shuffle.samples import SampleSource, digest, original
-from gradbed.topo.graph import Topology
-from gradbed.topo.hops import is_hop
+from gradbed.topo.graph import Topology, is_hop
 
 ROUNDING = 1e-9
 

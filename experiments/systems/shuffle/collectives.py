@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradbed.common.errors import UserError
-from gradbed.controller.core.services import ServiceConfig
+from gradbed.controller.core.service import ServiceConfig
 from gradbed.controller.systems.shuffle.messages import ShuffleRequest, ShuffleSettings
 from gradbed.experiments.programs import Program
 from gradbed.experiments.setup import StreamGroup, SwitchCollectives

@@ -12,8 +12,7 @@ from gradbed.controller.systems.shuffle.messages import NewShuffle
 from gradbed.controller.systems.shuffle.scheduling.instance import Instance
 from gradbed.controller.systems.shuffle.scheduling.queues import Timing
 from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
-from gradbed.controller.systems.shuffle.scheduling.trees.bits import bits_of
-from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees, links_above
+from gradbed.controller.systems.shuffle.scheduling.trees import Trees, bits_of, links_above
 from gradbed.experiments.configuration.sections import describe
 from gradbed.experiments.setup import PointTask
 from gradbed.experiments.systems.shuffle.configuration import ShuffleConfiguration
@@ -30,8 +29,7 @@ from gradbed.hosts.systems.shuffle.description import (
     fragments_of,
 )
 from gradbed.hosts.systems.shuffle.samples import SampleSource
-from gradbed.topo.graph import Topology
-from gradbed.topo.hops import is_hop
+from gradbed.topo.graph import Topology, is_hop
 
 AGENT = "gradbed.hosts.systems.shuffle.agents:worker"
 

@@ -12,8 +12,7 @@ from gradbed.controller.planning.routing import shortest_routes
 from gradbed.controller.systems.shuffle.delivery import transmission_links
 from gradbed.experiments.accounts.counts import Counts
 from gradbed.experiments.systems.shuffle.jobs import ShuffleJob
-from gradbed.topo.graph import Direction, Topology
-from gradbed.topo.hops import is_hop
+from gradbed.topo.graph import Direction, Topology, is_hop
 
 
 @dataclass(frozen=True)

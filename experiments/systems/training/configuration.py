@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from gradbed.common.suggestion import suggestion
-from gradbed.controller.systems.training.policies import PolicyName
+from gradbed.controller.systems.training.entries import PolicyName
 from gradbed.controller.systems.training.service import Marking
 from gradbed.experiments.configuration.point import PointConfiguration
 from gradbed.experiments.configuration.sections import Section, option

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gradbed.common.errors import UserError
-from gradbed.controller.entries.service import Traffic as TrafficJob
+from gradbed.controller.entries.planner import Traffic as TrafficJob
 from gradbed.experiments.accounts.accounting import HostAccount, first_lines, rows
 from gradbed.experiments.accounts.host_accounts import host_accounts
 from gradbed.experiments.configuration.faults import touched_agents

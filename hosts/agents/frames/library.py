@@ -7,7 +7,7 @@ import functools
 from ctypes import c_uint16, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 
-from gradbed.common.compiled.c_library import shared_library
+from gradbed.common.c_library import shared_library
 
 FRAMES_SOURCE = Path(__file__).with_name("frames.c")
 

@@ -62,7 +62,8 @@ class RawSocket(Closing):
         except_udp_port: int | None = None,
         classes: Patterns = (),
     ) -> None:
-        """Takes in what gradbed.hosts.agents.context.AgentContext.open says. classes: of packets, by which it counts."""
+        """Takes in what gradbed.hosts.agents.context.AgentContext.open says. classes: of packets, by which it
+        counts."""
         protocol = ETHER_TYPE_IPV4 if udp_port is not None else ether_type or _ETH_P_ALL
         with contextlib.ExitStack() as stack:
             try:

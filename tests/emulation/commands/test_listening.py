@@ -20,7 +20,7 @@ from gradbed.controller.planning.legacy import OPENFLOW
 from gradbed.experiments.study.running.on_dask import LOCAL
 from gradbed.switch.fabric_config import FabricConfig
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes.star import star
+from gradbed.topo.shapes import star
 from tests.command import ROOT
 from tests.emulation.prompt import Prompt
 from tests.listening import Listening, listening

@@ -16,9 +16,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from gradbed.common.compiled.store import stored
 from gradbed.common.errors import UserError
 from gradbed.common.scratch import LOCK, sweep
+from gradbed.common.store import stored
 from gradbed.controller.rest.interface import create_app
 from gradbed.controller.rest.server import RestServer, listening_socket
 from gradbed.experiments.study.running.on_dask import LOCAL

@@ -19,7 +19,7 @@ import grpc
 import pytest
 from finsy.proto import p4r, p4r_grpc
 
-from gradbed.common.compiled.store import cache_dir
+from gradbed.common.store import cache_dir
 from gradbed.switch.p4lang.p4runtime_shell import PACKAGE
 from tests.command import ROOT, gradbed
 from tests.emulation.prompt import Prompt

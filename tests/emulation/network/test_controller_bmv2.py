@@ -11,12 +11,12 @@ from finsy.proto import p4r
 
 from gradbed.controller.planning.plan import SwitchPlan
 from gradbed.controller.planning.routing import shortest_routes
+from gradbed.controller.southbound.interface import Target
 from gradbed.controller.southbound.p4runtime.codec import decode_entry, decode_group
 from gradbed.controller.southbound.p4runtime.p4runtime import P4RuntimeSouthbound
 from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
-from gradbed.controller.southbound.target import Target
 from gradbed.switch.program_cache import compiled_files
-from gradbed.topo.shapes.star import star
+from gradbed.topo.shapes import star
 from tests.emulation.sandboxed import in_sandbox
 from tests.p4.switch_under_test import BMV2, needs_bmv2
 from tests.unit.controller.networks import routes_alone, shared_path_job

@@ -19,11 +19,10 @@ import pytest
 from gradbed.common.errors import UserError
 from gradbed.common.namespaces import in_network_namespace
 from gradbed.emulation.fabric import Fabric
-from gradbed.emulation.links.link_statistics import DirectionStatistics
 from gradbed.emulation.network import EmulatedNetwork
+from gradbed.emulation.statistics import DirectionStatistics
 from gradbed.topo.graph import Topology
-from gradbed.topo.shapes.fat_tree import fat_tree
-from gradbed.topo.shapes.star import star
+from gradbed.topo.shapes import fat_tree, star
 from tests.emulation.sandboxed import in_sandbox
 
 pytestmark = pytest.mark.root
@@ -38,7 +37,7 @@ class BridgedStar(Fabric):
     def check(self) -> None: ...
 
     def add_nodes(self, net: Any, run_dir: Path) -> None:
-        from gradbed.emulation.nodes.fabric_node import FabricSwitch
+        from gradbed.emulation.nodes import FabricSwitch
 
         for switch in self.topology.switches:
             net.addSwitch(switch.name, cls=FabricSwitch, number=switch.number)
@@ -293,7 +292,7 @@ class Interruption:
 def test_an_interrupted_start_leaves_nothing(tmp_path: Path) -> None:
     from mininet.node import Node
 
-    from gradbed.emulation.links import veth
+    from gradbed.emulation import veth
 
     tempfile.tempdir = str(tmp_path)
     before = leftovers(tmp_path)
@@ -326,7 +325,7 @@ def test_an_interrupted_start_leaves_nothing(tmp_path: Path) -> None:
 
 @in_sandbox
 def test_an_interrupted_stop_can_be_repeated(tmp_path: Path) -> None:
-    from gradbed.emulation.mininet_parts import EmulatedHost
+    from gradbed.emulation.nodes import EmulatedHost
 
     tempfile.tempdir = str(tmp_path)
     before = leftovers(tmp_path)

@@ -20,8 +20,7 @@ from gradbed.topo.addressing import host_port_mac, make_host, make_switch
 from gradbed.topo.graph import Endpoint, Link, Topology
 from gradbed.topo.link import LinkModel
 from gradbed.topo.places import place
-from gradbed.topo.shapes.fat_tree import fat_tree
-from gradbed.topo.shapes.leaf_spine import leaf_spine
+from gradbed.topo.shapes import fat_tree, leaf_spine
 from tests.emulation.programs import PATIENCE_S, descendants, eventually, started
 from tests.emulation.sandboxed import in_sandbox
 

@@ -18,8 +18,7 @@ from gradbed.common.errors import UserError
 from gradbed.formats.aggregation import Flags
 from gradbed.hosts.systems.aggregation.gradient import Gradient, gradient_frame
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes.leaf_spine import leaf_spine
-from gradbed.topo.shapes.star import star
+from gradbed.topo.shapes import leaf_spine, star
 from tests.emulation.programs import PATIENCE_S, eventually
 from tests.emulation.sandboxed import in_sandbox
 

@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from finsy.proto import p4r
 from google.protobuf.message import DecodeError
 
-from gradbed.controller.core.services import ServiceConfig, load_services
+from gradbed.controller.core.service import ServiceConfig, load_services
 from gradbed.switch.compiler import compile_p4
 from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, SwitchConfig
 from gradbed.switch.p4runtime.values.status import BatchError, Code, RequestError

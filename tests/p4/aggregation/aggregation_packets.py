@@ -15,8 +15,12 @@ from scapy.packet import Packet
 
 from gradbed.controller.planning.entries import congestion_threshold, ipv4_route, multicast_route
 from gradbed.controller.planning.plan import MulticastGroup, SwitchPlan
-from gradbed.controller.systems.aggregation.entries import RECLAIM_DISTANCE, aggregation_role, designated_route
-from gradbed.controller.systems.aggregation.slots import SlotRange
+from gradbed.controller.systems.aggregation.entries import (
+    RECLAIM_DISTANCE,
+    SlotRange,
+    aggregation_role,
+    designated_route,
+)
 from gradbed.experiments.systems.aggregation.counts import EVENT_JOBS, event_at
 from gradbed.formats.aggregation import GRADIENT_PORT, Flags, SlotPolicy
 from gradbed.formats.datagram import CE, ECN_MASK, ECT_0

@@ -9,7 +9,7 @@ import pytest
 
 from gradbed.cli import layers
 from gradbed.cli.commands.doctor import doctor, findings
-from gradbed.common.compiled import c_library
+from gradbed.common import c_library
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("GRADBED_BMV2", "GRADBED_P4C"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("os.geteuid", lambda: 1000)
-    monkeypatch.setattr("gradbed.common.compiled.c_library.compiler", c_library.compiler.__wrapped__)
+    monkeypatch.setattr("gradbed.common.c_library.compiler", c_library.compiler.__wrapped__)
     return programs
 
 

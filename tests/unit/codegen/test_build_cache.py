@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gradbed.common.compiled import c_library
-from gradbed.common.compiled.store import cache_dir, stored
+from gradbed.common import c_library
+from gradbed.common.store import cache_dir, stored
 from gradbed.switch.codegen import MalformedProgram, build_program, program
 from gradbed.switch.codegen.build_cache import cache_entry
 from tests.unit.codegen import program_maker as make

@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from gradbed.common.compiled.c_library import shared_library
+from gradbed.common.c_library import shared_library
 from gradbed.switch.bmv2_json.load import load_program
 from gradbed.switch.codegen import BuiltProgram, build_program
 from gradbed.switch.codegen.program import generate

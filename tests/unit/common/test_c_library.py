@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gradbed.common.compiled import c_library
-from gradbed.common.compiled.c_library import shared_library
+from gradbed.common import c_library
+from gradbed.common.c_library import shared_library
 from gradbed.common.errors import UserError
 
 

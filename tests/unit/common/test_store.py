@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gradbed.common.compiled.store import digest_of, stored
+from gradbed.common.store import digest_of, stored
 
 
 def test_all_are_made_if_one_is_missing(tmp_path: Path) -> None:

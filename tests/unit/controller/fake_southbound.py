@@ -6,12 +6,12 @@ from gradbed.common.errors import UserError
 from gradbed.controller.planning.plan import Plan
 from gradbed.controller.southbound.interface import (
     CounterCell,
+    Message,
     NoListener,
     SouthboundError,
     SouthboundListener,
     SwitchStatus,
 )
-from gradbed.controller.southbound.messages import Message
 
 
 class News:

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from pydantic import BaseModel
 
 from gradbed.common.errors import UserError
-from gradbed.controller.core.service import Service
-from gradbed.controller.core.services import LoadedService
+from gradbed.controller.core.service import LoadedService, Service
 from gradbed.controller.planning.entries import udp_route
 from gradbed.controller.planning.plan import Plan, SwitchPlan, TableEntry
-from gradbed.controller.southbound.messages import Digest, Message, PacketIn
+from gradbed.controller.southbound.interface import Digest, Message, PacketIn
 
 
 class LampSettings(BaseModel, frozen=True, extra="forbid"):

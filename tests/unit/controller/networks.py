@@ -13,9 +13,7 @@ from gradbed.controller.systems.aggregation.job_plan import JobPlan, choose_job,
 from gradbed.controller.systems.aggregation.placement.planner import SharedPathPlacement
 from gradbed.topo.addressing import make_host, make_switch
 from gradbed.topo.graph import Endpoint, Link, Topology
-from gradbed.topo.shapes.fat_tree import fat_tree
-from gradbed.topo.shapes.leaf_spine import leaf_spine
-from gradbed.topo.shapes.star import star
+from gradbed.topo.shapes import fat_tree, leaf_spine, star
 
 REGULAR = {
     "fat-tree:4": fat_tree(4),

@@ -12,16 +12,13 @@ import pytest
 
 from gradbed.common.errors import UserError
 from gradbed.controller.core.controller import Controller
-from gradbed.controller.core.jobs import Job, UnknownJob
-from gradbed.controller.core.journal import Journal, JournalContents
-from gradbed.controller.core.services import ServiceConfig, load_services
-from gradbed.controller.planning.failures import link_name, remaining_network
+from gradbed.controller.core.jobs import Job, Journal, JournalContents, UnknownJob
+from gradbed.controller.core.service import ServiceConfig, load_services
 from gradbed.controller.planning.plan import Plan, SwitchPlan, TableEntry
-from gradbed.controller.planning.routing import shortest_routes
-from gradbed.controller.southbound.interface import SouthboundError, SwitchStatus
-from gradbed.controller.southbound.messages import Digest, PacketIn
+from gradbed.controller.planning.routing import link_name, remaining_network, shortest_routes
+from gradbed.controller.southbound.interface import Digest, PacketIn, SouthboundError, SwitchStatus
 from gradbed.topo.graph import Topology
-from gradbed.topo.shapes.leaf_spine import leaf_spine
+from gradbed.topo.shapes import leaf_spine
 from tests.unit.controller.fake_southbound import FakeSouthbound
 from tests.unit.controller.lamps import BELLS, LAMPS, LampService
 from tests.unit.controller.networks import network, routes_alone

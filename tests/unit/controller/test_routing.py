@@ -13,13 +13,11 @@ from hypothesis import strategies as st
 
 from gradbed.common.errors import UserError
 from gradbed.controller.planning.diff import switch_diff
-from gradbed.controller.planning.failures import link_name, remaining_network
 from gradbed.controller.planning.plan import Lpm, SwitchPlan
-from gradbed.controller.planning.routing import routing_plan, shortest_routes
+from gradbed.controller.planning.routing import link_name, remaining_network, routing_plan, shortest_routes
 from gradbed.topo.graph import Topology
 from gradbed.topo.registry import parse_topology
-from gradbed.topo.shapes.fat_tree import fat_tree
-from gradbed.topo.shapes.leaf_spine import leaf_spine
+from gradbed.topo.shapes import fat_tree, leaf_spine
 from tests.examples import examples
 from tests.unit.controller.networks import REGULAR, network, random_networks, routes_alone
 from tests.unit.controller.plan_walker import IPV4_DST, PlanWalker

@@ -12,9 +12,8 @@ import pytest
 pytest.importorskip("mininet", reason="Mininet is not installed")
 
 from gradbed.common.errors import ProcessLost, UserError
-from gradbed.emulation.nodes import bmv2_node
-from gradbed.emulation.nodes.bmv2_node import Bmv2Switch, free_ports
-from gradbed.emulation.nodes.quiet_switch import QuietLoopback
+from gradbed.emulation import nodes
+from gradbed.emulation.nodes import Bmv2Switch, QuietLoopback, free_ports
 from gradbed.switch.p4lang.bmv2_programs import find_simple_switch_grpc
 
 STAND_IN = """#!{python}
@@ -101,8 +100,8 @@ def test_its_words_are_shown_when_it_ends(make) -> None:
 
 
 def test_it_is_not_waited_for_forever_and_killed_if_it_must(make, monkeypatch) -> None:
-    monkeypatch.setattr(bmv2_node, "READY_TIMEOUT_S", 0.3)
-    monkeypatch.setattr(bmv2_node, "STOP_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(nodes, "BMV2_READY_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(nodes, "BMV2_STOP_TIMEOUT_S", 0.05)
     node = make("signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)")
     node.start([])
     with pytest.raises(RuntimeError, match="does not answer"):

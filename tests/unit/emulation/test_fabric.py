@@ -17,7 +17,7 @@ from gradbed.hosts.agents.virtual.clock import VirtualClock
 from gradbed.switch.virtual import VirtualFabric
 from gradbed.topo.link import LinkModel
 from gradbed.topo.places import place
-from gradbed.topo.shapes.leaf_spine import leaf_spine
+from gradbed.topo.shapes import leaf_spine
 from tests.pcapng import read_pcapng
 from tests.unit.engine.instructed import instructed_program, pass_through
 from tests.unit.virtual.test_hosts import rows, texts

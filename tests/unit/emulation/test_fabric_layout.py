@@ -5,13 +5,12 @@ from typing import Literal
 
 import pytest
 
-from gradbed.emulation.links.class_counts import added
-from gradbed.emulation.links.link_statistics import DirectionStatistics
+from gradbed.emulation.statistics import DirectionStatistics, added
 from gradbed.emulation.switches.fabric_layout import fabric_config, link_seed, name_classes, name_statistics
 from gradbed.switch.fabric_config import FabricConfig, ForeignEnd, HostEnd
 from gradbed.topo.graph import Topology
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes.fat_tree import fat_tree
+from gradbed.topo.shapes import fat_tree
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.emulation.switches import fabric_process
-from gradbed.emulation.switches.fabric_process import FabricProcess
+from gradbed.emulation.switches import fabric_switches
+from gradbed.emulation.switches.fabric_switches import FabricProcess
 from gradbed.switch import fabric_commands
 from gradbed.switch.fabric_commands import COMMANDS, Command, GetLinkStatistics, Quiesce
 
@@ -78,8 +78,8 @@ def test_death_between_questions(start) -> None:
 
 @pytest.mark.thorough
 def test_silence_is_not_waited_for_forever(start, monkeypatch) -> None:
-    monkeypatch.setattr(fabric_process, "READY_TIMEOUT_S", 0.05)
-    monkeypatch.setattr(fabric_process, "STOP_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(fabric_switches, "READY_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(fabric_switches, "STOP_TIMEOUT_S", 0.05)
     fabric = start("import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)")
     with pytest.raises(RuntimeError, match="does not answer"):
         fabric.wait_ready()

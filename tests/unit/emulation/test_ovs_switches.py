@@ -12,10 +12,10 @@ import pytest
 
 from gradbed.common import programs
 from gradbed.common.errors import UserError
-from gradbed.emulation.links import veth
+from gradbed.emulation import veth
 from gradbed.emulation.switches import ovs_processes, ovs_switches
 from gradbed.emulation.switches.ovs_switches import FIRST_PORT, OvsSwitches
-from gradbed.topo.shapes.leaf_spine import leaf_spine
+from gradbed.topo.shapes import leaf_spine
 
 NOTHING = ["set", []]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gradbed.common.compiled.c_library import shared_library
+from gradbed.common.c_library import shared_library
 from gradbed.switch.bmv2_json.load import load_program
 from gradbed.switch.bmv2_json.model import ProgramModel
 from gradbed.switch.engine import Engine

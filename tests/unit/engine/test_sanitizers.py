@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gradbed.common.compiled.c_library import compiler
+from gradbed.common.c_library import compiler
 from gradbed.switch.runtime.library import RUNTIME_DIR, RUNTIME_SOURCES
 from tests.sanitized_python import no_data_race
 from tests.sanitizers import FLAGS, STRICT, THREADS, sanitized

@@ -13,7 +13,7 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
 from gradbed.controller.core.controller import Controller
-from gradbed.controller.core.services import ServiceConfig, load_services
+from gradbed.controller.core.service import ServiceConfig, load_services
 from gradbed.controller.southbound.p4runtime.local import LocalSouthbound
 from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
 from gradbed.emulation.switches.fabric_layout import fabric_config
@@ -21,7 +21,7 @@ from gradbed.experiments.programs import Program
 from gradbed.switch.virtual import HostInterface, VirtualFabric
 from gradbed.topo.graph import Host, Topology
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes.optical_electrical import HYBRID, optical_electrical, with_circuits, with_wavelengths
+from gradbed.topo.optical_electrical import HYBRID, optical_electrical, with_circuits, with_wavelengths
 
 RATE_BPS = 8_000_000
 """A byte takes a microsecond."""

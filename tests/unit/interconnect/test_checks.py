@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gradbed.controller.systems.interconnect import entries
-from gradbed.controller.systems.interconnect.policies import POLICIES, PolicyName
+from gradbed.controller.systems.interconnect.entries import POLICIES, PolicyName
 from gradbed.experiments.phases import PointResult
 from gradbed.experiments.programs import P4_SOURCES
 from gradbed.experiments.systems.interconnect import point

@@ -7,7 +7,7 @@ import pytest
 from gradbed.experiments.systems.interconnect.bounds import light_share
 from gradbed.experiments.systems.interconnect.window import open_ns
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes.optical_electrical import optical_electrical, optical_name, with_circuits, with_wavelengths
+from gradbed.topo.optical_electrical import optical_electrical, optical_name, with_circuits, with_wavelengths
 from tests.unit.interconnect.network import Interconnect
 
 SLOT_US, GUARD_US = 1000, 200

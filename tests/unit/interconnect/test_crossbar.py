@@ -7,12 +7,12 @@ import threading
 import pytest
 
 from gradbed.controller.core.controller import Controller
-from gradbed.controller.core.services import ServiceConfig, load_services
+from gradbed.controller.core.service import ServiceConfig, load_services
 from gradbed.controller.planning.legacy import OPENFLOW
 from gradbed.controller.planning.plan import Output, SwitchPlan
 from gradbed.controller.southbound.openflow.openflow_codec import flow_mod, held_flows
-from gradbed.controller.systems.interconnect.crossbar import TO_IN_PORT, VLAN_PRESENT, crossbar
-from gradbed.topo.shapes.optical_electrical import HYBRID, optical_electrical
+from gradbed.controller.systems.interconnect.entries import TO_IN_PORT, VLAN_PRESENT, crossbar
+from gradbed.topo.optical_electrical import HYBRID, optical_electrical
 from tests.unit.controller.fake_openflow import FakeSwitch
 from tests.unit.controller.fake_southbound import FakeSouthbound
 

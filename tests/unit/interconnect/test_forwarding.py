@@ -10,7 +10,7 @@ import pytest
 from gradbed.controller.planning.plan import Lpm, Plan, SwitchPlan, TableEntry
 from gradbed.controller.systems.interconnect.entries import hash_seed
 from gradbed.formats.addresses import mac_number
-from gradbed.topo.shapes.optical_electrical import PLANES, hybrid_name, optical_electrical, optical_name, uplink_port
+from gradbed.topo.optical_electrical import PLANES, hybrid_name, optical_electrical, optical_name, uplink_port
 from tests.unit.interconnect.network import FRAME_BYTES, Interconnect, frame, ttl
 
 SENT_TTL = 64

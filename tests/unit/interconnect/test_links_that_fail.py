@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from gradbed.controller.systems.interconnect.reach import Reach
-from gradbed.topo.shapes.optical_electrical import PLANES, hybrid_name, mesh_port, optical_electrical, uplink_port
+from gradbed.topo.optical_electrical import PLANES, hybrid_name, mesh_port, optical_electrical, uplink_port
 from tests.unit.interconnect.network import Interconnect
 
 NO_WAY = 4

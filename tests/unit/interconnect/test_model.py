@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradbed.controller.systems.interconnect.policies import PolicyName
+from gradbed.controller.systems.interconnect.entries import PolicyName
 from gradbed.experiments.systems.interconnect.bench.run import (
     COMMON,
     Largest,
@@ -21,8 +21,8 @@ from gradbed.experiments.systems.interconnect.model.slots import simulate
 from gradbed.experiments.systems.interconnect.model.traffic import of_pattern
 from gradbed.experiments.systems.interconnect.sizes import balanced_dragonfly, size_of_network, sizes
 from gradbed.experiments.tables.console import make_console
+from gradbed.topo.optical_electrical import optical_electrical
 from gradbed.topo.registry import parse_topology
-from gradbed.topo.shapes.optical_electrical import optical_electrical
 
 
 @pytest.mark.parametrize("n", [2, 3, 4])

@@ -25,7 +25,7 @@ from gradbed.controller.systems.shuffle import delivery
 from gradbed.controller.systems.shuffle.messages import ShuffleJob, ShuffleRequest
 from gradbed.controller.systems.shuffle.scheduling import checking
 from gradbed.controller.systems.shuffle.scheduling.checking import BadSchedule
-from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
+from gradbed.controller.systems.shuffle.scheduling.trees import Trees
 from gradbed.controller.systems.shuffle.service import ShuffleService
 from gradbed.experiments.phases import PointResult
 from gradbed.hosts.systems.shuffle import agents, reception, sending

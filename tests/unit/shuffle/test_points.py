@@ -15,7 +15,7 @@ from gradbed.controller.systems.shuffle import service
 from gradbed.controller.systems.shuffle.scheduling import checking
 from gradbed.controller.systems.shuffle.scheduling.checking import BadSchedule
 from gradbed.controller.systems.shuffle.scheduling.schedulers import SCHEDULERS
-from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
+from gradbed.controller.systems.shuffle.scheduling.trees import Trees
 from gradbed.experiments.phases import PointResult
 from gradbed.experiments.systems.shuffle import training
 from gradbed.experiments.systems.shuffle.jobs import ShuffleJob

@@ -10,18 +10,16 @@ import networkx as nx
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.controller.planning.failures import link_name, remaining_network
 from gradbed.controller.planning.multicast import GROUPS_PER_JOB
 from gradbed.controller.planning.plan import Plan
-from gradbed.controller.planning.routing import shortest_routes
+from gradbed.controller.planning.routing import link_name, remaining_network, shortest_routes
 from gradbed.controller.systems.shuffle.delivery import hop_count, route_links, transmission_links
 from gradbed.controller.systems.shuffle.messages import ShuffleJob, ShuffleRequest, ShuffleSettings
 from gradbed.controller.systems.shuffle.scheduling.storage import epochs
 from gradbed.controller.systems.shuffle.service import ShuffleService
-from gradbed.topo.graph import Topology
-from gradbed.topo.hops import is_hop
+from gradbed.topo.graph import Topology, is_hop
 from gradbed.topo.registry import parse_topology
-from gradbed.topo.shapes.star import star
+from gradbed.topo.shapes import star
 
 SAMPLES = 48
 

@@ -9,8 +9,7 @@ import pytest
 
 from gradbed.common.errors import UserError
 from gradbed.topo.graph import Topology
-from gradbed.topo.shapes.dragonfly import dragonfly
-from gradbed.topo.shapes.torus import torus
+from gradbed.topo.shapes import dragonfly, torus
 
 
 def between_switches(topology: Topology) -> networkx.Graph:

@@ -12,9 +12,7 @@ from gradbed.common.errors import UserError
 from gradbed.topo.addressing import host_port_mac, make_host, make_switch
 from gradbed.topo.graph import Endpoint, Link, Topology
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes.fat_tree import fat_tree
-from gradbed.topo.shapes.leaf_spine import leaf_spine
-from gradbed.topo.shapes.star import star
+from gradbed.topo.shapes import fat_tree, leaf_spine, star
 
 link_fields = st.fixed_dictionaries(
     {},

@@ -8,7 +8,7 @@ import networkx
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.topo.shapes.optical_electrical import (
+from gradbed.topo.optical_electrical import (
     HYBRID,
     OPTICAL,
     hybrid_name,
@@ -75,7 +75,7 @@ def test_wiring_and_ports(n: int) -> None:
 
 
 def test_other_networks_have_no_n() -> None:
-    from gradbed.topo.shapes.star import star
+    from gradbed.topo.shapes import star
 
     with pytest.raises(UserError, match="star:3 is not of the kind optical-electrical:N"):
         size_of(star(3))

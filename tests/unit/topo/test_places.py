@@ -6,7 +6,7 @@ import pytest
 
 from gradbed.common.errors import UserError
 from gradbed.topo.places import place, places
-from gradbed.topo.shapes.leaf_spine import leaf_spine
+from gradbed.topo.shapes import leaf_spine
 
 TOPOLOGY = leaf_spine(2, 1, 1)
 

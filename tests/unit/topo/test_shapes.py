@@ -9,17 +9,11 @@ import networkx
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.topo.graph import Topology
-from gradbed.topo.hops import is_hop
+from gradbed.topo.graph import Topology, is_hop
 from gradbed.topo.link import LinkModel
+from gradbed.topo.optical_electrical import optical_electrical
 from gradbed.topo.registry import SHAPES, parse_topology, usage
-from gradbed.topo.shapes.bcube import bcube
-from gradbed.topo.shapes.dragonfly import dragonfly
-from gradbed.topo.shapes.fat_tree import fat_tree
-from gradbed.topo.shapes.leaf_spine import leaf_spine
-from gradbed.topo.shapes.optical_electrical import optical_electrical
-from gradbed.topo.shapes.star import star
-from gradbed.topo.shapes.torus import torus
+from gradbed.topo.shapes import bcube, dragonfly, fat_tree, leaf_spine, star, torus
 
 
 def _tier(topology: Topology, tier: str) -> list[str]:

@@ -8,7 +8,7 @@ from scapy.layers.l2 import ARP, Ether
 
 from gradbed.common.errors import UserError
 from gradbed.experiments.traffic.choice import packet_choice
-from gradbed.topo.shapes.star import star
+from gradbed.topo.shapes import star
 
 TOPOLOGY = star(3)
 H1, H2 = (TOPOLOGY.host(name).ip for name in ("h1", "h2"))

@@ -14,9 +14,7 @@ from gradbed.experiments.traffic.matrix import read_matrix
 from gradbed.experiments.traffic.patterns import demands, pods
 from gradbed.experiments.traffic.rates import pair_rates, shares
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes.fat_tree import fat_tree
-from gradbed.topo.shapes.leaf_spine import leaf_spine
-from gradbed.topo.shapes.star import star
+from gradbed.topo.shapes import fat_tree, leaf_spine, star
 
 FAT_TREE = fat_tree(4, LinkModel(rate_bps=100_000_000))
 HOSTS = [host.name for host in FAT_TREE.hosts]

@@ -11,8 +11,7 @@ import pytest
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.traffic.configuration import TrafficSection
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes.fat_tree import fat_tree
-from gradbed.topo.shapes.star import star
+from gradbed.topo.shapes import fat_tree, star
 from tests.unit.traffic.bare import run_traffic
 
 RATE_BPS = 10_000_000

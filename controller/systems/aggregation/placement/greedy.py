@@ -1,4 +1,5 @@
-"""Greedy placement of programmable switches: steps S11 to S16 of the source patent, with ties broken knowingly.
+"""Greedy placement of programmable switches: steps S11 to S16 of the source patent, with ties broken knowingly, and a
+placement for what packets reach, global sums that come back included.
 
 The gains of single switches are not submodular: two switches may be worth nothing alone and much together, so which
 of several equally good switches is taken decides what can follow. Among switches that lead to the same gamma
@@ -12,9 +13,16 @@ of several equally good switches is taken decides what can follow. Among switche
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from gradbed.controller.systems.aggregation.placement.assignment import best_labels
+from gradbed.controller.systems.aggregation.placement.baselines import highest_degree
+from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
 from gradbed.controller.systems.aggregation.placement.rates.rates import RateSolver
+from gradbed.controller.systems.aggregation.placement.rates.realised import realised_rates
+
+# ---- The source's, for gradients alone ----
+
 
 LOOK_AHEAD_PROGRAMS = 256
 EXCHANGE_PROGRAMS = 256
@@ -83,3 +91,36 @@ def _by_next_step(solver: RateSolver, chosen: tuple[str, ...], left: list[str], 
         switch: max(solver.gamma((*chosen, switch, second)) for second in left if second != switch) for switch in ties
     }
     return sorted(ties, key=lambda switch: -round(reach[switch] / SAME))
+
+
+# ---- For what packets reach ----
+
+
+def packet_greedy(problem: AggregationProblem, maximum: int) -> tuple[str, ...]:
+    """At most `maximum` switches: greedy on the program with returned sums, refined."""
+    solver = RateSolver(problem, returned_sums="by-switch")
+    return refined(solver, greedy(solver, maximum), maximum)
+
+
+def refined(solver: RateSolver, chosen: tuple[str, ...], maximum: int) -> tuple[str, ...]:
+    """The switches after exchanges, or those of highest_degree if packets reach more with them.
+
+    The program does not know fragments that cannot be nested or divided; so packets decide in the end, and never
+    reach less than with highest_degree.
+    """
+    problem = solver.problem
+    chosen = exchanged(solver, chosen)
+    rival = highest_degree(problem, maximum)
+    if set(rival) == set(chosen):
+        return chosen
+    reached_bps = packet_rate_bps(problem, chosen)
+    bounds = RateSolver(problem, arrivals=True)
+    if bounds.gamma(rival) * bounds.model.scale_bps <= reached_bps:
+        return chosen
+    return rival if packet_rate_bps(problem, rival) > reached_bps else chosen
+
+
+def packet_rate_bps(problem: AggregationProblem, programmable: Sequence[str]) -> float:
+    """What packets with the best labels reach for every worker while global sums come back."""
+    labels = best_labels(problem, programmable).designations
+    return realised_rates(problem, labels, returned_sums=True).gamma_bps

@@ -1,11 +1,15 @@
-"""Placement of programmable switches by any method behind one function."""
+"""Placement of programmable switches by any method behind one function, and the planner that goes on from there: it
+solves for the best rates and labels packets to reach them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gradbed.common.errors import UserError
+from gradbed.controller.planning.routing import Routes
+from gradbed.controller.systems.aggregation.placement.assignment import best_labels
 from gradbed.controller.systems.aggregation.placement.baselines import (
     every_tor,
     highest_degree,
@@ -13,12 +17,12 @@ from gradbed.controller.systems.aggregation.placement.baselines import (
     random_switches,
 )
 from gradbed.controller.systems.aggregation.placement.exhaustive import exhaustive
-from gradbed.controller.systems.aggregation.placement.greedy import greedy
+from gradbed.controller.systems.aggregation.placement.greedy import greedy, packet_greedy
 from gradbed.controller.systems.aggregation.placement.milp import milp
-from gradbed.controller.systems.aggregation.placement.packet_greedy import packet_greedy
+from gradbed.controller.systems.aggregation.placement.planner import AggregationChoice, Rates
 from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
-from gradbed.controller.systems.aggregation.placement.rates.rates import RateSolver
-from gradbed.controller.systems.aggregation.placement.rates.solution import Rates
+from gradbed.controller.systems.aggregation.placement.rates.rates import RateSolver, solve_rates
+from gradbed.topo.graph import Topology
 
 NONE = "none"
 
@@ -88,3 +92,39 @@ def check_demand(rates: Rates, demand_bps: float | None) -> None:
             f"programmable switches beside the server's ToR reach {rates.gamma_bps:g} bit/s; "
             "allow more switches or ask for less"
         )
+
+
+# ---- The planner ----
+
+
+@dataclass(frozen=True)
+class LpPlanner:
+    """An AggregationPlanner on the linear program.
+
+    maximum: programmable switches at most, beside the server's ToR. method: one of place.METHODS. switches: take
+    these instead of placing any. switch_capacity_bps: C of the linear program. seed: of the method random.
+    demand_bps: the rate that every worker needs. `choose` raises UserError if any of them cannot be met. The rates
+    of its choice are those that the labels follow (best_labels); the bound is that of place() or solve_rates().
+    """
+
+    maximum: int = 0
+    method: str = "greedy"
+    switch_capacity_bps: float | None = None
+    seed: int = 0
+    demand_bps: float | None = None
+    switches: tuple[str, ...] | None = None
+
+    def choose(self, topology: Topology, routes: Routes, workers: Sequence[str], server: str) -> AggregationChoice:
+        problem = AggregationProblem(topology, routes, tuple(workers), server, self.switch_capacity_bps)
+        if self.switches is not None:
+            problem.check_programmable(self.switches)
+            programmable, server_tor = self.switches, True
+        else:
+            programmable = place(problem, self.maximum, self.method, self.seed).programmable
+            server_tor = self.method != NONE
+        if not server_tor:
+            rates = solve_rates(problem, (), server_tor=False)
+            check_demand(rates, self.demand_bps)
+            return AggregationChoice((), dict.fromkeys(problem.workers, ()), rates)
+        check_demand(solve_rates(problem, programmable, arrivals=True), self.demand_bps)
+        return best_labels(problem, programmable)

@@ -9,9 +9,27 @@ from typing import Protocol
 
 from gradbed.common.errors import UserError
 from gradbed.controller.planning.routing import Routes
-from gradbed.controller.systems.aggregation.placement.rates.solution import Rates
 from gradbed.formats.aggregation import Designation
 from gradbed.topo.graph import Topology
+
+
+@dataclass(frozen=True)
+class Rates:
+    """An optimal solution of the linear program, all in bit/s.
+
+    gamma_bps: the rate of every worker. y_bps[worker][switch]: what the worker sends to a programmable switch or to
+    the server's ToR for summing; x_bps[worker]: what it sends to the server unaggregated; together they are
+    gamma_bps. a_bps[switch], b_bps[switch]: sums that a programmable switch sends to the server, and to the server's
+    ToR. f_bps: sums from the server's ToR to the server.
+    """
+
+    programmable: tuple[str, ...]
+    gamma_bps: float
+    y_bps: Mapping[str, Mapping[str, float]]
+    x_bps: Mapping[str, float]
+    a_bps: Mapping[str, float]
+    b_bps: Mapping[str, float]
+    f_bps: float
 
 
 @dataclass(frozen=True)

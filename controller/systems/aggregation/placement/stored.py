@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from gradbed.common.compiled.store import cache_dir, digest_of, stored
 from gradbed.common.errors import UserError
+from gradbed.common.store import cache_dir, digest_of, stored
 from gradbed.controller.planning.routing import Routes
-from gradbed.controller.systems.aggregation.placement.planner import AggregationChoice
-from gradbed.controller.systems.aggregation.placement.rates.solution import Rates
+from gradbed.controller.systems.aggregation.placement.planner import AggregationChoice, Rates
 from gradbed.topo.graph import Topology
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ class StoredPlanner:
 
     def choose(self, topology: Topology, routes: Routes, workers: Sequence[str], server: str) -> AggregationChoice:
         def solve() -> AggregationChoice:
-            from gradbed.controller.systems.aggregation.placement.lp_planner import LpPlanner
+            from gradbed.controller.systems.aggregation.placement.place import LpPlanner
 
             return LpPlanner(**self.options).choose(topology, routes, workers, server)
 

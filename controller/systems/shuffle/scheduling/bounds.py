@@ -24,8 +24,7 @@ from dataclasses import dataclass
 import networkx as nx
 
 from gradbed.controller.systems.shuffle.scheduling.instance import Instance
-from gradbed.controller.systems.shuffle.scheduling.trees.bits import bits_of, members
-from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
+from gradbed.controller.systems.shuffle.scheduling.trees import Trees, bits_of, members
 
 
 @dataclass(frozen=True)

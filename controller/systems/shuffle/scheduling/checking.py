@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from gradbed.controller.systems.shuffle.scheduling.instance import Instance
 from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
-from gradbed.controller.systems.shuffle.scheduling.trees.trees import Tree
-from gradbed.topo.graph import Topology
-from gradbed.topo.hops import is_hop
+from gradbed.controller.systems.shuffle.scheduling.trees import Tree
+from gradbed.topo.graph import Topology, is_hop
 
 
 class BadSchedule(Exception):

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradbed.controller.systems.shuffle.scheduling.instance import Instance
-from gradbed.controller.systems.shuffle.scheduling.trees.bits import members
-from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
+from gradbed.controller.systems.shuffle.scheduling.trees import Trees, members
 
 
 @dataclass(frozen=True, slots=True)

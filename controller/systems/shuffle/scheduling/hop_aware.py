@@ -19,8 +19,7 @@ from gradbed.controller.systems.shuffle.scheduling.dependencies import Cluster, 
 from gradbed.controller.systems.shuffle.scheduling.instance import Instance
 from gradbed.controller.systems.shuffle.scheduling.queues import Loan, Packet, Queues, Timing
 from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule
-from gradbed.controller.systems.shuffle.scheduling.trees.bits import members
-from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
+from gradbed.controller.systems.shuffle.scheduling.trees import Trees, members
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from gradbed.controller.systems.shuffle.scheduling.instance import Instance
 from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
-from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
+from gradbed.controller.systems.shuffle.scheduling.trees import Trees
 
 
 @dataclass(frozen=True)

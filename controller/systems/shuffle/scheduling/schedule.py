@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from gradbed.controller.systems.shuffle.scheduling.instance import Instance
-from gradbed.controller.systems.shuffle.scheduling.trees.trees import Tree, Trees
+from gradbed.controller.systems.shuffle.scheduling.trees import Tree, Trees
 
 
 @dataclass(frozen=True, slots=True)

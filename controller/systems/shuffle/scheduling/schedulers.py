@@ -6,14 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from gradbed.common.errors import UserError
-from gradbed.controller.systems.shuffle.scheduling.clusters.exact import Exact
-from gradbed.controller.systems.shuffle.scheduling.clusters.improved import Improved
+from gradbed.controller.systems.shuffle.scheduling.baselines import LargestCluster, UncodedMulticast, Unicast
+from gradbed.controller.systems.shuffle.scheduling.clusters import Exact, Improved
 from gradbed.controller.systems.shuffle.scheduling.hop_aware import HopAware
-from gradbed.controller.systems.shuffle.scheduling.largest_cluster import LargestCluster
 from gradbed.controller.systems.shuffle.scheduling.queues import Timing
 from gradbed.controller.systems.shuffle.scheduling.schedule import Scheduler
-from gradbed.controller.systems.shuffle.scheduling.uncoded import UncodedMulticast
-from gradbed.controller.systems.shuffle.scheduling.unicast import Unicast
 
 SCHEDULERS: Mapping[str, Scheduler] = {
     scheduler.name: scheduler

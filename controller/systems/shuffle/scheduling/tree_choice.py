@@ -10,8 +10,7 @@ from typing import Literal, get_args
 
 from gradbed.controller.systems.shuffle.scheduling.instance import Instance
 from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
-from gradbed.controller.systems.shuffle.scheduling.trees.bits import bits_of
-from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
+from gradbed.controller.systems.shuffle.scheduling.trees import Trees, bits_of
 
 TreeChoice = Literal["least-loaded", "ecmp", "first"]
 """least-loaded: the tree whose busiest link carries fewest bytes of the schedule so far, then the next busiest, and

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradbed.controller.systems.aggregation.slots import DEFAULT_SLOTS
+from gradbed.controller.systems.aggregation.entries import DEFAULT_SLOTS
 from gradbed.experiments.bench.measure import empty_cache, median_s
 from gradbed.experiments.programs import P4_SOURCES
 from gradbed.experiments.tables.console import make_console

@@ -20,8 +20,13 @@ from gradbed.common.errors import UserError
 from gradbed.controller.planning.hosts import choose_hosts
 from gradbed.controller.systems.aggregation.placement.baselines import highest_degree
 from gradbed.controller.systems.aggregation.placement.exhaustive import exhaustive
-from gradbed.controller.systems.aggregation.placement.greedy import exchanged, greedy, greedy_rounds
-from gradbed.controller.systems.aggregation.placement.packet_greedy import packet_rate_bps, refined
+from gradbed.controller.systems.aggregation.placement.greedy import (
+    exchanged,
+    greedy,
+    greedy_rounds,
+    packet_rate_bps,
+    refined,
+)
 from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
 from gradbed.controller.systems.aggregation.placement.rates.rates import RateSolver
 from gradbed.experiments.bench.measure import Stopwatch
@@ -31,7 +36,7 @@ from gradbed.experiments.systems.aggregation.bench.random_fabrics import random_
 from gradbed.experiments.tables.console import make_console
 from gradbed.experiments.tables.rows import Columns, rows_table
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes.fat_tree import fat_tree
+from gradbed.topo.shapes import fat_tree
 
 LINK_RATE_BPS = 10_000_000_000
 GOALS_S = {(8, 8): 20.0, (16, 16): 600.0}

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradbed.controller.planning.plan import Lpm, MulticastGroup, SwitchPlan, TableEntry
-from gradbed.controller.systems.aggregation.entries import aggregation_role
-from gradbed.controller.systems.aggregation.slots import DEFAULT_SLOTS, SlotRange
+from gradbed.controller.systems.aggregation.entries import DEFAULT_SLOTS, SlotRange, aggregation_role
 from gradbed.experiments.bench.switch.packet_io import Cycle
 from gradbed.experiments.bench.switch.workloads import (
     FLOW_DESTINATION,

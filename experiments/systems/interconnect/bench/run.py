@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from gradbed.controller.systems.interconnect.policies import PolicyName
+from gradbed.controller.systems.interconnect.entries import PolicyName
 from gradbed.experiments.bench.measure import Stopwatch
 from gradbed.experiments.systems.interconnect.comparison import PACKET_S, ROUTES, Case, Compared, compare, packets
 from gradbed.experiments.systems.interconnect.model.optical_electrical import OpticalElectrical
@@ -18,8 +18,7 @@ from gradbed.experiments.systems.interconnect.model.traffic import of_pattern
 from gradbed.experiments.systems.interconnect.sizes import balanced_dragonfly
 from gradbed.experiments.tables.console import make_console
 from gradbed.experiments.tables.rows import Columns, rows_table
-from gradbed.topo.shapes.fat_tree import fat_tree
-from gradbed.topo.shapes.torus import torus
+from gradbed.topo.shapes import fat_tree, torus
 
 ACCEPTED_GOAL, LATENCY_GOAL = 0.10, 0.20
 """By how much the model may differ from packets in throughput and mean latency."""

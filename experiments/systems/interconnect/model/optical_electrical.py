@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gradbed.controller.systems.interconnect.policies import POLICIES, PolicyName, Rule
+from gradbed.controller.systems.interconnect.entries import POLICIES, PolicyName, Rule
 from gradbed.experiments.systems.interconnect.model.slots import DELIVERED, Integers, Packets
-from gradbed.topo.shapes.optical_electrical import PLANES
+from gradbed.topo.optical_electrical import PLANES
 
 TURNS = 8
 

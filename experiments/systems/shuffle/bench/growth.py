@@ -8,17 +8,17 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
+from gradbed.controller.systems.shuffle.scheduling.baselines import Unicast
 from gradbed.controller.systems.shuffle.scheduling.bounds import bounds
 from gradbed.controller.systems.shuffle.scheduling.checking import check_schedule
-from gradbed.controller.systems.shuffle.scheduling.clusters.improved import Improved
+from gradbed.controller.systems.shuffle.scheduling.clusters import Improved
 from gradbed.controller.systems.shuffle.scheduling.storage import epochs
 from gradbed.controller.systems.shuffle.scheduling.tree_choice import with_trees_chosen
-from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
-from gradbed.controller.systems.shuffle.scheduling.unicast import Unicast
+from gradbed.controller.systems.shuffle.scheduling.trees import Trees
 from gradbed.experiments.bench.measure import Stopwatch
 from gradbed.experiments.bench.report import seconds_goal
 from gradbed.experiments.tables.rows import Columns, rows_table
-from gradbed.topo.shapes.fat_tree import fat_tree
+from gradbed.topo.shapes import fat_tree
 
 GOALS_S = {(8, 50_000): 60.0, (16, 200_000): 3600.0}
 """(k, samples): of processor time; the scheduler is one process, so that an idle machine takes no longer."""

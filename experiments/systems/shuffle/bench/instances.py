@@ -7,7 +7,7 @@ from itertools import islice
 
 from gradbed.controller.systems.shuffle.scheduling.instance import Instance
 from gradbed.controller.systems.shuffle.scheduling.storage import epochs
-from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
+from gradbed.controller.systems.shuffle.scheduling.trees import Trees
 from gradbed.topo.registry import parse_topology
 
 SEED = 13

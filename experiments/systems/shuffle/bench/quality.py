@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from rich.table import Table
 
 from gradbed.common.errors import UserError
+from gradbed.controller.systems.shuffle.scheduling.baselines import Unicast
 from gradbed.controller.systems.shuffle.scheduling.bounds import bounds
 from gradbed.controller.systems.shuffle.scheduling.checking import check_schedule
-from gradbed.controller.systems.shuffle.scheduling.clusters.exact import Exact
-from gradbed.controller.systems.shuffle.scheduling.clusters.improved import Improved
+from gradbed.controller.systems.shuffle.scheduling.clusters import Exact, Improved
 from gradbed.controller.systems.shuffle.scheduling.hop_aware import HopAware, Limits
 from gradbed.controller.systems.shuffle.scheduling.schedule import Scheduler
-from gradbed.controller.systems.shuffle.scheduling.unicast import Unicast
 from gradbed.experiments.systems.shuffle.bench.instances import PublicInstance
 from gradbed.experiments.tables.rows import Columns, rows_table
 

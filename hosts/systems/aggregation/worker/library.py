@@ -7,7 +7,7 @@ import functools
 from ctypes import POINTER, c_bool, c_double, c_int, c_int32, c_int64, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 
-from gradbed.common.compiled.c_library import shared_library
+from gradbed.common.c_library import shared_library
 from gradbed.hosts.agents.frames.library import FRAMES_SOURCE
 
 _HERE = Path(__file__).resolve().parent

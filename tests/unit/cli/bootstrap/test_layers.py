@@ -271,7 +271,9 @@ def test_the_list_of_systems_loads_none_of_them() -> None:
         [sys.executable, "-c", LISTS_SYSTEMS], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
     )
     shown, _, loaded = outcome.stdout.partition("LOADED")
-    for name in (name for name, place in SYSTEMS.items() if place.startswith("gradbed.experiments.")):  # tests add theirs
+    for name in (
+        name for name, place in SYSTEMS.items() if place.startswith("gradbed.experiments.")
+    ):  # tests add theirs
         said = system_help(name)
         assert said == inspect.cleandoc(find_system(name).__doc__ or "")
         assert f"{name} " in shown and said.split()[0] in shown

@@ -62,8 +62,8 @@ class Stream:
 
 
 class Bench:
-    """gradbed.hosts.agents.context.AgentContext and gradbed.hosts.agents.kernel.tcp.TcpListener: each wait is a step of
-    the test."""
+    """gradbed.hosts.agents.context.AgentContext and gradbed.hosts.agents.kernel.tcp.TcpListener: each wait is a step
+    of the test."""
 
     def __init__(self, *steps: Callable[[], None]) -> None:
         self.steps = list(steps)

@@ -13,20 +13,19 @@ from gradbed.common.errors import UserError
 from gradbed.controller.planning.hosts import choose_hosts
 from gradbed.controller.planning.routing import shortest_routes
 from gradbed.controller.systems.aggregation.placement.assignment import (
+    best_period,
     designations,
     destination_shares,
     rounded_counts,
 )
-from gradbed.controller.systems.aggregation.placement.labels import best_period
-from gradbed.controller.systems.aggregation.placement.lp_planner import LpPlanner
-from gradbed.controller.systems.aggregation.placement.place import METHODS
+from gradbed.controller.systems.aggregation.placement.place import METHODS, LpPlanner
+from gradbed.controller.systems.aggregation.placement.planner import Rates
 from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
 from gradbed.controller.systems.aggregation.placement.rates.rates import SPLITS, solve_rates
 from gradbed.controller.systems.aggregation.placement.rates.realised import realised_rates
-from gradbed.controller.systems.aggregation.placement.rates.solution import Rates
 from gradbed.formats.aggregation import DIRECT, Designation
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes.fat_tree import fat_tree
+from gradbed.topo.shapes import fat_tree
 from tests.examples import examples
 from tests.unit.controller.networks import network
 from tests.unit.controller.placement.examples import problems_with_switches, two_racks

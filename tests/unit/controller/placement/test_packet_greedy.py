@@ -8,20 +8,19 @@ from itertools import combinations
 import pytest
 
 from gradbed.controller.planning.hosts import choose_hosts
-from gradbed.controller.systems.aggregation.placement import labels as labels_module
-from gradbed.controller.systems.aggregation.placement import packet_greedy as packet_greedy_module
+from gradbed.controller.systems.aggregation.placement import assignment as assignment_module
+from gradbed.controller.systems.aggregation.placement import greedy as greedy_module
 from gradbed.controller.systems.aggregation.placement.assignment import designations
 from gradbed.controller.systems.aggregation.placement.baselines import highest_degree
-from gradbed.controller.systems.aggregation.placement.greedy import exchanged, greedy
-from gradbed.controller.systems.aggregation.placement.packet_greedy import packet_greedy, packet_rate_bps
+from gradbed.controller.systems.aggregation.placement.greedy import exchanged, greedy, packet_greedy, packet_rate_bps
 from gradbed.controller.systems.aggregation.placement.place import place
+from gradbed.controller.systems.aggregation.placement.planner import Rates
 from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
 from gradbed.controller.systems.aggregation.placement.rates.rates import RateSolver
-from gradbed.controller.systems.aggregation.placement.rates.solution import Rates
 from gradbed.experiments.systems.aggregation.bench.random_fabrics import random_fabric
 from gradbed.formats.aggregation import Designation
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes.fat_tree import fat_tree
+from gradbed.topo.shapes import fat_tree
 
 FABRICS, FEW = range(40), 8
 """FEW: without --nightly; each is another draw of the same."""
@@ -40,7 +39,7 @@ def check_against_highest_degree(
     problem = fabric_problem(seed, capacity_bps)
     # What the placement asks for need not be found out again.
     reached = functools.cache(functools.partial(packet_rate_bps, problem))
-    monkeypatch.setattr(packet_greedy_module, "packet_rate_bps", lambda _, programmable: reached(programmable))
+    monkeypatch.setattr(greedy_module, "packet_rate_bps", lambda _, programmable: reached(programmable))
     chosen = place(problem, maximum).programmable
     assert reached(chosen) >= reached(highest_degree(problem, maximum)) * (1 - 1e-9)
 
@@ -105,7 +104,7 @@ def test_labels_are_not_made_for_a_rival_that_cannot_win(monkeypatch: pytest.Mon
         asked.append(programmable)
         return packet_rate_bps(problem, programmable)
 
-    monkeypatch.setattr(packet_greedy_module, "packet_rate_bps", counted)
+    monkeypatch.setattr(greedy_module, "packet_rate_bps", counted)
     problem = fabric_problem(0)
     chosen = packet_greedy(problem, 1)
     rival = highest_degree(problem, 1)
@@ -121,7 +120,7 @@ def test_no_further_labels_are_made_once_packets_reach_the_bound(monkeypatch: py
         made.append(rates)
         return designations(problem, rates, period)
 
-    monkeypatch.setattr(labels_module, "designations", counted)
+    monkeypatch.setattr(assignment_module, "designations", counted)
     problem = fat_tree_problem()
     assert packet_rate_bps(problem, ("c1", "c2", "c3", "c4")) == pytest.approx(10)
     assert len(made) == 1

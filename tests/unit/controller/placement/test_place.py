@@ -14,8 +14,7 @@ from gradbed.controller.systems.aggregation.placement.rates.problem import Aggre
 from gradbed.controller.systems.aggregation.placement.rates.rates import RateSolver
 from gradbed.experiments.systems.aggregation.bench.random_fabrics import random_fabric
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes.fat_tree import fat_tree
-from gradbed.topo.shapes.leaf_spine import leaf_spine
+from gradbed.topo.shapes import fat_tree, leaf_spine
 from tests.examples import examples
 from tests.unit.controller.networks import network
 from tests.unit.controller.placement.examples import random_problems, two_racks

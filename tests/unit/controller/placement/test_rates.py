@@ -13,8 +13,7 @@ from gradbed.controller.systems.aggregation.placement.rates.problem import Aggre
 from gradbed.controller.systems.aggregation.placement.rates.rate_program import ReturnedSums
 from gradbed.controller.systems.aggregation.placement.rates.rates import SPLITS, RateSolver, solve_rates
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes.fat_tree import fat_tree
-from gradbed.topo.shapes.star import star
+from gradbed.topo.shapes import fat_tree, star
 from tests.examples import examples
 from tests.unit.controller.placement.examples import problems_with_switches, two_racks
 from tests.unit.controller.placement.plain_program import plain_gamma

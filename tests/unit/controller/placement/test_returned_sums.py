@@ -6,15 +6,14 @@ import pytest
 
 from gradbed.controller.planning.hosts import choose_hosts
 from gradbed.controller.planning.routing import shortest_routes
-from gradbed.controller.systems.aggregation.placement.lp_planner import LpPlanner
-from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
+from gradbed.controller.systems.aggregation.placement.place import LpPlanner
+from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem, returned_sum_links
 from gradbed.controller.systems.aggregation.placement.rates.rates import solve_rates
 from gradbed.controller.systems.aggregation.placement.rates.realised import realised_rates
-from gradbed.controller.systems.aggregation.placement.rates.returned_sums import returned_sum_links
 from gradbed.formats.aggregation import Designation
 from gradbed.topo.link import LinkModel
 from gradbed.topo.registry import parse_topology
-from gradbed.topo.shapes.fat_tree import fat_tree
+from gradbed.topo.shapes import fat_tree
 
 
 def leaf_spine_problem() -> AggregationProblem:

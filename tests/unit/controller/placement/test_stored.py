@@ -12,9 +12,8 @@ import pytest
 from gradbed.common.errors import UserError
 from gradbed.controller.planning.hosts import choose_hosts
 from gradbed.controller.planning.routing import Routes, shortest_routes
-from gradbed.controller.systems.aggregation.placement import lp_planner, stored
-from gradbed.controller.systems.aggregation.placement.lp_planner import LpPlanner
-from gradbed.controller.systems.aggregation.placement.place import METHODS
+from gradbed.controller.systems.aggregation.placement import place, stored
+from gradbed.controller.systems.aggregation.placement.place import METHODS, LpPlanner
 from gradbed.controller.systems.aggregation.placement.planners import PlannerOptions
 from gradbed.controller.systems.aggregation.placement.rates import rates
 from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
@@ -22,7 +21,7 @@ from gradbed.controller.systems.aggregation.placement.rates.rates import solve_r
 from gradbed.controller.systems.aggregation.placement.stored import StoredPlanner, stored_rates
 from gradbed.topo.graph import Topology
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes.fat_tree import fat_tree
+from gradbed.topo.shapes import fat_tree
 
 OPTIONS = {"maximum": 2, "method": "highest-degree", "switch_capacity_bps": None, "seed": 1, "demand_bps": None}
 
@@ -139,8 +138,8 @@ def test_the_solvers_code_is_all_in_the_digest(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(stored, "digest_of", lambda texts, found: files.extend(found) or "")
     stored._solver.__wrapped__()
     names = {path.name for path in files}
-    assert {Path(module.__file__ or "").name for module in (lp_planner, rates)} < names
-    assert {"labels.py", "place.py", "greedy.py", "problem.py", "rate_program.py"} < names
+    assert {Path(module.__file__ or "").name for module in (place, rates)} < names
+    assert {"assignment.py", "greedy.py", "problem.py", "rate_program.py"} < names
 
 
 def test_what_is_refused_is_refused_again(solved: list[Any], cache: Path) -> None:

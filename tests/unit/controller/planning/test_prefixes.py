@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradbed.controller.planning.prefixes import summarised
+from gradbed.controller.planning.routing import summarised
 
 SPACE = IPv4Network("10.1.2.128/26")
 

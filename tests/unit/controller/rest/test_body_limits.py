@@ -15,8 +15,8 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from gradbed.controller.core.services import ServiceConfig, load_services
-from gradbed.controller.rest.body_limits import MAX_BODY_BYTES, BodyLimits
+from gradbed.controller.core.service import ServiceConfig, load_services
+from gradbed.controller.rest.bodies import MAX_BODY_BYTES, BodyLimits
 from tests.unit.controller.rest.test_rest_docs import AGGREGATION, description_of, served
 
 GIGABYTE = 1 << 30

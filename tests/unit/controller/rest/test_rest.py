@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 from gradbed.common.errors import UserError
 from gradbed.controller.client import ControllerClient
 from gradbed.controller.core.controller import Controller
-from gradbed.controller.core.services import ServiceConfig, load_services
+from gradbed.controller.core.service import ServiceConfig, load_services
 from gradbed.controller.planning.plan import Plan
 from gradbed.controller.rest.address import unix_path
 from gradbed.controller.rest.interface import create_app
@@ -23,7 +23,7 @@ from gradbed.controller.rest.server import RestServer, inherited_socket, listeni
 from gradbed.controller.southbound.interface import CounterCell, SouthboundError, SouthboundTimeout
 from gradbed.topo.graph import Topology
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes.fat_tree import fat_tree
+from gradbed.topo.shapes import fat_tree
 from tests.unit.controller.fake_southbound import FakeSouthbound
 
 TOPOLOGY = fat_tree(4, LinkModel(rate_bps=10_000_000))

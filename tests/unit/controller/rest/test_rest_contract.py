@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gradbed.controller import systems
-from gradbed.controller.core.services import LoadedService
+from gradbed.controller.core.service import LoadedService
 from tests.unit.controller.rest.test_rest_docs import description_of
 
 EXAMPLES, WALKS, STEPS = 8, 8, 6

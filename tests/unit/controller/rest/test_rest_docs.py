@@ -14,7 +14,7 @@ import pytest
 from fastapi import FastAPI
 
 from gradbed.controller.core.controller import Controller
-from gradbed.controller.core.services import LoadedService, ServiceConfig, load_services
+from gradbed.controller.core.service import LoadedService, ServiceConfig, load_services
 from gradbed.controller.planning.plan import TableEntry
 from gradbed.controller.rest.interface import create_app
 from gradbed.controller.rest.server import RestServer, listening_socket

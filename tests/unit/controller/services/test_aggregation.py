@@ -13,6 +13,7 @@ from gradbed.controller.planning.hosts import choose_hosts, choose_hosts_of_jobs
 from gradbed.controller.planning.multicast import MAX_JOB, multicast_address, multicast_tree
 from gradbed.controller.planning.plan import Plan
 from gradbed.controller.planning.routing import shortest_routes
+from gradbed.controller.systems.aggregation.entries import SlotRange
 from gradbed.controller.systems.aggregation.job_plan import MAX_TREES, JobPlan, choose_job, job_plan
 from gradbed.controller.systems.aggregation.placement.planner import (
     AggregationChoice,
@@ -21,13 +22,10 @@ from gradbed.controller.systems.aggregation.placement.planner import (
     NoPlacement,
     SharedPathPlacement,
 )
-from gradbed.controller.systems.aggregation.slots import SlotRange
 from gradbed.formats.addresses import MulticastAddress
 from gradbed.formats.aggregation import DIRECT, Designation
 from gradbed.topo.graph import Topology
-from gradbed.topo.shapes.fat_tree import fat_tree
-from gradbed.topo.shapes.leaf_spine import leaf_spine
-from gradbed.topo.shapes.star import star
+from gradbed.topo.shapes import fat_tree, leaf_spine, star
 from tests.examples import examples
 from tests.unit.controller.networks import REGULAR, network, random_networks, routes_alone
 from tests.unit.controller.plan_walker import PlanWalker

@@ -9,10 +9,10 @@ import pytest
 
 from gradbed.common.errors import UserError
 from gradbed.controller.core.controller import Controller
-from gradbed.controller.core.services import ServiceConfig, load_services
+from gradbed.controller.core.service import ServiceConfig, load_services
+from gradbed.controller.systems.aggregation.entries import SlotRange
 from gradbed.controller.systems.aggregation.job_plan import AggregationJob
-from gradbed.controller.systems.aggregation.slots import SlotRange
-from gradbed.topo.shapes.fat_tree import fat_tree
+from gradbed.topo.shapes import fat_tree
 from tests.unit.controller.fake_southbound import FakeSouthbound
 
 TOPOLOGY = fat_tree(4)

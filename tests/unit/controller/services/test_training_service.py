@@ -13,9 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradbed.common.errors import UserError
-from gradbed.controller.planning.failures import link_name, remaining_network
 from gradbed.controller.planning.plan import Lpm, Plan, TableEntry
-from gradbed.controller.planning.routing import shortest_routes
+from gradbed.controller.planning.routing import link_name, remaining_network, shortest_routes
 from gradbed.controller.systems.training.service import (
     GroupRequest,
     JobRequest,

@@ -11,16 +11,14 @@ from pydantic import BaseModel
 
 from gradbed.controller.core.controller import Controller
 from gradbed.controller.core.mailbox import Mailbox
-from gradbed.controller.core.service import NoSettings, Service
-from gradbed.controller.core.services import LoadedService
+from gradbed.controller.core.service import LoadedService, NoSettings, Service
 from gradbed.controller.planning.plan import Plan, SwitchPlan, TableEntry
-from gradbed.controller.southbound.messages import Digest, Message, PacketIn
+from gradbed.controller.southbound.interface import Digest, Message, PacketIn, Target
 from gradbed.controller.southbound.p4runtime import codec
 from gradbed.controller.southbound.p4runtime.p4runtime import P4RuntimeSouthbound
 from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
-from gradbed.controller.southbound.target import Target
 from gradbed.controller.switches import unrouted_programs
-from gradbed.topo.shapes.star import star
+from gradbed.topo.shapes import star
 from tests.unit.p4runtime.network import Network, frame, running, write_program
 from tests.waiting import wait_until
 

@@ -13,8 +13,7 @@ from os_ken.ofproto import ofproto_v1_3_parser as parser
 from gradbed.common.errors import UserError
 from gradbed.controller.planning.diff import switch_diff
 from gradbed.controller.planning.entries import congestion_threshold, ipv4_route, multicast_route, udp_route
-from gradbed.controller.planning.legacy import as_switches_hold_it
-from gradbed.controller.planning.openflow_rules import openflow_plan
+from gradbed.controller.planning.legacy import as_switches_hold_it, openflow_plan
 from gradbed.controller.planning.plan import (
     Flow,
     Lpm,
@@ -31,11 +30,15 @@ from gradbed.controller.planning.plan import (
 from gradbed.controller.planning.routing import shortest_routes
 from gradbed.controller.planning.text import plan_text
 from gradbed.controller.southbound.openflow.openflow_codec import flow_mod, held_flows
-from gradbed.controller.systems.aggregation.entries import aggregation_role, designated_route, plain_designated_route
+from gradbed.controller.systems.aggregation.entries import (
+    SlotRange,
+    aggregation_role,
+    designated_route,
+    plain_designated_route,
+)
 from gradbed.controller.systems.aggregation.service import AggregationService
-from gradbed.controller.systems.aggregation.slots import SlotRange
 from gradbed.formats.addresses import mac_number
-from gradbed.topo.shapes.leaf_spine import leaf_spine
+from gradbed.topo.shapes import leaf_spine
 from tests.unit.controller.fake_openflow import FakeSwitch
 from tests.unit.controller.networks import routes_alone
 

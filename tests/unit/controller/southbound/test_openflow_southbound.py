@@ -11,12 +11,11 @@ import pytest
 
 from gradbed.common.errors import UserError
 from gradbed.controller.planning.entries import ipv4_route, multicast_route, udp_route
-from gradbed.controller.planning.openflow_rules import openflow_plan
+from gradbed.controller.planning.legacy import openflow_plan
 from gradbed.controller.planning.plan import MulticastGroup, Plan, SwitchPlan
-from gradbed.controller.southbound.by_protocol import SouthboundByProtocol
-from gradbed.controller.southbound.interface import NoListener, SouthboundError, SwitchStatus
+from gradbed.controller.southbound.interface import NoListener, SouthboundError, SwitchStatus, Target
 from gradbed.controller.southbound.openflow.openflow import OpenFlowSouthbound
-from gradbed.controller.southbound.target import Target
+from gradbed.controller.switches import SouthboundByProtocol
 from gradbed.topo.addressing import make_switch
 from tests.unit.controller.fake_openflow import FakeDatapath, FakeSwitch
 from tests.unit.controller.fake_southbound import FakeSouthbound

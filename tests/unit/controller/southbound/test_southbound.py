@@ -11,13 +11,18 @@ import pytest
 from gradbed.common.errors import UserError
 from gradbed.controller.planning.plan import MulticastGroup, Plan, RegisterValue, SwitchPlan
 from gradbed.controller.planning.routing import shortest_routes
-from gradbed.controller.southbound.interface import CounterCell, SouthboundError, SouthboundTimeout, SwitchStatus
+from gradbed.controller.southbound.interface import (
+    CounterCell,
+    SouthboundError,
+    SouthboundTimeout,
+    SwitchStatus,
+    Target,
+)
 from gradbed.controller.southbound.p4runtime import contents, p4runtime
 from gradbed.controller.southbound.p4runtime.codec import decode_entry, decode_group
 from gradbed.controller.southbound.p4runtime.p4runtime import P4RuntimeSouthbound
 from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
-from gradbed.controller.southbound.target import Target
-from gradbed.topo.shapes.leaf_spine import leaf_spine
+from gradbed.topo.shapes import leaf_spine
 from tests.unit.controller.fake_p4runtime import FakeDevice, FakeP4Runtime
 from tests.unit.controller.fake_southbound import News
 from tests.unit.controller.networks import routes_alone, shared_path_job

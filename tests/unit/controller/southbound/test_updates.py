@@ -10,8 +10,8 @@ from finsy.proto import p4r
 
 from gradbed.controller.planning.entries import ipv4_route
 from gradbed.controller.planning.plan import SwitchPlan
+from gradbed.controller.southbound.p4runtime.codec import batches
 from gradbed.controller.southbound.p4runtime.schema import ProgramSchema
-from gradbed.controller.southbound.p4runtime.updates import batches
 from tests.unit.controller.p4info import aggregation_p4info
 
 WHOLE = {"10.0.0.0/22": 1, "10.0.8.0/24": 1}

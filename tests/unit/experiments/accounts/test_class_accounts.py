@@ -15,7 +15,7 @@ from scapy.layers.inet import ICMP, IP, TCP, UDP, IPOption_NOP
 from scapy.layers.l2 import ARP, Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
-from gradbed.emulation.links.class_counts import ClassCounts
+from gradbed.emulation.statistics import ClassCounts
 from gradbed.emulation.switches.virtual_switches import VirtualSwitches
 from gradbed.experiments.engine import point
 from gradbed.experiments.phases import PointResult

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from gradbed.emulation.links.class_counts import ClassCounts
-from gradbed.emulation.links.link_statistics import DirectionStatistics
+from gradbed.emulation.statistics import ClassCounts, DirectionStatistics
 from gradbed.experiments.accounts.accounting import LinkEffect, Pauses, Tally
 from gradbed.experiments.accounts.counts import Counts
 from gradbed.experiments.accounts.switch_accounts import pause_disagreements
@@ -25,7 +24,7 @@ from gradbed.experiments.systems.aggregation.counts import (
     received_from,
     sent_to,
 )
-from gradbed.topo.shapes.star import star
+from gradbed.topo.shapes import star
 
 TOPOLOGY = star(4)
 """Host hN at port N of s1."""

@@ -11,7 +11,7 @@ from gradbed.experiments.configuration.faults import fault_of_text
 from gradbed.experiments.engine.faults import schedule
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.testbeds.interface import Testbed
-from gradbed.topo.shapes.star import star
+from gradbed.topo.shapes import star
 
 
 class Clock:

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from gradbed.emulation.links.link_statistics import DataPlaneStatistics, DirectionStatistics
+from gradbed.emulation.statistics import DataPlaneStatistics, DirectionStatistics
 from gradbed.experiments.fidelity.machine import MachineTimes, machine_times
 from gradbed.experiments.fidelity.meter import TICKS_PER_S, FidelityMeter, NetworkCounts, achieved_rates, measures
 from gradbed.experiments.fidelity.processes import ThreadTimes, thread_times
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes.star import star
+from gradbed.topo.shapes import star
 
 TOPOLOGY = star(3, LinkModel(rate_bps=10_000_000)).with_links([("h3", "s1")], rate_bps=5_000_000)
 

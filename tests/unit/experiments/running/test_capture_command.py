@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from gradbed.emulation.links.link_statistics import DataPlaneStatistics
+from gradbed.emulation.statistics import DataPlaneStatistics
 from gradbed.experiments.prompt.capture_commands import CaptureCommands
-from gradbed.topo.shapes.star import star
+from gradbed.topo.shapes import star
 
 
 @dataclass

@@ -12,8 +12,7 @@ from gradbed.experiments.systems.aggregation.configuration import AggregationCon
 from gradbed.experiments.systems.aggregation.point import programs_of
 from gradbed.experiments.systems.aggregation.programmable import choose_programmable
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes.fat_tree import fat_tree
-from gradbed.topo.shapes.leaf_spine import leaf_spine
+from gradbed.topo.shapes import fat_tree, leaf_spine
 
 TOPOLOGY = fat_tree(4, LinkModel(rate_bps=10_000_000))
 

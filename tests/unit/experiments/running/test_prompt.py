@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.controller.planning.openflow_rules import openflow_plan
+from gradbed.controller.planning.legacy import openflow_plan
 from gradbed.controller.planning.plan import Plan
 from gradbed.controller.planning.routing import routing_plan, shortest_routes
 from gradbed.experiments.configuration.options import within

@@ -11,7 +11,7 @@ from gradbed.experiments.configuration.samples import SampleOrder, SamplesSectio
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.traffic.configuration import TrafficSection
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes.star import star
+from gradbed.topo.shapes import star
 from tests.unit.traffic.bare import run_sampled
 
 INTERVAL_US = 10_000

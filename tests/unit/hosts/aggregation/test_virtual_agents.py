@@ -12,8 +12,7 @@ from gradbed.controller.planning.entries import congestion_threshold, ipv4_route
 from gradbed.controller.planning.plan import MulticastGroup, Plan, SwitchPlan
 from gradbed.controller.southbound.p4runtime.local import LocalSouthbound
 from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
-from gradbed.controller.systems.aggregation.entries import aggregation_role
-from gradbed.controller.systems.aggregation.slots import SlotRange
+from gradbed.controller.systems.aggregation.entries import SlotRange, aggregation_role
 from gradbed.experiments.programs import P4_SOURCES
 from gradbed.experiments.systems.aggregation.agents import agent_specs, server_spec
 from gradbed.experiments.testbeds.agents import Agents

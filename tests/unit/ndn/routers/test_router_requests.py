@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from gradbed.controller.systems.ndn.names import name_id
+from gradbed.controller.systems.ndn.entries import name_id
 from gradbed.formats.tlv import CONTENT, HOP_LIMIT, NONCE, generic, name_tlv, tlv
 from gradbed.hosts.systems.ndn.packets.gradient_format import fragment_name
 from gradbed.hosts.systems.ndn.packets.packets import Data, data_frame, interest_frame, read_packet

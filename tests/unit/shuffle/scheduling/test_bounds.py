@@ -7,21 +7,17 @@ from types import SimpleNamespace
 import pytest
 
 from gradbed.common.errors import UserError
+from gradbed.controller.systems.shuffle.scheduling import clusters
 from gradbed.controller.systems.shuffle.scheduling.bounds import bounds, cut_bound, packet_bound, regions
 from gradbed.controller.systems.shuffle.scheduling.checking import check_schedule
-from gradbed.controller.systems.shuffle.scheduling.clusters import exact, partition
-from gradbed.controller.systems.shuffle.scheduling.clusters.columns import Column
-from gradbed.controller.systems.shuffle.scheduling.clusters.exact import Exact
-from gradbed.controller.systems.shuffle.scheduling.clusters.improved import Improved
-from gradbed.controller.systems.shuffle.scheduling.clusters.partition import best_columns
+from gradbed.controller.systems.shuffle.scheduling.clusters import Column, Exact, Improved, best_columns
 from gradbed.controller.systems.shuffle.scheduling.instance import Instance
 from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
 from gradbed.controller.systems.shuffle.scheduling.schedulers import SCHEDULERS
 from gradbed.controller.systems.shuffle.scheduling.storage import epochs
-from gradbed.controller.systems.shuffle.scheduling.trees.bits import members
-from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
+from gradbed.controller.systems.shuffle.scheduling.trees import Trees, members
 from gradbed.topo.registry import parse_topology
-from gradbed.topo.shapes.fat_tree import fat_tree
+from gradbed.topo.shapes import fat_tree
 
 LENDING = ("hop-aware", "hop-aware-loans-counted")
 """Schedulers that let neighbours lend."""
@@ -119,13 +115,13 @@ def test_a_sample_for_several_workers_is_multicast() -> None:
 
 def test_the_exact_scheduler_refuses_what_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     instance, trees = drawn("fat-tree:4", 0.3, samples=64)
-    monkeypatch.setattr(exact, "MAX_COLUMNS", 10)
+    monkeypatch.setattr(clusters, "MAX_COLUMNS", 10)
     with pytest.raises(UserError, match="more than 10 clusters"):
         Exact().schedule(instance, trees, seed=1)
 
 
 def test_where_the_search_ends_without_any_result_the_best_columns_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partition, "milp", lambda *arguments, **options: SimpleNamespace(x=None))
+    monkeypatch.setattr(clusters, "milp", lambda *arguments, **options: SimpleNamespace(x=None))
     best, beside, apart = Column((0, 1), 3, 4), Column((1, 2), 3, 3), Column((3, 4), 3, 1)
     assert best_columns(5, [apart, beside, best]) == [best, apart]
 

@@ -6,7 +6,7 @@ import pytest
 
 from gradbed.controller.systems.shuffle.scheduling.schedulers import SCHEDULERS, scheduler_named
 from gradbed.controller.systems.shuffle.scheduling.storage import epochs
-from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
+from gradbed.controller.systems.shuffle.scheduling.trees import Trees
 from gradbed.topo.registry import parse_topology
 
 

@@ -7,8 +7,8 @@ import pytest
 from gradbed.controller.systems.shuffle.scheduling.instance import Instance
 from gradbed.controller.systems.shuffle.scheduling.queues import Loan, Packet, Queues, Timing
 from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule
-from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
-from gradbed.topo.shapes.star import star
+from gradbed.controller.systems.shuffle.scheduling.trees import Trees
+from gradbed.topo.shapes import star
 
 HOST_US, ROUTER_US = 10, 4
 LOAN_US = ROUTER_US + HOST_US

@@ -16,10 +16,10 @@ from gradbed.controller.systems.shuffle.scheduling.queues import Loan, Packet, Q
 from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule
 from gradbed.controller.systems.shuffle.scheduling.schedulers import SCHEDULERS, scheduler_named
 from gradbed.controller.systems.shuffle.scheduling.storage import epochs
-from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
+from gradbed.controller.systems.shuffle.scheduling.trees import Trees
 from gradbed.experiments.systems.shuffle.configuration import ShuffleSection
 from gradbed.topo.registry import parse_topology
-from gradbed.topo.shapes.star import star
+from gradbed.topo.shapes import star
 
 
 def small(share: float = 0.4, samples: int = 48, fabric: str = "fat-tree:4") -> tuple[Instance, Trees]:

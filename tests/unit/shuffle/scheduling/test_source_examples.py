@@ -9,9 +9,8 @@ from gradbed.controller.systems.shuffle.scheduling.dependencies import Cluster, 
 from gradbed.controller.systems.shuffle.scheduling.hop_aware import Growth, HopAware, Limits
 from gradbed.controller.systems.shuffle.scheduling.instance import Instance
 from gradbed.controller.systems.shuffle.scheduling.queues import Loan, Queues, Timing
-from gradbed.controller.systems.shuffle.scheduling.trees.bits import members
-from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
-from gradbed.topo.shapes.fat_tree import fat_tree
+from gradbed.controller.systems.shuffle.scheduling.trees import Trees, members
+from gradbed.topo.shapes import fat_tree
 
 HOSTS = ("h1", "h5", "h9", "h10", "h13")
 """Machines #3 and #4 share a rack; the others are in pods of their own."""

@@ -11,17 +11,12 @@ import networkx as nx
 import pytest
 
 from gradbed.controller.systems.shuffle.delivery import hosts_behind
+from gradbed.controller.systems.shuffle.scheduling import trees as trees_module
 from gradbed.controller.systems.shuffle.scheduling.checking import BadSchedule, check_schedule
-from gradbed.controller.systems.shuffle.scheduling.clusters.columns import Network
-from gradbed.controller.systems.shuffle.scheduling.clusters.exact import Exact
-from gradbed.controller.systems.shuffle.scheduling.clusters.improved import Improved
+from gradbed.controller.systems.shuffle.scheduling.clusters import Exact, Improved, Network
 from gradbed.controller.systems.shuffle.scheduling.instance import Instance
-from gradbed.controller.systems.shuffle.scheduling.trees import steiner
-from gradbed.controller.systems.shuffle.scheduling.trees.bits import bits_of
-from gradbed.controller.systems.shuffle.scheduling.trees.steiner import JoinedTrees, SteinerTrees
-from gradbed.controller.systems.shuffle.scheduling.trees.trees import Tree, Trees
-from gradbed.topo.graph import Topology
-from gradbed.topo.hops import is_hop
+from gradbed.controller.systems.shuffle.scheduling.trees import JoinedTrees, SteinerTrees, Tree, Trees, bits_of
+from gradbed.topo.graph import Topology, is_hop
 from gradbed.topo.registry import parse_topology
 
 
@@ -79,7 +74,7 @@ def test_the_tree_has_the_links_that_were_counted_and_is_never_longer_than_bread
 
 
 def test_too_many_receivers_are_left_to_breadth_first_trees(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steiner, "MOST_RECEIVERS", 2)
+    monkeypatch.setattr(trees_module, "MOST_RECEIVERS", 2)
     found = SteinerTrees(trees_of("bcube:4,1"))
     assert found.hops(0b110) is not None and found.hops(0b1110) is None
 

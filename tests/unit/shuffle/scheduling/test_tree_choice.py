@@ -15,7 +15,7 @@ from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule
 from gradbed.controller.systems.shuffle.scheduling.schedulers import SCHEDULERS, scheduler_named
 from gradbed.controller.systems.shuffle.scheduling.storage import epochs
 from gradbed.controller.systems.shuffle.scheduling.tree_choice import TREE_CHOICES, TreeChoice, with_trees_chosen
-from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
+from gradbed.controller.systems.shuffle.scheduling.trees import Trees
 from gradbed.topo.graph import Topology
 from gradbed.topo.registry import parse_topology
 

@@ -8,10 +8,8 @@ import networkx as nx
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.controller.systems.shuffle.scheduling.trees.bits import bits_of
-from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
-from gradbed.topo.graph import Topology
-from gradbed.topo.hops import is_hop
+from gradbed.controller.systems.shuffle.scheduling.trees import Trees, bits_of
+from gradbed.topo.graph import Topology, is_hop
 from gradbed.topo.registry import parse_topology
 
 FABRICS = ["fat-tree:4", "leaf-spine:3,2,3", "star:5", "bcube:4,1"]

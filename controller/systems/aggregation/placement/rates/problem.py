@@ -7,7 +7,7 @@ only, and its two directions are two links here.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradbed.common.errors import UserError
+from gradbed.controller.planning.multicast import multicast_tree
 from gradbed.controller.planning.routing import Routes, shortest_routes
 from gradbed.topo.graph import Topology
 
@@ -145,3 +146,16 @@ class AggregationProblem:
         nodes = self.routes.path(switch, goal)
         links = [self.link_index[pair] for pair in pairwise(nodes)]
         return [*links, self.link_index[goal, self.server]] if destination == self.server else links
+
+
+# ---- The links that global sums come back on ----
+
+
+def returned_sum_links(problem: AggregationProblem, switches: Iterable[str]) -> tuple[NodePair, ...]:
+    """The links between switches, in direction of travel, that an ACK crosses on its way from the server to all
+    workers and through all `switches`. ACKs carry the global sums, so they are as large as gradients.
+
+    Links of hosts are not among them: what an ACK takes there a gradient takes in the other direction.
+    """
+    tree = multicast_tree(problem.topology, problem.server, problem.workers, switches)
+    return tuple(edge for edge in tree.edges() if edge in problem.link_index)

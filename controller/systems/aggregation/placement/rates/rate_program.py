@@ -37,8 +37,7 @@ import numpy as np
 import scipy  # of which a part is loaded when it is used: half a second
 
 from gradbed.controller.systems.aggregation.placement.rates.equitable import Floats, Integers, SparseProgram
-from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
-from gradbed.controller.systems.aggregation.placement.rates.returned_sums import returned_sum_links
+from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem, returned_sum_links
 
 ReturnedSums = Literal["by-switch", "together"]
 """How global sums come back: on a tree for each programmable switch, or on one through all of them."""

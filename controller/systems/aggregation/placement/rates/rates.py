@@ -10,6 +10,7 @@ import numpy as np
 import scipy  # of which a part is loaded when it is used: half a second
 
 from gradbed.common.errors import UserError
+from gradbed.controller.systems.aggregation.placement.planner import Rates
 from gradbed.controller.systems.aggregation.placement.rates.equitable import (
     Floats,
     Signature,
@@ -25,7 +26,6 @@ from gradbed.controller.systems.aggregation.placement.rates.rate_program import 
     RateProgram,
     ReturnedSums,
 )
-from gradbed.controller.systems.aggregation.placement.rates.solution import Rates
 
 TOLERANCE = 1e-9
 """Rates that differ by less than this share of the fastest link's rate are the same."""

@@ -7,8 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gradbed.common.errors import UserError
-from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem, NodePair
-from gradbed.controller.systems.aggregation.placement.rates.returned_sums import returned_sum_links
+from gradbed.controller.systems.aggregation.placement.rates.problem import (
+    AggregationProblem,
+    NodePair,
+    returned_sum_links,
+)
 from gradbed.formats.aggregation import Designation
 
 

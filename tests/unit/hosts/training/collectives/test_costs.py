@@ -19,7 +19,7 @@ from gradbed.hosts.systems.training.collectives.costs.network import (
 )
 from gradbed.hosts.systems.training.execution import Operation
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes.fat_tree import fat_tree
+from gradbed.topo.shapes import fat_tree
 from tests.examples import examples
 from tests.unit.hosts.training.collectives.packet_network import PacketNetwork
 

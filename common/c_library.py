@@ -10,8 +10,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from gradbed.common.compiled.store import cache_dir, digest_of, stored
 from gradbed.common.errors import MissingPackages, UserError
+from gradbed.common.store import cache_dir, digest_of, stored
 
 FLAGS = ("-std=gnu11", "-fPIC", "-shared", "-Wall", "-Wno-unused", "-fno-strict-aliasing")
 

@@ -18,8 +18,8 @@ from finsy.proto import U128, p4i, p4r, p4r_grpc, rpc_status
 
 from gradbed.common.closing import Closing
 from gradbed.common.errors import UserError
-from gradbed.emulation.links.veth import VethPair, create_pairs
-from gradbed.emulation.nodes.bmv2_node import Bmv2Switch, free_ports
+from gradbed.emulation.nodes import Bmv2Switch, free_ports
+from gradbed.emulation.veth import VethPair, create_pairs
 from gradbed.switch.p4lang.bmv2_programs import find_simple_switch_grpc, require_simple_switch
 from gradbed.switch.p4lang.bmv2_shell import Shell
 

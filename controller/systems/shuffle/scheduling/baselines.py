@@ -1,4 +1,4 @@
-"""Coding that does not look at the network: as many receivers as possible for every packet."""
+"""Schedulers to compare with: without coding, and with coding that does not look at the network."""
 
 from __future__ import annotations
 
@@ -10,8 +10,68 @@ from gradbed.controller.systems.shuffle.scheduling.dependencies import Cluster, 
 from gradbed.controller.systems.shuffle.scheduling.instance import Instance
 from gradbed.controller.systems.shuffle.scheduling.queues import Packet, Queues
 from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule
-from gradbed.controller.systems.shuffle.scheduling.trees.bits import members
-from gradbed.controller.systems.shuffle.scheduling.trees.trees import Trees
+from gradbed.controller.systems.shuffle.scheduling.trees import Trees, members
+
+# ---- Unicast: each sample on its own, from any holder or from the nearest ----
+
+
+@dataclass(frozen=True)
+class Unicast:
+    """nearest: from the holder with the fewest hops (of equally near ones any), else from any holder."""
+
+    nearest: bool
+
+    @property
+    def name(self) -> str:
+        return "unicast-nearest" if self.nearest else "unicast-random"
+
+    def schedule(self, instance: Instance, trees: Trees, seed: int) -> Schedule:
+        draw = random.Random(seed)
+        queues = Queues(instance, trees)
+        # In any order, as coded packets: one worker after the other would all be sent to at the same time.
+        for worker, sample in draw.sample(instance.demands, len(instance.demands)):
+            queues.add(unicast(instance, trees, worker, sample, draw, nearest=self.nearest))
+        return queues.schedule(self.name)
+
+
+def unicast(
+    instance: Instance, trees: Trees, worker: int, sample: int, draw: random.Random, *, nearest: bool = True
+) -> Packet:
+    """The packet that brings a worker one sample."""
+    holders = list(members(instance.holders[sample]))
+    if nearest:
+        distances = trees.distances[holders, worker].tolist()
+        least = min(distances)
+        holders = [holder for holder, distance in zip(holders, distances, strict=True) if distance == least]
+    sender = draw.choice(holders)
+    hops, tree = trees.best(sender, 1 << worker)
+    return Packet(sender, ((worker, sample),), tree, hops)
+
+
+# ---- Multicast without coding: each sample once, to all who need it ----
+
+
+@dataclass(frozen=True)
+class UncodedMulticast:
+    """The holder of each sample whose tree to all who need it has the fewest links."""
+
+    name: str = "uncoded-multicast"
+
+    def schedule(self, instance: Instance, trees: Trees, seed: int) -> Schedule:
+        queues = Queues(instance, trees)
+        receivers: dict[int, list[int]] = {}
+        for worker, sample in instance.demands:
+            receivers.setdefault(sample, []).append(worker)
+        for sample, workers in sorted(receivers.items()):
+            wanted = sum(1 << worker for worker in workers)
+            found = [(*trees.best(holder, wanted), holder) for holder in members(instance.holders[sample])]
+            hops, tree, sender = min(found)
+            queues.add(Packet(sender, tuple((worker, sample) for worker in workers), tree, hops))
+        return queues.schedule(self.name)
+
+
+# ---- Coding: as many receivers as possible for every packet ----
+
 
 TRIED_SAMPLES = 4
 """Of each worker that could join: those after which most others still could are looked for among so many."""

@@ -1,13 +1,21 @@
-"""Bodies of requests are bounded in bytes and in time: one that is longer is refused before it is kept."""
+"""Bodies of requests: bounded in bytes and in time, and as strict as their schema."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import time
+from typing import Annotated, Any
 
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ValidationError
+from pydantic.functional_validators import BeforeValidator
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+# ---- Bounded: what is longer is refused before it is kept ----
+
 
 MAX_BODY_BYTES = 16 << 20
 """A job of 10,000 workers takes a tenth of it."""
@@ -61,3 +69,22 @@ class _Body:
         if length_bytes > self._max_bytes:
             text = f"the body is longer than {self._max_bytes} bytes"
             raise HTTPException(413, text, headers=_HANG_UP)
+
+
+# ---- Strict: a model by itself takes 0 for a boolean, and "2" for a number ----
+
+
+def strict(model: type[BaseModel]) -> Any:
+    """The type of an endpoint's body."""
+
+    def check(value: Any) -> BaseModel:
+        if isinstance(value, bytes):
+            raise RequestValidationError([{"loc": ("body",), "msg": "send JSON, with Content-Type application/json"}])
+        try:
+            # As JSON: there, lists stand for tuples, and texts for addresses, in a strict model too.
+            return model.model_validate_json(json.dumps(value), strict=True)
+        except ValidationError as error:
+            problems = [{**problem, "loc": ("body", *problem["loc"])} for problem in error.errors()]
+            raise RequestValidationError(problems) from None
+
+    return Annotated[model, BeforeValidator(check)]

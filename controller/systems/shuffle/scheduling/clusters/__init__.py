@@ -1,1 +1,0 @@
-"""Schedules made cluster by cluster."""

@@ -1,1 +1,0 @@
-"""The trees that coded packets take, as sets of links."""

@@ -1,1 +1,0 @@
-"""Links of the kernel: interfaces, their rates, what they count."""

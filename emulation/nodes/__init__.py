@@ -1,1 +1,0 @@
-"""Mininet's view of the switches."""
