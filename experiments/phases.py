@@ -55,7 +55,7 @@ class Measured:
     """What a phase left.
 
     answers: the service's, for each request. final: the last statistics of every agent, by job number and agent name,
-    and what its interfaces carried ("interfaces", gradbed.hosts.agents.frames.interface_counts).
+    and what its interfaces carried ("interfaces", gradbed.hosts.agents.frames.counts).
     counts: between the moment when all agents were ready and the end. links: what each direction carried (rows of the
     table "links"). samples: rows by table (gradbed.experiments.engine.sampling.Sampler.rows), if any were ordered.
     registers: by switch and name, those of the network's setup: their cells that are not zero, as Testbed.registers

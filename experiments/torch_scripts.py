@@ -18,8 +18,7 @@ from gradbed.experiments.phases import Progress
 from gradbed.experiments.setup import PointTask
 from gradbed.experiments.testbeds.agents import AgentSpec
 from gradbed.hosts.collectives.job import CollectiveJob
-from gradbed.hosts.torch_hook.agent import ScriptDescription
-from gradbed.hosts.torch_hook.script import Script
+from gradbed.hosts.torch_hook.agent import Script, ScriptDescription
 from gradbed.hosts.torch_hook.torch_extra import require_torch
 
 MODULE = "gradbed.hosts.torch_hook.agent"

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from gradbed.common.errors import UserError
 from gradbed.common.json_lines import JsonLinesProcess, own_program
 from gradbed.formats.packet_class import PacketClass
-from gradbed.hosts.agents.computing import ComputeTimes
+from gradbed.hosts.agents.launching import ComputeTimes
 
 SILENCE_TIMEOUT_S = 60.0
 """Nothing at all of the launcher for so long, which gives signs of life as long as there are agents, is an error."""
@@ -182,7 +182,7 @@ class Agents:
         """End all agents; the final statistics of those that have any, by job number and agent name.
 
         With the key "interfaces": what an agent's interfaces carried, by their names
-        (gradbed.hosts.agents.frames.interface_counts); of an agent that was killed, since it was started anew.
+        (gradbed.hosts.agents.frames.counts); of an agent that was killed, since it was started anew.
         """
         final: dict[tuple[int, str], dict[str, Any]] = {}
         jobs = {job for job, _ in self._started}

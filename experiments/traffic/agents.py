@@ -10,7 +10,7 @@ from gradbed.experiments.testbeds.agents import AgentSpec
 from gradbed.experiments.traffic.configuration import TrafficSection
 from gradbed.experiments.traffic.patterns import Pair
 from gradbed.experiments.traffic.rates import pair_rates, shares
-from gradbed.hosts.agents.addresses import AgentAddress
+from gradbed.hosts.agents.description import AgentAddress
 from gradbed.hosts.traffic.description import EndpointDescription, Stream
 from gradbed.hosts.traffic.replay import Replay
 from gradbed.hosts.traffic.schedule import mean_wire_bytes

@@ -11,7 +11,7 @@ from gradbed.experiments.configuration.sections import Section, option
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.testbeds.agents import AgentSpec
 from gradbed.formats.ring import RING_PORT
-from gradbed.hosts.agents.addresses import worker_addresses
+from gradbed.hosts.agents.description import worker_addresses
 from gradbed.hosts.collectives.job import CollectiveJob
 from gradbed.hosts.learning.settings import SyntheticSettings
 from gradbed.hosts.traffic.gradient_rounds import RoundsDescription, expected_digest

@@ -1,4 +1,4 @@
-"""Do the marks in packets (hosts/traffic/trailer.py) and the interfaces beneath agents tell of the same packets?"""
+"""Do the marks in packets (hosts/traffic/frames.py) and the interfaces beneath agents tell of the same packets?"""
 
 from __future__ import annotations
 

@@ -11,10 +11,16 @@ from numpy.typing import NDArray
 
 from gradbed.common.closing import Closing
 from gradbed.formats.addresses import ip_integer, mac_bytes
-from gradbed.hosts.agents.addresses import AgentAddress
-from gradbed.hosts.agents.card_collectives import CardCollective, CollectiveCounts
+from gradbed.hosts.agents.description import AgentAddress
 from gradbed.hosts.agents.fragment_streams import StreamOptions, StreamStatistics, Word
-from gradbed.hosts.agents.queue_pairs import Completion, CompletionKind, QueuePairOptions, QueuePairStatistics
+from gradbed.hosts.agents.queue_pairs import (
+    CardCollective,
+    CollectiveCounts,
+    Completion,
+    CompletionKind,
+    QueuePairOptions,
+    QueuePairStatistics,
+)
 
 _KINDS = tuple(CompletionKind)
 NO_OFFSET = 2**32 - 1
@@ -98,7 +104,7 @@ class CardWithQueuePairs(Protocol):
 
 
 class PairCounts(NamedTuple):
-    """What the queue pairs carried, as InterfaceCounts (frames/interface_counts.py) tells it of interfaces."""
+    """What the queue pairs carried, as InterfaceCounts (frames/counts.py) tells it of interfaces."""
 
     carried: Callable[[], Mapping[str, Any]]
     classes: int

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from gradbed.hosts.agents.addresses import AgentAddress
     from gradbed.hosts.agents.card import Uncounted
-    from gradbed.hosts.agents.frames.interface_counts import InterfaceCounts
+    from gradbed.hosts.agents.description import AgentAddress
+    from gradbed.hosts.agents.frames.counts import InterfaceCounts
     from gradbed.hosts.agents.queue_pairs import QueuePairs
     from gradbed.hosts.agents.tcp import TcpListener, TcpStream
 

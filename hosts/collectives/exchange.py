@@ -19,7 +19,7 @@ class Exchange(Protocol):
 
     def all_reduce(self, round_number: int, values: NDArray[np.int32]) -> NDArray[np.int64] | None:
         """The sum of all workers' `values` of a round, flat, in the form of
-        gradbed.hosts.learning.shifted_sums.as_sent.
+        gradbed.hosts.learning.fragments.as_sent.
 
         None: stopped before it was complete. UserError if nothing has come for the job's give_up_us.
         """

@@ -15,13 +15,12 @@ from torch import distributed
 
 from gradbed.common.errors import UserError
 from gradbed.hosts.agents.context import AgentContext
-from gradbed.hosts.agents.kernel.host_names import name_hosts
+from gradbed.hosts.agents.kernel.namespace import name_hosts
 from gradbed.hosts.agents.tcp import retransmitted_segments
 from gradbed.hosts.collectives.exchange import KernelExchange
-from gradbed.hosts.collectives.job import CollectiveJob
-from gradbed.hosts.collectives.process_group import process_group_environment
+from gradbed.hosts.collectives.job import CollectiveJob, process_group_environment
+from gradbed.hosts.learning.fragments import as_sent
 from gradbed.hosts.learning.quantise import VALUE_LIMIT
-from gradbed.hosts.learning.shifted_sums import as_sent
 from gradbed.hosts.transport.statistics import EndpointStatistics, Traffic
 
 BOUND_BITS = 8

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from pydantic import Field, model_validator
 
 from gradbed.formats.lanes import LANE_MULTIPLE, MAX_LANES
-from gradbed.hosts.agents.addresses import WorkerAddress
-from gradbed.hosts.agents.description import Description
+from gradbed.hosts.agents.description import Description, WorkerAddress
 from gradbed.hosts.learning.fragments import fragment_count
 from gradbed.hosts.learning.settings import ExternalSettings, Settings, TrainingSettings
 from gradbed.hosts.learning.workload import gradient_values
@@ -81,3 +80,23 @@ class WorkerOf(Description, Generic[Job]):
         if self.index >= len(self.job.workers):
             raise ValueError(f"the job has workers 0 to {len(self.job.workers) - 1}, not {self.index}")
         return self
+
+
+# ---- How PyTorch's processes on the emulated hosts find each other ----
+
+
+MASTER_PORT = 29500
+"""As torchrun's default."""
+
+
+def process_group_environment(job: CollectiveJob, index: int, interface: str) -> dict[str, str]:
+    """The environment variables of torch.distributed for a worker, which has a host of its own."""
+    return {
+        "RANK": str(index),
+        "WORLD_SIZE": str(len(job.workers)),
+        "LOCAL_RANK": "0",
+        "LOCAL_WORLD_SIZE": "1",
+        "MASTER_ADDR": job.workers[0].ip,
+        "MASTER_PORT": str(MASTER_PORT),
+        "GLOO_SOCKET_IFNAME": interface,
+    }

@@ -3,7 +3,7 @@
 A tensor is scaled by a power of two, 2**exponent, so scaling and its reverse are exact in float64 and only the
 rounding to integers loses anything. The exponent of a round follows from the global sums of the round before,
 which all workers share, so that all of them scale alike without a word between them. A worker's values may use the
-whole range of int32; where a sum leaves it, the server shifts the fragment (gradbed.hosts.learning.shifted_sums).
+whole range of int32; where a sum leaves it, the server shifts the fragment (gradbed.hosts.learning.fragments).
 """
 
 from __future__ import annotations

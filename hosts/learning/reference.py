@@ -1,6 +1,6 @@
 """The run that every other is measured against: all workers in one process, no network.
 
-Sums are exact, and then what ACKs carry of them; for that the length of a fragment matters (shifted_sums.py).
+Sums are exact, and then what ACKs carry of them; for that the length of a fragment matters (fragments.py).
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ import numpy as np
 
 from gradbed.hosts.compressors.block_sparse import sent_form
 from gradbed.hosts.learning.dataset import load
+from gradbed.hosts.learning.fragments import as_sent
 from gradbed.hosts.learning.settings import SyntheticSettings, TrainingSettings
-from gradbed.hosts.learning.shifted_sums import as_sent
-from gradbed.hosts.learning.synthetic import sum_digest, synthetic_gradient
 from gradbed.hosts.learning.trainer import Replica, Shard
-from gradbed.hosts.learning.workload import gradient_values
+from gradbed.hosts.learning.workload import gradient_values, sum_digest, synthetic_gradient
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradbed.formats.traffic import WARM_UP
+from gradbed.hosts.traffic.frames import TRAILER_TYPE, trailers
 from gradbed.hosts.traffic.histogram import LatencyHistogram
-from gradbed.hosts.traffic.trailer import TRAILER_TYPE, trailers
 
 _RECORD = np.dtype(
     [

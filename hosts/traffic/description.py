@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from gradbed.formats.addresses import Mac
-from gradbed.hosts.agents.addresses import AgentAddress
-from gradbed.hosts.agents.description import Description
+from gradbed.hosts.agents.description import AgentAddress, Description
 from gradbed.hosts.traffic.replay import Replay
 
 MAX_SOURCES = 1 << 15

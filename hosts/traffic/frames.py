@@ -1,4 +1,4 @@
-"""The frames of a schedule's packets: headers, zeros, and the trailer."""
+"""The frames of a schedule's packets: headers, zeros, and the trailer (formats/traffic.py)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,35 @@ from numpy.typing import NDArray
 from gradbed.common.errors import UserError
 from gradbed.formats.addresses import ip_integer
 from gradbed.formats.datagram import ETHERNET_BYTES, IPV4_BYTES, PLAIN
-from gradbed.formats.traffic import TAG, TRAILER_BYTES, WARM_UP
-from gradbed.hosts.protocols.datagram_frames import frame_type, ipv4_checksum, mac_array, pack_datagrams
+from gradbed.formats.traffic import TAG, TRAILER, TRAILER_BYTES, WARM_UP
+from gradbed.hosts.protocols.frames import frame_type, ipv4_checksum, mac_array, pack_datagrams
 from gradbed.hosts.traffic.description import EndpointDescription
 from gradbed.hosts.traffic.schedule import Packets
-from gradbed.hosts.traffic.trailer import TRAILER_TYPE
+
+# ---- Trailers of received frames ----
+
+
+TRAILER_TYPE = np.dtype(TRAILER.columns)
+
+
+def trailers(buffer: NDArray[np.uint8], lengths: NDArray[np.uint32]) -> tuple[NDArray[np.void], NDArray[np.bool_]]:
+    """The trailers of those frames of a receive buffer that have one, and which those are (frames,).
+
+    buffer: (frames or more, capacity). lengths: (frames,).
+    """
+    ends = lengths.astype(np.int64)
+    long_enough = (ends >= TRAILER_BYTES) & (ends <= buffer.shape[1])
+    rows = np.flatnonzero(long_enough)
+    columns = ends[rows, None] + np.arange(-TRAILER_BYTES, 0)
+    found: NDArray[np.void] = buffer[rows[:, None], columns].view(TRAILER_TYPE).reshape(len(rows))
+    tagged = found["tag"] == TAG
+    chosen: NDArray[np.bool_] = np.zeros(len(lengths), np.bool_)
+    chosen[rows[tagged]] = True
+    return found[tagged], chosen
+
+
+# ---- Frames that are sent ----
+
 
 FIRST_PORT = 49152
 PORTS = 16384

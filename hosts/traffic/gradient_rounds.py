@@ -11,9 +11,9 @@ from pydantic import Field
 from gradbed.formats.ring import RING_PORT
 from gradbed.hosts.agents.context import AgentContext
 from gradbed.hosts.collectives.job import CollectiveJob, WorkerOf
-from gradbed.hosts.collectives.ring_exchange import RingExchange
+from gradbed.hosts.collectives.ring_all_reduce import RingExchange
 from gradbed.hosts.learning.settings import SyntheticSettings
-from gradbed.hosts.learning.synthetic import sum_digest, synthetic_gradient
+from gradbed.hosts.learning.workload import sum_digest, synthetic_gradient
 
 
 class RoundsDescription(WorkerOf[CollectiveJob]):

@@ -14,7 +14,7 @@ from gradbed.switch.engine.queue_pairs_abi import MOST_MESSAGE_BYTES
 
 
 class CardSchedule(Protocol):
-    """gradbed.hosts.agents.card_collectives.CardSchedule."""
+    """gradbed.hosts.agents.queue_pairs.CardSchedule."""
 
     @property
     def kinds(self) -> NDArray[np.uint8]: ...
@@ -31,7 +31,7 @@ class CardSchedule(Protocol):
 
 
 class CardCollective(Protocol):
-    """gradbed.hosts.agents.card_collectives.CardCollective."""
+    """gradbed.hosts.agents.queue_pairs.CardCollective."""
 
     @property
     def schedule(self) -> CardSchedule: ...

@@ -16,8 +16,7 @@ import pytest
 from gradbed.experiments.systems.ndn.counts import DROP_REASONS
 from gradbed.formats import tlv
 from gradbed.formats.tlv import generic
-from gradbed.hosts.systems.ndn.packets.gradient_format import VersionHead, version_frames
-from gradbed.hosts.systems.ndn.packets.packets import data_frame, ethernet, interest_frame
+from gradbed.hosts.systems.ndn.packets import VersionHead, data_frame, ethernet, interest_frame, version_frames
 from gradbed.switch.bmv2_json.load import load_program
 from gradbed.switch.program_cache import compiled_files
 from tests.fuzz.sanitized import build_driver, entry_for_all, run_driver

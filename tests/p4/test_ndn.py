@@ -11,8 +11,14 @@ import pytest
 from gradbed.controller.planning.plan import SwitchPlan
 from gradbed.controller.systems.ndn.entries import all_sets_of, fib_entry
 from gradbed.formats.tlv import CONTENT, generic, name_tlv, tlv
-from gradbed.hosts.systems.ndn.packets.gradient_format import VersionHead, fragment_name, version_frames
-from gradbed.hosts.systems.ndn.packets.packets import data_frame, ethernet, interest_frame
+from gradbed.hosts.systems.ndn.packets import (
+    VersionHead,
+    data_frame,
+    ethernet,
+    fragment_name,
+    interest_frame,
+    version_frames,
+)
 from tests.emulation.sandboxed import in_sandbox
 from tests.p4.switch_under_test import on_every_pair, switch_under_test
 

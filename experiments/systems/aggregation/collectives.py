@@ -20,7 +20,7 @@ from gradbed.formats.datagram import DATAGRAM_BYTES
 from gradbed.formats.lanes import MAX_LANES
 from gradbed.formats.packet_class import bits_of, udp_datagram
 from gradbed.hosts.agents.fragment_streams import StreamOptions, Word
-from gradbed.hosts.protocols.datagram_frames import mac_array
+from gradbed.hosts.protocols.frames import mac_array
 from gradbed.hosts.systems.aggregation.gradient_frames import pack_frames
 from gradbed.topo.graph import Topology
 

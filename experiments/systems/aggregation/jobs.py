@@ -16,7 +16,7 @@ from gradbed.experiments.systems.aggregation.configuration import (
     TrainingWorkload,
 )
 from gradbed.experiments.systems.aggregation.programmable import Hosts
-from gradbed.hosts.agents.addresses import AgentAddress, worker_addresses
+from gradbed.hosts.agents.description import AgentAddress, worker_addresses
 from gradbed.hosts.learning.reference import reference, synthetic_reference
 from gradbed.hosts.learning.settings import ExternalSettings, SyntheticSettings, TrainingSettings
 from gradbed.hosts.systems.aggregation.description import Exchange, JobDescription

@@ -9,7 +9,7 @@ from gradbed.experiments.scale import Scale
 from gradbed.experiments.systems.compression.configuration import BackgroundSection
 from gradbed.experiments.testbeds.agents import AgentSpec
 from gradbed.experiments.traffic.agents import AGENT, NAME
-from gradbed.hosts.agents.addresses import AgentAddress
+from gradbed.hosts.agents.description import AgentAddress
 from gradbed.hosts.traffic.description import EndpointDescription, Sizes, Stream
 from gradbed.topo.graph import Topology
 

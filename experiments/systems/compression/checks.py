@@ -20,7 +20,7 @@ from gradbed.hosts.compressors.methods import parsed
 from gradbed.hosts.learning.dataset import SHAPES, load
 from gradbed.hosts.learning.reference import reference
 from gradbed.hosts.learning.settings import TrainingSettings
-from gradbed.hosts.systems.compression.packets.frames import MOST_FRAME_BYTES
+from gradbed.hosts.systems.compression.frames import MOST_FRAME_BYTES
 
 ROUNDING = 1e-9
 

@@ -20,7 +20,7 @@ from gradbed.experiments.systems.compression.configuration import (
     TrainingWorkload,
 )
 from gradbed.experiments.testbeds.agents import AgentSpec
-from gradbed.hosts.agents.addresses import AgentAddress, worker_addresses
+from gradbed.hosts.agents.description import AgentAddress, worker_addresses
 from gradbed.hosts.compressors.fingerprint import MODULUS
 from gradbed.hosts.learning.settings import ExternalSettings, SyntheticSettings, TrainingSettings
 from gradbed.hosts.systems.compression.description import JobDescription, WorkerDescription

@@ -12,16 +12,14 @@ from gradbed.experiments.configuration.sections import describe
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.systems.ndn.configuration import ALL_REDUCE, NdnConfiguration, TrainingWorkload
 from gradbed.experiments.testbeds.agents import AgentSpec
-from gradbed.hosts.agents.addresses import worker_addresses
+from gradbed.hosts.agents.description import worker_addresses
 from gradbed.hosts.collectives.job import CollectiveJob
+from gradbed.hosts.learning.fragments import as_sent
 from gradbed.hosts.learning.reference import reference
 from gradbed.hosts.learning.settings import SyntheticSettings, TrainingSettings
-from gradbed.hosts.learning.shifted_sums import as_sent
-from gradbed.hosts.learning.synthetic import sum_digest, synthetic_gradient
-from gradbed.hosts.learning.workload import SyntheticWorkload
+from gradbed.hosts.learning.workload import SyntheticWorkload, sum_digest, synthetic_gradient
 from gradbed.hosts.systems.ndn.all_reduce import Algorithm, AllReduceDescription
-from gradbed.hosts.systems.ndn.description import NdnJob, ObserverDescription, PeerDescription
-from gradbed.hosts.systems.ndn.packets.names import asked_training
+from gradbed.hosts.systems.ndn.description import NdnJob, ObserverDescription, PeerDescription, asked_training
 from gradbed.topo.graph import Topology
 
 MODULE = "gradbed.hosts.systems.ndn.agents"

@@ -19,7 +19,7 @@ from gradbed.formats.datagram import DATAGRAM_BYTES
 from gradbed.formats.packet_class import udp_datagram
 from gradbed.formats.shuffle import CODED, CODED_PORT, MULTICAST_IP, MULTICAST_MAC, USUAL_BITS, CodedFlags
 from gradbed.hosts.agents.fragment_streams import StreamOptions
-from gradbed.hosts.protocols.datagram_frames import frame_type, mac_array, pack_datagrams
+from gradbed.hosts.protocols.frames import frame_type, mac_array, pack_datagrams
 from gradbed.topo.graph import Topology
 
 WINDOW = 512

@@ -18,7 +18,7 @@ from gradbed.experiments.setup import PointTask
 from gradbed.experiments.systems.shuffle.configuration import ShuffleConfiguration
 from gradbed.experiments.testbeds.agents import AgentSpec
 from gradbed.formats.shuffle import frame_overhead_bytes
-from gradbed.hosts.agents.addresses import worker_addresses
+from gradbed.hosts.agents.description import worker_addresses
 from gradbed.hosts.systems.shuffle.description import (
     Incoming,
     Outgoing,

@@ -13,13 +13,12 @@ from gradbed.controller.systems.training.service import Marking
 from gradbed.experiments.configuration.point import PointConfiguration
 from gradbed.experiments.configuration.sections import Section, option
 from gradbed.hosts.agents.queue_pairs import CongestionControl, Recovery
-from gradbed.hosts.systems.training.collectives.algorithms import Algorithm
-from gradbed.hosts.systems.training.collectives.choice import Rule
+from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, Rule
 from gradbed.hosts.systems.training.execution import Operation
 from gradbed.hosts.systems.training.source import CollectiveSource, FileSource, Source, TransformerSource
 from gradbed.hosts.systems.training.traces.opening import open_trace
-from gradbed.hosts.systems.training.traces.settings import TraceSettings
-from gradbed.hosts.systems.training.traces.transformer.model import TransformerModel
+from gradbed.hosts.systems.training.traces.trace import TraceSettings
+from gradbed.hosts.systems.training.traces.transformer_model import TransformerModel
 
 AUTO = "auto"
 OperationName = Literal[

@@ -5,10 +5,9 @@ from __future__ import annotations
 from gradbed.experiments.systems.training.configuration import CollectiveWorkload
 from gradbed.experiments.systems.training.phase import TrainingPhase
 from gradbed.experiments.tables.metric import Value
-from gradbed.hosts.systems.training.collectives.choice import choose
-from gradbed.hosts.systems.training.collectives.costs.bounds import hosts_bound_ns, switches_bound_ns
-from gradbed.hosts.systems.training.collectives.costs.idle_network import cost_ns
-from gradbed.hosts.systems.training.collectives.costs.network import ACKNOWLEDGEMENT_BYTES, Packets, of_topology
+from gradbed.hosts.systems.training.collectives.algorithms import choose
+from gradbed.hosts.systems.training.collectives.costs import ACKNOWLEDGEMENT_BYTES, Packets, cost_ns, of_topology
+from gradbed.hosts.systems.training.collectives.formulas import hosts_bound_ns, switches_bound_ns
 from gradbed.hosts.systems.training.execution import Operation
 
 SELECTIVE_BYTES = 16

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gradbed.hosts.systems.training.traces.chakra.writing import write_trace
-from gradbed.hosts.systems.training.traces.transformer.model import TransformerModel
-from gradbed.hosts.systems.training.traces.transformer.trace import TransformerTrace
+from gradbed.hosts.systems.training.traces.chakra import write_trace
+from gradbed.hosts.systems.training.traces.transformer import TransformerTrace
+from gradbed.hosts.systems.training.traces.transformer_model import TransformerModel
 
 
 class NewTrace(TransformerModel):

@@ -13,7 +13,7 @@ from gradbed.experiments.setup import PointTask
 from gradbed.experiments.systems.training.configuration import TrainingConfiguration, slow_host
 from gradbed.experiments.systems.training.switched import SwitchedGroup
 from gradbed.experiments.testbeds.agents import AgentSpec
-from gradbed.hosts.agents.addresses import AgentAddress
+from gradbed.hosts.agents.description import AgentAddress
 from gradbed.hosts.agents.fragment_streams import StreamOptions
 from gradbed.hosts.agents.queue_pairs import QueuePairOptions
 from gradbed.hosts.systems.training.description import (

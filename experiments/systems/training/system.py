@@ -39,7 +39,7 @@ class TrainingSystem(System[TrainingConfiguration]):
     scale_points = ("gradbed.experiments.systems.training.bench.scale:scale_points",)
     makers = {"trace": "gradbed.experiments.systems.training.new_trace:NewTrace"}  # noqa: RUF012
     quiet_switches = True
-    recorder = "gradbed.hosts.systems.training.traces.recording.recorded:convert_recording"
+    recorder = "gradbed.hosts.systems.training.traces.recording:convert_recording"
     run_figures: Mapping[str, Mapping[str, Any]] = {
         "timeline": {"kind": "training-timeline", "x": "seed", "y": "seed"},
         **System.run_figures,

@@ -1,6 +1,6 @@
 """What holds for every program: the marks in packets, hosts, links and switches count the same packets.
 
-Marks say which packet it is (hosts/traffic/trailer.py); interfaces count frames beneath the agents; links and
+Marks say which packet it is (hosts/traffic/frames.py); interfaces count frames beneath the agents; links and
 switches count what they did. None of them knows of the others.
 """
 

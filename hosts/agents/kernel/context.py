@@ -9,13 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 from gradbed.common.errors import UserError
-from gradbed.hosts.agents.addresses import AgentAddress
-from gradbed.hosts.agents.channel import BEGIN, INTERFACES, STOP, write_event
 from gradbed.hosts.agents.context import Result, Turn
-from gradbed.hosts.agents.frames.class_counts import Patterns
-from gradbed.hosts.agents.frames.interface_counts import AsJson, by_interface
+from gradbed.hosts.agents.description import AgentAddress
+from gradbed.hosts.agents.frames.counts import AsJson, Patterns, by_interface
 from gradbed.hosts.agents.kernel.network_card import KernelPairs, OpenCard
 from gradbed.hosts.agents.kernel.raw_socket import RawSocket
+from gradbed.hosts.agents.launching import BEGIN, INTERFACES, STOP, write_event
 from gradbed.hosts.agents.tcp import Connections, TcpListener, TcpStream
 
 

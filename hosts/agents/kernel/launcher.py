@@ -7,7 +7,7 @@ loads the modules and reads JSON lines from standard input:
 
     {"command": "start", "agent": "module:main", "name": "worker 0", "job": 3, "host_pid": 123,
      "interfaces": ["h2-eth0"], "rates_bps": [100000000], "description": {...}, "stop_rank": 1,
-     "classes": [[[12, 65535, 2048], ...], ...]}     by which to count packets (frames/class_counts.py)
+     "classes": [[[12, 65535, 2048], ...], ...]}     by which to count packets (frames/counts.py)
     {"command": "begin"}     to all agents, once those that should have reported ready
     {"command": "kill", "job": 3, "name": "worker 0"}     ends an agent at once; another of its name may be started
     {"command": "pause", "job": 3, "name": "worker 0"}    lets an agent do nothing until {"command": "resume", ...}
@@ -21,7 +21,7 @@ rates_bps: of the interfaces' links, null where there is none. --cards: what mak
 
 The events of all agents come out as JSON lines with "job" and "name": by convention ready, done (an agent's work is
 complete), final (after stop: the statistics at the very end), and whatever an agent has to say; interfaces (when an
-agent has ended well: what those it opened carried, frames/interface_counts.py); error; the launcher's own: killed,
+agent has ended well: what those it opened carried, frames/counts.py); error; the launcher's own: killed,
 stopped (all agents of a job have ended after a stop, so that more may be started; without any agent to stop there is
 no job in it, unless the command had one), and alive, every few seconds while there are agents. The end of standard
 input ends the launcher with status 0; agents never outlive it.
@@ -47,14 +47,12 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from gradbed.common.errors import UserError
 from gradbed.common.modules import attribute
 from gradbed.common.signals import die_with_parent
-from gradbed.hosts.agents.channel import BEGIN, STOP, write_event
-from gradbed.hosts.agents.computing import ComputeTimes
-from gradbed.hosts.agents.frames.class_counts import Patterns
+from gradbed.hosts.agents.frames.counts import Patterns
 from gradbed.hosts.agents.frames.library import frames_library
-from gradbed.hosts.agents.functions import one_line, prepare_agent
 from gradbed.hosts.agents.kernel.context import RealContext
 from gradbed.hosts.agents.kernel.namespace import enter_network_namespace, forbid_unreachable
 from gradbed.hosts.agents.kernel.network_card import NetworkCard
+from gradbed.hosts.agents.launching import BEGIN, STOP, ComputeTimes, one_line, prepare_agent, write_event
 
 STOP_PATIENCE_S = 5.0
 SIGN_OF_LIFE_S = 5.0

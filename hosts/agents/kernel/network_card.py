@@ -9,10 +9,10 @@ from contextlib import ExitStack
 from typing import Any, Protocol
 
 from gradbed.formats.roce import ROCE_PORT
-from gradbed.hosts.agents.addresses import AgentAddress
 from gradbed.hosts.agents.card_pairs import CardPairs, CardQueuePairs
+from gradbed.hosts.agents.description import AgentAddress
 from gradbed.hosts.agents.fragment_streams import StreamOptions
-from gradbed.hosts.agents.frames.class_counts import Patterns
+from gradbed.hosts.agents.frames.counts import Patterns
 from gradbed.hosts.agents.kernel.packet_filter import DROP_ALL, attach_filter
 
 _UDP_DESTINATION_PORT = 36

@@ -16,15 +16,13 @@ from gradbed.common.capabilities import REAL_CLOCK
 from gradbed.common.closing import Closing
 from gradbed.common.errors import UserError
 from gradbed.formats.datagram import ETHERNET_BYTES
-from gradbed.hosts.agents.addresses import AgentAddress
-from gradbed.hosts.agents.card import Card
+from gradbed.hosts.agents.card import Card, stamped
 from gradbed.hosts.agents.card_pairs import CardPairs, CardWithQueuePairs
-from gradbed.hosts.agents.channel import BEGIN, INTERFACES, STOP
 from gradbed.hosts.agents.context import Result, Turn
-from gradbed.hosts.agents.frames.class_counts import Patterns
-from gradbed.hosts.agents.frames.interface_counts import AsJson, InterfaceCounts, by_interface
+from gradbed.hosts.agents.description import AgentAddress
+from gradbed.hosts.agents.frames.counts import AsJson, InterfaceCounts, Patterns, by_interface
 from gradbed.hosts.agents.frames.library import frames_library
-from gradbed.hosts.agents.time_stamps import stamped
+from gradbed.hosts.agents.launching import BEGIN, INTERFACES, STOP
 from gradbed.hosts.agents.virtual.clock import Timer, VirtualClock
 
 Batch = tuple[NDArray[np.uint8], NDArray[np.uint32], NDArray[np.int64]]
@@ -398,7 +396,7 @@ class VirtualContext:
             self._resume()
 
     def tell(self, command: bytes) -> None:
-        """gradbed.hosts.agents.channel.BEGIN or STOP."""
+        """gradbed.hosts.agents.launching.BEGIN or STOP."""
         self._commands.append(command)
         if "command" in self._is_woken_by:
             self._resume()

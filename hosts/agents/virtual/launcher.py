@@ -13,9 +13,8 @@ from pydantic import BaseModel
 
 from gradbed.common.errors import UserError
 from gradbed.hosts.agents.card import Card
-from gradbed.hosts.agents.channel import BEGIN, STOP
-from gradbed.hosts.agents.frames.class_counts import Patterns
-from gradbed.hosts.agents.functions import one_line, prepare_agent
+from gradbed.hosts.agents.frames.counts import Patterns
+from gradbed.hosts.agents.launching import BEGIN, STOP, one_line, prepare_agent
 from gradbed.hosts.agents.virtual.clock import Timer, VirtualClock
 from gradbed.hosts.agents.virtual.context import VirtualContext, VirtualPort
 

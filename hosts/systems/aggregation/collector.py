@@ -12,7 +12,7 @@ A worker that asks for a sum which is still incomplete waits for other workers, 
 are lost. It is told that the server is there by the newest global sum again. Only as long as gradients come that are
 news, though: else a worker is gone, and the others may learn it from the server's silence.
 
-Sums are exact, in 64 bits; ACKs carry them in 32 (gradbed.hosts.learning.shifted_sums).
+Sums are exact, in 64 bits; ACKs carry them in 32 (gradbed.hosts.learning.fragments).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from gradbed.common.errors import UserError
 from gradbed.formats.aggregation import MAX_WORKERS, Flags
-from gradbed.hosts.learning.shifted_sums import shifted
+from gradbed.hosts.learning.fragments import shifted
 from gradbed.hosts.systems.aggregation.statistics import CollectorStatistics
 from gradbed.hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
 

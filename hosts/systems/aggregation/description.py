@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from functools import cached_property
 from typing import Literal
 
@@ -10,9 +11,20 @@ from pydantic import Field, model_validator
 from gradbed.common.errors import UserError
 from gradbed.formats.addresses import MulticastAddress
 from gradbed.formats.aggregation import DIRECT, MAX_WORKERS, Designation
-from gradbed.hosts.agents.addresses import AgentAddress
+from gradbed.hosts.agents.description import AgentAddress
 from gradbed.hosts.collectives.job import CollectiveJob, WorkerOf
-from gradbed.hosts.systems.aggregation.paths import aggregation_paths
+
+
+def aggregation_paths(designations: Sequence[Sequence[Hashable]]) -> tuple[int, ...]:
+    """Numbers of the paths that a job's fragments take, turn by turn; at least one turn.
+
+    designations: for each worker those of its turns; workers with any have equally many. A fragment's ACK waits for
+    all workers, so fragments share a path if their gradients, of whatever workers, are summed at the same switches.
+    """
+    numbers: dict[frozenset[Hashable], int] = {}
+    turns = zip(*(own for own in designations if own), strict=True)
+    return tuple(numbers.setdefault(frozenset(turn), len(numbers)) for turn in turns) or (0,)
+
 
 Exchange = Literal["server", "ring", "gloo"]
 
@@ -58,7 +70,7 @@ class JobDescription(CollectiveJob):
 
     @cached_property
     def paths(self) -> tuple[int, ...]:
-        """Numbers of the paths that fragments take (gradbed.hosts.systems.aggregation.paths)."""
+        """Numbers of the paths that fragments take (gradbed.hosts.systems.aggregation.description)."""
         return aggregation_paths(self.designations)
 
     def designations_of(self, worker: int) -> tuple[Designation, ...]:

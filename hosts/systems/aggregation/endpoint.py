@@ -11,16 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 from gradbed.formats.addresses import ip_integer
 from gradbed.formats.aggregation import GRADIENT, Designation, Flags
 from gradbed.formats.datagram import DATAGRAM_BYTES
-from gradbed.hosts.agents.addresses import AgentAddress
 from gradbed.hosts.agents.context import Interface
-from gradbed.hosts.protocols.datagram_frames import (
+from gradbed.hosts.agents.description import AgentAddress
+from gradbed.hosts.protocols.frames import (
     Frames,
     as_bytes,
     as_frames,
     distinct_beginnings,
+    lane_frame_type,
     mac_array,
 )
-from gradbed.hosts.protocols.lane_frames import lane_frame_type
 from gradbed.hosts.systems.aggregation.description import JobDescription
 from gradbed.hosts.systems.aggregation.gradient_frames import pack_frames, parse_frames
 from gradbed.hosts.transport.statistics import EndpointStatistics

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gradbed.formats.aggregation import GRADIENT, GRADIENT_PORT, Flags
-from gradbed.hosts.protocols.datagram_frames import Frames
-from gradbed.hosts.protocols.lane_frames import LaneFrames, pack_lane_frames, parse_lane_frames
+from gradbed.hosts.protocols.frames import Frames, LaneFrames, pack_lane_frames, parse_lane_frames
 
 # Plain integers: the flags of an enumeration cost much in what runs for every packet.
 _ACK, _NACK = Flags.ACK.value, Flags.NACK.value
@@ -32,7 +31,7 @@ def pack_frames(
     **values: ArrayLike,
 ) -> Frames:
     """Frames that carry `lanes`, shape (frames, lanes); one per row. NACKs: shape (frames, 0). values: of the other
-    fields, as gradbed.hosts.protocols.datagram_frames.pack_datagrams takes them.
+    fields, as gradbed.hosts.protocols.frames.pack_datagrams takes them.
 
     Without `magnitude` it is the largest absolute value of a frame's lanes, and 0 in frames with the flag ACK.
     """

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from gradbed.formats.addresses import ip_integer
 from gradbed.formats.aggregation import Flags
 from gradbed.hosts.agents.context import AgentContext, Interface
-from gradbed.hosts.protocols.datagram_frames import Frames, mac_array, met_congestion
+from gradbed.hosts.protocols.frames import Frames, mac_array, met_congestion
 from gradbed.hosts.systems.aggregation.collector import Collector
 from gradbed.hosts.systems.aggregation.description import JobDescription
 from gradbed.hosts.systems.aggregation.endpoint import Endpoint

@@ -13,8 +13,7 @@ from gradbed.hosts.learning.workload import prepare_workload
 from gradbed.hosts.systems.compression.description import JobDescription, WorkerDescription
 from gradbed.hosts.systems.compression.exchange import CompressedExchange
 from gradbed.hosts.systems.compression.server import Server
-from gradbed.hosts.systems.compression.tcp.tcp_exchange import TcpExchange
-from gradbed.hosts.systems.compression.tcp.tcp_server import TcpServer
+from gradbed.hosts.systems.compression.tcp import TcpExchange, TcpServer
 from gradbed.hosts.systems.compression.witness import Witness
 
 

@@ -11,21 +11,17 @@ from gradbed.formats.addresses import ip_integer, mac_bytes
 from gradbed.formats.compression import Flags
 from gradbed.hosts.agents.context import AgentContext, Interface
 from gradbed.hosts.collectives.exchange import PacketExchange
-from gradbed.hosts.protocols.datagram_frames import met_congestion
-from gradbed.hosts.systems.compression.assembly import Assembly
+from gradbed.hosts.protocols.frames import met_congestion
 from gradbed.hosts.systems.compression.description import JobDescription
-from gradbed.hosts.systems.compression.held_back import HeldBack
-from gradbed.hosts.systems.compression.packets.frames import (
+from gradbed.hosts.systems.compression.frames import (
     Route,
     acknowledgement_frame,
     received_acknowledgements,
     received_parts,
 )
-from gradbed.hosts.systems.compression.packets.gradient_message import GradientMessage
-from gradbed.hosts.systems.compression.packets.incoming import Incoming
-from gradbed.hosts.systems.compression.packets.outgoing import Outgoing
-from gradbed.hosts.systems.compression.rate.pace import Pace
-from gradbed.hosts.systems.compression.rate.rate_adaptation import RateAdaptation
+from gradbed.hosts.systems.compression.gradients import Assembly, HeldBack
+from gradbed.hosts.systems.compression.rate import Pace, RateAdaptation
+from gradbed.hosts.systems.compression.transport import GradientMessage, Incoming, Outgoing
 from gradbed.hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
 from gradbed.hosts.transport.stream_sender import StreamSender
 

@@ -11,9 +11,9 @@ from gradbed.formats.compression import Flags
 from gradbed.hosts.agents.context import AgentContext, Interface
 from gradbed.hosts.compressors.content import Content
 from gradbed.hosts.compressors.wire import written
-from gradbed.hosts.protocols.datagram_frames import Frames, met_congestion, only
+from gradbed.hosts.protocols.frames import Frames, met_congestion, only
 from gradbed.hosts.systems.compression.description import JobDescription
-from gradbed.hosts.systems.compression.packets.frames import (
+from gradbed.hosts.systems.compression.frames import (
     HEADER_BYTES,
     MOST_FRAME_BYTES,
     Route,
@@ -23,9 +23,8 @@ from gradbed.hosts.systems.compression.packets.frames import (
     received_acknowledgements,
     received_parts,
 )
-from gradbed.hosts.systems.compression.packets.incoming import Incoming
-from gradbed.hosts.systems.compression.packets.outgoing import Outgoing
 from gradbed.hosts.systems.compression.parameter_server import ParameterServer, Worker
+from gradbed.hosts.systems.compression.transport import Incoming, Outgoing
 from gradbed.hosts.transport.group_acknowledgement import GroupAcknowledgement
 from gradbed.hosts.transport.pacing import TokenBucket
 from gradbed.hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance

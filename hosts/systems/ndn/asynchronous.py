@@ -16,7 +16,7 @@ from gradbed.hosts.learning.dataset import load
 from gradbed.hosts.learning.quantise import START_EXPONENT, dequantise, next_exponent, quantise
 from gradbed.hosts.learning.settings import TrainingSettings
 from gradbed.hosts.learning.trainer import Replica, Shard
-from gradbed.hosts.systems.ndn.packets.gradient_format import MOST_SCALES
+from gradbed.hosts.systems.ndn.packets import MOST_SCALES
 
 MOST_EXPONENT = 127
 """Scales travel in 8 bits."""

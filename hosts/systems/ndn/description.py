@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from gradbed.formats.addresses import Mac
+from gradbed.formats.ndn import job_component
 from gradbed.hosts.agents.description import Description
 from gradbed.hosts.learning.fragments import fragment_count
 from gradbed.hosts.learning.settings import SyntheticSettings, TrainingSettings
@@ -27,7 +28,7 @@ class NdnJob(Description):
     """What all peers of a job know. Times in microseconds of the agents' clock."""
 
     training: str
-    """As the controller was asked; the job's own names have its number in them (packets/names.py)."""
+    """As the controller was asked; the job's own names have its number in them (training_of)."""
     number: int
     publishers: tuple[str, ...]
     """Name components, in the order of the workers' indices."""
@@ -103,3 +104,16 @@ class ObserverDescription(Description):
     mac: Mac
     join_us: int = 0
     leave_us: int | None = None
+
+
+# ---- Names of a job's streams ----
+
+
+def training_of(job: NdnJob, receiver: str) -> str:
+    """The name component under which a receiver subscribes: its own with exchange unicast, else everybody's."""
+    return job_component(asked_training(job.training, job.exchange, receiver), job.number)
+
+
+def asked_training(training: str, exchange: Exchange, receiver: str) -> str:
+    """The same as the controller is asked for it, before the job has a number."""
+    return f"{training}>{receiver}" if exchange == "unicast" else training

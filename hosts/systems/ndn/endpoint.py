@@ -15,8 +15,15 @@ from gradbed.formats.datagram import ETHERNET_BYTES
 from gradbed.formats.tlv import MalformedError, Name
 from gradbed.hosts.agents.context import Interface
 from gradbed.hosts.systems.ndn.description import CHUNK_FRAMES
-from gradbed.hosts.systems.ndn.packets.gradient_format import CONTENT_HEAD_BYTES, Frames, VersionHead, content_bytes
-from gradbed.hosts.systems.ndn.packets.packets import data_frame, ethernet, interest_frame
+from gradbed.hosts.systems.ndn.packets import (
+    CONTENT_HEAD_BYTES,
+    Frames,
+    VersionHead,
+    content_bytes,
+    data_frame,
+    ethernet,
+    interest_frame,
+)
 
 _META_INFO = bytes((tlv.META_INFO,))
 

@@ -1,10 +1,16 @@
-"""What every host of an NDN job does, whether it trains or only listens: subscribes, receives versions, asks for what
-is missing, and answers those who ask it."""
+"""What every host of an NDN job does, whether it trains or only listens.
+
+It subscribes, receives versions, asks for what is missing, and answers those who ask it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gradbed.common.errors import UserError
 from gradbed.formats import tlv
@@ -13,17 +19,88 @@ from gradbed.formats.datagram import ETHERNET_BYTES
 from gradbed.formats.ndn import DELETE, DISTRIBUTE, INSERT
 from gradbed.formats.tlv import Component, MalformedError, Name, generic
 from gradbed.hosts.agents.context import AgentContext, Interface
-from gradbed.hosts.systems.ndn.description import NdnJob
+from gradbed.hosts.systems.ndn.description import NdnJob, training_of
 from gradbed.hosts.systems.ndn.endpoint import Endpoint, Fragment, FragmentReader, waiting
-from gradbed.hosts.systems.ndn.packets.gradient_format import fragment_name, version_frames
-from gradbed.hosts.systems.ndn.packets.names import training_of
-from gradbed.hosts.systems.ndn.packets.packets import Data, Interest, read_packet
-from gradbed.hosts.systems.ndn.publications import Publication, Publications
-from gradbed.hosts.systems.ndn.pull import Puller
-from gradbed.hosts.systems.ndn.reception import ProbeTimer, Reception, Version
-from gradbed.hosts.systems.ndn.statistics import PeerStatistics
+from gradbed.hosts.systems.ndn.packets import (
+    Data,
+    Interest,
+    VersionHead,
+    body,
+    fragment_name,
+    read_packet,
+    version_frames,
+)
+from gradbed.hosts.systems.ndn.reception import ProbeTimer, Puller, Reception, Version
 from gradbed.hosts.systems.ndn.subscriptions import Subscriptions
 from gradbed.hosts.transport.settling import settle
+
+# ---- Counts ----
+
+
+@dataclass
+class PeerStatistics:
+    """Packets, unless the name says otherwise. answered_at_once, answered_later: probes, by this publisher; the
+    latter were for versions that did not exist yet. recovery_us: from a fragment's first probe until it came."""
+
+    pushed: int = 0
+    received_pushes: int = 0
+    received_answers: int = 0
+    duplicates: int = 0
+    malformed: int = 0
+    unwanted: int = 0
+    probes: int = 0
+    probes_received: int = 0
+    insertions: int = 0
+    deletions: int = 0
+    acknowledged: int = 0
+    answered_at_once: int = 0
+    answered_later: int = 0
+    superseded_versions: int = 0
+    recovery_us: list[int] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+# ---- What a publisher has: its last versions, and the requests for versions that it has not made yet ----
+
+
+@dataclass(frozen=True)
+class Publication:
+    """fragments: shape (fragments, lanes)."""
+
+    head: VersionHead
+    fragments: NDArray[np.int32]
+
+
+class Publications:
+    """keep: so many of the last versions can be asked for."""
+
+    def __init__(self, keep: int) -> None:
+        self._keep = keep
+        self._versions: dict[int, Publication] = {}
+        self._next = 0
+        self._requests: dict[int, set[tuple[Name, int]]] = {}
+
+    def add(self, version: int, publication: Publication) -> list[tuple[Name, int]]:
+        """A version is there; the segments of it that were asked for before, each with the prefix of the request."""
+        self._versions[version] = publication
+        self._next = version + 1
+        self._versions.pop(version - self._keep, None)
+        return sorted(self._requests.pop(version, ()))
+
+    def body(self, prefix: Name, version: int, segment: int) -> bytes | None:
+        """Of a fragment's Data; None: not to be had now. A request for a coming version is kept."""
+        publication = self._versions.get(version)
+        if publication is not None and segment < len(publication.fragments):
+            return body(publication.head, publication.fragments[segment])
+        if version >= self._next:
+            self._requests.setdefault(version, set()).add((prefix, segment))
+        return None
+
+
+# ---- The node ----
+
 
 _PACKET_LIFETIME_MS = 4000
 _LP_PACKET = bytes((tlv.LP_PACKET,))

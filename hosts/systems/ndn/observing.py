@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradbed.hosts.learning.synthetic import sum_digest
+from gradbed.hosts.learning.workload import sum_digest
 from gradbed.hosts.systems.ndn.description import ObserverDescription
 from gradbed.hosts.systems.ndn.node import Node
 from gradbed.hosts.systems.ndn.reception import Version

@@ -8,21 +8,18 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from gradbed.hosts.learning.fragments import cut, join
+from gradbed.hosts.learning.fragments import as_sent, cut, join
 from gradbed.hosts.learning.settings import TrainingSettings
-from gradbed.hosts.learning.shifted_sums import as_sent
-from gradbed.hosts.learning.synthetic import sum_digest
-from gradbed.hosts.learning.workload import Workload, workload
+from gradbed.hosts.learning.workload import Workload, sum_digest, workload
 from gradbed.hosts.systems.ndn.asynchronous import AsynchronousReplica
 from gradbed.hosts.systems.ndn.description import PeerDescription
-from gradbed.hosts.systems.ndn.node import Node
-from gradbed.hosts.systems.ndn.packets.gradient_format import VersionHead
-from gradbed.hosts.systems.ndn.publications import Publication
+from gradbed.hosts.systems.ndn.node import Node, Publication
+from gradbed.hosts.systems.ndn.packets import VersionHead
 from gradbed.hosts.systems.ndn.reception import Version
 
 
 def total_of(fragments: NDArray[np.int64], values: int, lanes: int) -> NDArray[np.int64]:
-    """The sum as the workers of every system take it in (gradbed.hosts.learning.shifted_sums)."""
+    """The sum as the workers of every system take it in (gradbed.hosts.learning.fragments)."""
     return as_sent(join(fragments, values), lanes)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from gradbed.formats.addresses import ip_integer, mac_bytes
 from gradbed.formats.shuffle import CODED_PORT, COMPONENTS, MULTICAST_MAC, REQUEST_BITS
 from gradbed.hosts.agents.context import AgentContext, Interface
-from gradbed.hosts.protocols.datagram_frames import Frames
+from gradbed.hosts.protocols.frames import Frames
 from gradbed.hosts.systems.shuffle.coded_frames import Packer, Parsed
 from gradbed.hosts.systems.shuffle.description import ShuffleDescription
 from gradbed.hosts.systems.shuffle.reception import Reception

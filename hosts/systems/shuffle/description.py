@@ -10,8 +10,7 @@ from operator import and_, or_
 from pydantic import Field
 
 from gradbed.formats.addresses import Ip
-from gradbed.hosts.agents.addresses import WorkerAddress
-from gradbed.hosts.agents.description import Description
+from gradbed.hosts.agents.description import Description, WorkerAddress
 from gradbed.hosts.systems.shuffle.samples import SampleSource
 
 

@@ -1,21 +1,119 @@
-"""The sending side: the worker's queue in its order, and repairs before it, at its pace."""
+"""The sending side: the worker's queue in its order, and repairs before it, at its pace.
+
+Repairs are fragments that were lost and go again, alone or summed with others, whichever takes fewer hops. Those in a
+sum are wanted by different receivers, each of whom holds all but its own.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 
 import numpy as np
 
 from gradbed.formats.addresses import ip_integer
-from gradbed.formats.shuffle import MULTICAST_IP, CodedFlags
-from gradbed.hosts.protocols.datagram_frames import Frames
+from gradbed.formats.shuffle import COMPONENTS, MULTICAST_IP, CodedFlags
+from gradbed.hosts.protocols.frames import Frames
 from gradbed.hosts.systems.shuffle.coded_frames import Packer
 from gradbed.hosts.systems.shuffle.description import Outgoing, RepairGroup, RepairTree, ShuffleDescription
 from gradbed.hosts.systems.shuffle.reception import Compute, Reception
-from gradbed.hosts.systems.shuffle.repairs import Repair, RepairPlanner, Wanted
 from gradbed.hosts.systems.shuffle.store import Fragments, Store
+
+# ---- Repairs ----
+
+
+RepairRoute = RepairTree | RepairGroup
+
+
+@dataclass(frozen=True, order=True)
+class Wanted:
+    """A fragment of a sample that a worker asks for."""
+
+    receiver: int
+    sample: int
+    fragment: int
+
+
+@dataclass
+class Repair:
+    """One packet. route: None: unicast to its one receiver."""
+
+    wanted: list[Wanted] = field(default_factory=list)
+    hops: int = 0
+    route: RepairRoute | None = None
+
+    @property
+    def components(self) -> list[tuple[int, int]]:
+        """(sample, fragment) of each fragment in the sum."""
+        return list(dict.fromkeys((each.sample, each.fragment) for each in self.wanted))
+
+    @property
+    def receivers(self) -> int:
+        """As a set of bits."""
+        return reduce(or_, (1 << each.receiver for each in self.wanted), 0)
+
+
+class RepairPlanner:
+    """Of one sender. routes: to several receivers. holders: for each sample the workers that hold it for good, as a
+    set of bits."""
+
+    def __init__(
+        self, sender: int, routes: Sequence[RepairRoute], distances: Sequence[int], holders: Mapping[int, int]
+    ) -> None:
+        self._sender = sender
+        self._routes = routes
+        self._distances = distances
+        self._holders = holders
+
+    def plan(self, wanted: Sequence[Wanted]) -> list[Repair]:
+        """Packets that bring everybody what they want."""
+        repairs: list[Repair] = []
+        for each in sorted(set(wanted)):
+            alone = self._distances[each.receiver]
+            joined = [
+                (hops - repair.hops, place, hops, route)
+                for place, repair in enumerate(repairs)
+                if self._fits(repair, each)
+                for hops, route in self._together(repair, each)
+            ]
+            if joined and min(joined)[0] < alone:
+                _, place, hops, route = min(joined)
+                repairs[place].wanted.append(each)
+                repairs[place].hops, repairs[place].route = hops, self._routes[route]
+            else:
+                repairs.append(Repair([each], alone))
+        return repairs
+
+    def _fits(self, repair: Repair, more: Wanted) -> bool:
+        """Whether everybody could still decode what they want."""
+        if repair.receivers >> more.receiver & 1:
+            return False
+        if len({*repair.components, (more.sample, more.fragment)}) > COMPONENTS:
+            return False
+        return all(
+            (other.sample, other.fragment) == (more.sample, more.fragment)
+            or (self._has(more.receiver, other.sample) and self._has(other.receiver, more.sample))
+            for other in repair.wanted
+        )
+
+    def _has(self, worker: int, sample: int) -> bool:
+        return bool(self._holders.get(sample, 0) >> worker & 1)
+
+    def _together(self, repair: Repair, more: Wanted) -> Iterator[tuple[int, int]]:
+        """Hops to all of them, and the place of the route."""
+        receivers = [each.receiver for each in (*repair.wanted, more)]
+        for place, route in enumerate(self._routes):
+            hops = route.hops(self._sender, receivers)
+            if hops is not None:
+                yield hops, place
+
+
+# ---- Sending ----
+
 
 BURST_FRAMES = 4
 """Sent at once at most; the next ones then come as much later."""

@@ -1,17 +1,73 @@
-"""A rank's messages: each two ranks have a queue pair for collectives and one for the sends of their traces."""
+"""A rank's messages: collectives on its card or through switches, and the sends and receives of its trace.
+
+Each two ranks have a queue pair for collectives and one for the sends of their traces.
+"""
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable
 from enum import IntEnum
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gradbed.common.errors import UserError
-from gradbed.hosts.agents.addresses import AgentAddress
-from gradbed.hosts.agents.card_collectives import TURN_BITS, CardCollective
-from gradbed.hosts.agents.queue_pairs import CompletionKind, QueuePairOptions, QueuePairs
+from gradbed.hosts.agents.description import AgentAddress
+from gradbed.hosts.agents.fragment_streams import StreamStatistics
+from gradbed.hosts.agents.queue_pairs import TURN_BITS, CardCollective, CompletionKind, QueuePairOptions, QueuePairs
 from gradbed.hosts.systems.training.description import JobStream
-from gradbed.hosts.systems.training.stream_run import Stream
+from gradbed.hosts.systems.training.execution import Node
+from gradbed.hosts.systems.training.plans import Plan
+
+# ---- Streams: collectives that switches carry out, in the order of the trace at every rank ----
+
+
+OnResult = Callable[[NDArray[np.int32] | None], None]
+Vector = tuple[int, NDArray[np.int32] | None, OnResult]
+"""Size in bytes, contents, and what is to be told."""
+
+
+class Stream:
+    """One group's stream at one rank."""
+
+    def __init__(self, pairs: QueuePairs, stream: JobStream, rank: int) -> None:
+        self._pairs = pairs
+        self._number = stream.number
+        self._is_source = stream.ends[rank].role == "source"
+        self._takes = stream.ends[rank].role == "sink" or stream.ends[rank].reply_payload
+        self._next = 0
+        self._waiting: dict[int, Vector] = {}
+        self._under_way: dict[int, tuple[NDArray[np.int32] | None, OnResult]] = {}
+        pairs.open_stream(stream.number, stream.ends[rank])
+
+    def begin(self, instance: int, vector: Vector) -> None:
+        """The instance-th of the group's collectives; it waits for those before it, as fragments are counted
+        through."""
+        self._waiting[instance] = vector
+        while self._next in self._waiting:
+            size_bytes, values, on_end = self._waiting.pop(self._next)
+            self._send(self._next, size_bytes, values, on_end)
+            self._next += 1
+
+    def _send(self, instance: int, size_bytes: int, values: NDArray[np.int32] | None, on_end: OnResult) -> None:
+        target = None if values is None or not self._takes else np.empty(size_bytes // 4, np.int32)
+        source = values if self._is_source else None
+        self._under_way[instance] = (values if target is None else target, on_end)
+        # A vector has whole integers.
+        self._pairs.stream(self._number, instance, -(-size_bytes // 4) * 4, source, target)
+
+    def statistics(self) -> StreamStatistics:
+        """Of this end."""
+        return self._pairs.stream_statistics(self._number)
+
+    def ended(self, instance: int) -> None:
+        result, on_end = self._under_way.pop(instance)
+        on_end(result)
+
+
+# ---- Queue pairs ----
+
 
 PLACE_BITS = TURN_BITS
 """Of a tag: which message it is of those between two ranks with the same subject."""
@@ -134,3 +190,94 @@ class Messages:
                 raise UserError("a collective that switches carry out does not go on any more")
             else:
                 raise UserError(f"rank {peer} on {self._ranks[peer].name} does not answer any more")
+
+
+# ---- Sends and receives of a trace: those of two ranks match by their tag, in order ----
+
+
+_TAG_BITS = 26
+
+OnEnd = Callable[[], None]
+
+
+def _subject(sender: int, tag: int) -> int:
+    return sender << _TAG_BITS | tag & (1 << _TAG_BITS) - 1
+
+
+class Mailbox:
+    """What one rank sends this one under a tag: what has come, or who waits for it."""
+
+    def __init__(self) -> None:
+        self._come = 0
+        self._waiting: deque[OnEnd] = deque()
+
+    def received(self) -> None:
+        if self._waiting:
+            self._waiting.popleft()()
+        else:
+            self._come += 1
+
+    def expect(self, on_end: OnEnd) -> None:
+        """on_end: called once the next one is there."""
+        if self._come:
+            self._come -= 1
+            on_end()
+        else:
+            self._waiting.append(on_end)
+
+
+class PointToPoint:
+    """Of one rank."""
+
+    def __init__(self, rank: int, messages: Messages) -> None:
+        self._rank = rank
+        self._messages = messages
+        self._counts: defaultdict[int, int] = defaultdict(int)
+        self._mailboxes: dict[int, Mailbox] = {}
+
+    def send(self, node: Node, on_end: OnEnd) -> None:
+        assert node.peer is not None
+        subject = _subject(self._rank, node.tag)
+        place = self._counts[subject] % MOST_PLACES
+        self._counts[subject] += 1
+        self._messages.send(node.peer, subject, place, node.size_bytes, on_end)
+
+    def receive(self, node: Node, on_end: OnEnd) -> None:
+        assert node.peer is not None
+        subject = _subject(node.peer, node.tag)
+        mailbox = self._mailboxes.get(subject)
+        if mailbox is None:
+            mailbox = self._mailboxes[subject] = Mailbox()
+            self._messages.listen(subject, mailbox.received)
+        mailbox.expect(on_end)
+
+
+# ---- One collective, which the card carries out ----
+
+
+def begin_collective(
+    plan: Plan, subject: int, messages: Messages, values: NDArray[np.int32] | None, on_end: OnResult
+) -> None:
+    """subject: of its messages, the same at all ranks. values: the rank's input; None: only lengths travel. on_end:
+    is given the result, if there are values, once all that changes it is complete. Peers may not have all yet that
+    this rank sends."""
+    schedule = plan.schedule
+    steps = schedule.steps
+    starts, stops = steps.ranges()
+    buffer = offset_bytes = source_bytes = None
+    if values is not None:
+        buffer = np.zeros(schedule.elements, np.int32)
+        buffer[schedule.input_start : schedule.input_stop] = values
+        offset_bytes, source_bytes = (
+            (plan.element_bytes * elements).astype(np.uint64) for elements in (starts, steps.sources())
+        )
+    structure = steps.structure
+    pairs = [
+        messages.number(plan.group[peer], Lane.COLLECTIVE) for peer in map(steps.peer, structure.first_of_each_peer)
+    ]
+    size_bytes = (plan.element_bytes * (stops - starts)).astype(np.uint64)
+    collective = CardCollective(
+        structure.on_card, np.array(pairs, np.uint32), size_bytes, buffer, offset_bytes, source_bytes
+    )
+    result = None if buffer is None else buffer[schedule.output_start : schedule.output_stop]
+    messages.begin_collective(subject, collective, lambda: on_end(result))

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from gradbed.common.errors import UserError
-from gradbed.hosts.systems.training.collectives.algorithms import schedule
-from gradbed.hosts.systems.training.collectives.choice import choose
+from gradbed.hosts.systems.training.collectives.algorithms import choose, schedule
 from gradbed.hosts.systems.training.collectives.schedule import Schedule
 from gradbed.hosts.systems.training.contents import VALUE_BYTES
 from gradbed.hosts.systems.training.description import TrainingJob

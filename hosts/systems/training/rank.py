@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,17 +14,44 @@ from numpy.typing import NDArray
 
 from gradbed.hosts.agents.context import AgentContext
 from gradbed.hosts.agents.queue_pairs import QueuePairs
-from gradbed.hosts.systems.training.collective_run import begin_collective
 from gradbed.hosts.systems.training.contents import VALUE_BYTES, contents, digest
 from gradbed.hosts.systems.training.description import Delay, TrainingJob
 from gradbed.hosts.systems.training.execution import Kind, Node
-from gradbed.hosts.systems.training.execution_state import Execution
-from gradbed.hosts.systems.training.messages import Lane, Messages
+from gradbed.hosts.systems.training.messages import Lane, Messages, PointToPoint, Stream, begin_collective
 from gradbed.hosts.systems.training.plans import INSTANCE_BITS, Plans, group_numbers
-from gradbed.hosts.systems.training.point_to_point import PointToPoint
 from gradbed.hosts.systems.training.processor import Processor
-from gradbed.hosts.systems.training.stream_run import Stream
 from gradbed.hosts.systems.training.traces.graph import RankGraph
+
+# ---- Execution: which nodes of the graph may begin ----
+
+
+class Execution:
+    """One pass through a graph. Nodes are told by their places in it."""
+
+    def __init__(self, graph: RankGraph) -> None:
+        self._graph = graph
+        self._waits_for: list[int] = graph.waits_for().tolist()
+        self._left = len(graph)
+        self._ready = [place for place, count in enumerate(self._waits_for) if not count]
+
+    @property
+    def done(self) -> bool:
+        return self._left == 0
+
+    def take(self) -> int | None:
+        """The first node that may begin and was not taken yet; None: there is none now."""
+        return heapq.heappop(self._ready) if self._ready else None
+
+    def complete(self, place: int) -> None:
+        """A node that was taken has ended."""
+        self._left -= 1
+        for follower in self._graph.followers(place).tolist():
+            self._waits_for[follower] -= 1
+            if not self._waits_for[follower]:
+                heapq.heappush(self._ready, follower)
+
+
+# ---- The rank ----
 
 
 @dataclass

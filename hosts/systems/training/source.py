@@ -13,9 +13,8 @@ from gradbed.hosts.agents.description import Description
 from gradbed.hosts.systems.training.execution import Kind, Node, Operation
 from gradbed.hosts.systems.training.traces.graph import RankGraph, graph_of
 from gradbed.hosts.systems.training.traces.opening import open_trace
-from gradbed.hosts.systems.training.traces.settings import TraceSettings
-from gradbed.hosts.systems.training.traces.trace import Trace
-from gradbed.hosts.systems.training.traces.transformer.model import TransformerModel
+from gradbed.hosts.systems.training.traces.trace import Trace, TraceSettings
+from gradbed.hosts.systems.training.traces.transformer_model import TransformerModel
 
 
 class CollectiveSource(Description):

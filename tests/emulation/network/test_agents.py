@@ -198,7 +198,7 @@ def test_bad_starts_become_one_line_errors_and_the_launcher_goes_on() -> None:
             ({"agent": "gradbed.hosts.systems.aggregation.agents:spectator"}, "no function is called"),
             ({"agent": "no.such.module:main"}, "no function is called 'no.such.module:main'"),
             ({"agent": "gradbed.hosts.systems.aggregation.agents"}, 'should be "module:function"'),
-            ({"agent": "gradbed.hosts.agents.channel:write_event"}, "annotated with its pydantic model"),
+            ({"agent": "gradbed.hosts.agents.launching:write_event"}, "annotated with its pydantic model"),
             ({"role": "spectator"}, "bad command, start.role"),
         ]
         for number, (changes, message) in enumerate(cases, start=1):

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gradbed.hosts.learning.fragments import as_sent
 from gradbed.hosts.learning.settings import SyntheticSettings
-from gradbed.hosts.learning.shifted_sums import as_sent
-from gradbed.hosts.learning.synthetic import sum_digest, synthetic_gradient
+from gradbed.hosts.learning.workload import sum_digest, synthetic_gradient
 from tests.command import run_well
 
 pytest.importorskip("ndn", reason="python-ndn is not installed")

@@ -14,18 +14,23 @@ from gradbed.formats.datagram import DATAGRAM_BYTES
 from gradbed.formats.header import Header
 from gradbed.formats.ring import RING, RingFlags
 from gradbed.formats.shuffle import CODED
-from gradbed.hosts.collectives.ring_stream import messages_of
-from gradbed.hosts.protocols.datagram_frames import FrameType, as_bytes, frame_type, pack_datagrams
-from gradbed.hosts.protocols.lane_frames import lane_frame_type, parse_lane_frames
+from gradbed.hosts.collectives.ring_all_reduce import messages_of
+from gradbed.hosts.protocols.frames import (
+    FrameType,
+    as_bytes,
+    frame_type,
+    lane_frame_type,
+    pack_datagrams,
+    parse_lane_frames,
+)
 from gradbed.hosts.systems.aggregation.gradient_frames import parse_frames
-from gradbed.hosts.systems.compression.assembly import Assembly
-from gradbed.hosts.systems.compression.packets.frames import part_type, received_acknowledgements, received_parts
-from gradbed.hosts.systems.compression.tcp.tcp_records import RecordReader
+from gradbed.hosts.systems.compression.frames import part_type, received_acknowledgements, received_parts
+from gradbed.hosts.systems.compression.gradients import Assembly
+from gradbed.hosts.systems.compression.tcp import RecordReader
 from gradbed.hosts.systems.ndn.endpoint import FragmentReader
-from gradbed.hosts.systems.ndn.packets.gradient_format import VersionHead, version_frames
-from gradbed.hosts.systems.ndn.packets.packets import data_frame, ethernet, interest_frame
+from gradbed.hosts.systems.ndn.packets import VersionHead, data_frame, ethernet, interest_frame, version_frames
 from gradbed.hosts.systems.shuffle.coded_frames import Parsed, repair_dtype, request_dtype, scheduled_dtype
-from gradbed.hosts.traffic.trailer import trailers
+from gradbed.hosts.traffic.frames import trailers
 from tests.fuzz.parsers.target import Target
 
 _LANES, _BITS, _FRAGMENT_BYTES, _GRADIENT = 8, 32, 32, 500

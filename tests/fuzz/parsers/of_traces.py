@@ -8,13 +8,12 @@ from pathlib import Path
 
 from google.protobuf.json_format import MessageToJson
 
-from gradbed.hosts.systems.training.traces.chakra.groups import read_groups
-from gradbed.hosts.systems.training.traces.chakra.messages import read_messages
-from gradbed.hosts.systems.training.traces.chakra.schema import Metadata, NodeMessage
+from gradbed.hosts.systems.training.traces.chakra import read_groups
+from gradbed.hosts.systems.training.traces.chakra_files import Metadata, NodeMessage, read_messages
 from gradbed.hosts.systems.training.traces.checks import check_trace
 from gradbed.hosts.systems.training.traces.opening import open_trace
-from gradbed.hosts.systems.training.traces.recording.recorded import RecordedTrace
-from gradbed.hosts.systems.training.traces.settings import TraceSettings
+from gradbed.hosts.systems.training.traces.recording import RecordedTrace
+from gradbed.hosts.systems.training.traces.trace import TraceSettings
 from tests.fuzz.parsers.target import Target, of_file, texts
 from tests.unit.hosts.training_traces.recordings import REDUCE, Recording, tensor
 from tests.unit.hosts.training_traces.wire import COLLECTIVE, COMPUTE, LOAD, METADATA, SEND, file_of, node

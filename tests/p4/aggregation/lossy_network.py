@@ -16,7 +16,7 @@ import numpy as np
 
 from gradbed.formats.aggregation import Flags
 from gradbed.formats.lanes import frame_bytes
-from gradbed.hosts.protocols.datagram_frames import Frames, as_bytes
+from gradbed.hosts.protocols.frames import Frames, as_bytes
 from gradbed.hosts.systems.aggregation.gradient_frames import pack_frames, parse_frames
 from gradbed.switch.codegen import BuiltProgram
 from gradbed.switch.device import ActionCall, KeyMatch

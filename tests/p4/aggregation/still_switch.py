@@ -9,7 +9,7 @@ import numpy as np
 
 from gradbed.experiments.programs import P4_SOURCES
 from gradbed.experiments.systems.aggregation.counts import EVENT_CELLS, EVENTS
-from gradbed.hosts.protocols.datagram_frames import as_bytes
+from gradbed.hosts.protocols.frames import as_bytes
 from gradbed.hosts.systems.aggregation.gradient_frames import pack_frames
 from gradbed.switch.codegen import BuiltProgram, build_program
 from gradbed.switch.compiler import compile_p4

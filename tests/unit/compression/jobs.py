@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradbed.formats.addresses import MulticastAddress
-from gradbed.hosts.agents.addresses import AgentAddress, WorkerAddress
+from gradbed.hosts.agents.description import AgentAddress, WorkerAddress
 from gradbed.hosts.systems.compression.description import JobDescription
 
 

@@ -18,11 +18,11 @@ from gradbed.common.errors import UserError
 from gradbed.experiments.phases import PointResult
 from gradbed.hosts.compressors.error_feedback import ErrorFeedback
 from gradbed.hosts.learning.workload import SyntheticWorkload
-from gradbed.hosts.systems.compression import assembly
+from gradbed.hosts.systems.compression import gradients
 from gradbed.hosts.systems.compression.exchange import CompressedExchange
-from gradbed.hosts.systems.compression.held_back import HeldBack
-from gradbed.hosts.systems.compression.packets.gradient_message import GradientMessage
-from gradbed.hosts.systems.compression.summation import Summation
+from gradbed.hosts.systems.compression.gradients import HeldBack
+from gradbed.hosts.systems.compression.parameter_server import Summation
+from gradbed.hosts.systems.compression.transport import GradientMessage
 from tests.unit.compression.points import run
 from tests.unit.random_runs import Mistake, Outcome, RandomRuns
 
@@ -99,13 +99,13 @@ def take_more_off_than_was_sent(patch: pytest.MonkeyPatch) -> None:
 
 
 def read_a_place_too_far(patch: pytest.MonkeyPatch) -> None:
-    read = assembly.read
+    read = gradients.read
 
     def wrong(*arguments: Any) -> Any:
         found = read(*arguments)
         return found and (found[0], np.roll(found[1], 1))
 
-    patch.setattr(assembly, "read", wrong)
+    patch.setattr(gradients, "read", wrong)
 
 
 def leave_a_worker_out(patch: pytest.MonkeyPatch) -> None:

@@ -16,11 +16,10 @@ from gradbed.hosts.compressors.methods import Quantised
 from gradbed.hosts.learning.trainer import Replica, Shard
 from gradbed.hosts.learning.workload import TrainingWorkload
 from gradbed.hosts.systems.compression.exchange import CompressedExchange
-from gradbed.hosts.systems.compression.held_back import HeldBack
-from gradbed.hosts.systems.compression.packets.gradient_message import GradientMessage
-from gradbed.hosts.systems.compression.rate.pace import Pace
-from gradbed.hosts.systems.compression.rate.rate_adaptation import Decision, RateAdaptation
-from gradbed.hosts.systems.compression.summation import Summation
+from gradbed.hosts.systems.compression.gradients import HeldBack
+from gradbed.hosts.systems.compression.parameter_server import Summation
+from gradbed.hosts.systems.compression.rate import Decision, Pace, RateAdaptation
+from gradbed.hosts.systems.compression.transport import GradientMessage
 from tests.unit.compression.points import run
 
 SMALL: dict[str, Any] = {

@@ -13,17 +13,16 @@ from numpy.typing import NDArray
 
 from gradbed.common.errors import UserError
 from gradbed.experiments.systems.compression.bench import compressors as bench
-from gradbed.hosts.agents.addresses import AgentAddress
+from gradbed.hosts.agents.description import AgentAddress
 from gradbed.hosts.compressors import methods
 from gradbed.hosts.compressors.error_feedback import ErrorFeedback
 from gradbed.hosts.compressors.fingerprint import MODULUS, fingerprint
 from gradbed.hosts.compressors.low_rank import nearly_square
-from gradbed.hosts.compressors.methods import INT32_MAX, Compressor, Setting, TopK, compressor
-from gradbed.hosts.compressors.selection import top_k
+from gradbed.hosts.compressors.methods import INT32_MAX, Compressor, Setting, TopK, compressor, top_k
 from gradbed.hosts.compressors.wire import written
 from gradbed.hosts.learning.quantise import quantise
-from gradbed.hosts.systems.compression.assembly import Assembly
-from gradbed.hosts.systems.compression.packets.frames import HEADER_BYTES, Route, part_frames, received_parts
+from gradbed.hosts.systems.compression.frames import HEADER_BYTES, Route, part_frames, received_parts
+from gradbed.hosts.systems.compression.gradients import Assembly
 
 EVERY = [
     "none",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.hosts.systems.compression.packets.frames import HEADER_BYTES
+from gradbed.hosts.systems.compression.frames import HEADER_BYTES
 from tests.unit.compression.points import run
 
 

@@ -7,11 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gradbed.hosts.systems.compression.packets.outgoing import News
-from gradbed.hosts.systems.compression.rate.backlog import Backlog
-from gradbed.hosts.systems.compression.rate.rate_adaptation import RateAdaptation
-from gradbed.hosts.systems.compression.rate.rate_monitor import RateMonitor
+from gradbed.hosts.systems.compression.rate import Backlog, RateAdaptation, RateMonitor
 from gradbed.hosts.systems.compression.ratio import repaired_ratio, source_ratio
+from gradbed.hosts.systems.compression.transport import News
 from tests.unit.compression.jobs import job_of
 
 TOTALS = st.integers(1, 10**9)

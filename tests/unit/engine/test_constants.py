@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gradbed.hosts.agents import card_collectives
+from gradbed.hosts.agents import queue_pairs
 from gradbed.hosts.agents.queue_pairs import CompletionKind
 from gradbed.switch.engine import collectives_abi, queue_pairs_abi
 from gradbed.switch.runtime.library import RUNTIME_DIR
@@ -26,12 +26,12 @@ def _enum(header: str, name: str, prefix: str) -> dict[str, int]:
 def test_turn_bits() -> None:
     bits = re.search(r"#define GB_TURN_BITS (\d+)", _COLLECTIVES)
     assert bits is not None
-    assert int(bits[1]) == collectives_abi.TURN_BITS == card_collectives.TURN_BITS
+    assert int(bits[1]) == collectives_abi.TURN_BITS == queue_pairs.TURN_BITS
 
 
 def test_kinds_of_steps() -> None:
     kinds = _enum(_COLLECTIVES, "gb_step", "GB_STEP_")
-    for module in (collectives_abi, card_collectives):
+    for module in (collectives_abi, queue_pairs):
         assert {name: getattr(module, name) for name in kinds} == kinds
 
 

@@ -15,7 +15,7 @@ from tests.emulation.torch_example import TORCH_DIGITS, torch_digits
 
 pytest.importorskip("torch", reason="PyTorch is not installed")
 
-CONVERT = "gradbed.hosts.systems.training.traces.recording.recorded:convert_recording"
+CONVERT = "gradbed.hosts.systems.training.traces.recording:convert_recording"
 
 OPERATIONS = """
 import torch

@@ -19,30 +19,28 @@ from gradbed.formats.encoding import Form
 from gradbed.formats.ring import RING, RingFlags
 from gradbed.formats.shuffle import CodedFlags
 from gradbed.formats.tlv import generic
-from gradbed.hosts.agents.addresses import WorkerAddress
+from gradbed.hosts.agents.description import WorkerAddress
 from gradbed.hosts.collectives.ring import Ring
 from gradbed.hosts.compressors.content import Content
 from gradbed.hosts.compressors.wire import written
-from gradbed.hosts.protocols.datagram_frames import as_bytes, mac_array
-from gradbed.hosts.protocols.lane_frames import pack_lane_frames
+from gradbed.hosts.protocols.frames import as_bytes, mac_array, pack_lane_frames
 from gradbed.hosts.protocols.layers import datagram
 from gradbed.hosts.systems.aggregation.gradient import gradient_frame
 from gradbed.hosts.systems.aggregation.gradient_frames import pack_frames
-from gradbed.hosts.systems.compression.packets.frames import (
+from gradbed.hosts.systems.compression.frames import (
     HEADER_BYTES,
     Route,
     acknowledgement_frame,
     end_frame,
     part_frames,
 )
-from gradbed.hosts.systems.compression.packets.packets import Acknowledgement, Part
-from gradbed.hosts.systems.compression.tcp.tcp_records import records
-from gradbed.hosts.systems.ndn.packets.gradient_format import VersionHead, version_frames
-from gradbed.hosts.systems.ndn.packets.packets import data_frame, ethernet, interest_frame
+from gradbed.hosts.systems.compression.layers import Acknowledgement, Part
+from gradbed.hosts.systems.compression.tcp import records
+from gradbed.hosts.systems.ndn.packets import VersionHead, data_frame, ethernet, interest_frame, version_frames
 from gradbed.hosts.systems.shuffle.coded import Request, coded_frame
 from gradbed.hosts.systems.shuffle.coded import repair as repair_by_scapy
 from gradbed.hosts.systems.shuffle.coded_frames import Packer
-from gradbed.hosts.traffic.trailer import TRAILER_TYPE
+from gradbed.hosts.traffic.frames import TRAILER_TYPE
 
 SOURCE = WorkerAddress(name="h1", ip="10.0.0.2", mac="02:00:0a:00:00:02", gateway_mac="02:01:00:00:00:07", index=3)
 DST_IP = "10.1.2.3"

@@ -25,10 +25,9 @@ from gradbed.hosts.compressors.content import Content
 from gradbed.hosts.compressors.wire import WIDTHS, read, written
 from gradbed.hosts.protocols.layers import datagram
 from gradbed.hosts.systems.aggregation.gradient import Gradient, gradient_frame
-from gradbed.hosts.systems.compression.packets.frames import HEADER_BYTES, Route, part_frames
-from gradbed.hosts.systems.compression.packets.packets import Acknowledgement, Part
-from gradbed.hosts.systems.ndn.packets.gradient_format import VersionHead, version_frames
-from gradbed.hosts.systems.ndn.packets.packets import data_frame, ethernet, interest_frame
+from gradbed.hosts.systems.compression.frames import HEADER_BYTES, Route, part_frames
+from gradbed.hosts.systems.compression.layers import Acknowledgement, Part
+from gradbed.hosts.systems.ndn.packets import VersionHead, data_frame, ethernet, interest_frame, version_frames
 from gradbed.hosts.systems.shuffle.coded import Coded, coded_frame
 from gradbed.hosts.systems.shuffle.coded import repair as repair_carries
 from tests.unit.formats.test_wire_bytes import BUILT, DST_IP, ETHERNET, SOURCE, TEXT

@@ -15,9 +15,8 @@ from gradbed.controller.systems.ndn.service import NdnService
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.systems.ndn.configuration import NdnConfiguration
 from gradbed.experiments.systems.ndn.jobs import job_on, ndn_job, request_of
-from gradbed.hosts.systems.ndn.packets.gradient_format import fragment_name
-from gradbed.hosts.systems.ndn.packets.names import training_of
-from gradbed.hosts.systems.ndn.packets.packets import interest_frame
+from gradbed.hosts.systems.ndn.description import training_of
+from gradbed.hosts.systems.ndn.packets import fragment_name, interest_frame
 from gradbed.topo.registry import parse_topology
 from tests.unit.ndn.routers.one_router import ETHERNET, OneRouter, gradient_frame, name
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gradbed.hosts.systems.ndn.observing import Observation
-from gradbed.hosts.systems.ndn.packets.gradient_format import VersionHead
+from gradbed.hosts.systems.ndn.packets import VersionHead
 from gradbed.hosts.systems.ndn.reception import Version
 
 PUBLISHERS = ("h1", "h2")

@@ -19,8 +19,14 @@ from ndn.security import NullSigner
 
 from gradbed.formats.datagram import ETHERNET_BYTES
 from gradbed.hosts.systems.ndn.endpoint import FragmentReader
-from gradbed.hosts.systems.ndn.packets.gradient_format import VersionHead, fragment_name, version_frames
-from gradbed.hosts.systems.ndn.packets.packets import Interest, interest_frame, read_packet
+from gradbed.hosts.systems.ndn.packets import (
+    Interest,
+    VersionHead,
+    fragment_name,
+    interest_frame,
+    read_packet,
+    version_frames,
+)
 from tests.unit.ndn.routers.one_router import ETHERNET, LANES, OneRouter, gradient_frame, interest, name
 
 PREFIX = name("distribute", "h1", "t")

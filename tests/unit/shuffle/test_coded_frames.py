@@ -19,8 +19,8 @@ from gradbed.formats.shuffle import (
     frame_overhead_bytes,
     most_fragment_bytes,
 )
-from gradbed.hosts.agents.addresses import WorkerAddress
-from gradbed.hosts.protocols.datagram_frames import Frames, as_bytes
+from gradbed.hosts.agents.description import WorkerAddress
+from gradbed.hosts.protocols.frames import Frames, as_bytes
 from gradbed.hosts.systems.shuffle.coded import Request, coded_frame, repair
 from gradbed.hosts.systems.shuffle.coded_frames import Packer, Parsed, repair_dtype
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.hosts.agents.addresses import WorkerAddress
+from gradbed.hosts.agents.description import WorkerAddress
 from gradbed.hosts.systems.shuffle.description import Incoming, ShuffleDescription, even_fragment_bytes, fragments_of
 from gradbed.hosts.systems.shuffle.reception import CONSTANT_TIMEOUTS, MOST_DOUBLINGS, UNANSWERED, Reception
 from gradbed.hosts.systems.shuffle.samples import SyntheticSamples, original

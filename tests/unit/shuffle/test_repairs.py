@@ -11,7 +11,7 @@ import pytest
 from gradbed.controller.systems.shuffle.scheduling.trees import Trees
 from gradbed.formats.shuffle import COMPONENTS
 from gradbed.hosts.systems.shuffle.description import RepairGroup, RepairTree
-from gradbed.hosts.systems.shuffle.repairs import RepairPlanner, RepairRoute, Wanted
+from gradbed.hosts.systems.shuffle.sending import RepairPlanner, RepairRoute, Wanted
 from gradbed.topo.registry import parse_topology
 from gradbed.topo.shapes import fat_tree
 

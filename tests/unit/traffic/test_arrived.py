@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from gradbed.formats.traffic import TAG, TRAILER_BYTES, WARM_UP
 from gradbed.hosts.traffic.arrived import Arrived
+from gradbed.hosts.traffic.frames import TRAILER_TYPE
 from gradbed.hosts.traffic.histogram import LatencyHistogram
-from gradbed.hosts.traffic.trailer import TRAILER_TYPE
 
 HOST = 7
 Row = tuple[int, int, int, int, int, int]

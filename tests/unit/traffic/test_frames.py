@@ -10,9 +10,8 @@ from scapy.layers.l2 import Ether
 from gradbed.common.errors import UserError
 from gradbed.formats.traffic import TRAILER_BYTES, WARM_UP
 from gradbed.hosts.traffic.description import Sizes, Stream
-from gradbed.hosts.traffic.frames import FIRST_PORT, FrameMaker
+from gradbed.hosts.traffic.frames import FIRST_PORT, FrameMaker, trailers
 from gradbed.hosts.traffic.schedule import Schedule
-from gradbed.hosts.traffic.trailer import trailers
 from tests.unit.traffic.test_schedule import all_packets, description, host, stream
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gradbed.experiments.systems.training.phase import TrainingPhase
-from gradbed.hosts.agents.card_collectives import SEND, CardCollective
+from gradbed.hosts.agents.queue_pairs import SEND, CardCollective
 from gradbed.hosts.systems.training import rank as rank_module
 from gradbed.hosts.systems.training.contents import contents
 from gradbed.hosts.systems.training.messages import Messages

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gradbed.emulation.switches.virtual_switches import VirtualSwitches
-from gradbed.hosts.agents.frames.interface_counts import InterfaceCounts
+from gradbed.hosts.agents.frames.counts import InterfaceCounts
 from gradbed.hosts.traffic.arrived import Arrived
 from gradbed.hosts.traffic.frames import FrameMaker
 from gradbed.hosts.traffic.schedule import Flow, Schedule

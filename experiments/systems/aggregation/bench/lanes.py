@@ -21,7 +21,7 @@ from gradbed.experiments.programs import P4_SOURCES
 from gradbed.experiments.tables.console import make_console
 from gradbed.experiments.tables.rows import Columns, rows_table
 from gradbed.formats.lanes import HEADER_BYTES, frame_bytes
-from gradbed.hosts.protocols.datagram_frames import as_bytes
+from gradbed.hosts.protocols.frames import as_bytes
 from gradbed.hosts.systems.aggregation.gradient_frames import pack_frames
 from gradbed.switch.codegen import build_program
 from gradbed.switch.compiler import compile_p4

@@ -17,7 +17,7 @@ from gradbed.experiments.bench.switch.workloads import (
 )
 from gradbed.experiments.programs import P4_SOURCES
 from gradbed.formats.aggregation import Flags
-from gradbed.hosts.protocols.datagram_frames import as_bytes
+from gradbed.hosts.protocols.frames import as_bytes
 from gradbed.hosts.systems.aggregation.gradient_frames import pack_frames
 
 LANES = 32

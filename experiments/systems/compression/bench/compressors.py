@@ -23,16 +23,15 @@ from gradbed.experiments.bench.measure import median_s, span_s
 from gradbed.experiments.tables.console import make_console
 from gradbed.experiments.tables.rows import Columns, rows_table
 from gradbed.formats.addresses import MulticastAddress
-from gradbed.hosts.agents.addresses import AgentAddress, WorkerAddress
+from gradbed.hosts.agents.description import AgentAddress, WorkerAddress
 from gradbed.hosts.compressors.content import Content
 from gradbed.hosts.compressors.fingerprint import fingerprint
 from gradbed.hosts.compressors.wire import written
 from gradbed.hosts.learning.quantise import quantise
 from gradbed.hosts.learning.settings import SyntheticSettings
-from gradbed.hosts.systems.compression.assembly import Assembly
 from gradbed.hosts.systems.compression.description import JobDescription
-from gradbed.hosts.systems.compression.held_back import HeldBack
-from gradbed.hosts.systems.compression.packets.frames import HEADER_BYTES, Route, part_frames, received_parts
+from gradbed.hosts.systems.compression.frames import HEADER_BYTES, Route, part_frames, received_parts
+from gradbed.hosts.systems.compression.gradients import Assembly, HeldBack
 
 GOAL_MS = 150.0
 """For a hundredth of 25 million values."""

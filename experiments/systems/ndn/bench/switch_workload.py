@@ -8,7 +8,7 @@ from gradbed.experiments.bench.switch.packet_io import Cycle
 from gradbed.experiments.bench.switch.workloads import FRAME_BYTES, NEXT_MAC, RIGHT_PORT, Workload
 from gradbed.experiments.programs import P4_SOURCES
 from gradbed.formats.tlv import generic
-from gradbed.hosts.systems.ndn.packets.packets import ethernet, interest_frame
+from gradbed.hosts.systems.ndn.packets import ethernet, interest_frame
 
 NAMES = 256
 NUMBER = b"\0\0\0\0"

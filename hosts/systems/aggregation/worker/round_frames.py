@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 
 from gradbed.formats.aggregation import GRADIENT, Flags
 from gradbed.formats.datagram import CE, ECN_MASK
-from gradbed.hosts.agents.frames.interface_counts import InterfaceCounts
-from gradbed.hosts.learning.fragments import fragment_count, join
-from gradbed.hosts.learning.shifted_sums import restored
-from gradbed.hosts.protocols.datagram_frames import Frames, FrameType, as_frames
-from gradbed.hosts.protocols.lane_frames import lane_frame_type
+from gradbed.hosts.agents.frames.counts import InterfaceCounts
+from gradbed.hosts.learning.fragments import fragment_count, join, restored
+from gradbed.hosts.protocols.frames import Frames, FrameType, as_frames, lane_frame_type
 from gradbed.hosts.systems.aggregation.worker.library import (
     NO_MEMORY,
     UNUSUAL,

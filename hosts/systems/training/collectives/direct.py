@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from gradbed.hosts.systems.training.collectives.schedule import Action, Step, part
-from gradbed.hosts.systems.training.collectives.steps import Pattern, PatternStep
+from gradbed.hosts.systems.training.collectives.schedule import Action, Pattern, PatternStep, Step, part
 
 
 @lru_cache(64)

@@ -1,7 +1,7 @@
 """How far a rank is in a collective: which sends may begin, and what is complete.
 
-Cards carry out collectives by themselves (hosts/agents/card_collectives.py). This is for models, which look at each
-message (costs/critical_path.py), and what cards do is tested with it.
+Cards carry out collectives by themselves (hosts/agents/queue_pairs.py). This is for models, which look at each
+message (costs.py), and what cards do is tested with it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gradbed.hosts.agents.card_collectives import COPY, SEND
+from gradbed.hosts.agents.queue_pairs import COPY, SEND
 from gradbed.hosts.systems.training.collectives.schedule import Action, Schedule
 
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from gradbed.hosts.systems.training.collectives.schedule import Action
-from gradbed.hosts.systems.training.collectives.steps import Pattern, PatternStep
+from gradbed.hosts.systems.training.collectives.schedule import Action, Pattern, PatternStep
 
 
 def _phase(action: Action, first_part: int, size: int, chunks: int, begin: int) -> list[PatternStep]:

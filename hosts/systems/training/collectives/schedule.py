@@ -1,17 +1,117 @@
-"""What a rank does in a collective: sends and receives of parts of one buffer, and what each waits for."""
+"""What a rank does in a collective: sends and receives of parts of one buffer, and what each waits for.
+
+Thousands of ranks carry out collectives in one process, so steps are kept short and made when looked at. In a ring
+rank r + 1 does what rank r does, with all peers and parts one further. A group of 1,024 has four million steps;
+together its ranks keep one list of four thousand. Of other steps a rank keeps some 20 bytes each, and shares what
+waits for what with the ranks of which it is the same.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import overload
+from functools import cached_property, lru_cache
+from itertools import chain
+from typing import TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gradbed.hosts.systems.training.collectives.structure import Structure
+from gradbed.hosts.agents.queue_pairs import ADD, COPY, RECEIVE, SEND, CardSchedule, Lists
+
+# ---- What steps wait for, without ranges: all that decides which of them may begin ----
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Of a schedule's steps, by their places.
+
+    after: what each waits for. dependents: those that wait for it. waits: how many it waits for. first: those that
+    wait for none. peers: of each step, by keys that ranks may share (Steps.key). receives: for each peer the receives
+    from it, in order. turn: for each send, which of those to its peer it is (others: 0). kinds: those of
+    gradbed.hosts.agents.queue_pairs.
+    """
+
+    after: tuple[tuple[int, ...], ...]
+    dependents: tuple[tuple[int, ...], ...]
+    waits: tuple[int, ...]
+    first: tuple[int, ...]
+    receives: dict[int, tuple[int, ...]]
+    turn: tuple[int, ...]
+    kinds: bytes
+    peers: tuple[int, ...]
+
+    @cached_property
+    def first_of_each_peer(self) -> tuple[int, ...]:
+        """A message of each, by place."""
+        firsts: dict[int, int] = {}
+        for place, (peer, kind) in enumerate(zip(self.peers, self.kinds, strict=True)):
+            if kind != COPY:
+                firsts.setdefault(peer, place)
+        return tuple(firsts.values())
+
+    @cached_property
+    def on_card(self) -> CardSchedule:
+        """The same for a card; its peers are those of first_of_each_peer, in that order."""
+        keys = [self.peers[place] for place in self.first_of_each_peer]
+        places = {key: place for place, key in enumerate(keys)}
+        return CardSchedule(
+            kinds=np.frombuffer(self.kinds, np.uint8),
+            waits=np.array(self.waits, np.uint32),
+            dependents=_lists(self.dependents),
+            peer=np.array([places.get(key, 0) for key in self.peers], np.uint32),
+            turn=np.array(self.turn, np.uint32),
+            receives=_lists([self.receives.get(key, ()) for key in keys]),
+        )
+
+
+def _lists(lists: Sequence[Sequence[int]]) -> Lists:
+    ends = np.cumsum([0, *map(len, lists)], dtype=np.uint32)
+    return ends, np.fromiter(chain.from_iterable(lists), np.uint32, int(ends[-1]))
+
+
+_KINDS = {"send": SEND, "receive": RECEIVE, "add": ADD, "copy": COPY}
+
+
+def structure_of(steps: Iterable[tuple[str, int, tuple[int, ...]]]) -> Structure:
+    """Of steps given as action, peer's key and places of the earlier steps that they wait for."""
+    actions, peers, after = zip(*steps, strict=True) if (steps := tuple(steps)) else ((), (), ())
+    dependents: list[list[int]] = [[] for _ in after]
+    turn = []
+    kinds = bytes(_KINDS[action] for action in actions)
+    sends: defaultdict[int, int] = defaultdict(int)
+    receives: defaultdict[int, list[int]] = defaultdict(list)
+    for place, (kind, peer) in enumerate(zip(kinds, peers, strict=True)):
+        turn.append(sends[peer] if kind == SEND else 0)
+        if kind == SEND:
+            sends[peer] += 1
+        elif kind != COPY:
+            receives[peer].append(place)
+        for earlier in after[place]:
+            dependents[earlier].append(place)
+    return Structure(
+        after=after,
+        dependents=tuple(map(tuple, dependents)),
+        waits=tuple(map(len, after)),
+        first=tuple(place for place, earlier in enumerate(after) if not earlier),
+        receives={peer: tuple(places) for peer, places in receives.items()},
+        turn=tuple(turn),
+        kinds=kinds,
+        peers=peers,
+    )
+
+
+@lru_cache(1024)
+def shared_structure(steps: tuple[tuple[str, int, tuple[int, ...]], ...]) -> Structure:
+    """Of equal steps the same one."""
+    return structure_of(steps)
+
+
+# ---- Schedules ----
 
 
 class Action(str, Enum):
@@ -46,7 +146,7 @@ class Step:
 
 
 class Steps(Sequence[Step], ABC):
-    """A rank's steps, and by their places what can be told without making them (collectives/steps.py has two kinds).
+    """A rank's steps, and by their places what can be told without making them (below are two kinds).
     structure: what waits for what, for Progress; ranks that do the same share it."""
 
     structure: Structure
@@ -114,3 +214,152 @@ class Schedule:
 def part(elements: int, parts: int, number: int) -> tuple[int, int]:
     """Start and stop of one of the parts of a vector. Their lengths differ by at most one element."""
     return number * elements // parts, (number + 1) * elements // parts
+
+
+# ---- Steps kept short ----
+
+
+_ACTIONS = tuple(Action)
+Integers = TypeVar("Integers", int, NDArray[np.int64])
+
+
+@dataclass(frozen=True)
+class PatternStep:
+    """A step of rank 0. peer: how many places further the other rank is. part: of the vector, likewise; None: of no
+    part. chunk: of the part."""
+
+    action: Action
+    peer: int
+    part: int | None
+    chunk: int = 0
+    after: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """What all ranks of a group do, one place further each. chunks: of each part."""
+
+    steps: tuple[PatternStep, ...]
+    group_size: int
+    chunks: int = 1
+
+    @cached_property
+    def structure(self) -> Structure:
+        """With peers as distances."""
+        return structure_of([(step.action.value, step.peer, step.after) for step in self.steps])
+
+    @cached_property
+    def parts(self) -> NDArray[np.int64]:
+        """Of each step; -1: of no part."""
+        return np.array([-1 if step.part is None else step.part for step in self.steps], np.int64)
+
+    @cached_property
+    def step_chunks(self) -> NDArray[np.int64]:
+        return np.array([step.chunk for step in self.steps], np.int64)
+
+
+class StoredSteps(Steps):
+    """Any steps of one rank."""
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self._actions = bytes(_ACTIONS.index(step.action) for step in steps)
+        self._starts = array("q", (step.start for step in steps))
+        self._stops = array("q", (step.stop for step in steps))
+        self._sources = {place: step.source for place, step in enumerate(steps) if step.source}
+        self._keys: dict[int, int] = {}
+        for step in steps:
+            self._keys.setdefault(step.peer, len(self._keys))
+        self._peers = tuple(self._keys)
+        self.structure = shared_structure(
+            tuple((step.action.value, self._keys[step.peer], step.after) for step in steps)
+        )
+
+    def key(self, peer: int) -> int:
+        return self._keys.get(peer, -1)
+
+    def peer(self, place: int) -> int:
+        return self._peers[self.structure.peers[place]]
+
+    def range(self, place: int) -> tuple[int, int]:
+        return self._starts[place], self._stops[place]
+
+    def ranges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        return np.array(self._starts, np.int64), np.array(self._stops, np.int64)
+
+    def sources(self) -> NDArray[np.int64]:
+        return np.array([self._sources.get(place, 0) for place in range(len(self))], np.int64)
+
+    def _step(self, place: int) -> Step:
+        return Step(
+            _ACTIONS[self._actions[place]],
+            self.peer(place),
+            *self.range(place),
+            self.structure.after[place],
+            self._sources.get(place, 0),
+        )
+
+
+class PatternSteps(Steps):
+    """A pattern's steps for one rank and a vector of so many elements."""
+
+    def __init__(self, pattern: Pattern, rank: int, elements: int) -> None:
+        self.pattern, self.rank, self.elements = pattern, rank, elements
+        self.structure = pattern.structure
+
+    def key(self, peer: int) -> int:
+        return (peer - self.rank) % self.pattern.group_size
+
+    def _step(self, place: int) -> Step:
+        step = self.pattern.steps[place]
+        start, stop = self.range(place)
+        source = part(self.elements, self.pattern.group_size, self.rank)[0] if step.action is Action.COPY else 0
+        return Step(step.action, self.peer(place), start, stop, step.after, source)
+
+    def peer(self, place: int) -> int:
+        return (self.rank + self.structure.peers[place]) % self.pattern.group_size
+
+    def range(self, place: int) -> tuple[int, int]:
+        step = self.pattern.steps[place]
+        return (0, 0) if step.part is None else self._bounds(step.part, step.chunk)
+
+    def ranges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        pattern = self.pattern
+        starts, stops = self._bounds(pattern.parts, pattern.step_chunks)
+        of_none = pattern.parts < 0
+        starts[of_none] = stops[of_none] = 0
+        return starts, stops
+
+    def sources(self) -> NDArray[np.int64]:
+        own, _ = part(self.elements, self.pattern.group_size, self.rank)
+        return np.where(np.frombuffer(self.structure.kinds, np.uint8) == COPY, own, 0)
+
+    def _bounds(self, further: Integers, chunk: Integers) -> tuple[Integers, Integers]:
+        """Of one step or of many. further: of the pattern's part."""
+        size, elements, chunks = self.pattern.group_size, self.elements, self.pattern.chunks
+        number = (self.rank + further) % size
+        start, stop = number * elements // size, (number + 1) * elements // size
+        if chunks == 1:
+            return start, stop
+        length = stop - start
+        return start + chunk * length // chunks, start + (chunk + 1) * length // chunks
+
+
+class ExchangeSteps(PatternSteps):
+    """Of an all-to-all: what comes lies behind the vector, in the order of ranks, parts as long as this rank's."""
+
+    def range(self, place: int) -> tuple[int, int]:
+        step = self.pattern.steps[place]
+        if step.action is Action.SEND or step.part is None:
+            return super().range(place)
+        start, stop = part(self.elements, self.pattern.group_size, self.rank)
+        begin = self.elements + (self.rank + step.part) % self.pattern.group_size * (stop - start)
+        return begin, begin + stop - start
+
+    def ranges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        starts, stops = super().ranges()
+        first, last = part(self.elements, self.pattern.group_size, self.rank)
+        comes = (np.frombuffer(self.structure.kinds, np.uint8) != SEND) & (self.pattern.parts >= 0)
+        number = (self.rank + self.pattern.parts[comes]) % self.pattern.group_size
+        starts[comes] = self.elements + number * (last - first)
+        stops[comes] = starts[comes] + last - first
+        return starts, stops

@@ -6,14 +6,12 @@ from collections import defaultdict
 from pathlib import Path
 
 from gradbed.common.errors import UserError
-from gradbed.hosts.systems.training.traces.chakra.json_files import read_json_records
-from gradbed.hosts.systems.training.traces.chakra.messages import read_records
-from gradbed.hosts.systems.training.traces.chakra.reading import NAME, ChakraTrace
-from gradbed.hosts.systems.training.traces.settings import TraceSettings
-from gradbed.hosts.systems.training.traces.text.trace import TextTrace
-from gradbed.hosts.systems.training.traces.trace import Trace
-from gradbed.hosts.systems.training.traces.transformer.model import TransformerModel
-from gradbed.hosts.systems.training.traces.transformer.trace import TransformerTrace
+from gradbed.hosts.systems.training.traces.chakra import NAME, ChakraTrace
+from gradbed.hosts.systems.training.traces.chakra_files import read_json_records, read_records
+from gradbed.hosts.systems.training.traces.text import TextTrace
+from gradbed.hosts.systems.training.traces.trace import Trace, TraceSettings
+from gradbed.hosts.systems.training.traces.transformer import TransformerTrace
+from gradbed.hosts.systems.training.traces.transformer_model import TransformerModel
 
 TEXT_SUFFIX = ".txt"
 PARSERS = {"et": read_records, "json": read_json_records}

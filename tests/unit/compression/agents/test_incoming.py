@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradbed.hosts.protocols.datagram_frames import Frames
-from gradbed.hosts.systems.compression.packets.frames import part_type
-from gradbed.hosts.systems.compression.packets.incoming import MOST_DOUBLINGS, Incoming
+from gradbed.hosts.protocols.frames import Frames
+from gradbed.hosts.systems.compression.frames import part_type
+from gradbed.hosts.systems.compression.transport import MOST_DOUBLINGS, Incoming
 
 SPREAD_US = 5000
 

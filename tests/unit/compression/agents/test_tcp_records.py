@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gradbed.hosts.agents.addresses import AgentAddress
+from gradbed.hosts.agents.description import AgentAddress
 from gradbed.hosts.compressors.content import Content
 from gradbed.hosts.compressors.wire import written
-from gradbed.hosts.systems.compression.assembly import Assembly
-from gradbed.hosts.systems.compression.packets.frames import RECORD_BYTES, Route, end_frame, part_frames
-from gradbed.hosts.systems.compression.tcp.tcp_records import LENGTH_BYTES, RecordReader, records
+from gradbed.hosts.systems.compression.frames import RECORD_BYTES, Route, end_frame, part_frames
+from gradbed.hosts.systems.compression.gradients import Assembly
+from gradbed.hosts.systems.compression.tcp import LENGTH_BYTES, RecordReader, records
 
 OWN = AgentAddress(name="h2", ip="10.0.0.2", mac="02:00:00:00:00:02", gateway_mac="02:00:00:00:01:00")
 ROUTE = Route(7, OWN, "10.0.0.1", OWN.gateway_mac)

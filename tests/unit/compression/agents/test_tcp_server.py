@@ -12,10 +12,9 @@ from gradbed.formats.compression import Flags
 from gradbed.hosts.compressors.content import Content
 from gradbed.hosts.compressors.wire import Written, written
 from gradbed.hosts.learning.settings import SyntheticSettings
-from gradbed.hosts.systems.compression.assembly import Assembly
-from gradbed.hosts.systems.compression.packets.frames import RECORD_BYTES, Route, end_frame, part_frames
-from gradbed.hosts.systems.compression.tcp.tcp_records import LENGTH_BYTES, RecordReader, records
-from gradbed.hosts.systems.compression.tcp.tcp_server import TcpServer
+from gradbed.hosts.systems.compression.frames import RECORD_BYTES, Route, end_frame, part_frames
+from gradbed.hosts.systems.compression.gradients import Assembly
+from gradbed.hosts.systems.compression.tcp import LENGTH_BYTES, RecordReader, TcpServer, records
 from tests.unit.compression.jobs import job_of
 
 VALUES = 900

@@ -11,11 +11,11 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
 from gradbed.formats.compression import Flags
-from gradbed.hosts.agents.addresses import AgentAddress
+from gradbed.hosts.agents.description import AgentAddress
 from gradbed.hosts.compressors.content import Content
 from gradbed.hosts.compressors.wire import read, written
-from gradbed.hosts.protocols.datagram_frames import met_congestion
-from gradbed.hosts.systems.compression.packets.frames import (
+from gradbed.hosts.protocols.frames import met_congestion
+from gradbed.hosts.systems.compression.frames import (
     HEADER_BYTES,
     Route,
     acknowledgement_frame,
@@ -24,12 +24,9 @@ from gradbed.hosts.systems.compression.packets.frames import (
     received_acknowledgements,
     received_parts,
 )
-from gradbed.hosts.systems.compression.packets.gradient_message import GradientMessage, fitting
-from gradbed.hosts.systems.compression.packets.outgoing import Outgoing
-from gradbed.hosts.systems.compression.packets.packets import Acknowledgement, Part
-from gradbed.hosts.systems.compression.rate.pace import Pace
-from gradbed.hosts.systems.compression.rate.rate_adaptation import Finding
-from gradbed.hosts.systems.compression.rate.rate_monitor import Reading
+from gradbed.hosts.systems.compression.layers import Acknowledgement, Part
+from gradbed.hosts.systems.compression.rate import Finding, Pace, Reading
+from gradbed.hosts.systems.compression.transport import GradientMessage, Outgoing, fitting
 from gradbed.hosts.transport.group_acknowledgement import GroupAcknowledgement
 from gradbed.hosts.transport.rate_control import AimdRate
 from gradbed.hosts.transport.stream_sender import StreamSender

@@ -26,7 +26,7 @@ from gradbed.experiments.systems.ndn.classes import CLASSES as NDN
 from gradbed.experiments.systems.shuffle.classes import CLASSES as SHUFFLE
 from gradbed.experiments.systems.training.classes import CLASSES as TRAINING
 from gradbed.formats.packet_class import BY_PROTOCOL, OTHER, PacketClass
-from gradbed.hosts.agents.frames.class_counts import ClassCounts as HostsClassCounts
+from gradbed.hosts.agents.frames.counts import ClassCounts as HostsClassCounts
 from gradbed.switch.engine import Engine
 from gradbed.switch.engine.queue_pairs import HostQueuePairs
 from gradbed.switch.virtual import HostInterface

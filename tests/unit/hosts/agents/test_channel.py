@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 
-from gradbed.hosts.agents.channel import write_event
+from gradbed.hosts.agents.launching import write_event
 
 WRITERS, LINES, LONG = 4, 40, 30_000
 """Longer than what a pipe takes at once (PIPE_BUF, 4,096 bytes)."""

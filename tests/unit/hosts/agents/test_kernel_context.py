@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.hosts.agents.channel import BEGIN, STOP
-from gradbed.hosts.agents.computing import ComputeTimes
 from gradbed.hosts.agents.kernel.context import RealContext
 from gradbed.hosts.agents.kernel.raw_socket import BATCH_FRAMES
+from gradbed.hosts.agents.launching import BEGIN, STOP, ComputeTimes
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="raw sockets need root")
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from gradbed.hosts.agents.kernel.message_batch import ReceiveBatch, SendBatch
+from gradbed.hosts.agents.kernel.raw_socket import ReceiveBatch, SendBatch
 
 Pair = tuple[socket.socket, socket.socket]
 

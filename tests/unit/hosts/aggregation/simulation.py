@@ -12,9 +12,9 @@ from typing import Protocol
 import numpy as np
 
 from gradbed.formats.aggregation import MAX_MAGNITUDE, Flags
-from gradbed.hosts.learning.shifted_sums import restored, shifted
+from gradbed.hosts.learning.fragments import restored, shifted
 from gradbed.hosts.systems.aggregation.collector import Collector
-from gradbed.hosts.systems.aggregation.paths import aggregation_paths
+from gradbed.hosts.systems.aggregation.description import aggregation_paths
 from gradbed.hosts.systems.aggregation.worker.sender import RETRIES, Attempt, Sender
 from gradbed.hosts.transport.congestion_window import CongestionControl
 from tests.unit.hosts.aggregation.slot_model import Label, Packet

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gradbed.hosts.collectives.ring_reduction import RingMessage, RingReduction
-from gradbed.hosts.learning.shifted_sums import restored, shifted
+from gradbed.hosts.collectives.ring_all_reduce import RingMessage, RingReduction
+from gradbed.hosts.learning.fragments import restored, shifted
 from gradbed.hosts.transport.congestion_window import CongestionControl
 from gradbed.hosts.transport.stream_receiver import StreamReceiver
 from gradbed.hosts.transport.stream_sender import StreamSender

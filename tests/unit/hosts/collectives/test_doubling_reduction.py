@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradbed.hosts.collectives.doubling_reduction import DoublingReduction
-from gradbed.hosts.collectives.ring_reduction import RingMessage
-from gradbed.hosts.learning.shifted_sums import as_sent
+from gradbed.hosts.collectives.doubling_all_reduce import DoublingReduction
+from gradbed.hosts.collectives.ring_all_reduce import RingMessage
+from gradbed.hosts.learning.fragments import as_sent
 
 LARGEST = (1 << 31) - 1
 
@@ -40,7 +40,7 @@ def test_all_have_the_exact_sum_in_whatever_order_messages_come(
         assert reductions[receiver].accept(sender, message) is None
         on_way += [(receiver, *each) for each in found]
         sent += len(found)
-    # What a parameter server would have sent back (gradbed.hosts.learning.shifted_sums), bit for bit.
+    # What a parameter server would have sent back (gradbed.hosts.learning.fragments), bit for bit.
     expected = as_sent(gradients.sum(axis=0, dtype=np.int64).reshape(-1), 3)
     for one in reductions:
         assert one.finished

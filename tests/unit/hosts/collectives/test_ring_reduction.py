@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradbed.formats.ring import RingFlags
-from gradbed.hosts.collectives.ring_reduction import RingMessage, RingReduction, segment_bounds
+from gradbed.hosts.collectives.ring_all_reduce import RingMessage, RingReduction, segment_bounds
 
 LARGEST = (1 << 31) - 1
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradbed.hosts.learning.shifted_sums import as_sent, restored, shifted
+from gradbed.hosts.learning.fragments import as_sent, restored, shifted
 
 MAX, MIN = (1 << 31) - 1, -(1 << 31)
 sums = st.one_of(

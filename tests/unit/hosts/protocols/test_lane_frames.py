@@ -22,8 +22,15 @@ from gradbed.formats.header import Header
 from gradbed.formats.lanes import HEADER_BYTES, LANES_HEADER_BYTES, MAX_LANES, frame_bytes
 from gradbed.formats.ring import RING, RING_PORT, RingFlags
 from gradbed.hosts.collectives.ring import Ring
-from gradbed.hosts.protocols.datagram_frames import Frames, as_bytes, met_congestion
-from gradbed.hosts.protocols.lane_frames import LaneFrames, lane_frame_type, pack_lane_frames, parse_lane_frames
+from gradbed.hosts.protocols.frames import (
+    Frames,
+    LaneFrames,
+    as_bytes,
+    lane_frame_type,
+    met_congestion,
+    pack_lane_frames,
+    parse_lane_frames,
+)
 from gradbed.hosts.protocols.layers import datagram
 from gradbed.hosts.systems.aggregation.gradient import Gradient, gradient_frame
 from gradbed.hosts.systems.aggregation.gradient_frames import magnitudes, pack_frames, parse_frames

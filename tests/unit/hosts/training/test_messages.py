@@ -8,15 +8,19 @@ from typing import Any, cast
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.hosts.agents.addresses import AgentAddress
-from gradbed.hosts.agents.card_collectives import CardCollective, CollectiveCounts
-from gradbed.hosts.agents.queue_pairs import Completion, CompletionKind, QueuePairOptions, QueuePairs
-from gradbed.hosts.systems.training.collective_run import begin_collective
+from gradbed.hosts.agents.description import AgentAddress
+from gradbed.hosts.agents.queue_pairs import (
+    CardCollective,
+    CollectiveCounts,
+    Completion,
+    CompletionKind,
+    QueuePairOptions,
+    QueuePairs,
+)
 from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, schedule
 from gradbed.hosts.systems.training.execution import Kind, Node, Operation
-from gradbed.hosts.systems.training.messages import PLACE_BITS, Lane, Messages
+from gradbed.hosts.systems.training.messages import PLACE_BITS, Lane, Messages, PointToPoint, begin_collective
 from gradbed.hosts.systems.training.plans import Plan
-from gradbed.hosts.systems.training.point_to_point import PointToPoint
 
 
 class Pairs:

@@ -12,10 +12,10 @@ import pytest
 
 from gradbed.common.errors import UserError
 from gradbed.hosts.systems.training.execution import Kind, Node, Operation
-from gradbed.hosts.systems.training.traces.chakra.writing import write_trace
+from gradbed.hosts.systems.training.traces.chakra import write_trace
 from gradbed.hosts.systems.training.traces.opening import open_trace
-from gradbed.hosts.systems.training.traces.settings import TraceSettings
-from gradbed.hosts.systems.training.traces.transformer.model import TransformerModel
+from gradbed.hosts.systems.training.traces.trace import TraceSettings
+from gradbed.hosts.systems.training.traces.transformer_model import TransformerModel
 from tests.unit.hosts.training_traces.made import MadeTrace
 from tests.unit.hosts.training_traces.wire import (
     COLLECTIVE,

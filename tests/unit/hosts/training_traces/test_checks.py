@@ -10,7 +10,7 @@ from gradbed.common.errors import UserError
 from gradbed.hosts.systems.training.execution import Kind, Node, Operation
 from gradbed.hosts.systems.training.traces.checks import check_trace
 from gradbed.hosts.systems.training.traces.opening import open_trace
-from gradbed.hosts.systems.training.traces.transformer.model import TransformerModel
+from gradbed.hosts.systems.training.traces.transformer_model import TransformerModel
 from tests.unit.hosts.training_traces.made import MadeTrace
 
 

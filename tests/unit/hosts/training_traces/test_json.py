@@ -9,11 +9,10 @@ import pytest
 from google.protobuf.json_format import MessageToJson
 
 from gradbed.common.errors import UserError
-from gradbed.hosts.systems.training.traces.chakra.messages import read_messages
-from gradbed.hosts.systems.training.traces.chakra.schema import Metadata, NodeMessage
-from gradbed.hosts.systems.training.traces.chakra.writing import write_trace
+from gradbed.hosts.systems.training.traces.chakra import write_trace
+from gradbed.hosts.systems.training.traces.chakra_files import Metadata, NodeMessage, read_messages
 from gradbed.hosts.systems.training.traces.opening import open_trace
-from gradbed.hosts.systems.training.traces.transformer.model import TransformerModel
+from gradbed.hosts.systems.training.traces.transformer_model import TransformerModel
 
 
 def test_what_protobuf_writes_is_read(tmp_path: Path) -> None:

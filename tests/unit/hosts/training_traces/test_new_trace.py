@@ -11,7 +11,7 @@ import gradbed.cli.commands.new as new_commands
 from gradbed.common.errors import UserError
 from gradbed.experiments import systems
 from gradbed.hosts.systems.training.traces.opening import open_trace
-from gradbed.hosts.systems.training.traces.transformer.model import TransformerModel
+from gradbed.hosts.systems.training.traces.transformer_model import TransformerModel
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from gradbed.common.errors import UserError
 from gradbed.hosts.systems.training.execution import Node
 from gradbed.hosts.systems.training.traces.checks import check_trace
 from gradbed.hosts.systems.training.traces.opening import open_trace
-from gradbed.hosts.systems.training.traces.settings import TraceSettings
+from gradbed.hosts.systems.training.traces.trace import TraceSettings
 
 ONE = "one -1 10 ALLGATHER 100 20 ALLTOALL 200 30 ALLREDUCE 300 5"
 TWO = "two -1 11 NONE 0 21 REDUCESCATTER 201 31 ALLREDUCE 301 5"

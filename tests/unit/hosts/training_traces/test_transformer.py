@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from gradbed.hosts.systems.training.execution import Kind, Operation
 from gradbed.hosts.systems.training.traces.opening import open_trace
 from gradbed.hosts.systems.training.traces.trace import Trace
-from gradbed.hosts.systems.training.traces.transformer.model import TransformerModel
+from gradbed.hosts.systems.training.traces.transformer_model import TransformerModel
 
 SHAPES = [
     {},

@@ -18,8 +18,7 @@ from gradbed.controller.systems.ndn.service import NdnService
 from gradbed.emulation.switches.fabric_layout import fabric_config
 from gradbed.experiments.programs import Program
 from gradbed.formats import tlv
-from gradbed.hosts.systems.ndn.packets.gradient_format import VersionHead, version_frames
-from gradbed.hosts.systems.ndn.packets.packets import ethernet, interest_frame
+from gradbed.hosts.systems.ndn.packets import VersionHead, ethernet, interest_frame, version_frames
 from gradbed.switch.virtual import VirtualFabric
 from gradbed.topo.link import LinkModel
 from gradbed.topo.registry import parse_topology

@@ -9,8 +9,7 @@ import pytest
 
 from gradbed.controller.systems.ndn.entries import name_id
 from gradbed.formats.tlv import CONTENT, HOP_LIMIT, NONCE, generic, name_tlv, tlv
-from gradbed.hosts.systems.ndn.packets.gradient_format import fragment_name
-from gradbed.hosts.systems.ndn.packets.packets import Data, data_frame, interest_frame, read_packet
+from gradbed.hosts.systems.ndn.packets import Data, data_frame, fragment_name, interest_frame, read_packet
 from tests.unit.ndn.routers.one_router import (
     ETHERNET,
     SMALL,

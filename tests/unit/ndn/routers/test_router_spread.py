@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from gradbed.formats import tlv
-from gradbed.hosts.systems.ndn.packets.gradient_format import VersionHead, fragment_name, version_frames
-from gradbed.hosts.systems.ndn.packets.packets import interest_frame
+from gradbed.hosts.systems.ndn.packets import VersionHead, fragment_name, interest_frame, version_frames
 from tests.random_hashing import assert_random
 from tests.unit.ndn.routers.one_router import ETHERNET, LANES, OneRouter, interest, name
 

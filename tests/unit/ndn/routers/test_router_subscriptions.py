@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from gradbed.formats.tlv import generic
-from gradbed.hosts.systems.ndn.packets.packets import Data, data_frame, read_packet
+from gradbed.hosts.systems.ndn.packets import Data, data_frame, read_packet
 from tests.unit.ndn.routers.one_router import (
     EPOCH_US,
     ETHERNET,

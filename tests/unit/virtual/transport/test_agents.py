@@ -13,11 +13,10 @@ from pydantic import ValidationError
 from gradbed.common.errors import UserError
 from gradbed.formats.packet_class import udp_datagram
 from gradbed.formats.roce import ROCE_PORT
-from gradbed.hosts.agents.addresses import AgentAddress
-from gradbed.hosts.agents.channel import INTERFACES
 from gradbed.hosts.agents.context import AgentContext
-from gradbed.hosts.agents.description import Description
+from gradbed.hosts.agents.description import AgentAddress, Description
 from gradbed.hosts.agents.kernel.context import RealContext
+from gradbed.hosts.agents.launching import INTERFACES
 from gradbed.hosts.agents.queue_pairs import CompletionKind, QueuePairOptions, QueuePairs
 from gradbed.hosts.agents.virtual.clock import VirtualClock
 from gradbed.hosts.agents.virtual.launcher import VirtualLauncher

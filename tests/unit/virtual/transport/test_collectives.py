@@ -11,11 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 from gradbed.common.errors import UserError
-from gradbed.hosts.agents.card_collectives import CardCollective
+from gradbed.hosts.agents.queue_pairs import CardCollective
 from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, algorithms, schedule
 from gradbed.hosts.systems.training.collectives.progress import Progress
-from gradbed.hosts.systems.training.collectives.schedule import Action, Schedule, Step
-from gradbed.hosts.systems.training.collectives.steps import StoredSteps
+from gradbed.hosts.systems.training.collectives.schedule import Action, Schedule, Step, StoredSteps
 from gradbed.hosts.systems.training.execution import Operation
 from gradbed.switch.engine.queue_pairs import CardCompletion
 from gradbed.topo.link import LinkModel

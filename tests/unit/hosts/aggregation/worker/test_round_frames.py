@@ -9,8 +9,7 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
 from gradbed.formats.aggregation import DIRECT, GRADIENT, GRADIENT_PORT, Flags
-from gradbed.hosts.protocols.datagram_frames import Frames
-from gradbed.hosts.protocols.lane_frames import lane_frame_type
+from gradbed.hosts.protocols.frames import Frames, lane_frame_type
 from gradbed.hosts.systems.aggregation.endpoint import label_array
 from gradbed.hosts.systems.aggregation.gradient import Gradient, gradient_frame
 from gradbed.hosts.systems.aggregation.worker.round_frames import RoundFrames

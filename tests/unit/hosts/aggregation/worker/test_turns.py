@@ -12,7 +12,7 @@ from gradbed.experiments.records.run_files import StoredPoint
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.study.running.execution import run_now
 from gradbed.experiments.systems import find_system
-from gradbed.hosts.agents.channel import INTERFACES
+from gradbed.hosts.agents.launching import INTERFACES
 from gradbed.hosts.agents.virtual.context import VirtualContext, VirtualInterface
 from gradbed.hosts.systems.aggregation.worker.library import UNUSUAL
 from gradbed.hosts.systems.aggregation.worker.round_frames import RoundFrames, Turn

@@ -6,8 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from gradbed.common.errors import UserError
-from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, algorithms
-from gradbed.hosts.systems.training.collectives.choice import DEFAULT_TABLE, Rule, choose
+from gradbed.hosts.systems.training.collectives.algorithms import DEFAULT_TABLE, Algorithm, Rule, algorithms, choose
 from gradbed.hosts.systems.training.execution import Operation
 
 

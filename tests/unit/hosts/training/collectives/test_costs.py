@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 
 from gradbed.common.errors import UserError
 from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, algorithms, schedule
-from gradbed.hosts.systems.training.collectives.costs.idle_network import cheapest, cost_ns
-from gradbed.hosts.systems.training.collectives.costs.network import (
+from gradbed.hosts.systems.training.collectives.costs import (
     Hop,
     Network,
     Packets,
+    cheapest,
+    cost_ns,
     message_ns,
     of_topology,
     star,

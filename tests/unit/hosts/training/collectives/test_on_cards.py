@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, algorithms, schedule
-from gradbed.hosts.systems.training.collectives.costs.idle_network import cost_ns
-from gradbed.hosts.systems.training.collectives.costs.network import star
+from gradbed.hosts.systems.training.collectives.costs import cost_ns, star
 from gradbed.hosts.systems.training.collectives.progress import Progress
 from gradbed.hosts.systems.training.execution import Operation
 from gradbed.topo.link import LinkModel

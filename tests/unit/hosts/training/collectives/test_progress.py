@@ -7,8 +7,7 @@ import pytest
 
 from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, schedule
 from gradbed.hosts.systems.training.collectives.progress import Progress
-from gradbed.hosts.systems.training.collectives.schedule import Action, Schedule, Step
-from gradbed.hosts.systems.training.collectives.steps import StoredSteps
+from gradbed.hosts.systems.training.collectives.schedule import Action, Schedule, Step, StoredSteps
 from gradbed.hosts.systems.training.execution import Operation
 
 

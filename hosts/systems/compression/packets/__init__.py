@@ -1,1 +1,0 @@
-"""Compressed gradients as packets: formats, assembling, sending."""

@@ -1,1 +1,0 @@
-"""How fast a worker sends, and what it keeps."""

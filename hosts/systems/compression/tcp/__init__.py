@@ -1,1 +1,0 @@
-"""The same over TCP, for comparison."""

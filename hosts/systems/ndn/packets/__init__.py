@@ -1,1 +1,0 @@
-"""NDN's names and packets, and gradients in them."""

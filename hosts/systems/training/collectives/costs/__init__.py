@@ -1,1 +1,0 @@
-"""What collectives cost: in the alpha-beta model, on an idle network of packets, and at least."""

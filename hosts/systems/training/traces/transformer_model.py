@@ -1,0 +1,186 @@
+"""A transformer and how it is spread over ranks, by a few numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+LARGEST_WORLD = 1 << 16
+
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "tiny": {"layers": 4, "width": 256, "heads": 4, "sequence": 128, "vocabulary": 1000, "batch": 16},
+    "gpt-345m": {"layers": 24, "width": 1024, "heads": 16, "sequence": 1024, "vocabulary": 50_257, "batch": 32},
+    "gpt-7b": {"layers": 32, "width": 4096, "heads": 32, "sequence": 2048, "vocabulary": 50_257, "batch": 64},
+    "gpt-175b": {"layers": 96, "width": 12_288, "heads": 96, "sequence": 2048, "vocabulary": 50_257, "batch": 1536},
+}
+"""By name: what a model of that name has where nothing else is said. gpt-175b: Brown et al., "Language Models are
+Few-Shot Learners", table 2.1; gpt-345m: Shoeybi et al., "Megatron-LM", section 5."""
+
+
+class TransformerModel(BaseModel):
+    """A transformer of the GPT kind, trained on dp x tp x pp ranks. ValueError for numbers that do not go together.
+
+    Ranks count as in Megatron-LM: tensor parallel first, then data parallel (expert parallel groups are neighbours
+    inside it), then the pipeline: rank = tensor + tp x (data + dp x stage).
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    preset: str | None = Field(
+        default=None,
+        description=f"A model by name, whose numbers hold where no other is given: {', '.join(PRESETS)}.",
+    )
+    layers: int = Field(default=4, ge=1, le=10_000, description="Of the transformer.")
+    width: int = Field(default=256, ge=1, le=1 << 20, description="Values of a token between layers.")
+    feed_forward: int | None = Field(
+        default=None, ge=1, le=1 << 24, description="Values between the two halves of an MLP; default: 4 x width."
+    )
+    heads: int = Field(default=1, ge=1, description="Of attention; tensor parallel ranks have equally many.")
+    sequence: int = Field(default=128, ge=1, le=1 << 24, description="Tokens of a sequence.")
+    batch: int = Field(default=16, ge=1, description="Sequences of an iteration, of all ranks together.")
+    micro_batches: int = Field(
+        default=1, ge=1, le=10_000, description="Parts of each data parallel rank's sequences."
+    )
+    vocabulary: int = Field(default=1000, ge=1, description="Tokens that there are.")
+    experts: int = Field(default=0, ge=0, description="Of each layer's MLP; 0: it is dense.")
+    top_k: int = Field(default=2, ge=1, description="Experts that a token goes to.")
+    dp: int = Field(default=1, ge=1, le=LARGEST_WORLD, description="Data parallel ranks.")
+    tp: int = Field(default=1, ge=1, le=LARGEST_WORLD, description="Tensor parallel ranks.")
+    pp: int = Field(default=1, ge=1, le=LARGEST_WORLD, description="Stages of the pipeline.")
+    ep: int = Field(default=1, ge=1, le=LARGEST_WORLD, description="Expert parallel ranks, among the data parallel.")
+    sequence_parallel: bool = Field(
+        default=False, description="Reduce-scatter and all-gather between layers instead of all-reduce."
+    )
+    schedule: Literal["1f1b", "gpipe"] = Field(default="1f1b", description="Of the pipeline.")
+    optimizer: Literal["ddp", "zero1"] = Field(
+        default="ddp",
+        description="ddp: gradients are all-reduced; zero1: reduce-scattered, and the new parameters gathered.",
+    )
+    bucket_bytes: int = Field(
+        default=25 << 20, ge=1, description="Gradients are exchanged in buckets of about so many bytes."
+    )
+    bytes: int = Field(default=2, ge=1, le=16, description="Of a value of activations and of parameters.")
+    gradient_bytes: int | None = Field(
+        default=None, ge=1, le=16, description="Of a value of gradients; default: as bytes."
+    )
+    tflops: float = Field(
+        default=150.0, gt=0, description="Floating point operations per second that a rank reaches, in 10^12."
+    )
+    flop_time: float | None = Field(default=None, gt=0, description="Picoseconds of a flop, instead of tflops.")
+    iterations: int = Field(default=1, ge=1, le=1000, description="One after the other.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_preset(cls, given: Any) -> Any:
+        name = given.get("preset") if isinstance(given, dict) else None
+        if name is None:
+            return given
+        if name not in PRESETS:
+            raise ValueError(f"--preset: no model is called {name!r}: there are {', '.join(PRESETS)}")
+        return {**PRESETS[name], **given}
+
+    @model_validator(mode="after")
+    def _fits(self) -> TransformerModel:
+        for what, number, parts, by in (
+            ("--width", self.width, "--tp", self.tp),
+            ("--feed-forward", self.feed_forward_width, "--tp", self.tp),
+            ("--heads", self.heads, "--tp", self.tp),
+            ("--width", self.width, "--heads", self.heads),
+            ("--layers", self.layers, "--pp", self.pp),
+            ("--batch", self.batch, "--dp times --micro-batches", self.dp * self.micro_batches),
+            ("--dp", self.dp, "--ep", self.ep),
+            ("--experts", self.experts, "--ep", self.ep),
+            *([("--sequence", self.sequence, "--tp", self.tp)] if self.sequence_parallel else []),
+        ):
+            if number % by:
+                raise ValueError(f"{what}: {number} is not a multiple of {parts} ({by})")
+        if self.experts and self.top_k > self.experts:
+            raise ValueError(f"--top-k: {self.top_k} of {self.experts} experts")
+        if self.ep > 1 and not self.experts:
+            raise ValueError("--ep: there are no experts; say how many (--experts)")
+        if self.ranks > LARGEST_WORLD:
+            raise ValueError(f"--dp, --tp, --pp: {self.ranks} ranks are more than {LARGEST_WORLD}")
+        return self
+
+    @property
+    def ranks(self) -> int:
+        return self.dp * self.tp * self.pp
+
+    @property
+    def feed_forward_width(self) -> int:
+        return self.feed_forward or 4 * self.width
+
+    @property
+    def tokens(self) -> int:
+        """Of a micro-batch."""
+        return self.batch // (self.dp * self.micro_batches) * self.sequence
+
+    @property
+    def gradient_value_bytes(self) -> int:
+        return self.gradient_bytes or self.bytes
+
+    @property
+    def padded_vocabulary(self) -> int:
+        """A multiple of tp, so that tensor parallel ranks hold equal parts."""
+        return -(-self.vocabulary // self.tp) * self.tp
+
+    def duration_ns(self, flops: int) -> int:
+        """Of so many floating point operations on one rank."""
+        if self.flop_time is not None:
+            return round(flops * self.flop_time / 1000)
+        return round(flops / (self.tflops * 1000))
+
+
+# ---- Which rank is where, and in which groups (TransformerModel says the order) ----
+
+
+Group = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Of a rank: which of its tensor and data parallel ranks it is, and its stage of the pipeline."""
+
+    tensor: int
+    data: int
+    stage: int
+
+
+def place_of(model: TransformerModel, rank: int) -> Place:
+    return Place(rank % model.tp, rank // model.tp % model.dp, rank // (model.tp * model.dp))
+
+
+def rank_at(model: TransformerModel, place: Place) -> int:
+    return place.tensor + model.tp * (place.data + model.dp * place.stage)
+
+
+def tensor_group(model: TransformerModel, place: Place) -> Group:
+    return tuple(rank_at(model, Place(tensor, place.data, place.stage)) for tensor in range(model.tp))
+
+
+def data_group(model: TransformerModel, place: Place) -> Group:
+    return _of_data(model, place, range(model.dp))
+
+
+def expert_group(model: TransformerModel, place: Place) -> Group:
+    """Those who hold a layer's experts together."""
+    first = place.data // model.ep * model.ep
+    return _of_data(model, place, range(first, first + model.ep))
+
+
+def expert_data_group(model: TransformerModel, place: Place) -> Group:
+    """Those who hold the same experts."""
+    return _of_data(model, place, range(place.data % model.ep, model.dp, model.ep))
+
+
+def embedding_group(model: TransformerModel, place: Place) -> Group:
+    """Those at both ends of the pipeline, who hold the same part of the words' embeddings."""
+    ends = dict.fromkeys((0, model.pp - 1))
+    return tuple(rank_at(model, Place(place.tensor, place.data, stage)) for stage in ends)
+
+
+def _of_data(model: TransformerModel, place: Place, among: range) -> Group:
+    return tuple(rank_at(model, Place(place.tensor, data, place.stage)) for data in among)
