@@ -185,7 +185,7 @@ def _values(topology: Topology, clock: str, switch: str, links: str) -> dict[str
     """A configuration of gradbed.experiments.own_program, checked. UserError."""
     from pydantic import ValidationError
 
-    from gradbed.experiments.own_program.system import OwnProgramConfiguration
+    from gradbed.experiments.own_program import OwnProgramConfiguration
 
     values = {
         "topology": topology.section,

@@ -17,7 +17,7 @@ _MODULES = {
     "gradbed.controller.core.service": "NoSettings Service",
     "gradbed.controller.planning.plan": "Plan SwitchPlan TableEntry",
     "gradbed.experiments.accounts.accounting": "HostAccount Tally disagreements rows",
-    "gradbed.experiments.accounts.host_accounts": "host_accounts",
+    "gradbed.experiments.accounts.conservation": "host_accounts",
     "gradbed.experiments.configuration.point": "PointConfiguration",
     "gradbed.experiments.configuration.sections": "Section option",
     "gradbed.experiments.phases": "Measured Phase Point PointResult Progress",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas
 
     from gradbed.experiments.records.results import StudyResults
-    from gradbed.experiments.study.definition.model import Study as LoadedStudy
+    from gradbed.experiments.study.definition import Study as LoadedStudy
     from gradbed.experiments.tables.metric import Metric
 
 
@@ -133,7 +133,7 @@ class Results:
         """
         from pydantic import ValidationError
 
-        from gradbed.experiments.study.definition.model import FigureSection
+        from gradbed.experiments.study.definition import FigureSection
         from gradbed.experiments.study.evaluation.figures import draw_figures
 
         for column in (x, y, *([series] if series else [])):
@@ -154,7 +154,7 @@ class Results:
 
     def figures(self) -> dict[str, Figure]:
         """Draw the figures that the study asks for, by name."""
-        from gradbed.experiments.study.definition.model import FigureSection
+        from gradbed.experiments.study.definition import FigureSection
         from gradbed.experiments.study.evaluation.figures import draw_figures
 
         head = {} if self._study is None else self._study.head.figures

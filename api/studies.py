@@ -12,7 +12,7 @@ from gradbed.programs import Program, as_program
 from gradbed.topologies import Topology
 
 if TYPE_CHECKING:
-    from gradbed.experiments.study.definition.model import Study as LoadedStudy
+    from gradbed.experiments.study.definition import Study as LoadedStudy
     from gradbed.results import Results
 
 
@@ -58,8 +58,8 @@ class Study:
         settings: Mapping[str, Any] | None = None,
         **sections: Any,
     ) -> None:
-        from gradbed.experiments.study.definition.yaml_text import GivenValues
         from gradbed.experiments.study.loading import study_of
+        from gradbed.experiments.study.yaml_text import GivenValues
 
         data: dict[str, Any] = {"name": name or system, "system": system, "repetitions": repetitions, **sections}
         if clock is not None:

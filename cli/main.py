@@ -41,7 +41,7 @@ All commands: ./gradbed --help. Completion by the TAB key: ./gradbed --install-c
 class GradbedCommands(Commands):
     entries = {  # noqa: RUF012
         "demo": Entry(
-            "gradbed.cli.systems.demo:demo",
+            "gradbed.cli.commands.demo:demo",
             "Show what a system does: a table, a figure, and what they mean.",
             ("run", "study"),
         ),
@@ -69,7 +69,7 @@ class GradbedCommands(Commands):
         "replay": Entry(
             "gradbed.cli.commands.replay:replay", "Show the recording of a run with --live again.", ("run",)
         ),
-        "chaos": Entry("gradbed.cli.systems.chaos:chaos", "Let faults happen to a system.", ("run", "study")),
+        "chaos": Entry("gradbed.cli.commands.chaos:chaos", "Let faults happen to a system.", ("run", "study")),
         "figures": Entry("gradbed.cli.commands.figures:figures", "Make the figures of a system.", ("run", "study")),
         "report": Entry(
             "gradbed.cli.commands.report:report", "Make the page of a run, or of a folder of runs.", ("run", "study")

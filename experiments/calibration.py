@@ -18,7 +18,7 @@ from pathlib import Path
 
 from gradbed.common.errors import UserError
 from gradbed.common.modules import COMMAND
-from gradbed.experiments.fidelity.report import FidelityReport
+from gradbed.experiments.fidelity.verdict import FidelityReport
 from gradbed.experiments.records.run_folder import processor_model
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.tables.tables import replace_file

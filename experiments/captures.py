@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator
 
-from gradbed.experiments.records.run_files import CAPTURES
+from gradbed.experiments.records.run_folder import CAPTURES
 from gradbed.topo.places import Place, places
 
 if TYPE_CHECKING:

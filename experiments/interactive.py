@@ -23,8 +23,7 @@ from gradbed.emulation.size import announce, require_room
 from gradbed.experiments.captures import capturing
 from gradbed.experiments.live.observer import LiveObserver, looked_on
 from gradbed.experiments.program_lines import programs_line, unused_programs_line
-from gradbed.experiments.records.run_files import CAPTURES
-from gradbed.experiments.records.run_folder import RunFolder
+from gradbed.experiments.records.run_folder import CAPTURES, RunFolder
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import NetworkSetup, PointTask
 from gradbed.experiments.system import System

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, Generic
 from pydantic import BaseModel
 
 from gradbed.controller.planning.plan import Plan
-from gradbed.experiments.accounts.carried import LinkBytes
-from gradbed.experiments.accounts.counts import Counts
+from gradbed.experiments.accounts.counts import Counts, LinkBytes
 from gradbed.experiments.configuration.point import Configuration
-from gradbed.experiments.fidelity.report import FidelityReport
+from gradbed.experiments.fidelity.verdict import FidelityReport
 from gradbed.experiments.setup import NetworkSetup, PointTask
 from gradbed.experiments.tables.metric import Value
 from gradbed.experiments.tables.tables import Row
@@ -64,7 +63,7 @@ class Measured:
     when it was counted; "": none was. carried: by links, from the network's warm_up_us on until the phase was
     complete.
     hosts: of the agents, by their job (from 1) and name. plan: what the switches were to hold when the agents began.
-    timeline: rows of gradbed.experiments.engine.timeline.Timeline.
+    timeline: rows of gradbed.experiments.engine.faults.Timeline.
     """
 
     answers: Sequence[Mapping[str, Any]]

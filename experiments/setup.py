@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from gradbed.controller.core.service import ServiceConfig
 from gradbed.experiments.captures import CaptureOrder
 from gradbed.experiments.configuration.point import Configuration, Configuration_co
-from gradbed.experiments.configuration.samples import SampleOrder
+from gradbed.experiments.configuration.sections import SampleOrder
 from gradbed.experiments.programs import SwitchProgram
 from gradbed.experiments.scale import Scale
 from gradbed.formats.packet_class import BY_PROTOCOL, PacketClass
@@ -102,7 +102,7 @@ class NetworkSetup:
     registers: (switch, name) of those that are read at the end of each phase. coverage: whether to tell what of the
     programs packets reach; trace: which packet's way through all switches to tell (gradbed's switches; one of the
     two). warm_up_us: what links carry counts from so long after the agents begin, emulated.
-    classes: of packets, which hosts and links count apart (experiments/accounts/class_accounts.py). mtu_bytes: of
+    classes: of packets, which hosts and links count apart (experiments/accounts/conservation.py). mtu_bytes: of
     the kernel's interfaces (real clock). notes: what of the files that describe it has no
     effect, in lines for people.
     """

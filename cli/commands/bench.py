@@ -151,7 +151,7 @@ def virtual(
     delay_us: Annotated[int, typer.Option(min=1, max=1_000_000, help="Of each link.")] = 5,
 ) -> int:
     """Packet hops per processor second: the virtual clock, ns-3 (libns3-dev), htsim (GRADBED_HTSIM names it)."""
-    from gradbed.experiments.bench.options import sizes_of
+    from gradbed.experiments.bench.measure import sizes_of
     from gradbed.experiments.bench.virtual.run import run_bench_virtual
 
     return run_bench_virtual([k for (k,) in sizes_of(sizes)], repetitions, threads, delay_us)

@@ -148,8 +148,7 @@ def grade(
     """Check every student's solutions: a table, and the same as CSV. Exit status 0 whatever they are worth."""
     from gradbed.experiments.exercises.grading import check_place, submissions, write_grades
     from gradbed.experiments.exercises.grading import grade as grade_all
-    from gradbed.experiments.tables.console import make_console
-    from gradbed.experiments.tables.rows import rows_table
+    from gradbed.experiments.tables.console import make_console, rows_table
 
     known = _exercises()
     found = submissions(class_folder, known, None if exercise is None else _named(exercise))

@@ -18,7 +18,7 @@ def report(
     ],
 ) -> int:
     """Make report.html of a run, or index.html of a folder of runs, and print its path."""
-    from gradbed.experiments.study.report.writing import make_reports
+    from gradbed.experiments.study.report.page import make_reports
 
     print(make_reports(folder))
     return 0

@@ -13,7 +13,7 @@ from gradbed.cli import options
 from gradbed.cli.model_options import parameters, with_parameters
 from gradbed.common.errors import UserError
 from gradbed.experiments.configuration.options import complaint, model_options, nested, within
-from gradbed.experiments.own_program.system import (
+from gradbed.experiments.own_program import (
     WHICH_PROGRAM,
     OwnProgram,
     OwnProgramConfiguration,

@@ -23,7 +23,7 @@ def plan(
     from gradbed.controller.planning.plan import Plan
     from gradbed.controller.planning.routing import shortest_routes
     from gradbed.controller.planning.text import plan_text
-    from gradbed.experiments.own_program.system import own_network
+    from gradbed.experiments.own_program import own_network
     from gradbed.topo.files import topology_file
     from gradbed.topo.registry import parse_topology
 

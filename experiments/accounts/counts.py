@@ -1,4 +1,6 @@
-"""Counts of a network at one moment: the switches' counters by P4Runtime, and what links did to packets."""
+"""Counts of a network at one moment: the switches' counters by P4Runtime, and what links did to packets; and what
+these carried between two times.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +8,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gradbed.emulation.statistics import ClassCounts
+from gradbed.emulation.statistics import ClassCounts, DirectionStatistics
 from gradbed.experiments.accounts.accounting import HostAccount, LinkEffect, Pauses, Tally
 from gradbed.experiments.testbeds.interface import Testbed
 from gradbed.topo.graph import Direction
+
+# ---- At one moment ----
+
 
 Cells = Mapping[int, Tally]
 """Of one counter array: its cells that are not zero, by index."""
@@ -164,3 +169,28 @@ def _rise(now: Mapping[str, Mapping[str, int]], before: Mapping[str, Mapping[str
 
 def _less(now: Tally, before: Tally) -> Tally:
     return now if now.packets < before.packets else now - before
+
+
+# ---- Between two times ----
+
+
+LinkRows = Mapping[Direction, DirectionStatistics]
+
+
+@dataclass(frozen=True)
+class LinkBytes:
+    """What each direction carried between two times, in emulated microseconds since the agents began. before, after:
+    all that links told then."""
+
+    bytes: Mapping[Direction, int] = field(default_factory=dict)
+    from_us: int = 0
+    to_us: int = 0
+    before: LinkRows = field(default_factory=dict)
+    after: LinkRows = field(default_factory=dict)
+
+    def load(self, direction: Direction, rate_bps: int | None) -> float | None:
+        """The part of a rate (bit/s, emulated) that a direction used; None: it has none, or no time was taken."""
+        taken_us = self.to_us - self.from_us
+        if not rate_bps or taken_us <= 0 or direction not in self.bytes:
+            return None
+        return 8e6 * self.bytes[direction] / (rate_bps * taken_us)

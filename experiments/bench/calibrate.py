@@ -7,7 +7,7 @@ import sys
 from gradbed.common.errors import say
 from gradbed.common.namespaces import require_root
 from gradbed.experiments.calibration import NOMINAL_RATE_MBPS, Trial, find_factor, store
-from gradbed.experiments.fidelity.report import FidelityReport
+from gradbed.experiments.fidelity.verdict import FidelityReport
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.study.running.execution import run_now
 from gradbed.experiments.systems import DEFAULT_SYSTEM, find_system

@@ -7,8 +7,7 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gradbed.experiments.bench.measure import Stopwatch
-from gradbed.experiments.bench.report import Goal, exit_status, goals_table
+from gradbed.experiments.bench.measure import Goal, Stopwatch, exit_status, goals_table
 from gradbed.experiments.engine.onlooker import NOBODY, Onlooker
 from gradbed.experiments.live.view import live_view
 from gradbed.experiments.scale import Scale

@@ -10,14 +10,13 @@ from typing import Any
 
 from gradbed.common.errors import UserError
 from gradbed.common.modules import attribute
-from gradbed.experiments.bench.report import seconds_goal
+from gradbed.experiments.bench.measure import seconds_goal
 from gradbed.experiments.engine.onlooker import Onlooker
 from gradbed.experiments.phases import Phase
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.study.running.execution import run_now
 from gradbed.experiments.systems import find_system, systems
-from gradbed.experiments.tables.console import make_console
-from gradbed.experiments.tables.rows import Columns, rows_table
+from gradbed.experiments.tables.console import Columns, make_console, rows_table
 from gradbed.topo.registry import parse_topology
 
 MEBIBYTE = 1 << 20

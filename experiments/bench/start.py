@@ -19,12 +19,11 @@ from gradbed.common.errors import UserError
 from gradbed.common.json_lines import own_program
 from gradbed.common.sandbox import run_in_sandbox
 from gradbed.common.scratch import scratch_folder
-from gradbed.experiments.bench.report import Goal, exit_status
+from gradbed.experiments.bench.measure import Goal, exit_status
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import PointTask
 from gradbed.experiments.systems import DEFAULT_SYSTEM, find_system
-from gradbed.experiments.tables.console import make_console
-from gradbed.experiments.tables.rows import Columns, rows_table
+from gradbed.experiments.tables.console import Columns, make_console, rows_table
 from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
 
 GOALS_S = {"fat-tree:4": 5.0, "fat-tree:6": 15.0}

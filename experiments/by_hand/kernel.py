@@ -17,10 +17,10 @@ from gradbed.common.namespaces import in_network_namespace
 from gradbed.controller.southbound.interface import Target
 from gradbed.controller.southbound.p4runtime.p4runtime import P4RuntimeSouthbound
 from gradbed.experiments.by_hand.held import Held, Received, plan_of
-from gradbed.experiments.own_program.system import OwnProgramSystem
+from gradbed.experiments.own_program import OwnProgramSystem
 from gradbed.experiments.setup import NetworkSetup, PointTask
 from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
-from gradbed.experiments.testbeds.pipelines import pipelines_of
+from gradbed.experiments.testbeds.switch_programs import pipelines_of
 
 READY_TIMEOUT_S = 60.0
 BUFFER_BYTES = 8 << 20

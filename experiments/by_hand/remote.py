@@ -50,7 +50,7 @@ class Remote:
 
 @contextmanager
 def hold(order: Mapping[str, Any]) -> Iterator[Held]:
-    """The network, up. order: as of gradbed.experiments.by_hand.order.
+    """The network, up. order: as of gradbed.experiments.by_hand.held.
     UserError for what is wrong with them, and without root."""
     require_root("gradbed.up on the real clock")
     ours, theirs = socket.socketpair()

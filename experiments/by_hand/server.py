@@ -13,7 +13,7 @@ from typing import Any
 from gradbed.common.errors import UserError
 from gradbed.common.sandbox import run_in_sandbox
 from gradbed.common.scratch import scratch_folder
-from gradbed.experiments.by_hand.order import ordered
+from gradbed.experiments.by_hand.held import ordered
 
 
 def main(descriptor: int) -> int:

@@ -12,9 +12,8 @@ import numpy as np
 
 from gradbed.common.errors import UserError
 from gradbed.emulation.switches.fabric_layout import interface_name
-from gradbed.experiments.by_hand.held import Held, Received, plan_of
-from gradbed.experiments.by_hand.order import ordered
-from gradbed.experiments.own_program.system import OwnProgramSystem
+from gradbed.experiments.by_hand.held import Held, Received, ordered, plan_of
+from gradbed.experiments.own_program import OwnProgramSystem
 from gradbed.experiments.setup import NetworkSetup, PointTask
 from gradbed.experiments.testbeds.virtual_testbed import VirtualTestbed
 from gradbed.switch.virtual import HostInterface

@@ -15,22 +15,24 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from gradbed.common.errors import EndlessCircle, UserError
 from gradbed.emulation.switches.fabric_layout import link_seed
 from gradbed.experiments.accounts.accounting import first_lines
-from gradbed.experiments.accounts.class_accounts import class_disagreements, class_rows
+from gradbed.experiments.accounts.conservation import (
+    class_disagreements,
+    class_rows,
+    pause_disagreements,
+    switch_disagreements,
+    uncounted_hosts,
+)
 from gradbed.experiments.accounts.counts import Counts
-from gradbed.experiments.accounts.host_accounts import uncounted_hosts
-from gradbed.experiments.accounts.switch_accounts import pause_disagreements, switch_disagreements
 from gradbed.experiments.captures import capturing, ordered
 from gradbed.experiments.configuration.faults import Fault, LinkChange
-from gradbed.experiments.configuration.samples import SampleOrder
-from gradbed.experiments.engine.faults import schedule
+from gradbed.experiments.configuration.sections import SampleOrder
+from gradbed.experiments.engine.faults import Timeline, schedule
 from gradbed.experiments.engine.onlooker import NOBODY, Onlooker
 from gradbed.experiments.engine.sampling import Carried, Sampler
 from gradbed.experiments.engine.settling import longest_stand_s, settle
-from gradbed.experiments.engine.timeline import Timeline
-from gradbed.experiments.fidelity.report import FidelityReport
-from gradbed.experiments.fidelity.verdict import worst_report
+from gradbed.experiments.fidelity.verdict import FidelityReport, worst_report
 from gradbed.experiments.phases import Measured, OtherRequest, Phase, PointResult, Progress
-from gradbed.experiments.records.network_file import write_network
+from gradbed.experiments.records.run_folder import write_network
 from gradbed.experiments.setup import NetworkSetup, PointTask
 from gradbed.experiments.system import System
 from gradbed.experiments.testbeds.agents import AgentSpec

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gradbed.emulation.statistics import DirectionStatistics
-from gradbed.experiments.accounts.carried import LinkBytes, LinkRows
-from gradbed.experiments.configuration.samples import SampleOrder
+from gradbed.experiments.accounts.counts import LinkBytes, LinkRows
+from gradbed.experiments.configuration.sections import SampleOrder
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.testbeds.interface import Testbed
 from gradbed.topo.graph import Direction

@@ -12,10 +12,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from gradbed.emulation.statistics import DataPlaneStatistics, DirectionStatistics
-from gradbed.experiments.fidelity.machine import MachineTimes, machine_times
-from gradbed.experiments.fidelity.processes import SWITCH_ROLES, ThreadTimes, thread_times
-from gradbed.experiments.fidelity.report import FidelityMeasures, FidelityReport
-from gradbed.experiments.fidelity.verdict import judge
+from gradbed.experiments.fidelity.processes import (
+    SWITCH_ROLES,
+    MachineTimes,
+    ThreadTimes,
+    machine_times,
+    thread_times,
+)
+from gradbed.experiments.fidelity.verdict import FidelityMeasures, FidelityReport, judge
 from gradbed.topo.graph import Topology
 
 if TYPE_CHECKING:

@@ -1,7 +1,8 @@
-"""The process that shows a network while it runs: takes its rows in, keeps them, serves the page.
+"""What serves the page of a network: the process beside one that runs, which takes its rows in and keeps them, and
+the recording of one that is over.
 
-Its arguments are the descriptors of a listening socket and of the channel; the token comes on standard input, which
-others cannot see in the list of processes.
+The process's arguments are the descriptors of a listening socket and of the channel; the token comes on standard
+input, which others cannot see in the list of processes.
 """
 
 from __future__ import annotations
@@ -11,9 +12,28 @@ import contextlib
 import signal
 import socket
 import sys
+from pathlib import Path
 
-from gradbed.experiments.live.server import Pages, page_server
-from gradbed.experiments.live.shown import LONGEST_ROW_BYTES, Growing
+from gradbed.experiments.live.recording import recordings
+from gradbed.experiments.live.server import Pages, address, listen, make_token, page_server
+from gradbed.experiments.live.shown import LONGEST_ROW_BYTES, Growing, Replayed
+
+# ---- Of a run that is over ----
+
+
+def replay(run: Path) -> int:
+    """Serve the page until Ctrl-C. UserError if the run has no recording."""
+    shown = Replayed(recordings(run))
+    token = make_token()
+    with listen() as listener:
+        print(f"gradbed: replay of {run}: {address(listener, token)} (Ctrl-C ends it)", file=sys.stderr, flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            asyncio.run(page_server(shown, Pages(), token).serve(sockets=[listener]))
+    return 0
+
+
+# ---- Beside one that runs ----
+
 
 GONE_S = 3.0
 """When the network has gone, and no page was open for so long, nobody wants to look any more; a page that is loaded

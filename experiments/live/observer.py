@@ -1,25 +1,185 @@
-"""Looks on while points run, on either clock, and tells the live view of it."""
+"""Looks on while points run, on either clock, and tells the live view of it; the page in turn paces the virtual
+clock."""
 
 from __future__ import annotations
 
 import contextlib
+import json
+import select
+import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gradbed.common.errors import UserError
 from gradbed.experiments.configuration.faults import Fault
 from gradbed.experiments.engine.onlooker import Onlooker
-from gradbed.experiments.live.channel import Feed
 from gradbed.experiments.live.contents import Contents
-from gradbed.experiments.live.introduction import introduction
-from gradbed.experiments.live.pace import Pace
-from gradbed.experiments.live.recording import LEAVE
+from gradbed.experiments.live.recording import LEAVE, VERSION, Row
 from gradbed.experiments.phases import Phase, Progress
+from gradbed.experiments.programs import Program
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import NetworkSetup, PointTask
 from gradbed.experiments.testbeds.interface import Testbed
+
+# ---- The channel: rows one way, commands of the page the other ----
+
+
+BUFFER_BYTES = 4_000_000
+"""So much may wait before the network's process does."""
+
+
+class Feed:
+    """The end of the network's process. When the other one has gone, nobody looks on any more, and all goes on."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._unread = b""
+        self.is_open = True
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
+
+    def send(self, row: Row) -> None:
+        if not self.is_open:
+            return
+        try:
+            self._connection.sendall(json.dumps(row, separators=(",", ":")).encode() + b"\n")
+        except OSError:
+            self.is_open = False
+
+    def has_room(self) -> bool:
+        """Whether a row can be sent at once."""
+        poll = select.poll()
+        poll.register(self._connection, select.POLLOUT)
+        return bool(poll.poll(0))
+
+    def commands(self, timeout_s: float = 0.0) -> list[dict[str, Any]]:
+        """What has come; waits so long for the first of them."""
+        poll = select.poll()
+        poll.register(self._connection, select.POLLIN)
+        # Less than nothing would be without end.
+        if not self.is_open or not poll.poll(1000 * max(0.0, timeout_s)):
+            return []
+        with contextlib.suppress(BlockingIOError):
+            piece = self._connection.recv(65536)
+            if not piece:
+                self.is_open = False
+            self._unread += piece
+        *lines, self._unread = self._unread.split(b"\n")
+        return [json.loads(line) for line in lines]
+
+
+# ---- The first row: what the network is ----
+
+
+def introduction(testbed: Testbed, network: NetworkSetup, task: PointTask[Any], system: str) -> dict[str, Any]:
+    """gradbed.experiments.live.recording says what it has; x and y of nodes come later. Rates and delays are
+    nominal."""
+    topology = testbed.topology
+    return {
+        "kind": "begin",
+        "version": VERSION,
+        "title": f"{system} on {topology.name}",
+        "system": system,
+        "clock": task.configuration.clock,
+        "scale": task.scale.factor,
+        "seed": task.seed,
+        "folder": str(task.folder),
+        "nodes": [
+            *({"name": host.name, "tier": None, "ip": host.ip} for host in topology.hosts),
+            *({"name": switch.name, "tier": switch.tier, "number": switch.number} for switch in topology.switches),
+        ],
+        "links": [
+            {
+                "a": link.a.node,
+                "b": link.b.node,
+                "a_port": link.a.port,
+                "b_port": link.b.port,
+                "rate_bps": None if link.model.rate_bps is None else task.scale.nominal_rate(link.model.rate_bps),
+                "delay_us": task.scale.nominal_time(link.model.delay_us),
+                "queue_packets": link.model.queue_packets,
+            }
+            for link in topology.links
+        ],
+        "programs": {
+            name: _program(program) for name, program in network.switches.items() if isinstance(program, Program)
+        },
+    }
+
+
+def _program(program: Program) -> dict[str, Any]:
+    return {"name": program.name, "source": str(program.source), "macros": dict(program.macros)}
+
+
+# ---- How fast the virtual clock goes ----
+
+
+AHEAD_S = 0.02
+"""So much of real time at most goes by between two looks at a clock that is held back."""
+
+
+class Pace:
+    """Times of the network are in microseconds, emulated; `real_s` tells the real time in seconds."""
+
+    def __init__(self, real_s: Callable[[], float] = time.monotonic) -> None:
+        self._real_s = real_s
+        self.paused = False
+        self.speed: float | None = None
+        """Times of the network over real time; None: as fast as possible."""
+        self._anchor_us = 0
+        self._anchor_s = 0.0
+        self._stop_us: int | None = None
+        """Where a step ends."""
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing holds time back, now or soon."""
+        return not self.paused and self.speed is None and self._stop_us is None
+
+    def run(self, now_us: int) -> None:
+        self.paused, self._stop_us = False, None
+        self._hold(now_us)
+
+    def pause(self) -> None:
+        self.paused, self._stop_us = True, None
+
+    def step(self, now_us: int, step_us: int) -> None:
+        """Go on for so long, and pause there; 0: up to the next moment at which anybody acts."""
+        self.paused = False
+        self._stop_us = now_us + step_us
+        self._hold(now_us)
+
+    def set_speed(self, now_us: int, speed: float | None) -> None:
+        self.speed = speed
+        self._hold(now_us)
+
+    def _hold(self, now_us: int) -> None:
+        """Real time counts from here."""
+        self._anchor_us, self._anchor_s = now_us, self._real_s()
+
+    def arrived(self, now_us: int) -> bool:
+        """Time has come so far; whether a step is at its end."""
+        if self._stop_us is None or now_us < self._stop_us:
+            return False
+        self.pause()
+        return True
+
+    def ahead_s(self, now_us: int) -> float:
+        """How long the network has to wait for real time."""
+        if self.speed is None:
+            return 0.0
+        return (now_us - self._anchor_us) / 1e6 / self.speed - (self._real_s() - self._anchor_s)
+
+    def next_us(self, now_us: int) -> int | None:
+        """When to look again, at the latest; None: it does not matter."""
+        times = [] if self.speed is None else [now_us + max(1, round(1e6 * AHEAD_S * self.speed))]
+        if self._stop_us is not None:
+            times.append(max(self._stop_us, now_us + 1))
+        return min(times, default=None)
+
+
+# ---- Looking on ----
+
 
 FRAME_S = 0.1
 """Between frames on the real clock, and on a virtual one that is held back."""

@@ -9,8 +9,7 @@ import sys
 from collections.abc import Iterator
 
 from gradbed.common.json_lines import own_program
-from gradbed.experiments.live.channel import Feed
-from gradbed.experiments.live.observer import LiveObserver
+from gradbed.experiments.live.observer import Feed, LiveObserver
 from gradbed.experiments.live.server import address, listen, make_token
 
 

@@ -1,15 +1,31 @@
-"""Measured points with intervals: filled markers are valid or of the virtual clock, hollow ones doubtful, crosses
-invalid; open diamonds were measured on the other clock."""
+"""Measured points with intervals: filled markers are valid or of the virtual clock, hollow ones doubtful."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from gradbed.experiments.fidelity.report import VerdictWord
-from gradbed.experiments.plotting.series_point import SeriesPoint
+from gradbed.experiments.fidelity.verdict import VerdictWord
 from gradbed.experiments.plotting.style import COLOURS, MARKERS, OTHER_CLOCK
 from gradbed.experiments.tables.intervals import Interval, confidence_interval
+
+
+@dataclass(frozen=True)
+class SeriesPoint:
+    """The repetitions at one place of one series. values: of runs that were not invalid and did not fail.
+    other_clock: of those that were repeated on the other clock; verdict knows nothing of them."""
+
+    x: Any
+    values: tuple[float, ...]
+    invalid: tuple[float, ...]
+    verdict: VerdictWord
+    """The worst of the runs in `values`; invalid if there is none."""
+    other_clock: tuple[float, ...] = ()
+
+
+# ---- Series ----
+
 
 Range = tuple[float | None, float | None]
 """Least and most that a number can be; None: no such limit."""

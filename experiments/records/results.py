@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.fidelity.report import GRAVITY, VerdictWord
-from gradbed.experiments.plotting.series_point import SeriesPoint
-from gradbed.experiments.records.run_files import DonePoint, RunFiles
+from gradbed.experiments.fidelity.verdict import GRAVITY, VerdictWord
+from gradbed.experiments.plotting.series import SeriesPoint
+from gradbed.experiments.records.run_folder import DonePoint, RunFiles
 from gradbed.experiments.tables.intervals import CONFIDENCE
 from gradbed.experiments.tables.words import value_words
 

@@ -1,4 +1,4 @@
-"""Where a run leaves what it found: results/NAME/STAMP/, and the link results/NAME/latest."""
+"""Where a run leaves what it found: the folder results/NAME/STAMP/, its files, and the link results/NAME/latest."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -19,7 +22,152 @@ from typing import Any
 from gradbed.common.caller import caller
 from gradbed.common.errors import UserError
 from gradbed.common.version import VERSION
+from gradbed.controller.planning.plan import Plan
 from gradbed.experiments.tables.tables import replace_file
+from gradbed.topo.graph import Topology
+
+# ---- Files ----
+
+
+CAPTURES = "pcap"
+"""The folder of a point's captures."""
+
+
+@dataclass(frozen=True)
+class StoredPoint:
+    """What points/DIGEST.json holds. row: metrics, fidelity and the rest of the points table but for the place in the
+    sweep, since several places may share a point."""
+
+    digest: str
+    seed: int
+    row: Mapping[str, Any]
+    tables: Mapping[str, list[Mapping[str, Any]]]
+    decisions: Mapping[str, Any]
+    failures: list[str]
+
+    @property
+    def is_good(self) -> bool:
+        """Whether it needs not be run again."""
+        return not self.failures and self.row["verdict"] != "invalid"
+
+
+@dataclass(frozen=True)
+class DonePoint:
+    """A place in the sweep, and what was found there. other_clock: as of gradbed.experiments.study.model.Point."""
+
+    coordinates: Mapping[str, Any]
+    repetition: int
+    stored: StoredPoint
+    other_clock: bool = False
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """The columns that say where a row belongs."""
+        return {
+            "digest": self.stored.digest,
+            **self.coordinates,
+            "repetition": self.repetition,
+            "seed": self.stored.seed,
+        }
+
+    @property
+    def place_text(self) -> str:
+        """For people: "loss=0.01, seed 2: "; empty where nothing is swept."""
+        if not self.coordinates:
+            return ""
+        parts = [f"{path.rsplit('.', 1)[-1]}={value}" for path, value in self.coordinates.items()]
+        return f"{', '.join(parts)}, seed {self.stored.seed}: "
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """Its row of the points table."""
+        return {**self.place, **self.stored.row}
+
+    def table(self, name: str) -> list[dict[str, Any]]:
+        # The place holds, whatever a system calls its columns.
+        return [{**self.place, **row, **self.place} for row in self.stored.tables.get(name, [])]
+
+
+class RunFiles:
+    """Reads and writes the points of one run folder, and keeps those that it read or wrote."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._known: dict[str, StoredPoint] = {}
+        self.points = path / "points"
+        self.points.mkdir(exist_ok=True)
+
+    def folder(self, digest: str) -> Path:
+        """A point's own folder, made now."""
+        path = self.points / digest
+        path.mkdir(exist_ok=True)
+        return path
+
+    def write(self, point: StoredPoint) -> None:
+        """All or nothing, and on the disk when this returns: a run may be killed at any moment."""
+        target = self._file(point.digest)
+        scratch = target.with_suffix(".part")
+        text = json.dumps(asdict(point), indent=1)
+        with scratch.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        scratch.replace(target)
+        # As it will be read: JSON has no tuples.
+        self._known[point.digest] = StoredPoint(**json.loads(text))
+
+    def log(self, digest: str, details: str) -> None:
+        """Why a point broke."""
+        logs = self.path / "logs"
+        logs.mkdir(exist_ok=True)
+        (logs / f"{digest}.log").write_text(details, encoding="utf-8")
+
+    def captures(self) -> list[Path]:
+        """The files of all points, in order."""
+        return sorted(self.points.glob(f"*/{CAPTURES}/*"))
+
+    def link_captures(self) -> None:
+        """Let `pcap` beside the tables lead to the captures, if they are of one point."""
+        folders = {file.parent for file in self.captures()}
+        if len(folders) == 1:
+            link = self.path / CAPTURES
+            link.unlink(missing_ok=True)
+            link.symlink_to(folders.pop().relative_to(self.path))
+
+    def read(self, digest: str) -> StoredPoint | None:
+        """None if that point is not done."""
+        if digest not in self._known:
+            try:
+                self._known[digest] = StoredPoint(**json.loads(self._file(digest).read_text(encoding="utf-8")))
+            except FileNotFoundError:
+                return None
+        return self._known[digest]
+
+    def _file(self, digest: str) -> Path:
+        return self.points / f"{digest}.json"
+
+
+def find_run(output: Path, name: str, digests: set[str], quick: bool) -> Path | None:
+    """The newest run of the study, small or full as asked for, that was to make any of these points; but rather an
+    older one with some of them done than one that has none."""
+    parent = output / name
+    found = []
+    for folder in parent.iterdir() if parent.is_dir() else ():
+        if folder.is_symlink():
+            continue
+        try:
+            resolved = json.loads((folder / "study.json").read_text(encoding="utf-8"))
+            made = {point["digest"] for point in resolved["points"]}
+            if resolved["quick"] == quick and made & digests:
+                done = any((folder / "points" / f"{digest}.json").exists() for digest in digests)
+                found.append((done, folder.stat().st_mtime, folder.name, folder))
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # it holds no run of a study
+    return max(found)[-1] if found else None
+
+
+# ---- The folder ----
+
 
 LIBRARIES = (
     "numpy",
@@ -166,4 +314,50 @@ def _version(name: str) -> str | None:
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
+        return None
+
+
+# ---- points/DIGEST/network.json: the network, and what its switches were to hold ----
+
+
+NAME = "network.json"
+
+
+@dataclass(frozen=True)
+class NetworkFile:
+    """topology: in emulated units (experiments/scale.py). stored_plans: as the file has them."""
+
+    topology: Topology
+    stored_plans: Sequence[Mapping[str, Any]] = ()
+
+    @cached_property
+    def plans(self) -> dict[str, Plan]:
+        """By phase, when its agents began. UserError if they are none."""
+        return {
+            phase: Plan.from_json(json.dumps(part["plan"])) for part in self.stored_plans for phase in part["phases"]
+        }
+
+
+def write_network(folder: Path, topology: Topology, plans: Mapping[str, Plan]) -> None:
+    """Into a point's folder. Phases with the same plan share it: a plan is a list of phases and what they hold."""
+    shared: list[tuple[list[str], Plan]] = []
+    for phase, plan in plans.items():
+        names = next((names for names, known in shared if known == plan), None)
+        if names is None:
+            shared.append(([phase], plan))
+        else:
+            names.append(phase)
+    parts = ",".join(
+        f'{{"phases": {json.dumps(names)}, "plan": {plan.model_dump_json(exclude_defaults=True)}}}'
+        for names, plan in shared
+    )
+    (folder / NAME).write_text(f'{{"topology": {topology.to_json()}, "plans": [{parts}]}}\n', encoding="utf-8")
+
+
+def read_network(folder: Path) -> NetworkFile | None:
+    """None where a point left none: it was computed, ran on another machine, or is of an older version."""
+    try:
+        found = json.loads((folder / NAME).read_text(encoding="utf-8"))
+        return NetworkFile(Topology.from_json(json.dumps(found["topology"])), found["plans"])
+    except (OSError, ValueError, KeyError, TypeError, UserError):
         return None

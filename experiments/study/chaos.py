@@ -1,20 +1,15 @@
-"""The fault matrix: every fault in every system, at another time in each repetition. What `gradbed chaos` does.
-
-A cell is a point. It is right if the point's own checks find nothing, and clear if all that is wrong are lines that
-the study allows for this fault (`chaos.errors`); all else has failed. So has a cell with a storm: a link carried more
-than STORM times what the busiest one carries without a fault (and as often as questions and answers get lost), and
-PROBES_PER_S besides while somebody waited. And so
-has one that was over before its fault happened, that did not end (LIMIT_S), or that left something behind.
-
-On the real clock there are a tenth of the repetitions (REAL_SHARE), since each takes its time.
+"""The fault matrix: every fault in every system, at another time in each repetition. What `gradbed chaos` runs, and
+the table and the figure of all systems that it leaves.
 """
 
 from __future__ import annotations
 
+import csv
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from statistics import median
 from typing import Any, Literal, get_args
 
@@ -24,21 +19,20 @@ from rich.console import Console
 from gradbed.common.errors import UserError
 from gradbed.common.problems import first_problem
 from gradbed.emulation.switches.ovs_processes import require_open_vswitch
+from gradbed.experiments.plotting.style import COLOURS, MARKERS, figure, save
 from gradbed.experiments.records.results import load_results
-from gradbed.experiments.records.run_files import StoredPoint
+from gradbed.experiments.records.run_folder import RunFolder, StoredPoint
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.study.command import INTERRUPTED, RunOptions, run_points, write_report
-from gradbed.experiments.study.definition.expansion import with_values
-from gradbed.experiments.study.definition.model import ChaosSection, FigureSection, Point, Study
+from gradbed.experiments.study.definition import ChaosSection, FigureSection, Point, Study, with_values
 from gradbed.experiments.study.evaluation.figures import draw_figures
 from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind
 from gradbed.experiments.study.loading import load_study
 from gradbed.experiments.study.running.runner import StudyRun
 from gradbed.experiments.study.switch_programs import check_switch_programs, suited_to_bmv2
 from gradbed.experiments.systems import find_system, studies_folder, systems
-from gradbed.experiments.tables.console import make_console
-from gradbed.experiments.tables.rows import Columns, rows_table
-from gradbed.experiments.tables.tables import write_tables
+from gradbed.experiments.tables.console import Columns, make_console, rows_table
+from gradbed.experiments.tables.tables import replace_file, write_csv, write_tables
 from gradbed.topo.graph import Topology
 
 FILE = "chaos.yaml"
@@ -203,9 +197,9 @@ def run_chaos(
     write_tables([vars(cell) for cell in cells], run.folder / "cells")
     console.print(rows_table(f"{system}: faults", COLUMNS, summary(cells), words=("fault",)))
     results = load_results(run.folder, run.files)
-    for figure in draw_figures(results, study.head.figures, study.system.metrics, lambda nothing: None):
-        if figure.suffix == ".png":
-            console.print(f"figure: {figure}")
+    for file in draw_figures(results, study.head.figures, study.system.metrics, lambda nothing: None):
+        if file.suffix == ".png":
+            console.print(f"figure: {file}")
     write_report(run, options, console)
     return _conclude(cells, console)
 
@@ -338,3 +332,97 @@ def draw(sheet: Sheet) -> None:
     axes.set_yticks(range(len(faults)), faults)
     axes.invert_yaxis()
     axes.set(xlabel="packets of the busiest link, in times of a run without faults", xlim=(0, STORM * 1.1))
+
+
+# ---- All systems together ----
+
+
+NAME = "outcome"
+NO_NUMBER = "–"
+"""The system has no such fault, or no cell of it came to an end."""
+
+Row = Mapping[str, Any]
+
+
+def write_outcome(output: Path, cells: Mapping[str, Sequence[Cell]]) -> Path:
+    """outcome.csv, .md, .png, .svg and .pdf of the cells of each system, in a new folder; that folder."""
+    folder = RunFolder(output, "chaos")
+    rows = outcome_rows(cells)
+    replace_file(folder.path / f"{NAME}.csv", lambda target: write_csv(rows, target))
+    tables = f"{verdict_table(rows)}\n\n{packet_table(rows)}\n"
+    replace_file(folder.path / f"{NAME}.md", lambda target: target.write_text(tables, encoding="utf-8"))
+    draw_all(rows, folder.path / NAME)
+    folder.finish()
+    folder.close()
+    return folder.path
+
+
+def outcome_rows(cells: Mapping[str, Sequence[Cell]]) -> list[dict[str, Any]]:
+    """system, fault, cells of each verdict, packets (the most of a link, in times of a run without
+    faults), time_s (median)."""
+    return [{"system": system, **row} for system, own in cells.items() for row in summary(own)]
+
+
+def read_outcome(path: Path) -> list[dict[str, Any]]:
+    """The rows of an outcome.csv."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return [
+            {
+                **row,
+                **{word: int(row[word]) for word in VERDICTS},
+                **{word: float(row[word]) if row[word] else None for word in ("packets", "time_s")},
+            }
+            for row in csv.DictReader(file)
+        ]
+
+
+def verdict_table(rows: Sequence[Row]) -> str:
+    """Markdown: a line for each fault, a column for each system."""
+    return _table(rows, _verdicts)
+
+
+def packet_table(rows: Sequence[Row]) -> str:
+    """The same of packets and times of cells that came to an end."""
+    return _table([row for row in rows if row["fault"] != NOTHING], _effort)
+
+
+def _table(rows: Sequence[Row], words: Any) -> str:
+    systems = list(dict.fromkeys(row["system"] for row in rows))
+    lines = [f"| fault | {' | '.join(systems)} |", "|---" * (len(systems) + 1) + "|"]
+    for fault in dict.fromkeys(row["fault"] for row in rows):
+        found = {row["system"]: words(row) for row in rows if row["fault"] == fault}
+        lines.append(f"| {fault} | {' | '.join(found.get(system, NO_NUMBER) for system in systems)} |")
+    return "\n".join(lines)
+
+
+def _verdicts(row: Row) -> str:
+    short = {"clear error": "clear", "failed": "**failed**"}
+    return ", ".join(f"{row[verdict]} {short.get(verdict, verdict)}" for verdict in VERDICTS if row[verdict])
+
+
+def _effort(row: Row) -> str:
+    if row["packets"] is None or row["time_s"] is None:
+        return NO_NUMBER
+    time_s = float(f"{row['time_s']:.2g}")
+    return f"{row['packets']:.2f}, {time_s:g} s"
+
+
+def draw_all(rows: Sequence[Row], path: Path) -> list[Path]:
+    """Packets of the busiest link, the most of each fault's cells, by fault and system."""
+    shown = [row for row in rows if row["fault"] != NOTHING and row["packets"] is not None]
+    faults = list(dict.fromkeys(row["fault"] for row in rows if row["fault"] != NOTHING))
+    systems = list(dict.fromkeys(row["system"] for row in rows))
+    with figure(6.4, 4.8) as (made, (axes,)):
+        for place, system in enumerate(systems):
+            own = [row for row in shown if row["system"] == system]
+            heights = [faults.index(row["fault"]) + 0.1 * (place - (len(systems) - 1) / 2) for row in own]
+            look = {"color": COLOURS[place % len(COLOURS)], "marker": MARKERS[place % len(MARKERS)]}
+            axes.plot([row["packets"] for row in own], heights, linestyle="none", label=system, **look)
+        axes.set_yticks(range(len(faults)), faults)
+        axes.invert_yaxis()
+        axes.set_xscale("log")
+        axes.set_xticks([0.5, 1, 2, 5, 10], ["0.5", "1", "2", "5", "10"])
+        axes.minorticks_off()
+        axes.set_xlabel("packets of the busiest link, in times of a run without faults")
+        axes.legend()
+        return save(made, path, "Faults: the most packets over a link")

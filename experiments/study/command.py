@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,27 +21,70 @@ from gradbed.experiments.configuration.point import PointConfiguration
 from gradbed.experiments.engine.onlooker import Onlooker
 from gradbed.experiments.program_lines import unused_programs_line
 from gradbed.experiments.records.results import StudyResults, load_results
-from gradbed.experiments.records.run_files import CAPTURES
+from gradbed.experiments.records.run_folder import CAPTURES
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.study.definition.expansion import expand, values_at, with_values
-from gradbed.experiments.study.definition.model import FigureSection, Point, Study, StudyHead, Sweep
-from gradbed.experiments.study.evaluation.bounds import crossings
-from gradbed.experiments.study.evaluation.comparison import comparison_tables
-from gradbed.experiments.study.evaluation.figure_data import write_figure_data
-from gradbed.experiments.study.evaluation.figures import draw_figures
-from gradbed.experiments.study.evaluation.goals import goals_table, judged
-from gradbed.experiments.study.evaluation.summary import summary_table
+from gradbed.experiments.study.definition import (
+    FigureSection,
+    Point,
+    Study,
+    StudyHead,
+    Sweep,
+    expand,
+    values_at,
+    with_values,
+)
+from gradbed.experiments.study.evaluation.figures import draw_figures, write_figure_data
+from gradbed.experiments.study.evaluation.goals import crossings, goals_table, judged
+from gradbed.experiments.study.evaluation.summary import comparison_tables, summary_table
 from gradbed.experiments.study.loading import load_study
-from gradbed.experiments.study.report.writing import report_of_run
+from gradbed.experiments.study.report.page import report_of_run
 from gradbed.experiments.study.running.on_dask import check_scheduler
 from gradbed.experiments.study.running.runner import StudyRun, run_study
-from gradbed.experiments.study.said import chosen_words, network_words
 from gradbed.experiments.study.switch_programs import check_switch_programs
 from gradbed.experiments.system import System
 from gradbed.experiments.systems import find_system
 from gradbed.experiments.tables.console import make_console
+from gradbed.experiments.tables.words import path_words, short_names
 from gradbed.topo.files import topology_file
 from gradbed.topo.places import places
+from gradbed.topo.words import drawing, link_words
+
+# ---- What ran, for people ----
+
+
+CLOCKS = {"real": "in Mininet, in real time", "virtual": "on the virtual clock"}
+IN_THE_NETWORK = ("clock", "topology.kind", "topology.link")
+"""What `network_words` says."""
+
+
+def network_words(configuration: PointConfiguration) -> str:
+    """ "fat-tree:4 on the virtual clock: 16 hosts --16-- 8 edge; links: 100 Mbit/s, 50 us" """
+    topology = configuration.topology.build(Scale())
+    models = {link_words(link.model): None for link in topology.links}
+    return f"{topology.name} {CLOCKS[configuration.clock]}: {drawing(topology)}; links: {' or '.join(models)}"
+
+
+def chosen_words(system: System[Any], configuration: PointConfiguration) -> str:
+    """What is otherwise than `gradbed run NAME` has it, beside the network: "exchange ring, rounds 2"; or nothing."""
+    usual = system.configuration.model_validate(with_values({}, system.defaults))
+    defaults = dict(_leaves(usual.model_dump(mode="json")))
+    return ", ".join(
+        f"{path_words(path)} {short_names([value])[0]}"
+        for path, value in _leaves(configuration.model_dump(mode="json"))
+        if not path.startswith(IN_THE_NETWORK) and value != defaults.get(path) and value not in (None, "", [], {})
+    )
+
+
+def _leaves(values: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in values.items():
+        if isinstance(value, Mapping) and value:
+            yield from _leaves(value, f"{path}{name}.")
+        else:
+            yield f"{path}{name}", value
+
+
+# ---- The command ----
+
 
 INTERRUPTED = 130
 

@@ -13,18 +13,22 @@ from rich.console import Console
 from gradbed.common.errors import UserError
 from gradbed.common.modules import COMMAND
 from gradbed.experiments.records.results import StudyResults, load_results
-from gradbed.experiments.study.command import INTERRUPTED, RunOptions, conclude, run_points, write_report
-from gradbed.experiments.study.definition.expansion import with_values
-from gradbed.experiments.study.definition.model import DemoSection, Point, Study
-from gradbed.experiments.study.evaluation.comparison import Comparison, compared, comparison_tables
+from gradbed.experiments.study.command import (
+    INTERRUPTED,
+    RunOptions,
+    conclude,
+    network_words,
+    run_points,
+    write_report,
+)
+from gradbed.experiments.study.definition import DemoSection, Point, Study, with_values
 from gradbed.experiments.study.evaluation.figures import draw_figures
+from gradbed.experiments.study.evaluation.summary import Comparison, compared, comparison_tables
 from gradbed.experiments.study.loading import load_study
-from gradbed.experiments.study.said import network_words
 from gradbed.experiments.systems import find_system, studies_folder, systems
 from gradbed.experiments.tables.console import make_console
 from gradbed.experiments.tables.metric import Metric
-from gradbed.experiments.tables.units import engineering
-from gradbed.experiments.tables.words import short_names
+from gradbed.experiments.tables.words import engineering, short_names
 
 FILE = "demo.yaml"
 ALIKE = 0.005

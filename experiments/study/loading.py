@@ -7,7 +7,8 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -15,15 +16,61 @@ from gradbed.common.errors import UserError
 from gradbed.common.problems import in_words
 from gradbed.common.suggestion import suggestion
 from gradbed.experiments.configuration.point import PointConfiguration
-from gradbed.experiments.study.definition.expansion import expand, values_at, with_values
-from gradbed.experiments.study.definition.model import FigureSection, Point, Study, StudyHead
-from gradbed.experiments.study.definition.schema import known_keys
-from gradbed.experiments.study.definition.yaml_text import GivenValues, Place, YamlDocument, read_yaml
+from gradbed.experiments.study.definition import (
+    FigureSection,
+    Point,
+    Study,
+    StudyHead,
+    expand,
+    values_at,
+    with_values,
+)
 from gradbed.experiments.study.evaluation.figures import kinds
 from gradbed.experiments.study.evaluation.kinds import panels_of
 from gradbed.experiments.study.switch_programs import check_switch_programs
+from gradbed.experiments.study.yaml_text import GivenValues, Place, YamlDocument, read_yaml
 from gradbed.experiments.system import System
 from gradbed.experiments.systems import find_system
+
+# ---- Keys that a model knows ----
+
+
+def known_keys(model: type[BaseModel], place: Sequence[str | int], data: Mapping[str, Any]) -> list[str]:
+    """The keys of the mapping at `place`; of all members of a union whose `kind` fits the data."""
+    models = [model]
+    value: Any = data
+    for part in place:
+        value = value[part]
+        following: list[type[BaseModel]] = []
+        for candidate in models:
+            field = candidate.model_fields.get(str(part))
+            following += _models(field.annotation) if field else _values_of_mappings(candidate)
+        models = following
+    kind = value.get("kind") if isinstance(value, dict) else None
+    fitting = [m for m in models if kind is not None and kind in _kinds(m)] or models
+    return list(dict.fromkeys(key for m in fitting for key in m.model_fields))
+
+
+def _models(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    if get_origin(annotation) in (Union, UnionType, Annotated, dict, list, tuple):
+        return [model for argument in get_args(annotation) for model in _models(argument)]
+    return []
+
+
+def _values_of_mappings(model: type[BaseModel]) -> list[type[BaseModel]]:
+    """A key of a dict[str, Model] was passed: the model itself is what stands there."""
+    return [model]
+
+
+def _kinds(model: type[BaseModel]) -> tuple[Any, ...]:
+    field = model.model_fields.get("kind")
+    return get_args(field.annotation) if field else ()
+
+
+# ---- Loading ----
+
 
 POINT_COLUMNS = ("seed", "repetition", "verdict", "scale_factor", "link_rate_bps")
 """Columns of the points table besides coordinates and metrics."""

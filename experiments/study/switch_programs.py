@@ -8,7 +8,7 @@ from typing import Any
 
 from gradbed.common.capabilities import REAL_CLOCK
 from gradbed.experiments.configuration.point import PointConfiguration
-from gradbed.experiments.study.definition.expansion import with_values
+from gradbed.experiments.study.definition import with_values
 from gradbed.experiments.system import System
 
 

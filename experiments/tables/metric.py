@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from gradbed.experiments.tables.fitted import FittedTable
-from gradbed.experiments.tables.units import engineering
+from gradbed.experiments.tables.console import FittedTable
+from gradbed.experiments.tables.words import engineering
 
 Value = str | int | float | bool | None
 

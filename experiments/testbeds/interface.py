@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from gradbed.controller.planning.plan import Plan
 from gradbed.controller.planning.routing import LinkName, link_name
 from gradbed.emulation.fabric import Fabric
-from gradbed.experiments.fidelity.report import FidelityReport
+from gradbed.experiments.fidelity.verdict import FidelityReport
 from gradbed.experiments.testbeds.agents import Agents, AgentSpec
 from gradbed.topo.graph import Topology
 

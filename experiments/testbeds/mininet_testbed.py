@@ -27,12 +27,12 @@ from gradbed.emulation.network import EmulatedNetwork
 from gradbed.emulation.size import estimate
 from gradbed.experiments.configuration.faults import needs_standby
 from gradbed.experiments.fidelity.meter import FidelityMeter, NetworkCounts
-from gradbed.experiments.fidelity.priority import raise_priorities
+from gradbed.experiments.fidelity.processes import raise_priorities
 from gradbed.experiments.programs import Program
 from gradbed.experiments.testbeds.agents import Agents
 from gradbed.experiments.testbeds.interface import Testbed
 from gradbed.experiments.testbeds.loading import Loading, controller_process
-from gradbed.experiments.testbeds.packet_watch import PacketWatch, watch_level
+from gradbed.experiments.testbeds.switch_programs import PacketWatch, watch_level
 from gradbed.switch.insight.instrumented import InstrumentedProgram, build_instrumented
 from gradbed.switch.insight.recorder import Level
 from gradbed.switch.server.outside_address import OutsideAddress

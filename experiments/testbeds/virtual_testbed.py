@@ -24,12 +24,11 @@ from gradbed.controller.switches import unrouted_programs
 from gradbed.emulation.switches.fabric_layout import fabric_config, interface_name
 from gradbed.emulation.switches.virtual_switches import VirtualSwitches
 from gradbed.experiments.configuration.faults import ControllerRestart
-from gradbed.experiments.fidelity.report import FidelityMeasures, FidelityReport
+from gradbed.experiments.fidelity.verdict import FidelityMeasures, FidelityReport
 from gradbed.experiments.programs import Program
 from gradbed.experiments.testbeds.agents import Agents
 from gradbed.experiments.testbeds.interface import Testbed
-from gradbed.experiments.testbeds.packet_watch import PacketWatch, watch_level
-from gradbed.experiments.testbeds.pipelines import pipelines_of
+from gradbed.experiments.testbeds.switch_programs import PacketWatch, pipelines_of, watch_level
 from gradbed.hosts.agents.virtual.clock import VirtualClock
 from gradbed.hosts.agents.virtual.launcher import VirtualLauncher
 from gradbed.switch.codegen import build_program

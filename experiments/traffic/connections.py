@@ -14,9 +14,8 @@ from gradbed.common.capabilities import REAL_CLOCK
 from gradbed.common.errors import UserError
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.testbeds.agents import AgentSpec
-from gradbed.experiments.traffic.agents import NAME, plan_traffic
+from gradbed.experiments.traffic.agents import NAME, plan_traffic, shares
 from gradbed.experiments.traffic.configuration import TrafficSection
-from gradbed.experiments.traffic.rates import shares
 from gradbed.hosts.agents.kernel.iperf3 import find_iperf3
 from gradbed.hosts.traffic.connections import Connection, ConnectionsDescription
 from gradbed.hosts.traffic.description import EndpointDescription, Stream

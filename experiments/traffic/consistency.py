@@ -1,8 +1,4 @@
-"""Do the results of a traffic contradict each other, or what is possible? Each line is a failure of the run.
-
-Marks in packets, histograms of latencies, counters of links and switches, and the graph's distances are counted by
-programs that know nothing of each other.
-"""
+"""Do the results of a traffic contradict each other, or what is possible? Each line is a failure of the run."""
 
 from __future__ import annotations
 
@@ -14,11 +10,38 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
+from gradbed.experiments.accounts.conservation import ENDS
 from gradbed.experiments.accounts.counts import Counts
-from gradbed.experiments.accounts.switch_accounts import ENDS
 from gradbed.experiments.traffic.results import TrafficResults
-from gradbed.hosts.traffic.histogram import PRECISION_BITS
+from gradbed.hosts.traffic.histogram import PRECISION_BITS, LatencyHistogram
 from gradbed.topo.graph import Topology
+
+# ---- Marks in packets beside interfaces ----
+
+
+def mark_disagreements(results: TrafficResults) -> list[str]:
+    """A line for each host whose agent says something else than its interface carried."""
+    lines = []
+    for host, report in results.reports.items():
+        (carried,) = report["interfaces"].values()
+        flows, begun = report["flows"], report["sent_flows"]
+        sent = sum(begun["packets"]) + report["warm_up_sent"] + report["replayed"]
+        others = sum(report[kind] for kind in ("warm_up", "foreign", "misdelivered"))
+        received = sum(flows["packets"]) + sum(flows["duplicates"]) + others
+        timed = LatencyHistogram.from_json(report["histogram"]).count
+        if timed != sum(flows["packets"]):
+            lines.append(f"{host} tells latencies of {timed} packets, and the arrival of {sum(flows['packets'])}")
+        for what, marked, frames in (
+            ("sent", sent, carried["sent_frames"]),
+            ("received", received, carried["received_frames"]),
+        ):
+            if marked != frames:
+                lines.append(f"{host} {what} {marked} packets by their marks, and {frames} by its interface")
+    return lines
+
+
+# ---- Results of a traffic ----
+
 
 ROUNDING = 1e-9
 """Of sums of floating-point numbers; a share."""
@@ -51,7 +74,7 @@ def loss_contradictions(
 
 def dropped_packets(counts: Counts) -> int:
     """By links, by sockets in front of them, and in switches that tell
-    (gradbed.experiments.accounts.switch_accounts)."""
+    (gradbed.experiments.accounts.conservation)."""
     on_links = sum(effect.lost_packets for effect in counts.effects.values())
     return on_links + sum(device[name] for device in counts.devices.values() for name in ENDS)
 

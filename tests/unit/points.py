@@ -9,7 +9,7 @@ from typing import Any
 
 from gradbed.experiments.engine.point import run_point
 from gradbed.experiments.phases import PointResult
-from gradbed.experiments.records.run_files import StoredPoint
+from gradbed.experiments.records.run_folder import StoredPoint
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import PointTask
 from gradbed.experiments.study.running.execution import run_now

@@ -50,10 +50,10 @@ ROOMS = {
     "controller": "core entries planning rest southbound systems",
     "hosts": "agents collectives compressors learning protocols systems torch_hook traffic transport",
     "experiments": (
-        "accounts bench by_hand configuration engine exercises fidelity live own_program plotting prompt records "
+        "accounts bench by_hand configuration engine exercises fidelity live plotting prompt records "
         "study systems tables testbeds traffic"
     ),
-    "cli": "commands p4 site systems",
+    "cli": "commands p4 site",
 }
 """The folders of each package: a new one is named here and in docs/architecture.md."""
 

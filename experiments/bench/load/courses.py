@@ -1,15 +1,76 @@
-"""The samples of a long run: read, judged, printed, drawn."""
+"""The samples of a long run: read, judged, printed, drawn. What it holds has to stay the same, memory by a line
+through the samples, all else exactly.
+"""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from gradbed.experiments.bench.load.flatness import BYTES, WARM_UP, Course, courses
 from gradbed.experiments.plotting.style import COLOURS, figure, save
-from gradbed.experiments.tables.console import make_console
-from gradbed.experiments.tables.rows import Columns, rows_table
+from gradbed.experiments.tables.console import Columns, make_console, rows_table
+
+# ---- Does it stay the same? ----
+
+
+WARM_UP = 0.25
+"""Of the samples: caches fill, and the allocator comes to its size."""
+
+FEWEST = 4
+"""Samples after the warm-up of which anything is said."""
+
+BYTES = "_bytes"
+"""How the names of quantities end that may vary, but not grow."""
+
+LARGEST_GROWTH_BYTES = 1 << 20
+"""From the warm-up's end to the last sample, on the line of least squares."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """What became of one quantity after the warm-up.
+
+    growth: of the line of least squares from the first to the last of these samples, in the quantity's unit.
+    """
+
+    name: str
+    least: float
+    most: float
+    growth: float
+
+    @property
+    def is_flat(self) -> bool:
+        if self.name.endswith(BYTES):
+            return self.growth <= LARGEST_GROWTH_BYTES
+        return self.least == self.most
+
+
+def courses(samples: Sequence[Mapping[str, float]], against: str) -> list[Course]:
+    """Of every quantity but `against`, which is what a leak would grow with (seconds, jobs). A quantity that a sample
+    lacks was zero. ValueError for too few samples."""
+    kept = samples[int(WARM_UP * len(samples)) :]
+    if len(kept) < FEWEST:
+        raise ValueError(f"{len(kept)} samples after the warm-up; {FEWEST} are needed")
+    at = [float(sample[against]) for sample in kept]
+    names = dict.fromkeys(name for sample in samples for name in sample if name != against)
+    return [_course(name, at, [float(sample.get(name, 0)) for sample in kept]) for name in names]
+
+
+def _course(name: str, at: Sequence[float], values: Sequence[float]) -> Course:
+    return Course(name, min(values), max(values), slope(at, values) * (at[-1] - at[0]))
+
+
+def slope(at: Sequence[float], values: Sequence[float]) -> float:
+    """Of the line of least squares; 0 where all samples were taken at one place."""
+    mean_at, mean = sum(at) / len(at), sum(values) / len(values)
+    spread = sum((x - mean_at) ** 2 for x in at)
+    return sum((x - mean_at) * (y - mean) for x, y in zip(at, values, strict=True)) / spread if spread else 0.0
+
+
+# ---- Samples ----
+
 
 Samples = Sequence[dict[str, float]]
 """By column: time_s, jobs, and what was held."""

@@ -26,7 +26,7 @@ from gradbed.common.sandbox import run_in_sandbox
 from gradbed.common.scratch import scratch_folder
 from gradbed.emulation.size import announce
 from gradbed.experiments.bench.load.census import processes
-from gradbed.experiments.bench.report import Goal, exit_status, goals_table
+from gradbed.experiments.bench.measure import Goal, exit_status, goals_table
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import PointTask
 from gradbed.experiments.systems import DEFAULT_SYSTEM, find_system

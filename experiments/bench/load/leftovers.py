@@ -28,8 +28,7 @@ from gradbed.common.scratch import scratch_folder
 from gradbed.experiments.bench.load.census import files_below, networks_of, processes
 from gradbed.experiments.by_hand.remote import hold
 from gradbed.experiments.programs import FORWARD
-from gradbed.experiments.tables.console import make_console
-from gradbed.experiments.tables.rows import rows_table
+from gradbed.experiments.tables.console import make_console, rows_table
 
 TOPOLOGY = "star:2"
 COMMAND_TIMEOUT_S = 120.0

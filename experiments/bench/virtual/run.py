@@ -16,18 +16,24 @@ from rich.console import Console
 
 from gradbed.common.errors import UserError
 from gradbed.common.json_lines import own_program
-from gradbed.experiments.bench.report import Goal, exit_status
-from gradbed.experiments.bench.virtual.htsim import VARIABLE, HtsimMeasured, find_htsim, measure_htsim
+from gradbed.experiments.bench.measure import Goal, exit_status
 from gradbed.experiments.bench.virtual.measure import Measured
-from gradbed.experiments.bench.virtual.ns3 import Ns3Measured, measure_ns3, ns3_version
+from gradbed.experiments.bench.virtual.simulators import (
+    HTSIM_VARIABLE,
+    HtsimMeasured,
+    Ns3Measured,
+    find_htsim,
+    measure_htsim,
+    measure_ns3,
+    ns3_version,
+)
 from gradbed.experiments.bench.virtual.workload import (
     FLOW_PAYLOAD_BPS,
     LINK_RATE_BPS,
     PAYLOAD_BYTES,
     Permutation,
 )
-from gradbed.experiments.tables.console import make_console
-from gradbed.experiments.tables.rows import Columns, rows_table
+from gradbed.experiments.tables.console import Columns, make_console, rows_table
 
 HOPS = 3_000_000
 """Of one measurement, about: long enough for a clock of processor time."""
@@ -226,7 +232,7 @@ def _explain(console: Console, delay_us: int, version: str | None, htsim: Path |
         "packets, each on each of six links: 18 for a data packet that it says it sent, the most there can be, since "
         "some pulls travel in ACKs."
         if htsim
-        else f"htsim is not measured: {VARIABLE} would name its build."
+        else f"htsim is not measured: {HTSIM_VARIABLE} would name its build."
     )
     console.print(
         f"k-ary fat-trees, links of {LINK_RATE_BPS / 1e9:g} Gbit/s and {delay_us} us; every host sends UDP "

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network
 
 from gradbed.emulation.switches.fabric_layout import fabric_config
-from gradbed.experiments.bench.report import Goal, exit_status, goals_table
+from gradbed.experiments.bench.measure import Goal, exit_status, goals_table
 from gradbed.experiments.bench.virtual.measure import install, mac
 from gradbed.experiments.bench.virtual.workload import Permutation
-from gradbed.experiments.tables.console import make_console
-from gradbed.experiments.tables.rows import Columns, rows_table
+from gradbed.experiments.tables.console import Columns, make_console, rows_table
 from gradbed.formats.addresses import ip_integer
 from gradbed.hosts.agents.queue_pairs import QueuePairOptions
 from gradbed.switch.engine.queue_pairs import HostQueuePairs

@@ -1,19 +1,410 @@
-"""The figures that a study's file asks for."""
+"""The figures that a study's file asks for: the kinds that every study has, the drawing of each, and what they show
+as one small table.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
-from gradbed.experiments.plotting.style import NothingToDraw, figure, save
-from gradbed.experiments.records.results import StudyResults
-from gradbed.experiments.study.definition.model import FigureSection
-from gradbed.experiments.study.evaluation import courses as _courses  # noqa: F401  # kinds course,
-from gradbed.experiments.study.evaluation import distributions as _distributions  # noqa: F401  # distribution,
-from gradbed.experiments.study.evaluation import lines as _lines  # noqa: F401  # lines and bars
-from gradbed.experiments.study.evaluation import link_loads as _links  # noqa: F401  # links
-from gradbed.experiments.study.evaluation.kinds import KINDS, Kind, Sheet
+import numpy as np
+from numpy.typing import NDArray
+
+from gradbed.experiments.configuration.sections import link_classes
+from gradbed.experiments.plotting.series import (
+    GROUP_WIDTH,
+    Places,
+    Range,
+    Series,
+    beside,
+    cut,
+    draw_companion,
+    draw_saturation,
+    draw_series,
+    explain_marks,
+    series_style,
+    verdicts,
+)
+from gradbed.experiments.plotting.style import COLOURS, NothingToDraw, figure, save
+from gradbed.experiments.records.results import StudyResults, single
+from gradbed.experiments.records.run_folder import DonePoint
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.study.definition import CourseSection, FigureSection, Study
+from gradbed.experiments.study.evaluation.kinds import (
+    HEADROOM,
+    KINDS,
+    Kind,
+    Sheet,
+    figure_kind,
+    label_axes,
+    metric_label,
+    panel_kind,
+    panels_of,
+)
+from gradbed.experiments.systems import find_system
+from gradbed.experiments.tables.intervals import Interval, confidence_interval
 from gradbed.experiments.tables.metric import Metric
+from gradbed.experiments.tables.tables import replace_file, write_csv
+from gradbed.experiments.tables.words import path_words, short_names
+from gradbed.topo.graph import Topology
+
+# ---- Kinds lines and bars: y against x of the points table ----
+
+
+@panel_kind("lines", "bars")
+def draw_lines(sheet: Sheet) -> None:
+    """y against x for each series, with 95 % intervals, bound, expected curve and saturation: lines, points where x
+    are words, or bars."""
+    [axes], results, section = sheet.axes, sheet.results, sheet.section
+    suffix = "_normalised" if section.normalised else ""
+    measured = results.series(section.x, section.shown, section.series)
+    is_bars = section.kind == "bars"
+    places = _places(measured, is_bars)
+    metric = sheet.metrics.get(section.y)
+    names = dict(zip(measured, short_names(list(measured)), strict=True))
+    for number, (label, points) in enumerate(measured.items()):
+        at, width = beside(places, number, len(measured)) if places else (None, None)
+        draw_series(
+            axes,
+            points,
+            label=None if label is None else section.names.get(str(label), names[label]),
+            number=number,
+            statistic=section.statistic,
+            x_of=at,
+            possible=(0.0, None) if metric is None else metric.possible,
+            bar_width=width if is_bars else None,
+        )
+    for companion, dashes, word in ((section.bound, "--", "bound"), (section.expected, ":", "expected")):
+        if companion is not None:
+            _draw_companions(axes, results, section, companion + suffix, dashes, word, places)
+    if section.saturation is not None:
+        _draw_saturations(axes, results, section, section.saturation)
+    explain_marks(axes, verdicts(measured))
+    if places is not None:
+        axes.set_xticks(list(places.values()), short_names(list(places)))
+    else:
+        axes.set_xscale(section.x_scale)
+        whole_numbers = all(isinstance(point.x, int) for points in measured.values() for point in points)
+        if whole_numbers and section.x_scale == "linear":
+            axes.xaxis.get_major_locator().set_params(integer=True)
+    label = section.y if metric is None else metric_label(metric, section.normalised)
+    label_axes(axes, section, path_words(section.x), label)
+
+
+def _draw_companions(
+    axes: Any,
+    results: StudyResults,
+    section: FigureSection,
+    column: str,
+    dashes: str,
+    word: str,
+    places: Places | None,
+) -> None:
+    """One curve if it is the same for all series, else one for each."""
+    found = results.series(section.x, column, section.series)
+    curves = {tuple((point.x, (*point.values, *point.invalid)[0]) for point in points) for points in found.values()}
+    together = len(curves) == 1
+    for number, points in enumerate(list(found.values())[: 1 if together else None]):
+        at, width = (places, GROUP_WIDTH) if places is None or together else beside(places, number, len(found))
+        draw_companion(
+            axes, points, label=None, number=None if together else number, dashes=dashes, x_of=at, width=width
+        )
+    axes.plot([], [], dashes, color="black", linewidth=1.0, label=word)
+
+
+def _draw_saturations(axes: Any, results: StudyResults, section: FigureSection, column: str) -> None:
+    found = [
+        {value for point in points for value in (*point.values, *point.invalid)}
+        for points in results.series(section.x, column, section.series).values()
+    ]
+    together = len({frozenset(each) for each in found}) == 1
+    for number, each in enumerate(found[: 1 if together else None]):
+        draw_saturation(
+            axes, list(each), label="saturation" if not number else None, number=None if together else number
+        )
+
+
+def _places(series: Series, is_bars: bool) -> dict[Any, float] | None:
+    """Where x values that are not numbers go, and those of bars: 0, 1, 2, ... None if all are numbers."""
+    values = list(dict.fromkeys(point.x for points in series.values() for point in points))
+    if not is_bars and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
+        return None
+    return {value: float(index) for index, value in enumerate(values)}
+
+
+# ---- Kind course: what further tables of points tell from step to step ----
+
+
+Row = Mapping[str, Any]
+Key = tuple[Any, bool, str | None]
+"""Of a line: value of the series, whether it is dashed, the point that it is of if it is of one alone."""
+
+
+@dataclass
+class Course:
+    """One line: at each step x and y of the repetitions; row: one of those that it is of."""
+
+    row: Row
+    steps: dict[Any, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
+
+    @property
+    def xs(self) -> list[float]:
+        """Means over repetitions, in the order of steps."""
+        return [sum(x for x, _ in found) / len(found) for _, found in sorted(self.steps.items())]
+
+    @property
+    def ys(self) -> list[Interval]:
+        """As xs, with their intervals."""
+        return [confidence_interval([y for _, y in found]) for _, found in sorted(self.steps.items())]
+
+
+def courses(results: StudyResults, section: CourseSection, series: str | None) -> dict[Key, Course]:
+    """In the order of the study; of first repetitions one for each point. Rows without y are left out."""
+    found: dict[Key, Course] = {}
+    for point in results.points:
+        if section.repetitions == "first" and point.repetition > 0:
+            continue
+        for row, x, y in course_of(point, section):
+            dashed = any(row[column] == value for column, value in section.dashed.items())
+            alone = point.stored.digest if section.repetitions == "first" else None
+            key = (row[series] if series is not None else None, dashed, alone)
+            found.setdefault(key, Course(row)).steps[row[section.step]].append((x, y))
+    return found
+
+
+def course_of(point: DonePoint, section: CourseSection) -> Iterable[tuple[Row, float, float]]:
+    """The rows of one point in order, with their x and y."""
+    rows = sorted(point.table(section.table), key=lambda row: row[section.step])
+    shown = [row for row in rows if row.get(section.y) is not None]
+    xs = [section.x_times * row[section.x or section.step] for row in shown]
+    ys = [section.y_times * float(row[section.y]) for row in shown]
+    return zip(shown, accumulate(xs) if section.cumulative else xs, ys, strict=True)
+
+
+def draw_line(
+    axes: Any,
+    xs: Sequence[float],
+    ys: Sequence[Interval],
+    *,
+    label: str | None,
+    number: int,
+    dashed: bool = False,
+    has_band: bool = True,
+    possible: Range = (None, None),
+) -> None:
+    """A line in the colour of its number, with dots once all colours are taken; around it, where repetitions differ,
+    the intervals as far as they are possible."""
+    again, place = divmod(number, len(COLOURS))
+    axes.plot(
+        xs,
+        [y.estimate for y in ys],
+        "--" if dashed else "-",
+        color=COLOURS[place],
+        marker="." if again or len(xs) == 1 else "",
+        label=label,
+    )
+    if has_band and any(y.has_width for y in ys):
+        low, high = zip(*(cut(y, possible) for y in ys), strict=True)
+        axes.fill_between(xs, low, high, color=COLOURS[place], alpha=0.12, linewidth=0)
+
+
+@panel_kind("course")
+def draw_course(sheet: Sheet) -> str | None:
+    """A colour for each value of the series, full and dashed."""
+    [axes], section, course = sheet.axes, sheet.section, sheet.section.course
+    assert course is not None
+    found = courses(sheet.results, course, section.series)
+    if not found:
+        raise NothingToDraw
+    rows = [line.row for line in found.values()]
+    numbers = {value: number for number, value in enumerate(dict.fromkeys(value for value, *_ in found))}
+    metric = sheet.metrics.get(section.y)
+    possible = (None, None) if metric is None else metric.possible
+    least, most = (None if limit is None else course.y_times * limit for limit in possible)
+    for (value, dashed, _), line in found.items():
+        draw_line(
+            axes,
+            line.xs,
+            line.ys,
+            label=None if dashed and course.dashed_label else _filled_in(course.label, line.row, rows) or None,
+            number=numbers[value],
+            dashed=dashed,
+            has_band=course.repetitions == "interval",
+            possible=(least, most),
+        )
+    if course.dashed_label:
+        axes.plot([], [], "--", color="grey", label=course.dashed_label)
+    axes.set_xscale(section.x_scale)
+    if course.x is None:
+        axes.xaxis.get_major_locator().set_params(integer=True)
+    label_axes(axes, section, course.x or course.step, course.y)
+    return sheet.results.heading_of_first if course.repetitions == "first" else None
+
+
+def _filled_in(label: str, row: Row, rows: Sequence[Row]) -> str:
+    """Columns in braces are replaced by what the row has there, as far as it tells it from all others."""
+
+    def words(found: re.Match[str]) -> str:
+        values = [row[found[1]], *(each[found[1]] for each in rows)]
+        return short_names(values)[0]
+
+    return re.sub(r"\{(.+?)\}", words, label)
+
+
+# ---- Kind distribution: which share of all values is at most so large ----
+
+
+ROUNDING = 1e-12
+"""Of sums of shares."""
+
+SHARES = (0.0, *(percent / 100 for percent in range(1, 100)), 0.999, 1.0)
+"""Those of which data/NAME_FIGURE.csv has the values."""
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """An empirical one. values: different ones, rising; shares: of all values, those that are at most so large."""
+
+    values: NDArray[np.float64]
+    shares: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, values: Sequence[float], weights: Sequence[float]) -> Distribution:
+        """weights: how many values each one stands for."""
+        different, places = np.unique(values, return_inverse=True)
+        sums = np.cumsum(np.bincount(places, weights))
+        return cls(different, sums / sums[-1])
+
+    def quantile(self, share: float) -> float:
+        """The least value that so large a share does not exceed."""
+        return float(self.values[np.searchsorted(self.shares, share - ROUNDING)])
+
+
+def distributions(results: StudyResults, section: FigureSection) -> dict[Any, Distribution]:
+    """By value of the series, in the order of the study: of all repetitions, and of whatever else is swept. Points
+    that failed or are invalid claim nothing. NothingToDraw without any value, or without such a column of numbers."""
+    good = [point for point in results.points if point.stored.is_good]
+    rows = [row for p in good for row in ([p.row] if section.table is None else p.table(section.table))]
+    _check_columns(rows, [section.shown, *([section.weight] if section.weight else [])])
+    pairs: dict[Any, list[tuple[float, float]]] = {}
+    for row in rows:
+        value, weight = row.get(section.shown), 1 if section.weight is None else row.get(section.weight)
+        if value is not None and weight:
+            label = None if section.series is None else single(row[section.series])
+            pairs.setdefault(label, []).append((float(value), float(weight)))
+    if not pairs:
+        raise NothingToDraw
+    return {label: Distribution.of(*zip(*found, strict=True)) for label, found in pairs.items()}
+
+
+def _check_columns(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
+    for column in columns:
+        values = [row[column] for row in rows if column in row]
+        if rows and not values:
+            raise NothingToDraw(f"its table has no column {column}, only {', '.join(rows[0])}")
+        if words := next((value for value in values if isinstance(value, str)), None):
+            raise NothingToDraw(f"{column} has words in its table, such as {words}: a distribution is of numbers")
+
+
+@panel_kind("distribution")
+def draw_distribution(sheet: Sheet) -> str:
+    """A rising staircase for each series, with a mark at its median."""
+    [axes], section = sheet.axes, sheet.section
+    found = distributions(sheet.results, section)
+    names = dict(zip(found, short_names(list(found)), strict=True))
+    for number, (label, each) in enumerate(found.items()):
+        colour, marker = series_style(number)
+        axes.plot(
+            [each.values[0], *each.values],
+            [0.0, *each.shares],
+            "--" if number >= len(COLOURS) else "-",
+            drawstyle="steps-post",
+            color=colour,
+            label=None if label is None else section.names.get(str(label), names[label]),
+        )
+        axes.plot([each.quantile(0.5)], [0.5], marker, color=colour)
+    axes.plot([], [], "o", color="grey", label="median")
+    axes.set_xscale(section.x_scale)
+    metric = None if section.table is not None else sheet.metrics.get(section.x)
+    x = path_words(section.x) if metric is None else metric_label(metric, section.normalised)
+    label_axes(axes, section, x, f"share of {section.weight or section.table or 'points'}")
+    return sheet.results.heading_of_all
+
+
+def quantile_rows(results: StudyResults, section: FigureSection) -> list[dict[str, Any]]:
+    """What the figure shows, as rows: by series, the value that each of SHARES does not exceed. NothingToDraw as of
+    distributions."""
+    return [
+        {**({} if section.series is None else {section.series: label}), "share": share, section.shown: value}
+        for label, each in distributions(results, section).items()
+        for share, value in zip(SHARES, map(each.quantile, SHARES), strict=True)
+    ]
+
+
+# ---- Kind links: what every link carried ----
+
+
+LINKS_TABLE = "links"
+
+
+def link_loads(rows: Sequence[Mapping[str, object]], topology: Topology) -> dict[str, list[int]]:
+    """Bytes of both directions of every link, the most first, by its class: "host", or tiers such as "leaf-spine".
+
+    rows: of the table links of a point, whose phases are summed; what carried nothing is not in them."""
+    carried: dict[tuple[object, object], int] = defaultdict(int)
+    for row in rows:
+        carried[row["from"], row["to"]] += int(str(row["bytes"]))
+    found: dict[str, list[int]] = {}
+    for link in topology.links:
+        ends = link.a.node, link.b.node
+        found.setdefault(min(link_classes(topology, link)), []).extend(carried[way] for way in (ends, ends[::-1]))
+    return {name: sorted(each, reverse=True) for name, each in found.items()}
+
+
+def _points(results: StudyResults, section: FigureSection) -> list[DonePoint]:
+    """One for each value of the series, those that carried anything."""
+    found = {
+        repr(point.row[section.series]) if section.series else "": point
+        for point in reversed(results.points)
+        if point.table(LINKS_TABLE)
+    }
+    return list(reversed(found.values()))
+
+
+@figure_kind("links", columns=lambda results, section: len(_points(results, section)))
+def draw_links(sheet: Sheet) -> None:
+    """A panel for each value of the series: bytes of every direction of a link, the busiest first, by class."""
+    points = _points(sheet.results, sheet.section)
+    if not points:
+        raise NothingToDraw
+    system = find_system(str(sheet.results.resolved["system"]))
+    configurations = sheet.results.configurations()
+    series = sheet.section.series
+    names = short_names([point.row[series] if series else "" for point in points])
+    for axes, point, name in zip(sheet.axes, points, names, strict=True):
+        configuration = system.configuration.model_validate(configurations[point.stored.digest])
+        by_class = link_loads(point.table(LINKS_TABLE), configuration.topology.build(Scale()))
+        for number, (link_class, values) in enumerate(by_class.items()):
+            colour, marker = series_style(number)
+            places = range(1, len(values) + 1)
+            axes.plot(
+                places, [value / 1e3 for value in values], marker + "-", color=colour, markersize=3, label=link_class
+            )
+        axes.set_title(name)
+        axes.set_ylim(bottom=0, top=max(axes.get_ylim()[1], HEADROOM * axes.dataLim.y1))
+        axes.set_xlabel("directions of links, the busiest first")
+        axes.set_ylabel("carried (kB)")
+        axes.xaxis.get_major_locator().set_params(integer=True)
+    sheet.axes[0].legend()
+
+
+# ---- All figures of a study ----
 
 
 def draw_figures(
@@ -49,3 +440,69 @@ def _draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, M
     with figure(*size, columns, rows) as (made, axes):
         heading = kind.draw(Sheet(axes, results, section, metrics))
         return save(made, path, results.heading if heading is None else heading)
+
+
+# ---- The same as a table: the file that documents quote (docs/data) ----
+
+
+DIGITS = 6
+
+
+def write_figure_data(study: Study, results: StudyResults) -> Path:
+    """data/NAME.csv in the run's folder: a row for each place of the sweep on each clock, in the order of the study.
+
+    Columns: the swept paths, clock, how many repetitions count (as in figures, not those that failed or were
+    invalid), and of the study's metrics and those that its figures name the mean, with half of the 95 % interval in
+    NAME_half where repetitions differ. Virtual clock: the same to the last byte each time.
+    Of what a figure FIGURE of kind distribution shows data/NAME_FIGURE.csv has the quantiles.
+    """
+    names = _columns(study)
+    places: dict[tuple[str, str], list[DonePoint]] = {}
+    for point in (*results.points, *results.other_clock):
+        places.setdefault((repr(point.coordinates), str(point.row["clock"])), []).append(point)
+    rows = [_row(points, study.head.sweep.paths, names) for points in places.values()]
+    folder = results.folder / "data"
+    folder.mkdir(exist_ok=True)
+    for name, section in study.head.figures.items():
+        if section.kind == "distribution":
+            with suppress(NothingToDraw):
+                shown = [row for panel in panels_of(section) for row in quantile_rows(results, panel)]
+                _write(shown, folder / f"{study.name}_{name}.csv")
+    return _write(rows, folder / f"{study.name}.csv")
+
+
+def _write(rows: Sequence[dict[str, Any]], path: Path) -> Path:
+    replace_file(path, lambda target: write_csv(rows, target))
+    return path
+
+
+def _columns(study: Study) -> list[str]:
+    """All metrics where a study names none."""
+    found = list(study.head.metrics or study.system.metrics)
+    for section in (panel for each in study.head.figures.values() for panel in panels_of(each)):
+        suffix = "_normalised" if section.normalised else ""
+        found += [] if section.table else [section.shown]
+        found += [f"{name}{suffix}" for name in (section.bound, section.expected) if name is not None]
+        found += [section.saturation] if section.saturation is not None else []
+    return list(dict.fromkeys(found))
+
+
+def _row(points: Sequence[DonePoint], paths: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
+    good = [point for point in points if point.stored.is_good]
+    row = {path: points[0].coordinates[path] for path in paths}
+    row |= {"clock": points[0].row["clock"], "repetitions": len(good)}
+    for name in names:
+        values = [float(point.row[name]) for point in good if isinstance(point.row.get(name), int | float)]
+        if values:
+            interval = confidence_interval(values)
+            row[name] = _rounded(interval.estimate)
+            if interval.has_width:
+                row[f"{name}_half"] = _rounded(interval.high - interval.estimate)
+        else:
+            row[name] = None
+    return row
+
+
+def _rounded(value: float) -> float | int:
+    rounded = float(f"{value:.{DIGITS}g}")
+    return int(rounded) if rounded.is_integer() else rounded

@@ -10,8 +10,7 @@ from pydantic import ValidationError
 
 from gradbed.common.problems import first_problem
 from gradbed.experiments.records.results import StudyResults
-from gradbed.experiments.study.definition.expansion import with_values
-from gradbed.experiments.study.definition.model import FigureSection
+from gradbed.experiments.study.definition import FigureSection, with_values
 from gradbed.experiments.tables.metric import Metric
 
 HEADROOM = 1.05

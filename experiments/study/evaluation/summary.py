@@ -1,16 +1,26 @@
-"""The table at the end of a study."""
+"""The tables at the end of a study: what its points found, and the values of one swept path beside each other, such
+as two programs under the same traffic.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
 from gradbed.experiments.plotting.series import cut
 from gradbed.experiments.records.results import StudyResults, worst
-from gradbed.experiments.records.run_files import DonePoint
-from gradbed.experiments.study.definition.model import Study
-from gradbed.experiments.tables.fitted import FittedTable
+from gradbed.experiments.records.run_folder import DonePoint
+from gradbed.experiments.study.definition import Study, StudyHead
+from gradbed.experiments.tables.console import FittedTable
 from gradbed.experiments.tables.intervals import CONFIDENCE, confidence_interval
 from gradbed.experiments.tables.metric import Metric
-from gradbed.experiments.tables.units import engineering
-from gradbed.experiments.tables.words import column_words, path_words, short_names
+from gradbed.experiments.tables.tables import write_tables
+from gradbed.experiments.tables.words import column_words, engineering, path_words, short_names
+
+# ---- All points ----
+
 
 CUT = "*"
 
@@ -64,3 +74,157 @@ def _cell(metric: Metric, points: list[DonePoint], name: str, good: bool) -> str
     if error is not None and cut(interval, metric.possible) != (interval.low, interval.high):
         shown += CUT
     return shown if good else f"({shown})"
+
+
+# ---- Values of one path beside each other ----
+
+
+TABLE = "comparison"
+SAME = "="
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Of a metric between the first value and another one, by repetitions of the same seeds: means, and the mean of
+    the differences with half of its interval (None with one repetition). relative: to the first; None: of zero."""
+
+    first: float
+    other: float
+    difference: float
+    half: float | None
+
+    @property
+    def relative(self) -> float | None:
+        return self.difference / abs(self.first) if self.first else None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """At one place of the sweep. place: what else is swept. values: those of the compared path, the first one first.
+    means: by metric, one for each value, None where it has none. differences: by metric, one for each further value.
+    """
+
+    place: Mapping[str, Any]
+    values: Sequence[Any]
+    means: Mapping[str, Sequence[float | None]]
+    differences: Mapping[str, Sequence[Difference | None]]
+
+
+def compared(head: StudyHead, metrics: Sequence[str], results: StudyResults) -> list[Comparison]:
+    """One for each place of all that is swept but the path `head.compare` and what goes in step with it.
+
+    Points that failed are left out where a value has others, as in the table at the end of a study.
+    """
+    assert head.compare is not None
+    in_step = set(head.sweep.zip) if head.compare in head.sweep.zip else {head.compare}
+    places: dict[str, dict[str, list[DonePoint]]] = {}
+    for point in results.points:
+        place = {path: value for path, value in point.coordinates.items() if path not in in_step}
+        by_value = places.setdefault(repr(place), {})
+        by_value.setdefault(repr(point.coordinates[head.compare]), []).append(point)
+    found = []
+    for by_value in places.values():
+        coordinates = [points[0].coordinates for points in by_value.values()]
+        if len(coordinates) > 1:
+            place = {path: value for path, value in coordinates[0].items() if path not in in_step}
+            values = [each[head.compare] for each in coordinates]
+            found.append(Comparison(place, values, *_of_metrics(list(by_value.values()), metrics)))
+    return found
+
+
+def _of_metrics(
+    groups: Sequence[Sequence[DonePoint]], metrics: Sequence[str]
+) -> tuple[dict[str, list[float | None]], dict[str, list[Difference | None]]]:
+    """Means and differences of the metrics that some value has. groups: the points of each value."""
+    means: dict[str, list[float | None]] = {}
+    differences: dict[str, list[Difference | None]] = {}
+    for name in metrics:
+        found = [_numbers(points, name) for points in groups]
+        if any(found):
+            means[name] = [sum(each.values()) / len(each) if each else None for each in found]
+            differences[name] = [_difference(found[0], other) for other in found[1:]]
+    return means, differences
+
+
+def _numbers(points: Sequence[DonePoint], name: str) -> dict[int, float]:
+    """By repetition."""
+    chosen = [point for point in points if point.stored.is_good] or points
+    values = {point.repetition: point.row[name] for point in chosen}
+    return {number: float(value) for number, value in values.items() if isinstance(value, (int, float))}
+
+
+def _difference(first: Mapping[int, float], other: Mapping[int, float]) -> Difference | None:
+    both = sorted(first.keys() & other.keys())
+    if not both:
+        return None
+    interval = confidence_interval([other[number] - first[number] for number in both])
+    half = None if math.isnan(interval.high) else interval.high - interval.estimate
+    mean = [sum(values[number] for number in both) / len(both) for values in (first, other)]
+    return Difference(mean[0], mean[1], interval.estimate, half)
+
+
+# ---- For people ----
+
+
+def comparison_tables(
+    head: StudyHead, metrics: Mapping[str, Metric], results: StudyResults, *, in_words: bool = False
+) -> list[FittedTable]:
+    """A table for each place, and the same as the file comparison.csv in the run's folder. in_words: rows are called
+    by what metrics mean."""
+    chosen = {name: metrics[name] for name in head.metrics or metrics}
+    found = compared(head, list(chosen), results)
+    if found:
+        write_tables(_rows(head, chosen, found), results.folder / TABLE)
+    return [_table(head, chosen, each, in_words) for each in found]
+
+
+def _table(head: StudyHead, metrics: Mapping[str, Metric], comparison: Comparison, in_words: bool) -> FittedTable:
+    assert head.compare is not None
+    where = ", ".join(f"{path_words(path)} {value}" for path, value in comparison.place.items())
+    names = short_names(comparison.values)
+    table = FittedTable(title=f"{path_words(head.compare)} compared{': ' if where else ''}{where}")
+    table.add_column("" if in_words else "metric", no_wrap=not in_words)
+    table.add_column(names[0], justify="right", no_wrap=True)
+    for name in names[1:]:
+        table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(f"{name} - {names[0]}" if len(names) > 2 else "difference", justify="right", no_wrap=True)
+    for name, differences in comparison.differences.items():
+        unit = metrics[name].unit
+        means = [None if mean is None else engineering(mean, unit) for mean in comparison.means[name]]
+        cells = [means[0] or ""]
+        for mean, difference in zip(means[1:], differences, strict=True):
+            cells += [mean or "", "" if difference is None else _words(difference, unit)]
+        table.add_row(metrics[name].meaning if in_words else name, *cells)
+    return table
+
+
+def _words(difference: Difference, unit: str) -> str:
+    if difference.difference == 0 and not difference.half:
+        return SAME
+    sign = "+" if difference.difference > 0 else ""
+    shown = f"{sign}{engineering(difference.difference, unit, 3, difference.half)}"
+    return shown if difference.relative is None else f"{shown} ({difference.relative:+.1%})"
+
+
+def _rows(head: StudyHead, metrics: Mapping[str, Metric], comparisons: Sequence[Comparison]) -> list[dict[str, Any]]:
+    rows = []
+    for comparison in comparisons:
+        for name, differences in comparison.differences.items():
+            for value, found in zip(comparison.values[1:], differences, strict=True):
+                if found is not None:
+                    rows.append(
+                        {
+                            **comparison.place,
+                            "compared": head.compare,
+                            "first": comparison.values[0],
+                            "other": value,
+                            "metric": name,
+                            "unit": metrics[name].unit,
+                            "mean_of_first": found.first,
+                            "mean_of_other": found.other,
+                            "difference": found.difference,
+                            "difference_half_interval": found.half,
+                            "relative_difference": found.relative,
+                        }
+                    )
+    return rows

@@ -7,16 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gradbed.experiments.study.definition.model import FigureSection
-from gradbed.experiments.study.evaluation.bounds import crossings
-from gradbed.experiments.study.evaluation.goals import judged
+from gradbed.experiments.study.definition import FigureSection
+from gradbed.experiments.study.evaluation.goals import crossings, judged
 from gradbed.experiments.study.evaluation.kinds import panels_of
-from gradbed.experiments.study.report import setting
+from gradbed.experiments.study.report import facts
 from gradbed.experiments.study.report.reading import Run
 from gradbed.experiments.tables.intervals import confidence_interval
 from gradbed.experiments.tables.metric import Metric
-from gradbed.experiments.tables.units import engineering
-from gradbed.experiments.tables.words import path_words, value_words
+from gradbed.experiments.tables.words import engineering, path_words, value_words
 
 PARAGRAPH = "\n\n"
 KIND = "topology.kind"
@@ -43,10 +41,10 @@ def question(run: Run) -> str:
 
 def _of_single(run: Run) -> str:
     """What `gradbed run NAME` asks: of its topology, who takes part, and what is not as by default."""
-    configuration = dict(setting.flat(run.resolved["points"][0]["configuration"]))
+    configuration = dict(facts.flat(run.resolved["points"][0]["configuration"]))
     told = {path: value for path, value in configuration.items() if path.rpartition(".")[2] in PARTICIPANTS and value}
     of = "".join(f" with {value} {path.rpartition('.')[2]}" for path, value in told.items())
-    chosen = [path for path in setting.chosen(run) if path not in (KIND, "clock", *told)]
+    chosen = [path for path in facts.chosen(run) if path not in (KIND, "clock", *told)]
     where = "".join(f", {_said(path, configuration[path])}" for path in chosen[:MOST_CHOSEN])
     more = ", and what else is not as by default" if len(chosen) > MOST_CHOSEN else ""
     return f"What comes of it on {configuration[KIND]}{of}{where}{more}?"

@@ -1,28 +1,36 @@
-"""The pages, from their templates."""
+"""The pages, from their templates: report.html of a run, index.html over all runs of a results folder; and their
+place, where people find them.
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
+from gradbed.common.caller import caller
+from gradbed.common.errors import UserError, unforeseen
 from gradbed.common.version import VERSION
-from gradbed.experiments.study.definition.model import Study
-from gradbed.experiments.study.evaluation.comparison import comparison_tables
+from gradbed.experiments.study.definition import Study
 from gradbed.experiments.study.evaluation.goals import goals_table, judged
-from gradbed.experiments.study.evaluation.summary import summary_table
-from gradbed.experiments.study.report import answers, network, plans, setting, timeline, trust
-from gradbed.experiments.study.report.figures import figures
-from gradbed.experiments.study.report.files import file_groups
-from gradbed.experiments.study.report.reading import Run
-from gradbed.experiments.study.report.tables import HtmlTable, html_table
+from gradbed.experiments.study.evaluation.summary import comparison_tables, summary_table
+from gradbed.experiments.study.report import answers, drawings, facts
+from gradbed.experiments.study.report.facts import HtmlTable, file_groups, html_table
+from gradbed.experiments.study.report.reading import Run, read_run
 from gradbed.experiments.tables.metric import metric_table
+from gradbed.experiments.tables.tables import replace_file
 from gradbed.experiments.tables.words import path_words, value_words
 
 if TYPE_CHECKING:
     import jinja2
+
+
+# ---- A run ----
+
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -40,7 +48,7 @@ def _environment() -> jinja2.Environment:
     )
     made.globals["style"] = (TEMPLATES / "style.css").read_text(encoding="utf-8")
     made.globals["version"] = VERSION
-    made.globals["short"] = trust.SHORT
+    made.globals["short"] = facts.SHORT
     return made
 
 
@@ -62,18 +70,18 @@ def report_page(run: Run) -> str:
         broken=[(_label(run, digest), why, digest) for digest, why in run.broken.items()],
         missing=[answers.label(point) for point in run.missing],
         goals=_goals(run),
-        figures=figures(run),
+        figures=drawings.figures(run),
         tables=_tables(run),
         points=_points(run),
-        meanings=trust.meanings(run),
-        reasons=trust.reasons(run),
-        measures=trust.measures(run),
-        drawings=network.drawings(run),
-        levels=network.LEVEL_WORDS,
-        plan=plans.plan_view(run),
-        timelines=timeline.timelines(run),
-        facts=setting.facts(run),
-        changed=setting.changed(run),
+        meanings=facts.meanings(run),
+        reasons=facts.reasons(run),
+        measures=facts.measures(run),
+        drawings=drawings.drawings(run),
+        levels=drawings.LEVEL_WORDS,
+        plan=facts.plan_view(run),
+        timelines=drawings.timelines(run),
+        facts=facts.facts(run),
+        changed=facts.changed(run),
         files=file_groups(run.folder),
     )
 
@@ -128,3 +136,171 @@ def _points(run: Run) -> tuple[Sequence[str], Sequence[PointRow]]:
         for point in run.points
     ]
     return [path_words(path) for path in paths], rows
+
+
+# ---- All runs of a folder, the newest first ----
+
+
+NAME = "index.html"
+SUMMARY = "report.json"
+"""Beside report.html: what the index says of a run, so that it needs not read all of it."""
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """figure: a PNG of the run's folder; empty: it has none."""
+
+    title: str
+    system: str
+    question: str
+    state: str
+    verdict: str
+    planned: int
+    done: int
+    failed: int
+    began: str
+    figure: str
+
+
+def summary_of(run: Run) -> RunSummary:
+    pngs = [file for name in drawings.figure_names(run) if (run.folder / (file := f"{name}.png")).is_file()]
+    newest = run.environments[-1] if run.environments else {}
+    return RunSummary(
+        title=run.title,
+        system=str(run.resolved["system"]),
+        question=answers.question(run),
+        state=answers.state(run),
+        verdict=run.verdict,
+        planned=len({point["digest"] for point in run.resolved["points"]}),
+        done=len({point.stored.digest for point in run.points}),
+        failed=len(run.failed) + len(run.broken) + len(answers.refused(run)),
+        began=str(newest.get("started") or run.stamp),
+        figure=pngs[0] if pngs else "",
+    )
+
+
+def write_summary(run: Run) -> None:
+    text = json.dumps(asdict(summary_of(run)), indent=1) + "\n"
+    replace_file(run.folder / SUMMARY, lambda target: target.write_text(text, encoding="utf-8"))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A run of the index. href: of its report, or of its folder; figure: likewise, or empty."""
+
+    summary: RunSummary
+    name: str
+    href: str
+    figure: str
+
+
+def write_index(root: Path) -> Path:
+    """The index of a results folder. OSError if it cannot be written."""
+    entries = [entry for folder in runs_below(root) if (entry := _entry(root, folder)) is not None]
+    text = render("index.html", entries=entries, folder=root.resolve().name)
+    replace_file(root / NAME, lambda target: target.write_text(text, encoding="utf-8"))
+    return root / NAME
+
+
+def runs_below(root: Path) -> list[Path]:
+    """Folders of runs, the newest first: NAME/STAMP, or, of the folder of one study, STAMP."""
+    paths = (*root.glob("*/*/study.json"), *root.glob("*/study.json"))
+    found = [path.parent for path in paths if not path.parent.is_symlink()]
+    return sorted(found, key=lambda folder: (folder.name, folder.parent.name), reverse=True)
+
+
+def _entry(root: Path, folder: Path) -> Entry | None:
+    summary = _read_summary(folder)
+    if summary is None:
+        return None
+    base = quote(folder.relative_to(root).as_posix())
+    report = f"{base}/report.html" if (folder / "report.html").is_file() else f"{base}/"
+    has_figure = summary.figure and (folder / summary.figure).is_file()
+    return Entry(summary, folder.parent.name, report, f"{base}/{quote(summary.figure)}" if has_figure else "")
+
+
+def _read_summary(folder: Path) -> RunSummary | None:
+    """As it was written, else, of an older run, from all that it left; None if that cannot be read."""
+    try:
+        found: Mapping[str, Any] = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+        return RunSummary(**found)
+    except (OSError, ValueError, TypeError):
+        pass
+    try:
+        return summary_of(read_run(folder))
+    except (UserError, OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+# ---- Files ----
+
+
+REPORT = "report.html"
+
+
+def write_report(folder: Path) -> Path:
+    """The report of a run, anew, from what its folder holds. UserError if that is no run; OSError if it cannot be
+    written."""
+    run = read_run(folder)
+    text = report_page(run)
+    path = folder / REPORT
+    replace_file(path, lambda target: target.write_text(text, encoding="utf-8"))
+    write_summary(run)
+    return path
+
+
+def report_of_run(folder: Path, output: Path) -> tuple[Path | None, str]:
+    """At the end of a run: its report, and the index of all runs in output. Whatever goes wrong ends no run: then
+    there is a line about it instead of a path."""
+    try:
+        path = write_report(folder)
+        give_to_caller(write_index(output))
+    except Exception as error:
+        why = error.strerror if isinstance(error, OSError) else unforeseen(error)
+        return None, f"no report: {why}; gradbed report {folder} tries it again"
+    return path, ""
+
+
+def give_to_caller(path: Path) -> None:
+    """Under sudo: to the person who called that."""
+    person = caller()
+    if person is not None:
+        person.own(path)
+
+
+def make_reports(place: Path) -> Path:
+    """What `gradbed report PLACE` makes: of a run its report, of a folder of runs those that have none, and the
+    index. Its path. UserError where there is no run, or what is made cannot be written."""
+    if not place.is_dir():
+        raise UserError(f"{place}: there is no such folder; name a run's folder, such as results/aggregation/latest")
+    try:
+        if (place / "study.json").exists():
+            made = write_report(place)
+            root = place.resolve().parent.parent
+            if (root / NAME).exists():
+                write_index(root)
+        else:
+            runs = runs_below(place)
+            if not runs:
+                raise UserError(
+                    f"{place} holds no run: name a run's folder, such as results/aggregation/latest, or results"
+                )
+            _write_missing(runs)
+            made = write_index(place)
+    except OSError as error:
+        raise UserError(f"cannot write the report of {place}: {error.strerror or error}") from None
+    give_to_caller(made)
+    return made
+
+
+def _write_missing(runs: Sequence[Path]) -> None:
+    """Reports of the runs that have none. One that cannot be read is left out, as long as there are others."""
+    unreadable = []
+    for folder in runs:
+        if not (folder / REPORT).exists():
+            try:
+                write_report(folder)
+            except UserError as error:
+                unreadable.append(error)
+    if unreadable and len(unreadable) == len(runs):
+        raise unreadable[0]

@@ -12,12 +12,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from gradbed.common.errors import UserError, unforeseen
-from gradbed.experiments.fidelity.report import VerdictWord
-from gradbed.experiments.records.network_file import NetworkFile, read_network
+from gradbed.experiments.fidelity.verdict import VerdictWord
 from gradbed.experiments.records.results import StudyResults, load_results, worst
-from gradbed.experiments.records.run_files import DonePoint
+from gradbed.experiments.records.run_folder import DonePoint, NetworkFile, read_network
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.study.definition.model import StudyHead
+from gradbed.experiments.study.definition import StudyHead
 from gradbed.experiments.system import System
 from gradbed.experiments.systems import find_system
 

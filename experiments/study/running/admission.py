@@ -7,7 +7,7 @@ from typing import Any
 
 from gradbed.common.errors import UserError, unforeseen
 from gradbed.common.version import VERSION
-from gradbed.experiments.study.running.sources import sweep_digest
+from gradbed.experiments.study.running.digest import sweep_digest
 
 PREFIX = "gradbed-"
 """Of the resource that an admitted worker has: one, so that it runs one point at a time."""
@@ -76,7 +76,7 @@ async def admit(module: str, system: str, digest: str, resource: str, dask_worke
     try:
         found = importlib.import_module(module).sweep_digest(system)
         version = importlib.import_module(
-            module.replace("gradbed.experiments.study.running.sources", "gradbed.common.version")
+            module.replace("gradbed.experiments.study.running.digest", "gradbed.common.version")
         )
     except Exception as error:
         python = platform.python_version()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import gc
 import json
 import multiprocessing
@@ -19,18 +20,58 @@ from typing import TYPE_CHECKING, Any
 from gradbed.common.scratch import scratch_folder
 from gradbed.common.signals import die_with_parent
 from gradbed.experiments.engine.onlooker import Onlooker
-from gradbed.experiments.fidelity.priority import LAST, catch_up, go_last
+from gradbed.experiments.fidelity.processes import LAST, catch_up, go_last
 from gradbed.experiments.plotting.style import load_drawing
 from gradbed.experiments.study.running.attempt import Outcome, as_plain, attempt
 from gradbed.experiments.study.running.measure import PointOrder
 from gradbed.experiments.study.running.sandboxed import INTERRUPTED, OneByOne, told_outcome
-from gradbed.experiments.study.running.turns import Turns
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkProcess
 
     from gradbed.experiments.setup import NetworkSetup, PointTask
     from gradbed.experiments.testbeds.interface import Testbed
+
+
+# ---- Processes that stand still while another measures ----
+
+
+class Turns:
+    """For processes that are given the same folder. By file locks: the kernel ends the turn of one that is killed.
+
+    Who works holds one lock together with others who do. Who measures takes another first, which nobody passes from
+    then on, and then waits for those that still work.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._entrance = folder / "entrance"
+        self._machine = folder / "machine"
+
+    @contextlib.contextmanager
+    def measuring(self) -> Iterator[None]:
+        """Waits until nobody works."""
+        with self._entrance.open("a+") as entrance, self._machine.open("a+") as machine:
+            fcntl.lockf(entrance, fcntl.LOCK_EX)
+            fcntl.lockf(machine, fcntl.LOCK_EX)
+            yield
+
+    @contextlib.contextmanager
+    def working(self) -> Iterator[Callable[[], None]]:
+        """Waits while somebody measures. What it yields is to be called often: it gives way to who waits."""
+        with self._entrance.open("a+") as entrance, self._machine.open("a+") as machine:
+
+            def give_way() -> None:
+                fcntl.lockf(machine, fcntl.LOCK_UN)
+                fcntl.lockf(entrance, fcntl.LOCK_SH)
+                fcntl.lockf(machine, fcntl.LOCK_SH)
+                fcntl.lockf(entrance, fcntl.LOCK_UN)
+
+            give_way()
+            yield give_way
+
+
+# ---- Two points beside each other ----
+
 
 _FORKING = multiprocessing.get_context("fork")
 

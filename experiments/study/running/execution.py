@@ -18,7 +18,7 @@ from gradbed.common.scratch import scratch_folder
 from gradbed.common.signals import die_with_parent
 from gradbed.experiments.configuration.point import PointConfiguration
 from gradbed.experiments.engine.onlooker import NOBODY, Onlooker
-from gradbed.experiments.records.run_files import StoredPoint
+from gradbed.experiments.records.run_folder import StoredPoint
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.study.running.attempt import Broken, Outcome, attempt, attempt_plain, outcome_of
 from gradbed.experiments.study.running.beside import Beside

@@ -15,7 +15,7 @@ from gradbed.experiments.captures import CaptureOrder
 from gradbed.experiments.engine.onlooker import NOBODY, Onlooker
 from gradbed.experiments.engine.point import run_point
 from gradbed.experiments.phases import PointResult, Progress
-from gradbed.experiments.records.run_files import StoredPoint
+from gradbed.experiments.records.run_folder import StoredPoint
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import PointTask
 from gradbed.experiments.system import System

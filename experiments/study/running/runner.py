@@ -10,16 +10,14 @@ from pathlib import Path
 
 from gradbed.common.errors import ProcessLost, UserError
 from gradbed.experiments.engine.onlooker import Onlooker
-from gradbed.experiments.records.run_files import DonePoint, RunFiles, StoredPoint, find_run
-from gradbed.experiments.records.run_folder import RunFolder, environment
+from gradbed.experiments.records.run_folder import DonePoint, RunFiles, RunFolder, StoredPoint, environment, find_run
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.study.definition.model import Point, Study
+from gradbed.experiments.study.definition import Point, Study
 from gradbed.experiments.study.running.attempt import Broken
 from gradbed.experiments.study.running.beside import Beside
-from gradbed.experiments.study.running.digest import digest, identity
+from gradbed.experiments.study.running.digest import digest, identity, source_digest
 from gradbed.experiments.study.running.execution import Executor, executor
 from gradbed.experiments.study.running.measure import PointOrder
-from gradbed.experiments.study.running.sources import source_digest
 from gradbed.experiments.tables.tables import write_tables
 
 MOST_OF_THE_TIME = 0.05

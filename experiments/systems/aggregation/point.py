@@ -11,20 +11,17 @@ from gradbed.controller.planning.hosts import choose_hosts_of_jobs
 from gradbed.controller.planning.legacy import OPENFLOW
 from gradbed.controller.systems.aggregation.messages import AggregationSettings, JobRequest
 from gradbed.experiments.accounts.accounting import HostAccount, disagreements, first_lines, rows
-from gradbed.experiments.accounts.host_accounts import uncounted_hosts
+from gradbed.experiments.accounts.conservation import uncounted_hosts
 from gradbed.experiments.phases import Measured, Point, PointResult
 from gradbed.experiments.programs import FORWARD, Program, SwitchProgram
 from gradbed.experiments.setup import NetworkSetup, PointTask, Underlay
 from gradbed.experiments.systems import find_system
 from gradbed.experiments.systems.aggregation.checks import SLOT_OWNER, wrong
-from gradbed.experiments.systems.aggregation.classes import CLASSES
 from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration, ScriptWorkload
-from gradbed.experiments.systems.aggregation.counts import account, events_of
-from gradbed.experiments.systems.aggregation.jobs import Shared, job_setup
+from gradbed.experiments.systems.aggregation.counts import CLASSES, account, events_of
+from gradbed.experiments.systems.aggregation.jobs import Hosts, Shared, choose_programmable, job_setup
 from gradbed.experiments.systems.aggregation.metrics import job_rows, metrics, round_rows, summary_rows
-from gradbed.experiments.systems.aggregation.phase import IN_NETWORK, PARAMETER_SERVER, AggregationPhase
-from gradbed.experiments.systems.aggregation.programmable import Hosts, choose_programmable
-from gradbed.experiments.systems.aggregation.script_phase import ScriptPhase
+from gradbed.experiments.systems.aggregation.phase import IN_NETWORK, PARAMETER_SERVER, AggregationPhase, ScriptPhase
 from gradbed.experiments.torch_scripts import MODULE as SCRIPTS
 from gradbed.formats.packet_class import in_any_form
 from gradbed.hosts.systems.aggregation.description import Exchange

@@ -8,7 +8,7 @@ from gradbed.controller.planning.hosts import choose_hosts
 from gradbed.experiments.configuration.options import model_options, nested, within
 from gradbed.experiments.phases import Phase
 from gradbed.experiments.prompt.job_commands import JobCommands
-from gradbed.experiments.prompt.link_commands import bar
+from gradbed.experiments.prompt.network_commands import bar
 from gradbed.experiments.prompt.prompt import Prompt
 from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration
 from gradbed.experiments.systems.aggregation.counts import event_at

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gradbed.experiments.phases import Measured
-from gradbed.experiments.systems.compression.background import background_loss
-from gradbed.experiments.systems.compression.phase import CompressionPhase, RoundReport
+from gradbed.experiments.systems.compression.phase import CompressionPhase, RoundReport, background_loss
 from gradbed.experiments.tables.metric import Metric
 from gradbed.experiments.tables.tables import Row
 

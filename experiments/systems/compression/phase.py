@@ -1,4 +1,4 @@
-"""The one phase of a compression point: what its agents tell, and whether their sums are right."""
+"""The one phase of a compression point: competing traffic, what its agents tell, and whether their sums are right."""
 
 from __future__ import annotations
 
@@ -11,20 +11,77 @@ from gradbed.controller.systems.compression.service import JobRequest
 from gradbed.experiments.configuration.faults import AgentFault
 from gradbed.experiments.configuration.sections import describe
 from gradbed.experiments.phases import Phase, Progress
+from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import PointTask
-from gradbed.experiments.systems.compression.background import background_agents
 from gradbed.experiments.systems.compression.configuration import (
+    BackgroundSection,
     CompressionConfiguration,
     ScriptWorkload,
     SyntheticWorkload,
     TrainingWorkload,
 )
 from gradbed.experiments.testbeds.agents import AgentSpec
+from gradbed.experiments.torch_scripts import SILENCE_US, ScriptWorkers
+from gradbed.experiments.traffic.agents import AGENT, NAME
 from gradbed.hosts.agents.description import AgentAddress, worker_addresses
 from gradbed.hosts.compressors.fingerprint import MODULUS
 from gradbed.hosts.learning.settings import ExternalSettings, SyntheticSettings, TrainingSettings
 from gradbed.hosts.systems.compression.description import JobDescription, WorkerDescription
+from gradbed.hosts.traffic.description import EndpointDescription, Sizes, Stream
 from gradbed.topo.graph import Topology
+
+# ---- Competing traffic ----
+
+
+_SENDER, _RECEIVER = 0, 1
+"""Their numbers in packets."""
+
+
+def background_agents(
+    section: BackgroundSection, sender: str, server: str, topology: Topology, scale: Scale, seed: int, job: int
+) -> list[AgentSpec]:
+    """The agents in both hosts. topology: in emulated units."""
+    link_bps = topology.link(server, topology.attachment(server).name).model.rate_bps
+    assert link_bps is not None
+    stream = Stream(
+        destination=AgentAddress.of(topology.host(server)),
+        receiver=_RECEIVER,
+        rate_bps=section.load * link_bps,
+        dst_mac=topology.destination_mac(sender, server),
+    )
+    return [
+        AgentSpec(
+            host,
+            AGENT,
+            NAME.format(host),
+            EndpointDescription(
+                address=AgentAddress.of(topology.host(host)),
+                source=source,
+                streams=(stream,) if source == _SENDER else (),
+                sizes=Sizes(frame_bytes=section.frame_bytes),
+                link_rate_bps=link_bps,
+                begin_us=scale.time_us(1000 * section.from_ms),
+                duration_us=max(1, scale.time_us(1000 * section.duration_ms)),
+                seed=seed,
+            ),
+            0,
+            job,
+        )
+        for host, source in ((sender, _SENDER), (server, _RECEIVER))
+    ]
+
+
+def background_loss(
+    final: Mapping[tuple[int, str], Mapping[str, Any]], sender: str, server: str, job: int
+) -> float | None:
+    """The part of the datagrams that did not come; None: none were sent."""
+    sent = sum(final.get((job, NAME.format(sender)), {}).get("sent_flows", {}).get("packets", ()))
+    came = sum(final.get((job, NAME.format(server)), {}).get("flows", {}).get("packets", ()))
+    return 1 - came / sent if sent else None
+
+
+# ---- The phase ----
+
 
 MODULE = "gradbed.hosts.systems.compression.agents"
 WORKER_RANK = 1
@@ -223,3 +280,34 @@ class CompressionPhase(Phase):
                 missing[name] = keeps * missing[name] + came - report.received.get(name, 0)
                 if (missing[name] - reported["held_fingerprint"]) % MODULUS:
                     yield f"{where}, {name}: what was sent and what is held back are not all gradients"
+
+
+# ---- PyTorch scripts ----
+
+
+class ScriptPhase(ScriptWorkers, CompressionPhase):
+    """As many rounds as the script takes."""
+
+    def agents(self, answers: Sequence[Mapping[str, Any]]) -> list[AgentSpec]:
+        patience = {"give_up_us": SILENCE_US, "left_after_us": SILENCE_US}
+        self.description = self._describe(answers[0]).model_copy(update=patience)
+        scripts = self._ranks.specs(self.description, f"{MODULE}:open_exchange", WORKER_RANK)
+        return [*scripts, *self._background(self.description.job)]
+
+    def take(self, event: Mapping[str, Any]) -> Sequence[AgentSpec] | None:
+        super().take(event)
+        if not self._ranks.take(event):
+            return None
+        assert self.description is not None
+        workload = self.description.workload.model_copy(update={"values": self._ranks.values})
+        self.description = self.description.model_copy(update={"workload": workload})
+        return [self.server_spec(self.description)]
+
+    def _report(self, number: int) -> RoundReport:
+        while len(self.rounds) <= number:
+            self.rounds.append(RoundReport())
+        return self.rounds[number]
+
+    @property
+    def complete(self) -> bool:
+        return self._ranks.complete and self.background_is_over

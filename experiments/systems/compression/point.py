@@ -7,21 +7,31 @@ from collections.abc import Sequence
 from gradbed.controller.planning.hosts import choose_hosts
 from gradbed.controller.systems.compression.service import PROGRAM, CompressionSettings
 from gradbed.experiments.accounts.accounting import disagreements, first_lines, rows
-from gradbed.experiments.accounts.host_accounts import host_accounts, uncounted_hosts
-from gradbed.experiments.configuration.samples import SampleOrder
+from gradbed.experiments.accounts.conservation import host_accounts, uncounted_hosts
+from gradbed.experiments.configuration.sections import SampleOrder
 from gradbed.experiments.phases import Measured, Point, PointResult
 from gradbed.experiments.programs import Program
 from gradbed.experiments.setup import NetworkSetup, PointTask
-from gradbed.experiments.systems.compression.checks import contradictions, wrong_contents, wrong_training
-from gradbed.experiments.systems.compression.classes import CLASSES
+from gradbed.experiments.systems.compression.checks import contradictions, unexpected, wrong_contents, wrong_training
 from gradbed.experiments.systems.compression.configuration import CompressionConfiguration, ScriptWorkload
-from gradbed.experiments.systems.compression.expected import unexpected
 from gradbed.experiments.systems.compression.metrics import LONGEST_QUEUE, metrics, rate_rows, round_rows
-from gradbed.experiments.systems.compression.phase import MODULE, CompressionPhase
-from gradbed.experiments.systems.compression.script_phase import ScriptPhase
+from gradbed.experiments.systems.compression.phase import MODULE, CompressionPhase, ScriptPhase
 from gradbed.experiments.torch_scripts import MODULE as SCRIPTS
 from gradbed.experiments.traffic.agents import MODULE as TRAFFIC
+from gradbed.formats.compression import PART, PART_PORT, Flags
+from gradbed.formats.datagram import DATAGRAM_BYTES
+from gradbed.formats.packet_class import PacketClass, bits_of, udp_datagram
 from gradbed.topo.graph import Topology
+
+
+def _part(name: str, value: Flags) -> PacketClass:
+    return PacketClass(name, (bits_of(PART, "flags", DATAGRAM_BYTES, Flags.ACK, value), *udp_datagram(PART_PORT)))
+
+
+CLASSES = (_part("part", Flags(0)), _part("ACK", Flags.ACK))
+
+
+# ---- The point ----
 
 
 class CompressionPoint(Point[CompressionConfiguration]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradbed.common.capabilities import REAL_CLOCK
@@ -14,8 +14,8 @@ from gradbed.experiments.systems.compression import figures as _figures  # noqa:
 from gradbed.experiments.systems.compression.configuration import CompressionConfiguration, ScriptWorkload
 from gradbed.experiments.systems.compression.metrics import METRICS
 from gradbed.experiments.systems.compression.point import CompressionPoint
-from gradbed.experiments.systems.compression.report import script_lines
 from gradbed.experiments.tables.metric import Metric
+from gradbed.experiments.tables.words import time_text
 from gradbed.experiments.torch_scripts import check_script
 from gradbed.hosts.compressors.methods import compressor
 
@@ -23,6 +23,32 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from gradbed.experiments.records.results import StudyResults
+
+
+# ---- What a run of a PyTorch script shows ----
+
+
+Row = Mapping[str, Any]
+
+VALUE_BYTES = 4
+
+
+def script_lines(point: Row, rounds: Sequence[Row]) -> list[str]:
+    """What the gradients of a script did. point: its row of the points table."""
+    if not rounds:
+        return ["the script registered no model, so nothing went through the switches"]
+    values = rounds[0]["values"]
+    lines = [
+        f"{len(rounds)} gradients of {values} values summed, {time_text(point['iteration_time_s'])} in the median",
+        f"{point['wire_bytes']:.0f} B of a worker's gradient sent, headers and all, "
+        f"{point['wire_bytes'] / (VALUE_BYTES * values):.4f} of its {VALUE_BYTES * values} B",
+    ]
+    if clipped := sum(each["clipped"] for each in rounds):
+        lines.append(f"{clipped} values did not fit, or were no numbers, and were clipped")
+    return lines
+
+
+# ---- The system ----
 
 
 class CompressionSystem(System[CompressionConfiguration]):

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from gradbed.experiments.systems.interconnect.window import Window, turn_share
+from gradbed.experiments.systems.interconnect.links import Window, turn_share
 from gradbed.topo.graph import Direction, Topology
 from gradbed.topo.optical_electrical import (
     PLANES,

@@ -1,27 +1,35 @@
-"""What switches of the interconnect may have done to packets, by their counters and by what links brought them."""
+"""What switches of the interconnect may have done to packets, by their counters and by what links brought, and what
+physics forbids.
+"""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations, product
+from typing import Any
 
 from gradbed.experiments.accounts.accounting import Tally
 from gradbed.experiments.accounts.counts import Counts
-from gradbed.experiments.configuration.faults import Fault, LinkFault, restarted_switches
-from gradbed.experiments.systems.interconnect.links import CHANNELS_OF_A_PORT, loss_by_cause
+from gradbed.experiments.configuration.faults import Fault, LinkChange, LinkFault, restarted_switches
+from gradbed.experiments.systems.interconnect.links import CHANNELS_OF_A_PORT, Load, Window, loss_by_cause
+from gradbed.experiments.systems.interconnect.metrics import arrived_bytes, host_direction
 from gradbed.experiments.traffic.results import TrafficResults
 from gradbed.topo.graph import Topology
 from gradbed.topo.optical_electrical import (
     HYBRID,
     PLANES,
+    WAVELENGTH_BYTES,
     hybrid_name,
     mesh_port,
     place_of,
     size_of,
     uplink_port,
 )
+
+# ---- Switches ----
+
 
 WORDS: Mapping[str, str] = {
     "malformed": "malformed",
@@ -160,3 +168,65 @@ def contradictions(values: Mapping[str, float | None], loads: Sequence[float]) -
     accepted, bound, offered = values["accepted_load"], values["accepted_bound"], values["offered_load"]
     if accepted is not None and bound is not None and offered is not None and bound > max(1.05, accepted):
         yield f"{bound:g} of the hosts' rate is told to be possible, which is more than their links carry"
+
+
+# ---- Physics ----
+
+
+BITS_OF_A_SUM = 1e-9
+"""Of rounding, in sums and linear programs; a share."""
+
+
+def impossible(
+    values: Mapping[str, Any], loads: Sequence[Load], topology: Topology, window: Window, frame_bytes: int
+) -> Iterator[str]:
+    """Loads above what a link can carry and the end of a packet that was being sent, and more than can arrive."""
+    for row in loads:
+        most = (row.capacity_bytes or 0.0) + frame_bytes + WAVELENGTH_BYTES
+        if row.capacity_bytes is not None and (row.measured_bytes or 0) > most * (1 + BITS_OF_A_SUM):
+            yield f"{row.link_class} {row.name} carried {row.measured_bytes} bytes where it can carry {most:.0f}"
+    for link in topology.host_links:
+        for direction in ((link.a.node, link.b.node), (link.b.node, link.a.node)):
+            capacity, carried = window.capacity_bytes(link.model, frame_bytes), window.carried_bytes(direction)
+            if capacity is not None and carried > (capacity + frame_bytes) * (1 + BITS_OF_A_SUM):
+                yield f"{' '.join(direction)} carried {carried} bytes where it can carry {capacity + frame_bytes:.0f}"
+    accepted, bound = values["accepted_load"], values["accepted_bound"]
+    if accepted is not None and bound is not None and accepted > bound * (1 + BITS_OF_A_SUM):
+        yield f"{accepted:.4f} of the hosts' rate was accepted, where {bound:.4f} is the most that could be"
+
+
+def differences(
+    found: TrafficResults, topology: Topology, window: Window, frame_bytes: int, sends_packets: bool
+) -> Iterator[str]:
+    """Between hosts and their links, in bytes of the measured time; on a clock that both have. What comes or goes at
+    its very first or last nanosecond may be in it for one of them alone. sends_packets: not flows of many."""
+    sent: dict[str, int] = defaultdict(int)
+    for (sender, _), size in sent_by_pair(found).items():
+        sent[sender] += size
+    for host, report in found.reports.items():
+        pairs = [
+            (
+                "received",
+                report["measured_bytes"] + report["measured_copy_bytes"],
+                arrived_bytes(topology, window, host),
+            )
+        ]
+        if sends_packets:
+            pairs.append(("sent", sent[host], window.entered_bytes(host_direction(topology, host))))
+        for word, by_host, by_link in pairs:
+            if abs(by_host - by_link) > 4 * frame_bytes:
+                yield f"{host} {word} {by_host} bytes in the measured time, its link knows of {by_link}"
+
+
+def sent_by_pair(found: TrafficResults) -> dict[tuple[str, str], int]:
+    """Bytes by sender and receiver."""
+    total: dict[tuple[str, str], int] = defaultdict(int)
+    flows = (found.flows[name].tolist() for name in ("sender", "receiver", "bytes"))
+    for sender, receiver, size in zip(*flows, strict=True):
+        total[sender, receiver] += size
+    return total
+
+
+def changes_rates(faults: Sequence[Fault]) -> bool:
+    """Whether links have other rates, delays or queues after a while, so that the topology does not tell."""
+    return any(isinstance(fault, LinkChange) for fault in faults)

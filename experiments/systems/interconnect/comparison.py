@@ -17,12 +17,9 @@ from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import PointTask
 from gradbed.experiments.system import System
 from gradbed.experiments.systems import find_system
-from gradbed.experiments.systems.interconnect.model import routes
-from gradbed.experiments.systems.interconnect.model.optical_electrical import OpticalElectrical
-from gradbed.experiments.systems.interconnect.model.shortest_paths import ShortestPaths
-from gradbed.experiments.systems.interconnect.model.slots import Found, simulate
-from gradbed.experiments.systems.interconnect.model.traffic import of_rates
-from gradbed.experiments.traffic.rates import pair_rates
+from gradbed.experiments.systems.interconnect import routes
+from gradbed.experiments.systems.interconnect.model import Found, OpticalElectrical, ShortestPaths, of_rates, simulate
+from gradbed.experiments.traffic.agents import pair_rates
 from gradbed.topo.optical_electrical import size_of
 
 RATE_MBPS = 100.0

@@ -1,8 +1,9 @@
-"""What a point of the interconnect runs on: how its switches choose, what light is made of, who sends to whom."""
+"""What a point of the interconnect runs on: how its switches choose, what light is made of, who sends to whom, what
+fails."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, TypeAdapter, model_validator
 
@@ -10,11 +11,40 @@ from gradbed.controller.systems.interconnect.entries import PolicyName
 from gradbed.controller.systems.interconnect.service import OpticalKind
 from gradbed.experiments.configuration.faults import Fault
 from gradbed.experiments.configuration.point import PointConfiguration
-from gradbed.experiments.configuration.samples import SamplesSection
-from gradbed.experiments.configuration.sections import Section, TopologySection, option
+from gradbed.experiments.configuration.sections import SamplesSection, Section, TopologySection, option
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.systems.interconnect.failure import FailureSection
 from gradbed.experiments.traffic.configuration import TrafficSection
+from gradbed.topo.graph import Topology
+from gradbed.topo.optical_electrical import hybrid_name, optical_name, size_of
+
+# ---- Failures by word ----
+
+
+FailureKind = Literal["none", "uplink", "optical-switch", "mesh-link"]
+
+
+class FailureSection(Section):
+    """What fails, for good. controller: without it switches help themselves."""
+
+    kind: FailureKind = option(
+        "none", "What goes down: an uplink, an optical switch (all its fibres), a mesh link, none.", name="failure"
+    )
+    at_ms: float = option(20.0, "When, after the hosts have begun.", ge=0, name="failure_at_ms")
+
+    def faults(self, topology: Topology) -> list[dict[str, Any]]:
+        """Of A_0, M(0,0), and the link between M(0,0) and M(0,1)."""
+        n = size_of(topology)
+        links = {
+            "none": [],
+            "uplink": [(hybrid_name(0, 0), optical_name(0))],
+            "optical-switch": [(hybrid_name(x, 0), optical_name(0)) for x in range(n)],
+            "mesh-link": [(hybrid_name(0, 0), hybrid_name(0, 1))],
+        }[self.kind]
+        return [{"fault": "link-down", "link": ends, "at_ms": self.at_ms} for ends in links]
+
+
+# ---- The configuration ----
+
 
 DEFAULT_TOPOLOGY = "optical-electrical:2"
 

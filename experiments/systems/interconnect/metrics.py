@@ -7,8 +7,7 @@ from typing import Any
 
 from gradbed.experiments.accounts.counts import Counts
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.systems.interconnect.links import CLASSES, Load, balance, loss_by_cause
-from gradbed.experiments.systems.interconnect.window import Window
+from gradbed.experiments.systems.interconnect.links import CLASSES, Load, Window, balance, loss_by_cause
 from gradbed.experiments.tables.metric import Metric
 from gradbed.experiments.traffic.results import TrafficResults
 from gradbed.topo.graph import Direction, Topology

@@ -9,7 +9,7 @@ from gradbed.controller.planning.legacy import OPENFLOW
 from gradbed.controller.systems.interconnect.service import HYBRID_PROGRAM, OPTICAL_PROGRAM, InterconnectSettings
 from gradbed.controller.systems.interconnect.service import Traffic as TrafficJob
 from gradbed.experiments.accounts.accounting import disagreements, first_lines, rows
-from gradbed.experiments.accounts.host_accounts import host_accounts
+from gradbed.experiments.accounts.conservation import host_accounts
 from gradbed.experiments.configuration.faults import AgentFault, restarted_switches, touched_agents
 from gradbed.experiments.phases import Measured, Point, PointResult
 from gradbed.experiments.programs import Program, SwitchProgram
@@ -18,25 +18,43 @@ from gradbed.experiments.setup import NetworkSetup, PointTask
 from gradbed.experiments.systems.interconnect import links
 from gradbed.experiments.systems.interconnect.bounds import most_accepted_bytes, saturation_load
 from gradbed.experiments.systems.interconnect.checks import (
+    changes_rates,
     contradictions,
+    differences,
+    impossible,
+    sent_by_pair,
     unexplained_drops,
     unexplained_ends,
     wrong_ways,
 )
-from gradbed.experiments.systems.interconnect.classes import CLASSES
 from gradbed.experiments.systems.interconnect.configuration import InterconnectConfiguration
-from gradbed.experiments.systems.interconnect.links import loss_by_cause
+from gradbed.experiments.systems.interconnect.links import Window, loss_by_cause
 from gradbed.experiments.systems.interconnect.metrics import host_capacity_bytes, link_rows, loss_rows, metrics
-from gradbed.experiments.systems.interconnect.physics import changes_rates, differences, impossible, sent_by_pair
-from gradbed.experiments.systems.interconnect.window import Window
 from gradbed.experiments.traffic.agents import MODULE, plan_traffic
-from gradbed.experiments.traffic.consistency import latency_contradictions, loss_contradictions, too_fast
-from gradbed.experiments.traffic.marks import mark_disagreements
+from gradbed.experiments.traffic.consistency import (
+    latency_contradictions,
+    loss_contradictions,
+    mark_disagreements,
+    too_fast,
+)
 from gradbed.experiments.traffic.phase import TrafficPhase
 from gradbed.experiments.traffic.results import TrafficResults
+from gradbed.formats.datagram import ETHER_TYPE_IPV4
+from gradbed.formats.packet_class import PacketClass, ether_type
 from gradbed.hosts.traffic.sizes import has_flows, least_frame_bytes, longest_frame_bytes
 from gradbed.topo.graph import Topology
 from gradbed.topo.optical_electrical import HYBRID, OPTICAL, size_of, with_circuits, with_wavelengths
+
+ETHER_TYPE_VLAN = 0x8100
+"""A tag tells the wavelength."""
+
+CLASSES = (
+    PacketClass("electrical", (ether_type(ETHER_TYPE_IPV4),), frozenset({"light"})),
+    PacketClass("light", (ether_type(ETHER_TYPE_VLAN),), frozenset({"electrical"})),
+)
+
+
+# ---- The point ----
 
 
 def build_topology(configuration: InterconnectConfiguration, scale: Scale) -> Topology:

@@ -20,8 +20,7 @@ from gradbed.experiments.systems.ndn.counts import (
     router_packets,
     transmissions,
 )
-from gradbed.experiments.systems.ndn.expected import Expected
-from gradbed.experiments.systems.ndn.metrics import total_time_s
+from gradbed.experiments.systems.ndn.metrics import Expected, total_time_s
 from gradbed.experiments.systems.ndn.phase import NdnPhase
 from gradbed.formats.ndn import HOP_LIMIT
 

@@ -1,11 +1,35 @@
-"""The routers' counters by their meaning (p4src/include/ndn/packet_counters.p4 and others)."""
+"""What is counted of NDN: classes of packets, and the routers' counters by their meaning
+(p4src/include/ndn/packet_counters.p4 and others).
+"""
 
 from __future__ import annotations
 
 from gradbed.experiments.accounts.accounting import Tally
 from gradbed.experiments.accounts.counts import Counts
-from gradbed.formats.ndn import HOP_LIMIT
+from gradbed.formats import tlv
+from gradbed.formats.datagram import ETHERNET_BYTES
+from gradbed.formats.ndn import ETHER_TYPE, HOP_LIMIT
+from gradbed.formats.packet_class import PacketClass, ether_type
 from gradbed.topo.graph import Topology
+
+# ---- Classes of packets, which hosts, links and switches count apart ----
+
+
+def _packet(name: str, kind: int, *becomes: str) -> PacketClass:
+    words = ((ETHERNET_BYTES, 0xFF00, kind << 8), ether_type(ETHER_TYPE))
+    return PacketClass(name, words, frozenset(becomes))
+
+
+CLASSES = (
+    # A router that holds the Data answers the Interest, one that had it before, or has no way, sends a Nack.
+    _packet("Interest", tlv.INTEREST, "Data", "LpPacket"),
+    _packet("Data", tlv.DATA),
+    _packet("LpPacket", tlv.LP_PACKET, "Interest", "Data"),
+)
+
+
+# ---- Counters ----
+
 
 KINDS = ("interest", "insertion", "deletion", "data", "push", "acknowledgement", "nack")
 _CELLS_A_PORT = 8

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from gradbed.controller.core.service import NoSettings
 from gradbed.experiments.accounts.accounting import disagreements, first_lines, rows
-from gradbed.experiments.accounts.host_accounts import host_accounts, uncounted_hosts
+from gradbed.experiments.accounts.conservation import host_accounts, uncounted_hosts
 from gradbed.experiments.phases import Measured, Point, PointResult
 from gradbed.experiments.programs import Program
 from gradbed.experiments.scale import Scale
@@ -24,8 +24,8 @@ from gradbed.experiments.systems.ndn.checks import (
     wrong_tables,
     wrong_transmissions,
 )
-from gradbed.experiments.systems.ndn.classes import CLASSES
 from gradbed.experiments.systems.ndn.configuration import NdnConfiguration
+from gradbed.experiments.systems.ndn.counts import CLASSES
 from gradbed.experiments.systems.ndn.jobs import MODULE, job_setup
 from gradbed.experiments.systems.ndn.metrics import (
     SUBSCRIPTION_NAMES,

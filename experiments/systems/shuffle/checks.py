@@ -10,8 +10,8 @@ import networkx as nx
 
 from gradbed.experiments.accounts.accounting import disagreements as host_disagreements
 from gradbed.experiments.accounts.accounting import first_lines
+from gradbed.experiments.accounts.conservation import host_accounts, uncounted_hosts
 from gradbed.experiments.accounts.counts import Counts
-from gradbed.experiments.accounts.host_accounts import host_accounts, uncounted_hosts
 from gradbed.experiments.configuration.faults import Fault, LinkChange, touched_agents
 from gradbed.experiments.phases import Measured
 from gradbed.experiments.systems.shuffle.jobs import ShuffleJob

@@ -1,4 +1,4 @@
-"""What links carried of a shuffle: as the schedule has it, and as switches counted it."""
+"""What links carried of a shuffle: its classes of packets, what the schedule has it, and what switches counted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,29 @@ from gradbed.controller.planning.routing import shortest_routes
 from gradbed.controller.systems.shuffle.delivery import transmission_links
 from gradbed.experiments.accounts.counts import Counts
 from gradbed.experiments.systems.shuffle.jobs import ShuffleJob
+from gradbed.formats.datagram import DATAGRAM_BYTES
+from gradbed.formats.packet_class import PacketClass, bits_of, udp_datagram
+from gradbed.formats.shuffle import CODED, CODED_PORT, CodedFlags
 from gradbed.topo.graph import Direction, Topology, is_hop
+
+# ---- Classes of packets, which hosts, links and switches count apart ----
+
+
+_KINDS = CodedFlags.REPAIR | CodedFlags.REQUEST
+
+
+def _coded(name: str, value: CodedFlags) -> PacketClass:
+    return PacketClass(name, (bits_of(CODED, "flags", DATAGRAM_BYTES, _KINDS, value), *udp_datagram(CODED_PORT)))
+
+
+CLASSES = (
+    _coded("scheduled", CodedFlags(0)),
+    _coded("repair", CodedFlags.REPAIR),
+    _coded("request", CodedFlags.REQUEST),
+)
+
+
+# ---- Loads ----
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule
 from gradbed.controller.systems.shuffle.scheduling.schedulers import scheduler_named
 from gradbed.controller.systems.shuffle.scheduling.tree_choice import with_trees_chosen
 from gradbed.controller.systems.shuffle.scheduling.trees import Trees
-from gradbed.experiments.fidelity.report import FidelityReport
+from gradbed.experiments.fidelity.verdict import FidelityReport
 from gradbed.experiments.phases import Measured, Point, PointResult
 from gradbed.experiments.setup import NetworkSetup, PointTask
 from gradbed.experiments.systems.shuffle.configuration import ShuffleConfiguration

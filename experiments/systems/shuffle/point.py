@@ -12,18 +12,17 @@ from gradbed.controller.systems.shuffle.delivery import PROGRAM
 from gradbed.controller.systems.shuffle.messages import ShuffleRequest, ShuffleSettings
 from gradbed.controller.systems.shuffle.scheduling.instance import Instance
 from gradbed.experiments.accounts.accounting import first_lines, rows
-from gradbed.experiments.accounts.host_accounts import host_accounts
+from gradbed.experiments.accounts.conservation import host_accounts
 from gradbed.experiments.configuration.faults import stopped_agents
 from gradbed.experiments.configuration.sections import link_classes
 from gradbed.experiments.phases import Measured, Point, PointResult
 from gradbed.experiments.programs import Program
 from gradbed.experiments.setup import NetworkSetup, PointTask
 from gradbed.experiments.systems.shuffle.checks import contradictions, failures
-from gradbed.experiments.systems.shuffle.classes import CLASSES
 from gradbed.experiments.systems.shuffle.configuration import ShuffleConfiguration
 from gradbed.experiments.systems.shuffle.drawn import draw, scheduler_timing
 from gradbed.experiments.systems.shuffle.jobs import AGENT, ShuffleJob
-from gradbed.experiments.systems.shuffle.loads import counted_loads, load_metrics, repair_hops
+from gradbed.experiments.systems.shuffle.loads import CLASSES, counted_loads, load_metrics, repair_hops
 from gradbed.experiments.systems.shuffle.phase import ShufflePhase
 from gradbed.experiments.systems.shuffle.planned import below_bound, means, planned_row
 from gradbed.experiments.systems.shuffle.training import accuracies, held, originals

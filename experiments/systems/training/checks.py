@@ -1,17 +1,46 @@
-"""What must hold of every point: ranks have done all of their graphs, results are those of a formula, and nothing
-took less time than it can."""
+"""What must hold of every point: ranks have done all of their graphs, results are those of a formula, and hosts agree
+with their links.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gradbed.experiments.phases import Measured
-from gradbed.experiments.systems.training.expected import expected_result
 from gradbed.experiments.systems.training.phase import TrainingPhase
 from gradbed.hosts.systems.training.contents import VALUE_BYTES, digest
 from gradbed.hosts.systems.training.execution import Kind
+
+# ---- Results by formula: nothing is sent or added up ----
+
+
+def expected_result(
+    operation: str, group: tuple[int, ...], rank: int, collective: int, values: int, root: int | None
+) -> NDArray[np.int64] | None:
+    """Of a rank (values,), to be taken modulo 2^32; None: it gets none. values: of each rank's input. Of p ranks the
+    one at place k keeps the part from k values / p to (k + 1) values / p, rounded down."""
+    place, count = group.index(rank), len(group)
+    weight = sum(member + 1 for member in group)
+    first, last = place * values // count, (place + 1) * values // count
+    if operation == "all-reduce" or (operation == "reduce" and rank == root):
+        return np.arange(values) * weight + collective * count
+    if operation == "reduce-scatter":
+        return np.arange(first, last) * weight + collective * count
+    if operation == "all-gather" or (operation == "gather" and rank == root):
+        return np.concatenate([np.arange(values) * (member + 1) + collective for member in group])
+    if operation == "all-to-all":
+        return np.concatenate([np.arange(first, last) * (member + 1) + collective for member in group])
+    if operation == "broadcast" and root is not None:
+        return np.arange(values) * (root + 1) + collective
+    if operation == "scatter" and root is not None:
+        return np.arange(first, last) * (root + 1) + collective
+    return None
+
+
+# ---- Checks ----
 
 
 def wrong_executions(phase: TrainingPhase) -> Iterator[str]:

@@ -11,7 +11,7 @@ from gradbed.controller.systems.training.service import JobRequest
 from gradbed.experiments.phases import OtherRequest, Phase, Progress
 from gradbed.experiments.setup import PointTask
 from gradbed.experiments.systems.training.configuration import TrainingConfiguration, slow_host
-from gradbed.experiments.systems.training.switched import SwitchedGroup
+from gradbed.experiments.systems.training.placement import SwitchedGroup
 from gradbed.experiments.testbeds.agents import AgentSpec
 from gradbed.hosts.agents.description import AgentAddress
 from gradbed.hosts.agents.fragment_streams import StreamOptions

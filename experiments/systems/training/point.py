@@ -6,26 +6,44 @@ from collections.abc import Sequence
 
 from gradbed.controller.systems.training.service import PROGRAM, TrainingSettings
 from gradbed.experiments.accounts.accounting import disagreements, first_lines, rows
-from gradbed.experiments.accounts.host_accounts import host_accounts, uncounted_hosts
+from gradbed.experiments.accounts.conservation import host_accounts, uncounted_hosts
 from gradbed.experiments.phases import Measured, Point, PointResult
 from gradbed.experiments.programs import Program, SwitchProgram
 from gradbed.experiments.setup import NetworkSetup, PointTask, SwitchCollectives, Underlay
 from gradbed.experiments.systems import find_system
 from gradbed.experiments.systems.training.checks import wrong_executions, wrong_results, wrong_times
-from gradbed.experiments.systems.training.classes import CLASSES
 from gradbed.experiments.systems.training.configuration import SwitchesSection, TrainingConfiguration
-from gradbed.experiments.systems.training.metrics import metrics
+from gradbed.experiments.systems.training.metrics import (
+    collective_rows,
+    iteration_rows,
+    metrics,
+    node_rows,
+    rank_rows,
+)
 from gradbed.experiments.systems.training.perfetto import write_timeline
 from gradbed.experiments.systems.training.phase import AGENT, TrainingPhase
-from gradbed.experiments.systems.training.placed import place_ranks
-from gradbed.experiments.systems.training.switched import switched_groups
-from gradbed.experiments.systems.training.told import collective_rows, iteration_rows, node_rows, rank_rows
+from gradbed.experiments.systems.training.placement import place_ranks, switched_groups
 from gradbed.experiments.testbeds.agents import NETWORK_CARD
-from gradbed.formats.packet_class import PacketClass, in_any_form
-from gradbed.formats.roce import most_ip_bytes
+from gradbed.formats.datagram import DATAGRAM_BYTES
+from gradbed.formats.packet_class import PacketClass, bits_of, in_any_form, udp_datagram
+from gradbed.formats.roce import BTH, ROCE_PORT, Opcode, most_ip_bytes
 from gradbed.hosts.systems.training.source import trace_of
 from gradbed.topo.graph import Topology
 from gradbed.topo.link import USUAL_MTU_BYTES
+
+
+def _of_opcode(name: str, opcode: Opcode) -> PacketClass:
+    return PacketClass(name, (bits_of(BTH, "opcode", DATAGRAM_BYTES, 0xFF, opcode), *udp_datagram(ROCE_PORT)))
+
+
+CLASSES = (
+    _of_opcode("ACK", Opcode.ACKNOWLEDGE),
+    _of_opcode("CNP", Opcode.CNP),
+    PacketClass("data", udp_datagram(ROCE_PORT)),
+)
+
+
+# ---- The point ----
 
 
 def _routers(topology: Topology) -> dict[str, SwitchProgram]:

@@ -13,7 +13,7 @@ from gradbed.experiments.system import System
 from gradbed.experiments.systems.training import figures as _figures  # noqa: F401  # their kinds
 from gradbed.experiments.systems.training.configuration import TrainingConfiguration, slow_host
 from gradbed.experiments.systems.training.metrics import METRICS
-from gradbed.experiments.systems.training.placed import place_ranks
+from gradbed.experiments.systems.training.placement import place_ranks
 from gradbed.experiments.systems.training.point import TrainingPoint, underlay_of
 from gradbed.experiments.tables.metric import Metric
 
@@ -36,7 +36,7 @@ class TrainingSystem(System[TrainingConfiguration]):
         "topology.link.rate_mbps": 100_000.0,
         "topology.link.delay_us": 1,
     }
-    scale_points = ("gradbed.experiments.systems.training.bench.scale:scale_points",)
+    scale_points = ("gradbed.experiments.systems.training.bench:scale_points",)
     makers = {"trace": "gradbed.experiments.systems.training.new_trace:NewTrace"}  # noqa: RUF012
     quiet_switches = True
     recorder = "gradbed.hosts.systems.training.traces.recording:convert_recording"

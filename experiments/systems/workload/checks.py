@@ -11,7 +11,7 @@ from typing import Any
 
 from gradbed.experiments.accounts.accounting import HostAccount, disagreements, first_lines
 from gradbed.experiments.accounts.counts import Counts
-from gradbed.experiments.traffic.marks import mark_disagreements
+from gradbed.experiments.traffic.consistency import mark_disagreements
 from gradbed.experiments.traffic.results import TrafficResults
 from gradbed.topo.graph import Topology
 

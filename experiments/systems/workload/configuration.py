@@ -13,14 +13,14 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from gradbed.common.errors import UserError
 from gradbed.experiments.configuration.point import Clock, PointConfiguration, Shorthands
-from gradbed.experiments.configuration.samples import SamplesSection
 from gradbed.experiments.configuration.sections import (
     AddressedTopologySection,
+    SamplesSection,
     Section,
     SwitchProgramsSection,
     option,
 )
-from gradbed.experiments.own_program.system import entries_of
+from gradbed.experiments.own_program import entries_of
 from gradbed.experiments.systems.workload.expectations import expectations_of, parse_expectation
 from gradbed.experiments.traffic.background import BackgroundSection
 from gradbed.experiments.traffic.configuration import TrafficSection

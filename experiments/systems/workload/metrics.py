@@ -1,4 +1,4 @@
-"""The metrics of a workload, and where packets were lost."""
+"""The metrics of a workload: where packets were lost, and what of the programs they reached."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from gradbed.experiments.accounts.carried import LinkBytes
-from gradbed.experiments.accounts.counts import Counts
+from gradbed.experiments.accounts.counts import Counts, LinkBytes
 from gradbed.experiments.configuration.faults import Fault, LinkChange
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.tables.metric import Metric, Value
 from gradbed.experiments.traffic.connections import ConnectionResults
 from gradbed.experiments.traffic.results import TrafficResults
+from gradbed.switch.insight.coverage.coverage import Report
 from gradbed.topo.graph import Link, Topology
 
 PERCENTILES = {"p50_us": 50.0, "p90_us": 90.0, "p99_us": 99.0, "p999_us": 99.9, "max_us": 100.0}
@@ -189,3 +189,38 @@ def _allowed(link: Link, carried: LinkBytes, faults: Sequence[Fault], scale: Sca
             return None
         allowed += rate_bps * max(0, min(end_us, carried.to_us) - max(begin_us, carried.from_us))
     return allowed or None
+
+
+# ---- Coverage of the programs ----
+
+
+def coverage_metrics(reports: Sequence[Report]) -> dict[str, Value]:
+    """Of all programs together; None where coverage was not asked for."""
+    if not reports:
+        return dict.fromkeys(("covered_statements", "unused_entries"))
+    reached, total = _sum(reports, "statements")
+    used, entries = _sum(reports, "table entries")
+    return {"covered_statements": reached / total if total else None, "unused_entries": entries - used}
+
+
+def _sum(reports: Sequence[Report], category: str) -> tuple[int, int]:
+    """Reached, and how many there are."""
+    pairs = [report.reached(category) for report in reports]
+    return sum(reached for reached, _ in pairs), sum(total for _, total in pairs)
+
+
+def coverage_rows(reports: Sequence[Report]) -> list[dict[str, Any]]:
+    """One row for each thing that packets may reach."""
+    return [
+        {
+            "program": report.program,
+            "category": category,
+            "name": item.name,
+            "file": item.source.file if item.source else None,
+            "line": item.source.line if item.source else None,
+            "hits": item.hits,
+        }
+        for report in reports
+        for category, items in report.items.items()
+        for item in items
+    ]

@@ -11,29 +11,30 @@ from typing import Any
 from gradbed.common.errors import UserError
 from gradbed.controller.entries.planner import Traffic as TrafficJob
 from gradbed.experiments.accounts.accounting import HostAccount, first_lines, rows
-from gradbed.experiments.accounts.host_accounts import host_accounts
+from gradbed.experiments.accounts.conservation import host_accounts
 from gradbed.experiments.configuration.faults import touched_agents
-from gradbed.experiments.own_program.system import own_network
+from gradbed.experiments.own_program import own_network
 from gradbed.experiments.phases import Measured, Point, PointResult
 from gradbed.experiments.programs import Program
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import NetworkSetup, PointTask
 from gradbed.experiments.systems.workload.checks import packet_failures
 from gradbed.experiments.systems.workload.configuration import WorkloadConfiguration
-from gradbed.experiments.systems.workload.coverage import coverage_metrics, coverage_rows
 from gradbed.experiments.systems.workload.expectations import Cell, parse_expectation, unmet
 from gradbed.experiments.systems.workload.metrics import (
     PERCENTILES,
     background_metrics,
     busiest_link_load,
     connection_metrics,
+    coverage_metrics,
+    coverage_rows,
     drop_rows,
     latency_rows,
     loss_metrics,
     switch_rows,
     traffic_metrics,
 )
-from gradbed.experiments.systems.workload.notes import notes
+from gradbed.experiments.systems.workload.report import notes
 from gradbed.experiments.tables.metric import Value
 from gradbed.experiments.traffic.agents import MODULE, Traffic, plan_traffic, sending_us
 from gradbed.experiments.traffic.background import Background, plan_background

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradbed.common.capabilities import GRADBED_SWITCHES
-from gradbed.experiments.own_program.system import SERVICE
+from gradbed.experiments.own_program import SERVICE
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import PointTask
 from gradbed.experiments.system import System
-from gradbed.experiments.systems.workload.closing import closing
 from gradbed.experiments.systems.workload.configuration import WorkloadConfiguration, WorkloadShorthands
 from gradbed.experiments.systems.workload.expectations import check_subjects
 from gradbed.experiments.systems.workload.metrics import METRICS
 from gradbed.experiments.systems.workload.point import WorkloadPoint, background_of, network_of, traffic_of
+from gradbed.experiments.systems.workload.report import closing
 from gradbed.experiments.tables.metric import Metric, metric_table
 from gradbed.experiments.traffic.choice import packet_choice
 from gradbed.experiments.traffic.connections import check_transport

@@ -1,7 +1,7 @@
 """What ranks exchange where sums are really made: int32 values that tell rank, place and collective apart.
 
 Element i of rank r's input to the k-th collective is i (r + 1) + k, modulo 2^32. So every result has a formula
-(experiments/systems/training/expected.py), and none of a missing rank, a part at the wrong place and a result of
+(experiments/systems/training/checks.py), and none of a missing rank, a part at the wrong place and a result of
 another collective comes out the same.
 """
 

@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 @in_sandbox
 def test_one_switch_and_a_path() -> None:
-    from gradbed.experiments.bench.switch.rates import measure
+    from gradbed.experiments.bench.switch.run import measure
     from gradbed.experiments.systems.aggregation.bench.switch_workload import gradients
 
     wanted = [("bare", 1), ("gradbed", 2), ("gradbed, veth", 2)]

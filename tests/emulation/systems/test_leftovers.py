@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from pyroute2 import IPRoute
 
-from gradbed.experiments.records.run_files import StoredPoint
-from gradbed.experiments.study.running import leftovers, sandboxed
+from gradbed.experiments.records.run_folder import StoredPoint
+from gradbed.experiments.study.running import sandboxed
+from gradbed.experiments.study.running import sandboxed as leftovers
 from gradbed.experiments.study.running.attempt import Broken, Outcome
 from gradbed.experiments.study.running.measure import PointOrder
 from gradbed.experiments.study.running.sandboxed import run_sandboxed

@@ -14,12 +14,11 @@ from gradbed.experiments.configuration.faults import Fault
 from gradbed.experiments.configuration.options import model_options
 from gradbed.experiments.configuration.point import PointConfiguration
 from gradbed.experiments.engine.onlooker import Onlooker
-from gradbed.experiments.records.run_files import DonePoint, RunFiles
+from gradbed.experiments.records.run_folder import DonePoint, RunFiles
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import NetworkSetup, PointTask
 from gradbed.experiments.study.chaos import NOTHING, Cell, Matrix, judged, load_chaos
-from gradbed.experiments.study.definition.expansion import with_values
-from gradbed.experiments.study.definition.model import ChaosSection, Point, Study
+from gradbed.experiments.study.definition import ChaosSection, Point, Study, with_values
 from gradbed.experiments.study.running.attempt import Broken, Outcome, attempt
 from gradbed.experiments.study.running.measure import PointOrder
 from gradbed.experiments.study.running.runner import StudyRun

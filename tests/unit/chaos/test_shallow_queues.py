@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from gradbed.experiments.configuration.faults import Fault, LinkChange
-from gradbed.experiments.records.run_files import DonePoint
+from gradbed.experiments.records.run_folder import DonePoint
 from tests.unit.chaos.schedules import Places
 from tests.unit.chaos.search import Judged, Searched, judge
 from tests.unit.chaos.systems import SYSTEMS, of_every_system

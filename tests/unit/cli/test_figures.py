@@ -129,7 +129,7 @@ def test_the_goal_is_of_all_figures_in_full_on_two_processors(
         return status
 
     monkeypatch.setattr(make_figures, "run_study_file", run_study_file)
-    monkeypatch.setattr("gradbed.experiments.study.figure_times.time.perf_counter", lambda: clock_s[0])
+    monkeypatch.setattr("gradbed.experiments.study.make_figures.time.perf_counter", lambda: clock_s[0])
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(processors)))
     options = [*(["--only", "1"] if only else []), *(["--quick"] if quick else [])]
     ended = gradbed_here("figures", "aggregation", "--times", str(tmp_path / "times.csv"), *options)

@@ -12,7 +12,7 @@ from gradbed.cli.commands.new import new
 from gradbed.cli.p4.stf import stf
 from gradbed.common.errors import UserError
 from gradbed.controller.planning.routing import shortest_routes
-from gradbed.experiments.own_program.system import own_network
+from gradbed.experiments.own_program import own_network
 from gradbed.topo.shapes import leaf_spine
 
 

@@ -11,7 +11,7 @@ from gradbed.common.errors import UserError
 from gradbed.common.yaml_numbers import MOST_BITS
 from gradbed.controller.entries.document import parse_document
 from gradbed.experiments.exercises.exercise import exercises
-from gradbed.experiments.study.definition.yaml_text import read_yaml
+from gradbed.experiments.study.yaml_text import read_yaml
 from gradbed.topo.files import read_topology
 
 NUMBERS = {

@@ -8,13 +8,11 @@ from pathlib import Path
 import pytest
 
 from gradbed.experiments.records.results import load_results
-from gradbed.experiments.study.definition.model import FigureSection
+from gradbed.experiments.study.definition import FigureSection
 from gradbed.experiments.study.evaluation.figures import draw_figures
 from gradbed.experiments.study.loading import load_study
 from gradbed.experiments.study.make_figures import studies_of
-from gradbed.experiments.systems.compression.figures.ratio import rate_left
-from gradbed.experiments.systems.compression.figures.step import name_of, scenes
-from gradbed.experiments.systems.compression.figures.variants import variant
+from gradbed.experiments.systems.compression.figures import name_of, rate_left, scenes, variant
 from tests.unit.small_study import run_study_named_small
 
 STUDY = """

@@ -20,8 +20,8 @@ from gradbed.experiments.calibration import (
     load_calibration,
     study_scale,
 )
-from gradbed.experiments.fidelity.report import FidelityMeasures, FidelityReport, VerdictWord
-from gradbed.experiments.records.run_files import StoredPoint
+from gradbed.experiments.fidelity.verdict import FidelityMeasures, FidelityReport, VerdictWord
+from gradbed.experiments.records.run_folder import StoredPoint
 from gradbed.experiments.scale import Scale
 
 DOUBTFUL = FidelityReport(verdict="doubtful", reasons=("made so",))

@@ -13,7 +13,7 @@ from gradbed.experiments.records.results import load_results
 from gradbed.experiments.study import command
 from gradbed.experiments.study.command import RunOptions
 from gradbed.experiments.study.demo import load_demo, meanings, run_demo, sentence
-from gradbed.experiments.study.evaluation.comparison import Comparison
+from gradbed.experiments.study.evaluation.summary import Comparison
 from gradbed.experiments.systems import SYSTEMS
 from gradbed.experiments.tables.metric import Metric
 from tests.command import rows

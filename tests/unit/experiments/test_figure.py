@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gradbed.experiments.systems.aggregation.figure import draw
+from gradbed.experiments.systems.aggregation.report import draw
 from tests.unit.experiments.outcomes import BOTH, BOTH_ROUNDS, outcome, rounds_of
 
 

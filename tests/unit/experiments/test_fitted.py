@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from gradbed.experiments.tables.fitted import FittedTable
+from gradbed.experiments.tables.console import FittedTable
 
 WIDTHS = (200, 120, 100, 80, 60, 40)
 CELLS = [

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gradbed.experiments.own_program.system import own_network
+from gradbed.experiments.own_program import own_network
 from gradbed.experiments.program_lines import programs_line, unused_programs_line
 from gradbed.experiments.systems import find_system
 from gradbed.topo.files import topology_file

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gradbed.experiments.prompt.switch_commands import SwitchCommands
+from gradbed.experiments.prompt.network_commands import SwitchCommands
 from gradbed.topo.registry import parse_topology
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gradbed.experiments.systems.interconnect.bounds import light_share
-from gradbed.experiments.systems.interconnect.window import open_ns
+from gradbed.experiments.systems.interconnect.links import open_ns
 from gradbed.topo.link import LinkModel
 from gradbed.topo.optical_electrical import optical_electrical, optical_name, with_circuits, with_wavelengths
 from tests.unit.interconnect.network import Interconnect

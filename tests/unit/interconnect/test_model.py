@@ -15,10 +15,7 @@ from gradbed.experiments.systems.interconnect.bench.run import (
 )
 from gradbed.experiments.systems.interconnect.bounds import least_largest_load
 from gradbed.experiments.systems.interconnect.comparison import Case, compare
-from gradbed.experiments.systems.interconnect.model.optical_electrical import OpticalElectrical
-from gradbed.experiments.systems.interconnect.model.shortest_paths import ShortestPaths
-from gradbed.experiments.systems.interconnect.model.slots import simulate
-from gradbed.experiments.systems.interconnect.model.traffic import of_pattern
+from gradbed.experiments.systems.interconnect.model import OpticalElectrical, ShortestPaths, of_pattern, simulate
 from gradbed.experiments.systems.interconnect.sizes import balanced_dragonfly, size_of_network, sizes
 from gradbed.experiments.tables.console import make_console
 from gradbed.topo.optical_electrical import optical_electrical

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gradbed.experiments.systems.interconnect.window import Window
+from gradbed.experiments.systems.interconnect.links import Window
 from gradbed.hosts.traffic.arrived import Arrived
 from tests.unit.interconnect.test_point import run
 

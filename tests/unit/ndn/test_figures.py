@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from gradbed.experiments.records.results import load_results
-from gradbed.experiments.study.evaluation.courses import courses
+from gradbed.experiments.study.evaluation.figures import courses
 from gradbed.experiments.study.loading import load_study
 from gradbed.experiments.study.make_figures import studies_of
-from gradbed.experiments.systems.ndn.figures.recoveries import answers
+from gradbed.experiments.systems.ndn.figures import answers
 from tests.unit.small_study import run_study_named_small
 
 STUDY = """

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from gradbed.experiments.study.command import RunOptions, run_single
-from gradbed.experiments.study.report.network import LEVEL_WORDS, level
-from gradbed.experiments.study.report.writing import write_report
-from gradbed.experiments.tables.units import engineering
+from gradbed.experiments.study.report.drawings import LEVEL_WORDS, level
+from gradbed.experiments.study.report.page import write_report
+from gradbed.experiments.tables.words import engineering
 from tests.unit.report.html_page import HtmlPage
 from tests.unit.workload.runs import configuration
 

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 import pytest
 
 from gradbed.experiments.study import command
-from gradbed.experiments.study.report.writing import make_reports, write_report
+from gradbed.experiments.study.report.page import make_reports, write_report
 from gradbed.experiments.study.running import runner
 from tests.conftest import GradbedHere
 from tests.unit.experiments.study import coin  # registers the system
@@ -235,7 +235,7 @@ def test_a_report_that_cannot_be_written_fails_no_run(
     def full(folder: Path) -> Path:
         raise OSError(28, os.strerror(28))
 
-    monkeypatch.setattr("gradbed.experiments.study.report.writing.write_report", full)
+    monkeypatch.setattr("gradbed.experiments.study.report.page.write_report", full)
     (tmp_path / "study.yaml").write_text(STUDY.strip().replace("ENDS", '""').replace("at_most: 15", "at_least: 1"))
     said = gradbed_here("run", str(tmp_path / "study.yaml"), "--output", str(tmp_path))
     assert said.status == 0

@@ -10,11 +10,12 @@ from rich.console import Console
 from gradbed.common.errors import UserError
 from gradbed.experiments.systems.shuffle.bench.commands import shuffle
 from gradbed.experiments.systems.shuffle.bench.growth import growth_table, measure_growth
-from gradbed.experiments.systems.shuffle.bench.instances import PUBLIC_INSTANCES, PublicInstance
-from gradbed.experiments.systems.shuffle.bench.quality import (
+from gradbed.experiments.systems.shuffle.bench.run import (
     OURS,
+    PUBLIC_INSTANCES,
     SHARES_OF_THE_GOAL,
     SOURCE,
+    PublicInstance,
     Quality,
     measure_quality,
     quality_table,

@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 
 from gradbed.experiments.records.results import load_results
-from gradbed.experiments.study.evaluation.courses import courses
+from gradbed.experiments.study.evaluation.figures import courses
 from gradbed.experiments.study.loading import load_study
 from gradbed.experiments.study.make_figures import studies_of
-from gradbed.experiments.systems.shuffle.figures.growth import label
-from gradbed.experiments.systems.shuffle.figures.hops import networks
-from gradbed.experiments.systems.shuffle.figures.time import mean_times
+from gradbed.experiments.systems.shuffle.figures import label, mean_times, networks
 from gradbed.experiments.systems.shuffle.planned import below_bound
 from tests.unit.small_study import run_study_named_small
 

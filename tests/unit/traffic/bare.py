@@ -9,7 +9,7 @@ from typing import Any
 from gradbed.controller.core.service import NoSettings, Service
 from gradbed.controller.planning.plan import Plan
 from gradbed.experiments.configuration.point import PointConfiguration
-from gradbed.experiments.configuration.samples import SampleOrder
+from gradbed.experiments.configuration.sections import SampleOrder
 from gradbed.experiments.engine.sampling import Sampler
 from gradbed.experiments.programs import FORWARD
 from gradbed.experiments.scale import Scale

@@ -9,10 +9,9 @@ import pytest
 
 from gradbed.common.errors import UserError
 from gradbed.experiments.scale import Scale
+from gradbed.experiments.traffic.agents import pair_rates, shares
 from gradbed.experiments.traffic.configuration import TrafficSection
-from gradbed.experiments.traffic.matrix import read_matrix
-from gradbed.experiments.traffic.patterns import demands, pods
-from gradbed.experiments.traffic.rates import pair_rates, shares
+from gradbed.experiments.traffic.patterns import demands, pods, read_matrix
 from gradbed.topo.link import LinkModel
 from gradbed.topo.shapes import fat_tree, leaf_spine, star
 

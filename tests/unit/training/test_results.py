@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gradbed.experiments.systems.training.expected import expected_result
+from gradbed.experiments.systems.training.checks import expected_result
 from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, algorithms
 from gradbed.hosts.systems.training.contents import contents
 from gradbed.hosts.systems.training.execution import Operation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.study.definition.model import Point
+from gradbed.experiments.study.definition import Point
 from gradbed.experiments.study.running.digest import digest, identity
 from gradbed.experiments.systems.training.configuration import TrainingConfiguration
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.records.run_files import StoredPoint
+from gradbed.experiments.records.run_folder import StoredPoint
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.study.running.execution import run_now
 from gradbed.experiments.study.running.measure import PointOrder, measure

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from gradbed.experiments.records.results import StudyResults
-from gradbed.experiments.records.run_files import DonePoint, StoredPoint
+from gradbed.experiments.records.run_folder import DonePoint, StoredPoint
 from gradbed.experiments.study.command import RunOptions, run_single
-from gradbed.experiments.systems.workload.closing import NOTHING_EXPECTED, closing
+from gradbed.experiments.systems.workload.report import NOTHING_EXPECTED, closing
 from tests.unit.workload.runs import ROUTES, configuration
 
 DROPPED = "tables: {}\n"

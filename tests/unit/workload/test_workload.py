@@ -18,7 +18,7 @@ from gradbed.common.errors import UserError
 from gradbed.experiments.phases import PointResult
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.study.loading import load_study
-from gradbed.experiments.systems.workload.notes import notes
+from gradbed.experiments.systems.workload.report import notes
 from gradbed.experiments.systems.workload.system import WorkloadSystem
 from gradbed.experiments.traffic import agents as traffic_agents
 from gradbed.experiments.traffic import connections

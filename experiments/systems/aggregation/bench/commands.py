@@ -61,7 +61,7 @@ def placement(
     output: Annotated[Path | None, typer.Option(help="Folder for a figure of how the time grows.")] = None,
 ) -> int:
     """How long the placement of programmable switches takes, and how near it comes to the optimum."""
-    from gradbed.experiments.bench.options import sizes_of
+    from gradbed.experiments.bench.measure import sizes_of
     from gradbed.experiments.systems.aggregation.bench.placement import run_bench_placement
 
     return run_bench_placement([(k, maximum) for k, maximum in sizes_of(sizes, "K:M")], instances, output)

@@ -18,8 +18,7 @@ import numpy as np
 from gradbed.controller.systems.aggregation.entries import DEFAULT_SLOTS
 from gradbed.experiments.bench.measure import empty_cache, median_s
 from gradbed.experiments.programs import P4_SOURCES
-from gradbed.experiments.tables.console import make_console
-from gradbed.experiments.tables.rows import Columns, rows_table
+from gradbed.experiments.tables.console import Columns, make_console, rows_table
 from gradbed.formats.lanes import HEADER_BYTES, frame_bytes
 from gradbed.hosts.protocols.frames import as_bytes
 from gradbed.hosts.systems.aggregation.gradient_frames import pack_frames

@@ -1,13 +1,9 @@
-"""How long planning takes and how good it is.
-
-Growth: greedy placement on fat-trees with a worker on every second host, with the time of each round. Quality: on
-small random networks greedy beside the exhaustive optimum of each program, what packets reach beside the best of all
-placements, and beside the linear program's gamma.
-"""
+"""How long planning takes and how good it is, on fat-trees and on small random networks that nobody chose."""
 
 from __future__ import annotations
 
 import functools
+import random
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,14 +25,51 @@ from gradbed.controller.systems.aggregation.placement.greedy import (
 )
 from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
 from gradbed.controller.systems.aggregation.placement.rates.rates import RateSolver
-from gradbed.experiments.bench.measure import Stopwatch
-from gradbed.experiments.bench.report import seconds_goal
+from gradbed.experiments.bench.measure import Stopwatch, seconds_goal
 from gradbed.experiments.plotting.style import figure, save
-from gradbed.experiments.systems.aggregation.bench.random_fabrics import random_fabric
-from gradbed.experiments.tables.console import make_console
-from gradbed.experiments.tables.rows import Columns, rows_table
+from gradbed.experiments.tables.console import Columns, make_console, rows_table
+from gradbed.topo.addressing import make_host, make_switch
+from gradbed.topo.graph import Endpoint, Host, Link, Topology
 from gradbed.topo.link import LinkModel
 from gradbed.topo.shapes import fat_tree
+
+# ---- Random networks ----
+
+
+LINK_RATES_BPS = (10_000_000, 20_000_000, 40_000_000)
+
+
+def random_fabric(seed: int, switches: int = 7, extra_links: int = 3, hosts: int = 8) -> Topology:
+    """A random tree of switches s1.. with some more links, hosts h1.. on random switches, and random rates.
+
+    The same for the same arguments, everywhere.
+    """
+    draw = random.Random(seed)
+    nodes = [make_switch(f"s{index + 1}", index + 1, "hub") for index in range(switches)]
+    pairs = {(draw.randrange(index), index) for index in range(1, switches)}
+    absent = [(a, b) for b in range(switches) for a in range(b) if (a, b) not in pairs]
+    pairs |= set(draw.sample(absent, min(extra_links, len(absent))))
+    ports = dict.fromkeys(range(switches), 0)
+
+    def end(index: int) -> Endpoint:
+        ports[index] += 1
+        return Endpoint(node=nodes[index].name, port=ports[index])
+
+    def model() -> LinkModel:
+        return LinkModel(rate_bps=draw.choice(LINK_RATES_BPS))
+
+    attached: list[Host] = []
+    links = []
+    for index in range(hosts):
+        place = draw.randrange(switches)
+        attached.append(make_host(f"h{index + 1}", f"10.0.{place}", index, nodes[place]))
+        links.append(Link(a=Endpoint(node=attached[-1].name, port=0), b=end(place), model=model()))
+    links += [Link(a=end(a), b=end(b), model=model()) for a, b in sorted(pairs)]
+    return Topology(name=f"random:{seed}", hosts=tuple(attached), switches=tuple(nodes), links=tuple(links))
+
+
+# ---- The benchmark ----
+
 
 LINK_RATE_BPS = 10_000_000_000
 GOALS_S = {(8, 8): 20.0, (16, 16): 600.0}

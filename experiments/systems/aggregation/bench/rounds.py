@@ -17,8 +17,7 @@ from typing import Any
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.study.running.execution import run_now
 from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration
-from gradbed.experiments.tables.console import make_console
-from gradbed.experiments.tables.rows import Columns, rows_table
+from gradbed.experiments.tables.console import Columns, make_console, rows_table
 
 FRAGMENTS = 600
 SHORT_ROUNDS, LONG_ROUNDS = 1, 6

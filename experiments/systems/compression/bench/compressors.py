@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradbed.experiments.bench.measure import median_s, span_s
-from gradbed.experiments.tables.console import make_console
-from gradbed.experiments.tables.rows import Columns, rows_table
+from gradbed.experiments.tables.console import Columns, make_console, rows_table
 from gradbed.formats.addresses import MulticastAddress
 from gradbed.hosts.agents.description import AgentAddress, WorkerAddress
 from gradbed.hosts.compressors.content import Content

@@ -11,13 +11,15 @@ from rich.table import Table
 from gradbed.controller.systems.interconnect.entries import PolicyName
 from gradbed.experiments.bench.measure import Stopwatch
 from gradbed.experiments.systems.interconnect.comparison import PACKET_S, ROUTES, Case, Compared, compare, packets
-from gradbed.experiments.systems.interconnect.model.optical_electrical import OpticalElectrical
-from gradbed.experiments.systems.interconnect.model.shortest_paths import ShortestPaths
-from gradbed.experiments.systems.interconnect.model.slots import Fabric, simulate
-from gradbed.experiments.systems.interconnect.model.traffic import of_pattern
+from gradbed.experiments.systems.interconnect.model import (
+    Fabric,
+    OpticalElectrical,
+    ShortestPaths,
+    of_pattern,
+    simulate,
+)
 from gradbed.experiments.systems.interconnect.sizes import balanced_dragonfly
-from gradbed.experiments.tables.console import make_console
-from gradbed.experiments.tables.rows import Columns, rows_table
+from gradbed.experiments.tables.console import Columns, make_console, rows_table
 from gradbed.topo.shapes import fat_tree, torus
 
 ACCEPTED_GOAL, LATENCY_GOAL = 0.10, 0.20

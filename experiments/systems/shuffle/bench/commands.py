@@ -21,7 +21,7 @@ def shuffle(
     ] = True,
 ) -> int:
     """How many hops schedules take beside bounds and optimum, and how long making them takes."""
-    from gradbed.experiments.bench.options import sizes_of
+    from gradbed.experiments.bench.measure import sizes_of
     from gradbed.experiments.systems.shuffle.bench.run import run_bench_shuffle
 
     pairs = [(k, samples) for k, samples in sizes_of(sizes, "K:SAMPLES")] if sizes else []

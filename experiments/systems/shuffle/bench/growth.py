@@ -15,9 +15,8 @@ from gradbed.controller.systems.shuffle.scheduling.clusters import Improved
 from gradbed.controller.systems.shuffle.scheduling.storage import epochs
 from gradbed.controller.systems.shuffle.scheduling.tree_choice import with_trees_chosen
 from gradbed.controller.systems.shuffle.scheduling.trees import Trees
-from gradbed.experiments.bench.measure import Stopwatch
-from gradbed.experiments.bench.report import seconds_goal
-from gradbed.experiments.tables.rows import Columns, rows_table
+from gradbed.experiments.bench.measure import Stopwatch, seconds_goal
+from gradbed.experiments.tables.console import Columns, rows_table
 from gradbed.topo.shapes import fat_tree
 
 GOALS_S = {(8, 50_000): 60.0, (16, 200_000): 3600.0}

@@ -17,7 +17,7 @@ from gradbed.controller.systems.aggregation.placement.place import place
 from gradbed.controller.systems.aggregation.placement.planner import Rates
 from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
 from gradbed.controller.systems.aggregation.placement.rates.rates import RateSolver
-from gradbed.experiments.systems.aggregation.bench.random_fabrics import random_fabric
+from gradbed.experiments.systems.aggregation.bench.placement import random_fabric
 from gradbed.formats.aggregation import Designation
 from gradbed.topo.link import LinkModel
 from gradbed.topo.shapes import fat_tree

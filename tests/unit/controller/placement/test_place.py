@@ -12,7 +12,7 @@ from gradbed.controller.systems.aggregation.placement import greedy as greedy_mo
 from gradbed.controller.systems.aggregation.placement.place import METHODS, place
 from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
 from gradbed.controller.systems.aggregation.placement.rates.rates import RateSolver
-from gradbed.experiments.systems.aggregation.bench.random_fabrics import random_fabric
+from gradbed.experiments.systems.aggregation.bench.placement import random_fabric
 from gradbed.topo.link import LinkModel
 from gradbed.topo.shapes import fat_tree, leaf_spine
 from tests.examples import examples

@@ -19,12 +19,12 @@ from gradbed.emulation.statistics import ClassCounts
 from gradbed.emulation.switches.virtual_switches import VirtualSwitches
 from gradbed.experiments.engine import point
 from gradbed.experiments.phases import PointResult
-from gradbed.experiments.systems.aggregation.classes import CLASSES as AGGREGATION
-from gradbed.experiments.systems.compression.classes import CLASSES as COMPRESSION
-from gradbed.experiments.systems.interconnect.classes import CLASSES as INTERCONNECT
-from gradbed.experiments.systems.ndn.classes import CLASSES as NDN
-from gradbed.experiments.systems.shuffle.classes import CLASSES as SHUFFLE
-from gradbed.experiments.systems.training.classes import CLASSES as TRAINING
+from gradbed.experiments.systems.aggregation.counts import CLASSES as AGGREGATION
+from gradbed.experiments.systems.compression.point import CLASSES as COMPRESSION
+from gradbed.experiments.systems.interconnect.point import CLASSES as INTERCONNECT
+from gradbed.experiments.systems.ndn.counts import CLASSES as NDN
+from gradbed.experiments.systems.shuffle.loads import CLASSES as SHUFFLE
+from gradbed.experiments.systems.training.point import CLASSES as TRAINING
 from gradbed.formats.packet_class import BY_PROTOCOL, OTHER, PacketClass
 from gradbed.hosts.agents.frames.counts import ClassCounts as HostsClassCounts
 from gradbed.switch.engine import Engine

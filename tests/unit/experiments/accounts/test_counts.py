@@ -9,8 +9,8 @@ import pytest
 
 from gradbed.emulation.statistics import ClassCounts, DirectionStatistics
 from gradbed.experiments.accounts.accounting import LinkEffect, Pauses, Tally
+from gradbed.experiments.accounts.conservation import pause_disagreements
 from gradbed.experiments.accounts.counts import Counts
-from gradbed.experiments.accounts.switch_accounts import pause_disagreements
 from gradbed.experiments.programs import P4_SOURCES
 from gradbed.experiments.systems.aggregation.counts import (
     EVENT_CELLS,

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.bench.virtual import htsim, run
-from gradbed.experiments.bench.virtual.htsim import find_htsim, measure_htsim, microseconds
+from gradbed.experiments.bench.virtual import run
 from gradbed.experiments.bench.virtual.run import run_bench_virtual
+from gradbed.experiments.bench.virtual.simulators import HTSIM_VARIABLE, find_htsim, measure_htsim, microseconds
 from gradbed.experiments.bench.virtual.workload import Permutation
 from tests.command import gradbed
 
@@ -104,5 +104,5 @@ def test_a_build_that_is_not_there_is_one_line(tmp_path: Path) -> None:
 
 
 def test_without_the_variable_nothing_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(htsim.VARIABLE, raising=False)
+    monkeypatch.delenv(HTSIM_VARIABLE, raising=False)
     assert find_htsim() is None

@@ -13,9 +13,9 @@ from gradbed.experiments.systems.aggregation.bench.placement import (
     LINK_RATE_BPS,
     measure_growth,
     measure_quality,
+    random_fabric,
     run_bench_placement,
 )
-from gradbed.experiments.systems.aggregation.bench.random_fabrics import random_fabric
 
 
 def test_growth() -> None:

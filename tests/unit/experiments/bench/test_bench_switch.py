@@ -9,14 +9,13 @@ import pytest
 
 from gradbed.controller.planning.plan import Lpm, TableEntry, Ternary
 from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
-from gradbed.experiments.bench.report import Goal
+from gradbed.experiments.bench.measure import Goal
 from gradbed.experiments.bench.switch import workloads
 from gradbed.experiments.bench.switch.control_plane import CompileTimes
-from gradbed.experiments.bench.switch.goals import control_goals, rate_goals, table_goal
-from gradbed.experiments.bench.switch.rates import Rates
+from gradbed.experiments.bench.switch.run import Rates, control_goals, rate_goals, table_goal
 from gradbed.experiments.bench.switch.subjects import Kind, Subject
 from gradbed.experiments.systems.aggregation.bench.switch_workload import gradients
-from gradbed.experiments.systems.ndn.bench.switch_workload import interests
+from gradbed.experiments.systems.ndn.bench import interests
 from gradbed.switch.codegen import build_program
 from gradbed.switch.device import ActionCall, KeyMatch
 from gradbed.switch.engine import Engine

@@ -13,8 +13,8 @@ from gradbed.cli.commands.bench import virtual
 from gradbed.common.errors import UserError
 from gradbed.experiments.bench.virtual import run
 from gradbed.experiments.bench.virtual.measure import Measured, measure
-from gradbed.experiments.bench.virtual.ns3 import description, measure_ns3, ns3_version
 from gradbed.experiments.bench.virtual.run import measure_apart, milliseconds, run_bench_virtual
+from gradbed.experiments.bench.virtual.simulators import description, measure_ns3, ns3_version
 from gradbed.experiments.bench.virtual.workload import Permutation
 from gradbed.topo.graph import Host
 

@@ -21,8 +21,7 @@ from gradbed.experiments.bench.load.census import (
     processes,
     role_of,
 )
-from gradbed.experiments.bench.load.courses import draw, judge, read_samples
-from gradbed.experiments.bench.load.flatness import courses, slope
+from gradbed.experiments.bench.load.courses import courses, draw, judge, read_samples, slope
 
 HOUR_S, SAMPLES = 3600.0, 360
 MEGABYTE = 2**20

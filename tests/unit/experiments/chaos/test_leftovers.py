@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from gradbed.experiments.study.running import leftovers
-from gradbed.experiments.study.running.leftovers import belongings, left_since, own_orphans
+from gradbed.experiments.study.running import sandboxed
+from gradbed.experiments.study.running.sandboxed import belongings, left_since, own_orphans
 
 ORPHAN = "import os, subprocess; print(subprocess.Popen(['sleep', '60'], stdout=subprocess.DEVNULL).pid)"
 
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leftovers, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(sandboxed, "PATIENCE_S", 0.1)
 
 
 def test_nothing_is_left_of_what_is_given_back(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from gradbed.common.errors import UserError
 from gradbed.experiments.records import run_folder
-from gradbed.experiments.records.run_files import DonePoint, RunFiles, StoredPoint
+from gradbed.experiments.records.run_folder import DonePoint, RunFiles, StoredPoint
 from gradbed.experiments.study import chaos
 from gradbed.experiments.study.chaos import (
     LEGACY,

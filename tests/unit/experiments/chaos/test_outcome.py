@@ -8,12 +8,17 @@ from pathlib import Path
 import pytest
 
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.study.chaos import NOTHING, Cell, Matrix, faults_of, run_chaos, with_chaos
-from gradbed.experiments.study.chaos_outcome import (
+from gradbed.experiments.study.chaos import (
+    NOTHING,
+    Cell,
+    Matrix,
+    faults_of,
     outcome_rows,
     packet_table,
     read_outcome,
+    run_chaos,
     verdict_table,
+    with_chaos,
     write_outcome,
 )
 from gradbed.experiments.study.command import RunOptions

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from gradbed.emulation.statistics import DataPlaneStatistics, DirectionStatistics
-from gradbed.experiments.fidelity.machine import MachineTimes, machine_times
 from gradbed.experiments.fidelity.meter import TICKS_PER_S, FidelityMeter, NetworkCounts, achieved_rates, measures
-from gradbed.experiments.fidelity.processes import ThreadTimes, thread_times
+from gradbed.experiments.fidelity.processes import MachineTimes, ThreadTimes, machine_times, thread_times
 from gradbed.topo.link import LinkModel
 from gradbed.topo.shapes import star
 

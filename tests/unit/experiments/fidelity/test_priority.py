@@ -11,8 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from gradbed.experiments.fidelity.priority import LAST, NICENESS, catch_up, raise_priorities
-from gradbed.experiments.fidelity.processes import DATA_PLANE, run_processes
+from gradbed.experiments.fidelity.processes import (
+    DATA_PLANE,
+    LAST,
+    NICENESS,
+    catch_up,
+    raise_priorities,
+    run_processes,
+)
 
 pytestmark = pytest.mark.root
 
@@ -79,7 +85,7 @@ def test_switches_before_hosts_before_everybody_else(proc: Path) -> None:
 
 def test_what_goes_last_can_catch_up() -> None:
     """Both within its session and as a session, where the kernel has autogroups."""
-    program = "from gradbed.experiments.fidelity.priority import go_last; go_last(); print(flush=True); input()"
+    program = "from gradbed.experiments.fidelity.processes import go_last; go_last(); print(flush=True); input()"
     starts = f"import os, sys, time; os.fork() or exec({program!r}); os.wait()"
     with subprocess.Popen(
         [sys.executable, "-c", starts], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True

@@ -6,8 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from gradbed.experiments.fidelity.report import FidelityMeasures, FidelityReport, VerdictWord
-from gradbed.experiments.fidelity.verdict import LIMITS, NO_EVIDENCE, judge, worst_report
+from gradbed.experiments.fidelity.verdict import (
+    LIMITS,
+    NO_EVIDENCE,
+    FidelityMeasures,
+    FidelityReport,
+    VerdictWord,
+    judge,
+    worst_report,
+)
 
 GOOD = FidelityMeasures(
     duration_s=10.0,

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from gradbed.experiments.records.results import StudyResults, load_results
-from gradbed.experiments.records.run_files import RunFiles, StoredPoint
-from gradbed.experiments.records.run_folder import RunFolder
+from gradbed.experiments.records.run_folder import RunFiles, RunFolder, StoredPoint
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.study.definition.model import Study
+from gradbed.experiments.study.definition import Study
 from gradbed.experiments.study.loading import load_study
 from gradbed.experiments.study.make_figures import studies_of
 from gradbed.experiments.study.running.runner import PlannedPoint, plan, write_description

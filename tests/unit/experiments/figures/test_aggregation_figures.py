@@ -10,11 +10,14 @@ import pytest
 from gradbed.common.errors import UserError
 from gradbed.experiments.study.evaluation.figures import draw_figures
 from gradbed.experiments.study.make_figures import chosen, studies_of
-from gradbed.experiments.systems.aggregation.figures.accuracy import course, time_to_accuracy_ms
-from gradbed.experiments.systems.aggregation.figures.byte_hops import lower_bound
-from gradbed.experiments.systems.aggregation.figures.loss import LossModel
-from gradbed.experiments.systems.aggregation.figures.slots import SlotModel
-from gradbed.experiments.systems.aggregation.figures.workers import ring_bound
+from gradbed.experiments.systems.aggregation.figures import (
+    LossModel,
+    SlotModel,
+    course,
+    lower_bound,
+    ring_bound,
+    time_to_accuracy_ms,
+)
 from tests.unit.experiments.figures.made_up import made_up_run
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from gradbed.experiments.plotting.style import NothingToDraw, figure
 from gradbed.experiments.records.results import StudyResults
-from gradbed.experiments.records.run_files import DonePoint, StoredPoint
-from gradbed.experiments.study.definition.model import CourseSection, FigureSection
-from gradbed.experiments.study.evaluation.courses import courses, draw_course
+from gradbed.experiments.records.run_folder import DonePoint, StoredPoint
+from gradbed.experiments.study.definition import CourseSection, FigureSection
+from gradbed.experiments.study.evaluation.figures import courses, draw_course
 from gradbed.experiments.study.evaluation.kinds import KINDS, Sheet, panels_of
 from gradbed.experiments.tables.metric import Metric
 

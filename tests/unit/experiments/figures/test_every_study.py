@@ -10,8 +10,7 @@ import pytest
 
 from gradbed.experiments.plotting import style
 from gradbed.experiments.records.results import load_results
-from gradbed.experiments.records.run_files import RunFiles, StoredPoint
-from gradbed.experiments.records.run_folder import RunFolder
+from gradbed.experiments.records.run_folder import RunFiles, RunFolder, StoredPoint
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.study.evaluation.figures import draw_figures
 from gradbed.experiments.study.loading import load_study

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from gradbed.experiments.plotting import style
-from gradbed.experiments.plotting.series import draw_series
-from gradbed.experiments.plotting.series_point import SeriesPoint
+from gradbed.experiments.plotting.series import SeriesPoint, draw_series
 from tests.unit.experiments.figures.looked_at import points_under_legends
 
 

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from gradbed.experiments.study.command import RunOptions, run_single
-from gradbed.experiments.study.evaluation.link_loads import loads
-from gradbed.experiments.study.said import chosen_words, network_words
+from gradbed.experiments.study.command import RunOptions, chosen_words, network_words, run_single
+from gradbed.experiments.study.evaluation.figures import link_loads
 from gradbed.experiments.systems import find_system
 from gradbed.topo.registry import parse_topology
 
@@ -58,5 +57,5 @@ def test_loads_are_of_both_directions_of_every_link_by_class_and_over_phases() -
         {"phase": "b", "from": "h1", "to": "l1", "bytes": 2},
         {"phase": "a", "from": "l1", "to": "s1", "bytes": 3},
     ]
-    found = loads(rows, parse_topology("leaf-spine:2,1,1"))
+    found = link_loads(rows, parse_topology("leaf-spine:2,1,1"))
     assert found == {"host": [7, 0, 0, 0], "leaf-spine": [3, 0, 0, 0]}

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from gradbed.experiments.live.channel import Feed
+from gradbed.experiments.live.observer import Feed
 
 
 class FakeFeed(Feed):

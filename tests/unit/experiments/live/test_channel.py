@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gradbed.experiments.live.channel import Feed
+from gradbed.experiments.live.observer import Feed
 
 
 @pytest.fixture

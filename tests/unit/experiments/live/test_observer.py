@@ -11,7 +11,7 @@ import pytest
 
 from gradbed.experiments.engine.onlooker import NOBODY, Onlooker
 from gradbed.experiments.live.observer import LiveObserver
-from gradbed.experiments.records.run_files import StoredPoint
+from gradbed.experiments.records.run_folder import StoredPoint
 from gradbed.experiments.study.running.attempt import attempt
 from gradbed.experiments.study.running.measure import PointOrder
 from tests.unit.experiments.live.fake_feed import FakeFeed

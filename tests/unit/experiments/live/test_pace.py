@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradbed.experiments.live.pace import Pace
+from gradbed.experiments.live.observer import Pace
 
 
 class RealTime:

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from gradbed.emulation.statistics import DataPlaneStatistics
-from gradbed.experiments.prompt.capture_commands import CaptureCommands
+from gradbed.experiments.prompt.traffic_commands import CaptureCommands
 from gradbed.topo.shapes import star
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gradbed.experiments.engine.point import socket_counts
-from gradbed.experiments.fidelity.report import FidelityReport
+from gradbed.experiments.fidelity.verdict import FidelityReport
 from gradbed.experiments.records.results import StudyResults, load_results
 from gradbed.experiments.study.command import RunOptions, run_single
 from gradbed.experiments.testbeds.virtual_testbed import VirtualMeter, VirtualTestbed

@@ -17,9 +17,8 @@ from gradbed.controller.entries.planner import EntriesPlanner
 from gradbed.controller.entries.settings import EntriesSettings
 from gradbed.controller.planning.plan import SwitchPlan
 from gradbed.controller.planning.routing import shortest_routes
-from gradbed.experiments.own_program import program_watch
-from gradbed.experiments.own_program.program_watch import ProgramWatch
-from gradbed.experiments.own_program.system import OwnProgram, OwnProgramConfiguration, OwnProgramSystem
+from gradbed.experiments import own_program as program_watch
+from gradbed.experiments.own_program import OwnProgram, OwnProgramConfiguration, OwnProgramSystem, ProgramWatch
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import NetworkSetup, PointTask
 

@@ -15,7 +15,7 @@ from gradbed.topo.registry import parse_topology
 pytest.importorskip("mininet")
 
 from gradbed.experiments.prompt.job_commands import values_of
-from gradbed.experiments.prompt.path import path_of
+from gradbed.experiments.prompt.traffic_commands import path_of
 from gradbed.experiments.systems.aggregation.prompt import JOB_OPTIONS, AggregationPrompt
 
 TOPOLOGY = parse_topology("leaf-spine:2,2,2")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.configuration.samples import SampleOrder, SamplesSection
+from gradbed.experiments.configuration.sections import SampleOrder, SamplesSection
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.traffic.configuration import TrafficSection
 from gradbed.topo.link import LinkModel

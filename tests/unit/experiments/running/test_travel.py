@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from gradbed.experiments.records.run_files import StoredPoint
-from gradbed.experiments.study.definition.model import Point
+from gradbed.experiments.records.run_folder import StoredPoint
+from gradbed.experiments.study.definition import Point
 from gradbed.experiments.study.loading import load_study
 from gradbed.experiments.study.running.attempt import Broken, attempt
 from gradbed.experiments.study.running.measure import PointOrder
-from gradbed.experiments.study.running.travel import Answer, _moved, pack, take_in, unpack_and_run
+from gradbed.experiments.study.running.on_dask import Answer, _moved, pack, take_in, unpack_and_run
 from gradbed.experiments.systems.training.configuration import TraceWorkload
 from tests.own_study import FILES, STUDY
 

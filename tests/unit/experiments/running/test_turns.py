@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gradbed.experiments.study.running.turns import Turns
+from gradbed.experiments.study.running.beside import Turns
 
 FORKING = multiprocessing.get_context("fork")
 

@@ -16,7 +16,7 @@ from gradbed.common.errors import UserError
 from gradbed.experiments import systems
 from gradbed.experiments.configuration.point import PointConfiguration
 from gradbed.experiments.configuration.sections import Section
-from gradbed.experiments.fidelity.report import FidelityReport, VerdictWord
+from gradbed.experiments.fidelity.verdict import FidelityReport, VerdictWord
 from gradbed.experiments.phases import Measured, Point, PointResult
 from gradbed.experiments.records.results import StudyResults
 from gradbed.experiments.setup import PointTask

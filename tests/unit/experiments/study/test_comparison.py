@@ -9,12 +9,12 @@ import pytest
 
 from gradbed.experiments.records.results import StudyResults, load_results
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.study.definition.model import Study
-from gradbed.experiments.study.definition.yaml_text import StudyError
-from gradbed.experiments.study.evaluation.comparison import Comparison, compared, comparison_tables, short_names
+from gradbed.experiments.study.definition import Study
+from gradbed.experiments.study.evaluation.summary import Comparison, compared, comparison_tables, short_names
 from gradbed.experiments.study.loading import load_study
 from gradbed.experiments.study.running import runner
 from gradbed.experiments.study.running.runner import run_study
+from gradbed.experiments.study.yaml_text import StudyError
 from tests.csv_files import read_csv
 from tests.unit.experiments.study import coin  # registers the system
 

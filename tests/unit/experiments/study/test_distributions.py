@@ -11,12 +11,16 @@ import pytest
 from gradbed.common.errors import UserError
 from gradbed.experiments.plotting.style import NothingToDraw, figure
 from gradbed.experiments.records.results import StudyResults, load_results
-from gradbed.experiments.records.run_files import DonePoint, StoredPoint
+from gradbed.experiments.records.run_folder import DonePoint, StoredPoint
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.study.definition.model import FigureSection
-from gradbed.experiments.study.evaluation.distributions import SHARES, Distribution, draw_distribution
-from gradbed.experiments.study.evaluation.figure_data import write_figure_data
-from gradbed.experiments.study.evaluation.figures import draw_figures
+from gradbed.experiments.study.definition import FigureSection
+from gradbed.experiments.study.evaluation.figures import (
+    SHARES,
+    Distribution,
+    draw_distribution,
+    draw_figures,
+    write_figure_data,
+)
 from gradbed.experiments.study.evaluation.kinds import Sheet
 from gradbed.experiments.study.loading import load_study
 from gradbed.experiments.study.running.runner import run_study

@@ -22,9 +22,9 @@ from gradbed.experiments.engine.onlooker import Onlooker
 from gradbed.experiments.study.running import beside, on_dask, sandboxed
 from gradbed.experiments.study.running.attempt import Broken, Outcome
 from gradbed.experiments.study.running.execution import SideBySide, executor
-from gradbed.experiments.study.running.leftovers import belongings
 from gradbed.experiments.study.running.measure import PointOrder
 from gradbed.experiments.study.running.on_dask import OnDask, dask_client
+from gradbed.experiments.study.running.sandboxed import belongings
 from gradbed.experiments.testbeds.virtual_testbed import VirtualTestbed
 from tests.unit.experiments.virtual_points import configuration
 

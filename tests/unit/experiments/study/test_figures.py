@@ -13,13 +13,11 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.container import BarContainer
 
-from gradbed.experiments.plotting.series import draw_companion, draw_series
-from gradbed.experiments.plotting.series_point import SeriesPoint
+from gradbed.experiments.plotting.series import SeriesPoint, draw_companion, draw_series
 from gradbed.experiments.plotting.style import figure
 from gradbed.experiments.records.results import load_results
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.study.evaluation.figure_data import write_figure_data
-from gradbed.experiments.study.evaluation.figures import draw_figures
+from gradbed.experiments.study.evaluation.figures import draw_figures, write_figure_data
 from gradbed.experiments.study.evaluation.summary import summary_table
 from gradbed.experiments.study.loading import load_study
 from gradbed.experiments.study.running.runner import run_study

@@ -11,8 +11,8 @@ import pytest
 
 from gradbed.common.errors import UserError
 from gradbed.experiments.records.results import StudyResults
-from gradbed.experiments.records.run_files import DonePoint, StoredPoint
-from gradbed.experiments.study.definition.model import StudyHead
+from gradbed.experiments.records.run_folder import DonePoint, StoredPoint
+from gradbed.experiments.study.definition import StudyHead
 from gradbed.experiments.study.evaluation.goals import judged
 from gradbed.experiments.study.loading import load_study
 from gradbed.experiments.study.running import sandboxed

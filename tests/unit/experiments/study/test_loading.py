@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gradbed.experiments.study.definition.model import Study
-from gradbed.experiments.study.definition.yaml_text import StudyError
+from gradbed.experiments.study.definition import Study
 from gradbed.experiments.study.loading import load_study
+from gradbed.experiments.study.yaml_text import StudyError
 from tests.unit.experiments.study import coin  # registers the system
 
 SYSTEMS = Path(__file__).resolve().parents[4] / "experiments" / "systems"

@@ -9,10 +9,9 @@ import pytest
 from gradbed.experiments.plotting.series import draw_series
 from gradbed.experiments.plotting.style import figure
 from gradbed.experiments.records.results import StudyResults, load_results
-from gradbed.experiments.records.run_files import RunFiles, StoredPoint
-from gradbed.experiments.records.run_folder import RunFolder
+from gradbed.experiments.records.run_folder import RunFiles, RunFolder, StoredPoint
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.study.definition.model import Study
+from gradbed.experiments.study.definition import Study
 from gradbed.experiments.study.loading import load_study
 from gradbed.experiments.study.running.runner import plan, write_description
 from tests.unit.experiments.study import coin  # noqa: F401  # registers the system

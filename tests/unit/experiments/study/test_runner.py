@@ -16,7 +16,7 @@ import pytest
 
 from gradbed.common.errors import UserError
 from gradbed.experiments.records.results import load_results
-from gradbed.experiments.records.run_files import DonePoint, RunFiles, StoredPoint
+from gradbed.experiments.records.run_folder import DonePoint, RunFiles, StoredPoint
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.study.loading import load_study
 from gradbed.experiments.study.running import digest, runner

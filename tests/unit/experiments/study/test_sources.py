@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gradbed.experiments.study.running import sources
-from gradbed.experiments.study.running.sources import NOT_PART, ROOT, source_digest
+from gradbed.experiments.study.running import digest as module
+from gradbed.experiments.study.running.digest import NOT_PART, ROOT, source_digest
 
 PART = (
     "hosts/agents/worker.py",
@@ -23,8 +23,8 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in (*PART, "experiments/plotting/style.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("first\n")
-    monkeypatch.setattr(sources, "ROOT", tmp_path)
-    monkeypatch.setattr(sources, "_outside", lambda system: [])
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    monkeypatch.setattr(module, "_outside", lambda system: [])
     return tmp_path
 
 
@@ -48,7 +48,7 @@ def test_what_a_point_runs_is_part_of_it(tree: Path, name: str) -> None:
     "name",
     [
         "experiments/plotting/style.py",
-        "experiments/systems/aggregation/figures/loss.py",
+        "experiments/systems/aggregation/figures.py",
         "hosts/notes.md",
         "docs/hosts.py",
     ],

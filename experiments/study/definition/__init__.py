@@ -1,1 +1,0 @@
-"""A study as its file has it, checked."""

@@ -1,0 +1,161 @@
+"""Those figures of compression (docs/compression.md) that need more than lines, as kinds that studies name."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
+from typing import Any
+
+from gradbed.experiments.plotting.series import draw_all, explain_marks, verdicts
+from gradbed.experiments.plotting.style import COLOURS
+from gradbed.experiments.records.results import StudyResults
+from gradbed.experiments.records.run_folder import DonePoint
+from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
+from gradbed.hosts.systems.compression.ratio import repaired_ratio, source_ratio
+
+Row = Mapping[str, Any]
+
+PACING = {"none": "unpaced", "even": "B1/N", "active": "B1/active", "aimd": "AIMD"}
+
+
+def variant(row: Row) -> str:
+    """Of a point whose sweep has pacing, rule and compressor: what it does about congestion."""
+    pacing, rule, compress = row["transport.pacing"], row["ratio.rule"], row["compression.compress"]
+    if not row["faults"]:
+        return f"undisturbed, {PACING[pacing]}"
+    if row.get("transport.protocol") == "tcp":
+        return "TCP of the kernel, a sum for each"
+    if compress != "none":
+        return f"{compress}, {PACING[pacing]}"
+    if rule == "none":
+        return "neither" if pacing == "none" else f"pacing alone ({PACING[pacing]})"
+    if rule == "source":
+        return f"the source, to the letter, {PACING[pacing]}"
+    return "compression alone" if pacing == "none" else f"repaired, {PACING[pacing]}"
+
+
+def colour(number: int) -> str:
+    return COLOURS[number % len(COLOURS)]
+
+
+# ---- Figure 1: iteration time, and what a worker sent for it, against the number of workers ----
+
+
+@figure_kind("compression-workers", columns=2, height_in=4.2)
+def draw_workers(sheet: Sheet) -> None:
+    [left, right], results = sheet.axes, sheet.results
+    workers = itemgetter("workload.workers")
+    times = results.derived_series(workers, lambda row: 1e3 * row["iteration_time_s"], variant)
+    sent = results.derived_series(workers, lambda row: 1e-3 * row["wire_bytes"], variant)
+    draw_all(left, times)
+    draw_all(right, sent)
+    left.set(xlabel="workers", ylim=(0, None), ylabel="median iteration time (ms)")
+    right.set(xlabel="workers", yscale="log", ylabel="kB that a worker sends in an iteration")
+    explain_marks(left, verdicts(times))
+    legend_below(left, 3)
+
+
+# ---- Step ----
+#
+# Figure 2: rate, ratio and queue over time, of the first repetition; a row for each thing that happens.
+
+
+WORKER = "worker 0"
+RULES_OVER_TIME = {
+    "none": "no rule",
+    "source": "the source, to the letter",
+    "iteration": "repaired, R0 of the iteration",
+    "run": "repaired, R0 of the run",
+}
+
+
+def name_of(row: Row) -> str:
+    rule = row["ratio.rule"]
+    return RULES_OVER_TIME[row["ratio.initial_rate"] if rule == "repaired" else rule]
+
+
+def what_happens(row: Row) -> str:
+    return "competing traffic" if row["background.load"] else "less of the link"
+
+
+def scenes(results: StudyResults) -> dict[str, list[DonePoint]]:
+    """The points of the first repetition by what happens."""
+    found: dict[str, list[DonePoint]] = {}
+    for point in results.points:
+        if point.repetition == 0:
+            found.setdefault(what_happens(point.row), []).append(point)
+    return found
+
+
+@figure_kind("compression-step", columns=3, rows=lambda results, _: len(scenes(results)), width_in=4.0, height_in=3.0)
+def draw_step(sheet: Sheet) -> str:
+    axes, found = sheet.axes, scenes(sheet.results)
+    names = list(dict.fromkeys(name_of(point.row) for points in found.values() for point in points))
+    for row, (scene, points) in enumerate(found.items()):
+        of_scene = axes[3 * row : 3 * row + 3]
+        for point in points:
+            name = name_of(point.row)
+            _draw_point(of_scene, point, name, colour(names.index(name)))
+        for panel, x, y in zip(
+            of_scene,
+            ("time (s)", "iteration", "time (s)"),
+            (f"rate of {WORKER} (Mbit/s)", "ratio, mean of workers", "queue of the server's link (packets)"),
+            strict=True,
+        ):
+            panel.set_title(scene, fontsize=9)
+            panel.set(xlabel=x, ylabel=y, ylim=(0, None))
+    legend_below(axes[0], 4)
+    return sheet.results.heading_of_first
+
+
+def _draw_point(axes: Sequence[Any], point: DonePoint, name: str, of_it: str) -> None:
+    rates = [row for row in point.table("rates") if row["worker"] == WORKER]
+    rounds, queues = point.table("rounds"), point.table("link_samples")
+    style = {"color": of_it, "linewidth": 1.1}
+    axes[0].plot([r["time_s"] for r in rates], [r["rate_bps"] / 1e6 for r in rates], **style, label=name)
+    axes[1].plot([r["round"] + 1 for r in rounds], [r["ratio"] for r in rounds], **style, marker=".")
+    axes[2].plot([r["time_us"] / 1e6 for r in queues], [r["queue_packets"] for r in queues], **style)
+
+
+# ---- Ratio ----
+#
+# Figure 5: the ratio that each rule chooses against the rate that is left, beside its formula.
+
+
+RULE_NAMES = {"none": "no rule", "source": "the source, to the letter", "repaired": "repaired"}
+SENT, SUM_SHARE = 0.15, 1 / 8
+"""Parts of the gradient: what is sent when the rule decides, and the sum's share of it with eight workers; for the
+formulas' curves."""
+
+
+RULES: dict[str, Callable[..., float]] = {
+    "source": source_ratio,
+    "repaired": functools.partial(repaired_ratio, sum_share=SUM_SHARE),
+}
+
+
+def rate_left(row: Row) -> float:
+    """Of the server's link, the part that the first fault leaves. Both rates are nominal."""
+    rate_bps: float = 1e6 * row["faults"][0]["change"]["rate_mbps"]
+    return rate_bps / float(row["link_rate_bps"])
+
+
+@figure_kind("compression-ratio")
+def draw_ratio(sheet: Sheet) -> None:
+    [axes] = sheet.axes
+    series = sheet.results.derived_series(rate_left, itemgetter("ratio"), itemgetter("ratio.rule"))
+    draw_all(axes, series, names=RULE_NAMES)
+    rates = [n / 50 for n in range(1, 51)]
+    for number, name in enumerate(series):
+        if name in RULES:
+            ratios = [RULES[name](SENT, 1.0, 1.0, rate) for rate in rates]
+            axes.plot(rates, ratios, ":", color=colour(number), linewidth=1)
+    axes.plot([], [], ":", color="grey", label=f"formula, {SENT:.0%} sent before")
+    axes.set(
+        xlabel="rate that is left / initial rate",
+        ylabel="ratio: bytes sent / bytes of the gradient",
+        ylim=(0, None),
+    )
+    explain_marks(axes, verdicts(series))
+    axes.legend()

@@ -1,0 +1,201 @@
+"""Those figures of the shuffle (docs/shuffle.md) that need more than lines, as kinds that studies name."""
+
+from __future__ import annotations
+
+from functools import partial
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from gradbed.experiments.plotting.series import draw_all, draw_companion, draw_series, explain_marks, verdicts
+from gradbed.experiments.plotting.style import COLOURS
+from gradbed.experiments.records.results import StudyResults
+from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
+from gradbed.experiments.systems.shuffle.bench.growth import GOALS_S
+from gradbed.experiments.systems.shuffle.drawn import MASTER_SCHEDULERS
+from gradbed.experiments.systems.shuffle.theory import CURVES
+from gradbed.experiments.tables.tables import Row
+
+# ---- Hops ----
+#
+# Figure 1: hops of all schedulers against storage, with what none can go below, on each network.
+
+
+BOUNDS = {
+    ("packet_bound_hops", False): ("--", "bound of packets"),
+    ("cut_bound_hops", False): (":", "bound of cuts"),
+    ("bound_hops", True): ("-.", "bound with a master"),
+}
+"""By column, and whether a master, which stores everything, is there."""
+
+
+def networks(results: StudyResults) -> list[str]:
+    """In the order of the study."""
+    return list(dict.fromkeys(str(point.row["topology.kind"]) for point in results.points))
+
+
+def _storage(row: Row) -> float:
+    return float(row["samples.storage"])
+
+
+def _on(network: str, column: str, master: bool | None, row: Row) -> float | None:
+    is_asked = master in (None, row["shuffle.scheduler"] in MASTER_SCHEDULERS)
+    return float(row[column]) if is_asked and row["topology.kind"] == network else None
+
+
+@figure_kind("shuffle-hops", columns=lambda results, _: len(networks(results)), width_in=3.6, height_in=4.2)
+def draw_hops(sheet: Sheet) -> None:
+    axes, results, found = sheet.axes, sheet.results, networks(sheet.results)
+    for at, network in zip(axes, found, strict=True):
+        series = results.derived_series(
+            _storage, partial(_on, network, sheet.section.y, None), lambda row: row["shuffle.scheduler"]
+        )
+        draw_all(at, series)
+        for (column, master), (dashes, word) in BOUNDS.items():
+            for points in results.derived_series(
+                _storage, partial(_on, network, column, master), lambda row: None
+            ).values():
+                masters = [n for n, name in enumerate(series) if name in MASTER_SCHEDULERS]
+                own = masters[0] if master and masters else None
+                draw_companion(at, points, label=word, number=own, dashes=dashes)
+        at.set(title=network, xlabel="samples that a worker stores / all", xlim=(0, 1), ylim=(0, None))
+    assert len(series) <= len(COLOURS), "each scheduler has a colour of its own"
+    axes[0].set_ylabel("hops of all packets")
+    legend_below(axes[-1], 2 * len(found))
+
+
+# ---- Packets ----
+#
+# Figure 1, too: packets of all schedulers against storage, beside published curves, on the study's first network.
+
+
+DASHES = (":", "-.", "--", (0, (5, 1, 1, 1, 1, 1)))
+
+
+@figure_kind("shuffle-packets", width_in=6.4, height_in=4.4)
+def draw_packets(sheet: Sheet) -> str:
+    [axes], results, section = sheet.axes, sheet.results, sheet.section
+    network = networks(results)[0]
+    workers = next(p.row["shuffle.workers"] for p in results.points if p.row["topology.kind"] == network)
+    series = results.derived_series(
+        lambda row: float(row[section.x]),
+        lambda row: row[section.y] if row["topology.kind"] == network else None,
+        lambda row: row["shuffle.scheduler"],
+    )
+    draw_all(axes, series)
+    shares = np.linspace(1 / workers, 1, 200).tolist()
+    for dashes, (name, curve) in zip(DASHES, CURVES.items(), strict=True):
+        heights = [curve(workers, share) for share in shares]
+        axes.plot(shares, heights, linestyle=dashes, color="black", linewidth=1, label=name)
+    axes.set(
+        xlabel="samples that a worker stores / all",
+        ylabel="packets / samples of the data set",
+        xlim=(0, 1),
+        ylim=(0, 1.05),
+    )
+    axes.legend(fontsize="small")
+    return f"{workers} workers\n{results.heading}"
+
+
+# ---- Figure 2: the time of a shuffle against storage, and as a part of what unicast takes ----
+
+
+BASELINES = {"unicast-random": "-", "unicast-nearest": ":"}
+"""Which unicast is compared with decides the picture, so both are shown."""
+
+
+def mean_times(results: StudyResults) -> dict[str, dict[Any, float]]:
+    """In seconds, by scheduler and storage."""
+    series = results.series("samples.storage", "shuffle_time_s", "shuffle.scheduler")
+    return {
+        name: {point.x: sum(point.values) / len(point.values) for point in points if point.values}
+        for name, points in series.items()
+    }
+
+
+@figure_kind("shuffle-time", columns=2, width_in=4.4, height_in=3.6)
+def draw_time(sheet: Sheet) -> None:
+    [left, right], results = sheet.axes, sheet.results
+    in_ms = results.derived_series(
+        lambda row: row["samples.storage"],
+        lambda row: 1e3 * row["shuffle_time_s"],
+        lambda row: row["shuffle.scheduler"],
+    )
+    times = mean_times(results)
+    draw_all(left, in_ms)
+    for baseline, dashes in BASELINES.items():
+        for number, (name, of_storage) in enumerate(times.items()):
+            shared = sorted(of_storage.keys() & times.get(baseline, {}).keys())
+            if name in BASELINES or not shared:
+                continue
+            share = [100 * of_storage[x] / times[baseline][x] for x in shared]
+            right.plot(shared, share, dashes, color=COLOURS[number], linewidth=1.2)
+        right.plot([], [], dashes, color="black", linewidth=1.2, label=f"of {baseline}")
+    for each, words in ((left, "time of a shuffle (ms)"), (right, "time of a shuffle (%)")):
+        each.set(xlabel="samples that a worker stores / all samples", xlim=(0, None), ylabel=words)
+        each.set_yscale("log", subs=(2, 5))  # the master is far above all others
+        each.yaxis.set_major_formatter("{x:g}")
+        each.yaxis.set_minor_formatter("{x:g}")
+    right.axhline(100, color="grey", linewidth=0.8)
+    explain_marks(left, verdicts(in_ms))
+    for each in (left, right):
+        each.legend(fontsize="small")
+
+
+# ---- Figure 4: how long schedulers take, against the size of the shuffle ----
+
+
+def label(row: Row) -> str:
+    return f"{row['shuffle.scheduler']}, {row['topology.kind']}"
+
+
+@figure_kind("shuffle-growth", width_in=5.2, height_in=3.8)
+def draw_growth(sheet: Sheet) -> None:
+    """Goals are short bars."""
+    [axes], results = sheet.axes, sheet.results
+    draw_all(axes, results.derived_series(itemgetter("samples.samples"), itemgetter("schedule_s"), label))
+    drawn = {str(point.row["topology.kind"]) for point in results.points}
+    goals = [(samples, goal_s) for (k, samples), goal_s in GOALS_S.items() if f"fat-tree:{k}" in drawn]
+    if goals:
+        axes.plot(*zip(*goals, strict=True), "_", color="black", markersize=16, label="goal")
+    axes.set(xscale="log", yscale="log", xlabel="samples", ylabel="processor time for a schedule (s)")
+    axes.legend(fontsize="small")
+
+
+# ---- Waits ----
+#
+# Figure 5: how long packets of class A wait for a neighbour's sample, against the threshold.
+
+
+X = "shuffle.threshold_us"
+WAITS = {
+    "longest, on the network": "max_wait_s",
+    "longest, in the schedule": "planned_wait_s",
+    "mean, on the network": "mean_wait_s",
+}
+
+
+@figure_kind("shuffle-waits", columns=2, width_in=4.4, height_in=3.6)
+def draw_waits(sheet: Sheet) -> None:
+    [left, right], results = sheet.axes, sheet.results
+    found = []
+    for number, (name, column) in enumerate(WAITS.items()):
+        waits = results.derived_series(itemgetter(X), partial(_in_us, column), lambda row: None)
+        for points in waits.values():
+            draw_series(left, points, label=name, number=number)
+        found += verdicts(waits)
+    thresholds = sorted({point.row[X] for point in results.points})
+    left.plot(thresholds, thresholds, "--", color="black", linewidth=0.8, label="the threshold")
+    for number, column in enumerate(("hops", "loans")):
+        for points in results.series(X, column).values():
+            draw_series(right, points, label=column, number=number)
+    left.set(xlabel="threshold (us)", ylim=(0, None), ylabel="wait of a packet (us)")
+    right.set(xlabel="threshold (us)", ylim=(0, None), ylabel="of the schedule")
+    explain_marks(left, found)
+    for each in (left, right):
+        each.legend(fontsize="small")
+
+
+def _in_us(column: str, row: Row) -> float:
+    return 1e6 * float(row[column])
