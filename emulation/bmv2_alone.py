@@ -20,8 +20,7 @@ from gradbed.common.closing import Closing
 from gradbed.common.errors import UserError
 from gradbed.emulation.nodes import Bmv2Switch, free_ports
 from gradbed.emulation.veth import VethPair, create_pairs
-from gradbed.switch.p4lang.bmv2_programs import find_simple_switch_grpc, require_simple_switch
-from gradbed.switch.p4lang.bmv2_shell import Shell
+from gradbed.switch.p4lang.bmv2 import Shell, find_simple_switch_grpc, require_simple_switch
 
 QUIET_S = 0.2
 """BMv2 does not say when it is idle: it counts as idle once nothing has come out so long, in which no thread of it

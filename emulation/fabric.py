@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, Protocol
 
 from gradbed.common.capabilities import GRADBED_SWITCHES
 from gradbed.emulation.statistics import ClassCounts, DataPlaneStatistics, DirectionStatistics
-from gradbed.switch.engine.classes import Patterns
-from gradbed.switch.insight.fabric_recorder import Recording
+from gradbed.switch.engine.statistics import Patterns
+from gradbed.switch.insight.recorder import Recording
 from gradbed.topo.graph import Link, Topology
 from gradbed.topo.link import LinkModel
 from gradbed.topo.places import Place

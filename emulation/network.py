@@ -24,7 +24,7 @@ from gradbed.emulation.switches.bmv2_switches import Bmv2Switches
 from gradbed.emulation.switches.fabric_layout import LinkKind, interface_name, is_wire, wire_interface_name
 from gradbed.emulation.switches.fabric_switches import FabricProcess, FabricSwitches
 from gradbed.emulation.switches.ovs_switches import OvsSwitches
-from gradbed.switch.server.outside_address import OutsideAddress
+from gradbed.switch.server.addresses import OutsideAddress
 from gradbed.topo.addressing import host_port_mac, port_mac
 from gradbed.topo.graph import Endpoint, Host, Link, Topology
 from gradbed.topo.link import USUAL_MTU_BYTES

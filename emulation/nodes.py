@@ -22,7 +22,7 @@ from mininet.link import Intf, Link
 from mininet.node import Host, Node, Switch
 
 from gradbed.common.json_lines import ended, process_lost
-from gradbed.switch.p4lang.bmv2_programs import PRIORITY_QUEUES
+from gradbed.switch.p4lang.bmv2 import PRIORITY_QUEUES
 
 # ---- Hosts, interfaces and links ----
 

@@ -73,7 +73,7 @@ class DataPlaneStatistics:
     live_packets: int
 
 
-# ---- By class of packets: [0] those of none (switch/engine/classes.py) ----
+# ---- By class of packets: [0] those of none (switch/engine/statistics.py) ----
 
 
 ByClass = tuple[int, ...]
@@ -103,7 +103,7 @@ class DirectionClasses:
 
     @classmethod
     def of(cls, parts: Sequence[Mapping[str, Any]], *, from_outside: bool) -> DirectionClasses:
-        """parts: rows with the fields of gradbed.switch.engine.classes.LinkClasses, one behind the other.
+        """parts: rows with the fields of gradbed.switch.engine.statistics.LinkClasses, one behind the other.
         from_outside: the sender is no switch of the fabric."""
         first, last = parts[0], parts[-1]
         return cls(
@@ -120,7 +120,7 @@ class DirectionClasses:
 
 @dataclass(frozen=True)
 class SwitchClasses:
-    """As gradbed.switch.engine.classes.DeviceClasses."""
+    """As gradbed.switch.engine.statistics.DeviceClasses."""
 
     left: tuple[ByClass, ...]
     from_controller: ByClass

@@ -27,8 +27,7 @@ from gradbed.experiments.records.run_folder import CAPTURES, RunFolder
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import NetworkSetup, PointTask
 from gradbed.experiments.system import System
-from gradbed.switch.server.addresses import check_address
-from gradbed.switch.server.outside_address import OutsideAddress
+from gradbed.switch.server.addresses import OutsideAddress, check_address
 from gradbed.switch.server.server_tls import ServerTls
 from gradbed.topo.files import topology_file
 from gradbed.topo.places import Place, places

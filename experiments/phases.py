@@ -19,7 +19,7 @@ from gradbed.experiments.tables.tables import Row
 from gradbed.experiments.testbeds.agents import AgentSpec
 
 if TYPE_CHECKING:
-    from gradbed.switch.insight.coverage.coverage import Report as CoverageReport
+    from gradbed.switch.insight.coverage import Report as CoverageReport
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from gradbed.common.closing import Closing
 from gradbed.common.errors import UserError
 from gradbed.switch.engine import Capture, Engine, EngineDevice
 from gradbed.switch.fabric_config import CaptureConfig, FabricConfig, InterfaceConfig
-from gradbed.switch.insight.fabric_recorder import FabricRecorder
-from gradbed.switch.insight.recorder import Level
+from gradbed.switch.insight.recorder import FabricRecorder, Level
 
 
 class EngineFabric(Closing):

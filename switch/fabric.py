@@ -30,7 +30,7 @@ from gradbed.switch.engine import Engine
 from gradbed.switch.engine_fabric import EngineFabric
 from gradbed.switch.fabric_commands import COMMANDS
 from gradbed.switch.fabric_config import FabricConfig, ForeignEnd, InterfaceConfig, first_mistake, read_fabric_config
-from gradbed.switch.insight.instrumented import build_instrumented
+from gradbed.switch.insight.recorder import build_instrumented
 from gradbed.switch.interpreter import prepare_interpreter
 
 if TYPE_CHECKING:

@@ -80,7 +80,7 @@ class GetProgramDrops(Command):
 
 
 class CountClasses(Command):
-    """Count packets by class from now on. patterns: of each class its words (engine/classes.py)."""
+    """Count packets by class from now on. patterns: of each class its words (engine/statistics.py)."""
 
     command: Literal["count_classes"] = "count_classes"
     patterns: tuple[tuple[tuple[int, int, int], ...], ...]
@@ -187,7 +187,7 @@ class StopCapture(Command):
 
 class TakeRecords(Command):
     """What programs did since the last one goes to a file, where that is kept, with what it takes to read it
-    (insight/fabric_recorder.py); lost, if it was too much."""
+    (insight/recorder.py); lost, if it was too much."""
 
     command: Literal["records"] = "records"
     file: Path

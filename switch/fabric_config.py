@@ -11,7 +11,7 @@ from gradbed.common.errors import UserError
 from gradbed.common.problems import first_problem
 from gradbed.switch.engine.capture import CaptureInterface
 from gradbed.switch.engine.statistics import Direction
-from gradbed.switch.server.outside_address import OutsideAddress
+from gradbed.switch.server.addresses import OutsideAddress
 from gradbed.topo.link import LinkModel
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from gradbed.common.closing import Closing
 from gradbed.switch.engine import Engine
-from gradbed.switch.engine.classes import Patterns
 from gradbed.switch.engine.queue_pairs import HostQueuePairs
+from gradbed.switch.engine.statistics import Patterns
 from gradbed.topo.link import LinkModel
 
 _DEVICE, _PORT = 1, 0

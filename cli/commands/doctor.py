@@ -135,7 +135,7 @@ def _open_vswitch() -> str:
 
 
 def _bmv2() -> str:
-    from gradbed.switch.p4lang.bmv2_programs import find_simple_switch_grpc, require_simple_switch
+    from gradbed.switch.p4lang.bmv2 import find_simple_switch_grpc, require_simple_switch
 
     found = find_simple_switch_grpc()
     require_simple_switch()

@@ -14,7 +14,7 @@ from gradbed.cli.p4 import setup as p4_setup
 from gradbed.common.errors import UserError
 
 if TYPE_CHECKING:
-    from gradbed.switch.insight.coverage.coverage import Report
+    from gradbed.switch.insight.coverage import Report
 
 
 def coverage(
@@ -38,8 +38,7 @@ def coverage(
     define: options.Define = None,
 ) -> int:
     """Show which parser states, table entries, actions, branches and statements packets reach, and which not."""
-    from gradbed.switch.insight.coverage.coverage import Coverage
-    from gradbed.switch.insight.coverage.workload import cover_frames, cover_script
+    from gradbed.switch.insight.coverage import Coverage, cover_frames, cover_script
     from gradbed.switch.stf import read_stf
 
     if pcap is None:
@@ -68,7 +67,7 @@ def coverage(
         return 0
     from rich.console import Console
 
-    from gradbed.switch.insight.coverage.coverage_text import print_report
+    from gradbed.switch.insight.coverage_report import print_report
 
     print_report(report, setup.sources, Console(highlight=False), whole=whole)
     return 0
@@ -84,7 +83,7 @@ def _check_without_pcap(stf: list[Path] | None, entries: list[Path] | None, port
 
 
 def _write_page(path: Path, report: Report, setup: p4_setup.Setup) -> None:
-    from gradbed.switch.insight.coverage.coverage_html import html_page
+    from gradbed.switch.insight.coverage_report import html_page
 
     try:
         path.write_text(html_page(report, setup.sources), encoding="utf-8")

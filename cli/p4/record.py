@@ -40,7 +40,7 @@ def record(
 ) -> int:
     """Record what p4c and BMv2 make of a program: frames in and out, registers and counters at the end."""
     from gradbed.common.sandbox import run_in_sandbox
-    from gradbed.switch.p4lang.bmv2_programs import find_simple_switch_grpc, require_simple_switch
+    from gradbed.switch.p4lang.bmv2 import find_simple_switch_grpc, require_simple_switch
     from gradbed.switch.recordings import read_recording
 
     if not program.is_file():
@@ -100,8 +100,8 @@ def _compile_with_p4c(p4c: str, program: Path, defines: Mapping[str, str]) -> tu
 
 
 def _on_own_switch(run: Any) -> int:
-    from gradbed.switch.recordings.own_switch import OwnSwitch
-    from gradbed.switch.recordings.random_entries import PORTS
+    from gradbed.switch.recordings.random_inputs import PORTS
+    from gradbed.switch.recordings.replay import OwnSwitch
 
     with OwnSwitch(PORTS) as switch:
         status: int = run(switch)
@@ -110,7 +110,7 @@ def _on_own_switch(run: Any) -> int:
 
 def _on_bmv2(run: Any) -> int:
     from gradbed.emulation.bmv2_alone import Bmv2Alone
-    from gradbed.switch.recordings.random_entries import PORTS
+    from gradbed.switch.recordings.random_inputs import PORTS
 
     with tempfile.TemporaryDirectory() as folder, Bmv2Alone(PORTS, Path(folder)) as switch:
         status: int = run(switch)

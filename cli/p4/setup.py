@@ -16,7 +16,7 @@ from gradbed.common.errors import UserError
 from gradbed.common.problems import first_problem
 
 if TYPE_CHECKING:
-    from gradbed.switch.insight.instrumented import InstrumentedProgram
+    from gradbed.switch.insight.recorder import InstrumentedProgram
     from gradbed.switch.insight.source import SourceMap
     from gradbed.switch.insight.traced_switch import TracedSwitch
     from gradbed.switch.state.pipeline import Pipeline
@@ -95,7 +95,7 @@ def load(
 
 
 def _setup(bmv2_json: dict[str, Any], info: Any, folders: Sequence[Path], path: Path) -> Setup:
-    from gradbed.switch.insight.instrumented import build_instrumented
+    from gradbed.switch.insight.recorder import build_instrumented
     from gradbed.switch.insight.source import SourceMap
 
     if info is not None:
@@ -109,9 +109,9 @@ def _setup(bmv2_json: dict[str, Any], info: Any, folders: Sequence[Path], path: 
 
 def of_config(info: Any, device_config: bytes, folders: Sequence[Path], where: str) -> Setup:
     """A program as it is pushed to switches."""
-    from gradbed.switch.insight.instrumented import InstrumentedProgram, build_instrumented
+    from gradbed.switch.insight.recorder import InstrumentedProgram, build_instrumented
     from gradbed.switch.insight.source import SourceMap
-    from gradbed.switch.p4runtime.values.status import RequestError
+    from gradbed.switch.p4runtime.status import RequestError
     from gradbed.switch.state.pipeline import build_pipeline
 
     try:

@@ -172,7 +172,7 @@ def _runner(name: str) -> Callable[[dict[str, Any], Script], Outcome]:
         return _run
     if name != "bmv2":
         raise UserError(f"--switch: gradbed, bmv2 or reference, not {name}")
-    from gradbed.switch.p4lang.bmv2_programs import require_simple_switch
+    from gradbed.switch.p4lang.bmv2 import require_simple_switch
 
     require_simple_switch()
     return _run_on_bmv2

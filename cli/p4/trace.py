@@ -45,7 +45,7 @@ def trace(
     define: options.Define = None,
 ) -> int:
     """Show what a program does to one packet: parser, tables, actions, headers, registers, and where it goes."""
-    from gradbed.switch.insight.trace.trace import build_trace
+    from gradbed.switch.insight.trace import build_trace
     from gradbed.switch.insight.traced_switch import TracedSwitch
 
     if target is not None and program and packet is None and not program.endswith(_PROGRAM_SUFFIXES):
@@ -72,7 +72,7 @@ def trace(
         return 0
     from rich.console import Console
 
-    from gradbed.switch.insight.trace.text import print_trace
+    from gradbed.switch.insight.trace_text import print_trace
 
     print_trace(result, setup.sources, Console(highlight=False), whole=whole)
     return 0

@@ -26,8 +26,8 @@ from gradbed.controller.southbound.p4runtime.codec import (
     number,
 )
 from gradbed.controller.southbound.p4runtime.schema import ProgramSchema
+from gradbed.switch.simple_switch.cli.arguments import CommandError
 from gradbed.switch.simple_switch.cli.command import Shell
-from gradbed.switch.simple_switch.cli.errors import CommandError
 
 _RANK = Rank(2)
 OF_THE_NETWORK = {

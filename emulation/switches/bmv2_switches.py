@@ -26,7 +26,7 @@ class Bmv2Switches:
 
     def check(self) -> None:
         """UserError without BMv2, and for links that its ports are not made for."""
-        from gradbed.switch.p4lang.bmv2_programs import find_simple_switch_grpc
+        from gradbed.switch.p4lang.bmv2 import find_simple_switch_grpc
 
         find_simple_switch_grpc()
         if any(link.model.channels > 1 for link in self.topology.links):
@@ -34,7 +34,7 @@ class Bmv2Switches:
 
     def add_nodes(self, net: Mininet, run_dir: Path) -> None:
         from gradbed.emulation.nodes import Bmv2Switch, free_ports
-        from gradbed.switch.p4lang.bmv2_programs import find_simple_switch_grpc
+        from gradbed.switch.p4lang.bmv2 import find_simple_switch_grpc
 
         binary = find_simple_switch_grpc()
         ports = iter(free_ports(2 * len(self.names)))

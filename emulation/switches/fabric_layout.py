@@ -177,7 +177,7 @@ def name_statistics(
 def name_classes(
     topology: Topology, kind: LinkKind, rows: Iterable[Mapping[str, Any]], foreign: Collection[str] = ()
 ) -> dict[Direction, DirectionClasses]:
-    """The fabric's rows of gradbed.switch.engine.classes.LinkClasses, likewise. A veth link between two of its
+    """The fabric's rows of gradbed.switch.engine.statistics.LinkClasses, likewise. A veth link between two of its
     switches is one after the other: what leaves the sender's port, and what comes in at the other."""
     ends, far_ends = _nodes_at_ports(topology, kind, foreign)
     found: dict[Direction, list[Mapping[str, Any]]] = {}

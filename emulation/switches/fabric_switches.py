@@ -14,8 +14,8 @@ from gradbed.emulation.fabric import ForeignSwitches
 from gradbed.emulation.switches.fabric_layout import LinkKind, fabric_config
 from gradbed.emulation.switches.gradbed_fabric import GradbedFabric
 from gradbed.switch.fabric_commands import Answer, Command, TakeRecords
-from gradbed.switch.insight.fabric_recorder import Recording, read_recording
-from gradbed.switch.server.outside_address import OutsideAddress
+from gradbed.switch.insight.recorder import Recording, read_recording
+from gradbed.switch.server.addresses import OutsideAddress
 from gradbed.topo.graph import Topology
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from gradbed.emulation.fabric import CaptureState, Fabric, ForeignSwitches
 from gradbed.emulation.statistics import ClassCounts, DataPlaneStatistics, DirectionStatistics, SwitchClasses
 from gradbed.emulation.switches.fabric_layout import LinkKind, interface_name, name_classes, name_statistics
 from gradbed.switch.engine import CaptureInterface, Tap
-from gradbed.switch.engine.classes import Patterns
-from gradbed.switch.engine.statistics import Direction
+from gradbed.switch.engine.statistics import Direction, Patterns
 from gradbed.switch.fabric_commands import (
     Answer,
     Command,

@@ -14,7 +14,7 @@ from gradbed.common.json_lines import own_program
 from gradbed.common.scratch import scratch_folder
 from gradbed.experiments.systems import find_system, systems
 from gradbed.experiments.tables.console import Columns, make_console, rows_table
-from gradbed.switch.p4lang.bmv2_programs import find_simple_switch_grpc
+from gradbed.switch.p4lang.bmv2 import find_simple_switch_grpc
 
 TIMEOUT_S = 600.0
 MODELS = ("gradbed", "bmv2")

@@ -11,7 +11,7 @@ from typing import Any
 from gradbed.common.errors import UserError
 from gradbed.switch.codegen import BuiltProgram, build_program
 from gradbed.switch.compiler import compile_p4, files_of
-from gradbed.switch.insight.instrumented import InstrumentedProgram, build_instrumented
+from gradbed.switch.insight.recorder import InstrumentedProgram, build_instrumented
 from gradbed.switch.insight.source import SourceMap
 
 MOST_BYTES = 1_000_000

@@ -8,10 +8,10 @@ from types import TracebackType
 from gradbed.experiments.exercises.finding import Detail
 from gradbed.experiments.exercises.subject import Subject
 from gradbed.switch.bmv2_json.model import ProgramModel
-from gradbed.switch.insight.coverage.coverage import Coverage
+from gradbed.switch.insight.coverage import Coverage
 from gradbed.switch.insight.recorder import Level
-from gradbed.switch.insight.trace.decisions import decisions
-from gradbed.switch.insight.trace.trace import build_trace
+from gradbed.switch.insight.trace import build_trace
+from gradbed.switch.insight.trace_text import decisions
 from gradbed.switch.insight.traced_switch import DEFAULT_CPU_PORT, Passage, TracedSwitch
 
 DECISIONS_SHOWN = 12

@@ -91,8 +91,8 @@ def trace_of(recording: Recording, switch: str, port: int, frame: str) -> str:
     """As `gradbed p4 trace` prints it. UserError where there is no such switch, or its program has gone."""
     from gradbed.controller.planning.plan import SwitchPlan
     from gradbed.switch.insight.source import SourceMap
-    from gradbed.switch.insight.trace.text import trace_text
-    from gradbed.switch.insight.trace.trace import build_trace
+    from gradbed.switch.insight.trace import build_trace
+    from gradbed.switch.insight.trace_text import trace_text
     from gradbed.switch.insight.traced_switch import TracedSwitch
 
     told = recording.of("begin")[0]["programs"].get(switch)
@@ -116,7 +116,7 @@ def _pipeline(name: str, source: str, macros: tuple[tuple[str, str], ...]) -> Pi
     from finsy.proto import p4i
     from google.protobuf import text_format
 
-    from gradbed.switch.insight.instrumented import build_instrumented
+    from gradbed.switch.insight.recorder import build_instrumented
     from gradbed.switch.state.pipeline import build_pipeline
 
     if not Path(source).is_file():

@@ -20,7 +20,7 @@ def check_switch_programs(configuration: PointConfiguration) -> None:
 
         require_p4c()
     if program.model == "bmv2":
-        from gradbed.switch.p4lang.bmv2_programs import find_simple_switch_grpc
+        from gradbed.switch.p4lang.bmv2 import find_simple_switch_grpc
 
         REAL_CLOCK.require(configuration.clock == "real", "--switch: bmv2", "--switch gradbed")
         find_simple_switch_grpc()
@@ -32,7 +32,7 @@ def suited_to_bmv2(system: System, values: Mapping[str, Any], given: Collection[
     given: what the user has chosen, as names of parameters; it stays, and is refused where BMv2 cannot do it.
     UserError without BMv2.
     """
-    from gradbed.switch.p4lang.bmv2_programs import find_simple_switch_grpc
+    from gradbed.switch.p4lang.bmv2 import find_simple_switch_grpc
 
     if "clock" in given and values.get("clock") == "virtual":
         return dict(values)  # refused in a moment (check_switch_programs)

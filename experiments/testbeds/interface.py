@@ -20,7 +20,7 @@ from gradbed.topo.graph import Topology
 if TYPE_CHECKING:
     from typing import Self
 
-    from gradbed.switch.insight.coverage.coverage import Report as CoverageReport
+    from gradbed.switch.insight.coverage import Report as CoverageReport
 
 
 class Meter(Protocol):

@@ -33,16 +33,15 @@ from gradbed.experiments.testbeds.agents import Agents
 from gradbed.experiments.testbeds.interface import Testbed
 from gradbed.experiments.testbeds.loading import Loading, controller_process
 from gradbed.experiments.testbeds.switch_programs import PacketWatch, watch_level
-from gradbed.switch.insight.instrumented import InstrumentedProgram, build_instrumented
-from gradbed.switch.insight.recorder import Level
-from gradbed.switch.server.outside_address import OutsideAddress
+from gradbed.switch.insight.recorder import InstrumentedProgram, Level, build_instrumented
+from gradbed.switch.server.addresses import OutsideAddress
 from gradbed.topo.graph import Topology
 
 if TYPE_CHECKING:
     from typing import Self
 
     from gradbed.experiments.setup import NetworkSetup, PointTask, Served
-    from gradbed.switch.insight.coverage.coverage import Report as CoverageReport
+    from gradbed.switch.insight.coverage import Report as CoverageReport
 
 Told = TypeVar("Told")
 

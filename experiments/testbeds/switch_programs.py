@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Any
 from gradbed.common.errors import UserError
 from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
 from gradbed.experiments.programs import Program
-from gradbed.switch.insight.coverage.coverage import Report
-from gradbed.switch.insight.coverage.fabric_coverage import FabricCoverage
+from gradbed.switch.insight.coverage import FabricCoverage, Report
 from gradbed.switch.insight.recorder import Level
 from gradbed.switch.insight.records import read_entries, switch_passes
-from gradbed.switch.insight.trace.fabric_trace import FabricTrace
-from gradbed.switch.insight.trace.text import trace_text
+from gradbed.switch.insight.trace import FabricTrace
+from gradbed.switch.insight.trace_text import trace_text
 
 if TYPE_CHECKING:
     from gradbed.experiments.configuration.sections import SwitchProgramsSection
     from gradbed.experiments.setup import NetworkSetup
-    from gradbed.switch.insight.instrumented import InstrumentedProgram
+    from gradbed.switch.insight.recorder import InstrumentedProgram
 
 
 # ---- Pipelines ----

@@ -32,8 +32,7 @@ from gradbed.experiments.testbeds.switch_programs import PacketWatch, pipelines_
 from gradbed.hosts.agents.virtual.clock import VirtualClock
 from gradbed.hosts.agents.virtual.launcher import VirtualLauncher
 from gradbed.switch.codegen import build_program
-from gradbed.switch.insight.instrumented import InstrumentedProgram, build_instrumented
-from gradbed.switch.insight.recorder import as_words, recording
+from gradbed.switch.insight.recorder import InstrumentedProgram, as_words, build_instrumented, recording
 from gradbed.switch.virtual import HostInterface, Message, VirtualFabric
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 
     from gradbed.experiments.setup import NetworkSetup, PointTask, Served
     from gradbed.switch.engine import EngineDevice
-    from gradbed.switch.insight.coverage.coverage import Report as CoverageReport
+    from gradbed.switch.insight.coverage import Report as CoverageReport
 
 
 class VirtualTestbed(Testbed):

@@ -8,8 +8,8 @@ from typing import Any
 from gradbed.switch.bmv2_json import expressions as ex
 from gradbed.switch.bmv2_json import model as m
 from gradbed.switch.bmv2_json.load_expressions import Names, boolean, data, field, key_width, named
+from gradbed.switch.bmv2_json.model import GREATEST_RANK, initial_priorities
 from gradbed.switch.bmv2_json.reader import Node
-from gradbed.switch.entry_priority import GREATEST_RANK, initial_priorities
 
 _MATCHES = ("exact", "lpm", "ternary", "range")
 _MAX_TABLE_SIZE = 1 << 28

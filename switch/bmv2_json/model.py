@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
@@ -238,7 +239,7 @@ class EntryField:
 
 @dataclass(frozen=True)
 class Entry:
-    """priority: the larger wins (gradbed.switch.entry_priority). is_const: told only by this project's compiler."""
+    """priority: the larger wins (initial_priorities). is_const: told only by this project's compiler."""
 
     key: tuple[EntryField, ...]
     call: Call
@@ -414,3 +415,24 @@ class ProgramModel:
     @property
     def indirect_meters(self) -> list[str]:
         return [m.name for m in self.meters.values() if m.table is None]
+
+
+# ---- Priorities of the entries that a program brings along ----
+#
+# In BMv2 JSON the smallest number is looked at first; everywhere else here, as in P4Runtime, the largest wins.
+
+
+# The compiler writes an entry with a priority of its own, P, as GREATEST_RANK - P, so that P comes out again.
+GREATEST_RANK = 2**31 - 1
+_FIRST_EXPLICIT_RANK = 2**30
+
+
+def initial_priorities(ranks: Sequence[int]) -> list[int]:
+    """Priorities of a table's initial entries from their "priority" in BMv2 JSON, in the same order.
+
+    N entries that are ranked by position have priorities N..1 (P4Runtime specification 1.4, "Constant Tables").
+    """
+    last = max(ranks, default=0)
+    if last >= _FIRST_EXPLICIT_RANK:
+        return [GREATEST_RANK - rank for rank in ranks]
+    return [last + 1 - rank for rank in ranks]

@@ -1,4 +1,5 @@
-"""Where the packet header vector keeps what: validity, stack counters, metadata, header fields.
+"""Where a packet's values are: standard metadata and requests in their structs, everything else in the packet header
+vector (PHV).
 
 Words of the PHV, in order: bookkeeping; validity, one word per header; counters of stacks; user metadata; header
 fields. The elements of a stack lie one behind the other, in validity as in fields, so that an index computed
@@ -13,7 +14,44 @@ from dataclasses import dataclass
 from gradbed.switch.bmv2_json import expressions as ex
 from gradbed.switch.bmv2_json.model import HeaderType, ProgramModel
 from gradbed.switch.bmv2_json.reader import MalformedProgram
-from gradbed.switch.codegen.packet_abi import STANDARD_FIELDS
+
+# ---- Structs of switch/runtime/program.h, in the order of their members ----
+
+
+STANDARD_FIELDS = (
+    "ingress_port",
+    "egress_spec",
+    "egress_port",
+    "instance_type",
+    "packet_length",
+    "enq_timestamp",
+    "enq_qdepth",
+    "deq_timedelta",
+    "deq_qdepth",
+    "ingress_global_timestamp",
+    "egress_global_timestamp",
+    "mcast_grp",
+    "egress_rid",
+    "checksum_error",
+    "parser_error",
+    "priority",
+)
+"""struct gb_standard_metadata: one uint64_t each, named as in v1model.p4."""
+
+REQUEST_FLAGS = ("clone", "resubmit", "recirculate", "truncate")
+REQUEST_NUMBERS = (
+    "clone_session",
+    "clone_field_list",
+    "resubmit_field_list",
+    "recirculate_field_list",
+    "truncate_length_bytes",
+)
+REQUEST_FIELDS = REQUEST_FLAGS + REQUEST_NUMBERS
+"""struct gb_requests: flags are uint8_t, numbers uint32_t."""
+
+
+# ---- The packet header vector ----
+
 
 FRAME_LENGTH = 0  # bytes of the frame as it came to the parser: what counters and meters count
 GROWTH = 1  # bytes that add_header and remove_header added to it since, modulo 2^64

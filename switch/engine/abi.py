@@ -7,8 +7,8 @@ import functools
 from ctypes import POINTER, c_char_p, c_double, c_int, c_uint8, c_uint32, c_uint64, c_void_p
 
 from gradbed.switch.runtime.library import runtime_library
-from gradbed.switch.state.replication.access import MAX_PORTS as MAX_PORTS
-from gradbed.switch.state.replication.access import ReplicaStruct
+from gradbed.switch.state.replication import MAX_PORTS as MAX_PORTS
+from gradbed.switch.state.replication import ReplicaStruct
 from gradbed.topo.link import LinkModel
 
 DROP_PORT = 511

@@ -1,5 +1,6 @@
-"""Queue pairs of the network card at a host's port, which the data plane carries out
-(gradbed.hosts.agents.queue_pairs)."""
+"""Queue pairs of the network card at a host's port, with streams of fragments and collectives, which the data plane
+carries out (gradbed.hosts.agents.queue_pairs).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +8,8 @@ import ctypes
 import errno
 from collections import defaultdict, deque
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from ctypes import POINTER, c_uint8, c_uint32, c_uint64, c_void_p
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,24 +17,243 @@ from numpy.typing import NDArray
 from gradbed.common.closing import Closing
 from gradbed.common.errors import UserError
 from gradbed.switch.engine import Engine, abi
-from gradbed.switch.engine.classes import pattern_structs
-from gradbed.switch.engine.collectives import CardCollective, check_collective, collective_struct
-from gradbed.switch.engine.collectives_abi import CollectiveCountsStruct
-from gradbed.switch.engine.fragment_streams_abi import ROLES, StreamOptionsStruct, StreamStatisticsStruct
-from gradbed.switch.engine.queue_pairs_abi import (
-    COLLECTIVE_ENDED,
-    CONGESTION_CONTROLS,
-    FAILED,
-    MOST_MESSAGE_BYTES,
-    RECOVERIES,
-    SENT,
-    STREAM_FAILED,
-    STREAMED,
-    CompletionStruct,
-    ConsumerCountsStruct,
-    QueuePairOptionsStruct,
-    QueuePairStatisticsStruct,
-)
+from gradbed.switch.engine.abi import CLASSES, ClassPatternStruct
+from gradbed.switch.engine.statistics import pattern_structs
+
+# ---- The C interface of queue pairs (runtime/engine/transport/queue_pairs.h) ----
+
+
+MOST_MESSAGE_BYTES = 2**31
+CONGESTION_CONTROLS = ("none", "dctcp", "dcqcn")
+"""By their numbers."""
+RECOVERIES = ("go-back-n", "selective-repeat")
+SENT, RECEIVED, FAILED, STREAMED, STREAM_FAILED, COLLECTIVE, COLLECTIVE_FAILED, COLLECTIVE_ENDED = range(8)
+"""Kinds of completions."""
+
+
+class QueuePairOptionsStruct(ctypes.Structure):
+    """struct gb_queue_pair_options."""
+
+    _fields_ = (
+        ("window_bytes", c_uint64),
+        ("rate_bps", c_uint64),
+        ("timeout_ns", c_uint64),
+        ("number", c_uint32),
+        ("peer_number", c_uint32),
+        ("mtu_bytes", c_uint32),
+        ("give_up_after", c_uint32),
+        ("acknowledge_every", c_uint32),
+        ("priority", c_uint32),
+        ("reordering_packets", c_uint32),
+        ("congestion_control", c_uint32),
+        ("recovery", c_uint32),
+        ("first_psn", c_uint32),
+        ("src_ip", c_uint32),
+        ("dst_ip", c_uint32),
+        ("for_collectives", c_uint32),
+        ("src_mac", c_uint8 * 6),
+        ("dst_mac", c_uint8 * 6),
+    )
+
+
+class CompletionStruct(ctypes.Structure):
+    """struct gb_completion."""
+
+    _fields_ = (
+        ("tag", c_uint64),
+        ("size_bytes", c_uint64),
+        ("time_ns", c_uint64),
+        ("data", c_void_p),
+        ("kind", c_uint32),
+        ("pair", c_uint32),
+    )
+
+
+class QueuePairStatisticsStruct(ctypes.Structure):
+    """struct gb_queue_pair_statistics."""
+
+    _fields_ = tuple(
+        (name, c_uint64)
+        for name in (
+            "sent_packets",
+            "sent_bytes",
+            "retransmissions",
+            "timeouts",
+            "received_packets",
+            "received_bytes",
+            "duplicates",
+            "out_of_order",
+            "marked",
+            "acknowledgements_sent",
+            "negatives_sent",
+            "cnps_sent",
+            "cnps_received",
+            "unacknowledged_bytes",
+            "window_bytes",
+            "rate_bps",
+        )
+    )
+
+
+class ConsumerCountsStruct(ctypes.Structure):
+    """struct gb_consumer_counts."""
+
+    _fields_ = (
+        *((name, c_uint64) for name in ("sent_frames", "sent_bytes", "received_frames", "received_bytes", "unknown")),
+        ("sent_classes", c_uint64 * CLASSES),
+        ("received_classes", c_uint64 * CLASSES),
+    )
+
+
+# ---- The C interface of streams of fragments (runtime/engine/transport/fragment_streams.h) ----
+
+
+MOST_TEMPLATES = 64
+MOST_TEMPLATE_BYTES = 192
+NO_OFFSET = 2**32 - 1
+ROLES = ("source", "sink", "server")
+"""By their numbers."""
+
+
+class StreamOptionsStruct(ctypes.Structure):
+    """struct gb_stream_options."""
+
+    _fields_ = (
+        *((name, c_uint64) for name in ("timeout_ns", "everybody")),
+        *(
+            (name, c_uint32)
+            for name in (
+                *("number", "role", "window", "give_up_after", "payload_bytes", "reply_payload", "template_bytes"),
+                *("template_count", "number_offset", "bits_offset", "magnitude_offset", "flags_offset", "again"),
+                *("came_again", "direct_after"),
+            )
+        ),
+        ("arrivals", ClassPatternStruct),
+        ("direct", c_uint8 * MOST_TEMPLATE_BYTES),
+        ("templates", c_uint8 * MOST_TEMPLATE_BYTES * MOST_TEMPLATES),
+    )
+
+
+class StreamStatisticsStruct(ctypes.Structure):
+    """struct gb_stream_statistics."""
+
+    _fields_ = tuple(
+        (name, c_uint64)
+        for name in ("sent_fragments", "retransmissions", "timeouts", "received_fragments", "duplicates", "parts")
+    )
+
+
+# ---- The C interface of collectives (runtime/engine/transport/collectives/collectives.h) ----
+
+
+TURN_BITS = 18
+"""The lowest of a message's tag."""
+SEND, RECEIVE, ADD, COPY = range(4)
+"""Kinds of steps."""
+
+
+class ScheduleStruct(ctypes.Structure):
+    """struct gb_schedule."""
+
+    _fields_ = (
+        ("steps", c_uint32),
+        ("peers", c_uint32),
+        *(
+            (name, c_void_p)
+            for name in (
+                *("kinds", "waits", "dependents_from", "dependents"),
+                *("peer", "turn", "receives_from", "receives"),
+            )
+        ),
+    )
+
+
+class CollectiveStruct(ctypes.Structure):
+    """struct gb_collective."""
+
+    _fields_ = (
+        ("tag", c_uint64),
+        ("schedule", POINTER(ScheduleStruct)),
+        *((name, c_void_p) for name in ("pairs", "by_pair", "size_bytes", "buffer", "offset_bytes", "source_bytes")),
+    )
+
+
+class CollectiveCountsStruct(ctypes.Structure):
+    """struct gb_collective_counts."""
+
+    _fields_ = tuple((name, c_uint64) for name in ("messages", "bytes", "early"))
+
+
+# ---- What of a collective cards take ----
+
+
+class CardSchedule(Protocol):
+    """gradbed.hosts.agents.queue_pairs.CardSchedule."""
+
+    @property
+    def kinds(self) -> NDArray[np.uint8]: ...
+    @property
+    def waits(self) -> NDArray[np.uint32]: ...
+    @property
+    def dependents(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]: ...
+    @property
+    def peer(self) -> NDArray[np.uint32]: ...
+    @property
+    def turn(self) -> NDArray[np.uint32]: ...
+    @property
+    def receives(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]: ...
+
+
+class CardCollective(Protocol):
+    """gradbed.hosts.agents.queue_pairs.CardCollective."""
+
+    @property
+    def schedule(self) -> CardSchedule: ...
+    @property
+    def pairs(self) -> NDArray[np.uint32]: ...
+    @property
+    def size_bytes(self) -> NDArray[np.uint64]: ...
+    @property
+    def buffer(self) -> NDArray[np.int32] | None: ...
+    @property
+    def offset_bytes(self) -> NDArray[np.uint64] | None: ...
+    @property
+    def source_bytes(self) -> NDArray[np.uint64] | None: ...
+
+
+def check_collective(collective: CardCollective) -> None:
+    """UserError if messages are too long or too many."""
+    schedule = collective.schedule
+    if collective.size_bytes.max(initial=0, where=schedule.kinds != COPY) > MOST_MESSAGE_BYTES:
+        raise UserError("a message has at most 2^31 bytes: a collective needs more ranks or chunks for its size")
+    if schedule.turn.max(initial=0) >= 1 << TURN_BITS:
+        raise UserError(f"a collective has at most {1 << TURN_BITS:,} messages between two ranks: take fewer chunks")
+
+
+def collective_struct(tag: int, collective: CardCollective) -> tuple[CollectiveStruct, tuple[object, ...]]:
+    """And what has to stay until the collective has ended."""
+    schedule = collective.schedule
+    by_pair = np.argsort(collective.pairs, kind="stable").astype(np.uint32)
+    of_schedule: tuple[NDArray[Any], ...] = (
+        *(schedule.kinds, schedule.waits, *schedule.dependents),
+        *(schedule.peer, schedule.turn, *schedule.receives),
+    )
+    struct = ScheduleStruct(len(schedule.kinds), len(schedule.receives[0]) - 1, *map(_pointer, of_schedule))
+    arrays: tuple[NDArray[Any] | None, ...] = (
+        *(collective.pairs, by_pair, collective.size_bytes),
+        *(collective.buffer, collective.offset_bytes, collective.source_bytes),
+    )
+    return CollectiveStruct(tag, ctypes.pointer(struct), *map(_pointer, arrays)), (arrays, schedule)
+
+
+def _pointer(array: NDArray[Any] | None) -> int | None:
+    if array is not None and not array.flags.c_contiguous:
+        raise ValueError("an array of a collective is not C-contiguous")
+    return None if array is None else array.ctypes.data
+
+
+# ---- Queue pairs ----
+
 
 _AT_ONCE = 64
 Pattern = Sequence[tuple[int, int, int]]

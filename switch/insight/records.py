@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from gradbed.switch.bmv2_json.model import Table, words_of
 from gradbed.switch.codegen.emit.probes import Site, TableApplied
-from gradbed.switch.codegen.packet_abi import REQUEST_FIELDS, STANDARD_FIELDS
+from gradbed.switch.codegen.layout import REQUEST_FIELDS, STANDARD_FIELDS
 
 if TYPE_CHECKING:
-    from gradbed.switch.insight.instrumented import InstrumentedProgram
+    from gradbed.switch.insight.recorder import InstrumentedProgram
 
 STANDARD_WORDS = len(STANDARD_FIELDS)
 REQUEST_WORDS = len(REQUEST_FIELDS)

@@ -9,8 +9,7 @@ from types import TracebackType
 from gradbed.common.errors import UserError
 from gradbed.switch.engine.abi import DROP_PORT, MAX_FRAME_BYTES
 from gradbed.switch.engine.device import EngineDevice
-from gradbed.switch.insight.instrumented import InstrumentedProgram
-from gradbed.switch.insight.recorder import Level, as_words, recording
+from gradbed.switch.insight.recorder import InstrumentedProgram, Level, as_words, recording
 from gradbed.switch.insight.records import Record, TableEntry, read_entries, read_records
 from gradbed.switch.stf.engine_target import EngineTarget
 from gradbed.switch.stf.names import NoFit

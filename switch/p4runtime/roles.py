@@ -12,7 +12,7 @@ from typing import Any
 
 from finsy.proto import stratum
 
-from gradbed.switch.p4runtime.values.status import invalid
+from gradbed.switch.p4runtime.status import invalid
 
 
 @dataclass(frozen=True)

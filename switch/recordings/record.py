@@ -15,8 +15,7 @@ from typing import Any, Protocol
 from finsy.proto import p4i, p4r
 
 from gradbed.common.errors import UserError
-from gradbed.switch.recordings.parser_frames import parser_frames
-from gradbed.switch.recordings.random_entries import PORTS, random_entries
+from gradbed.switch.recordings.random_inputs import PORTS, parser_frames, random_entries
 from gradbed.switch.recordings.recording import (
     Exchange,
     Recording,

@@ -129,7 +129,7 @@ struct gb_program {
 
 /* State of one switch, as the program's layout asks for it: empty tables with their default actions, zeroed
  * registers, counters and meters. NULL when out of memory. `engine`, `digest` and `log` are NULL; random_state
- * is a constant. Entries and defaults of the JSON are written by switch/state/tables/access.py. */
+ * is a constant. Entries and defaults of the JSON are written by switch/state/tables.py. */
 struct gb_switch *gb_switch_create(const struct gb_program *);
 void gb_switch_free(struct gb_switch *);
 

@@ -1,12 +1,14 @@
-"""Addresses to listen on: "host:port" and "unix:/path"."""
+"""Addresses to listen on: "host:port" and "unix:/path", and those of other network namespaces than the switches'."""
 
 from __future__ import annotations
 
 import os
 import re
 import socket
+from dataclasses import dataclass
 
 from gradbed.common.errors import UserError
+from gradbed.switch.server.server_tls import ServerTls
 
 _ADDRESS = re.compile(r"unix:(?P<path>.+)|(?P<host>.+):(?P<port>\d{1,5})")
 
@@ -59,3 +61,16 @@ def _check_unix(path: str) -> None:
             raise OSError("another server listens there")
         probe.bind(path)
         os.unlink(path)
+
+
+# ---- Other network namespaces ----
+
+
+@dataclass(frozen=True)
+class OutsideAddress:
+    """address: "host:port". namespace_fd: an open file of the namespace, which the serving process inherits.
+    tls: None for a server without."""
+
+    address: str
+    namespace_fd: int
+    tls: ServerTls | None = None

@@ -12,7 +12,7 @@ from typing import Any
 from finsy.proto import U128, p4r
 
 from gradbed.switch.p4runtime.roles import Role, role_from_message
-from gradbed.switch.p4runtime.values.status import Code, RequestError, denied, invalid
+from gradbed.switch.p4runtime.status import Code, RequestError, denied, invalid
 
 CONTROLLERS_PER_ROLE = 64
 

@@ -18,16 +18,13 @@ from finsy.proto import p4r_grpc
 from gradbed.common.errors import UserError
 from gradbed.common.peer_account import LoopbackPeers
 from gradbed.switch.codegen import build_program
-from gradbed.switch.p4runtime.values.malformed import MalformedRequests
-from gradbed.switch.p4runtime.values.status import RequestError
+from gradbed.switch.p4runtime.status import MalformedRequests, RequestError
 from gradbed.switch.server.account_check import AccountCheck
-from gradbed.switch.server.addresses import check_address, check_free, is_unix
+from gradbed.switch.server.addresses import OutsideAddress, check_address, check_free, is_unix
 from gradbed.switch.server.arbitration import Election
-from gradbed.switch.server.drops import BUSY_SERVER
-from gradbed.switch.server.outside_address import OutsideAddress
 from gradbed.switch.server.server_tls import ServerTls
 from gradbed.switch.server.service import ControllersFirst, P4RuntimeService
-from gradbed.switch.server.target import Target
+from gradbed.switch.server.target import BUSY_SERVER, Target
 from gradbed.switch.state.device import Device
 from gradbed.switch.state.pipeline import Build, Pipelines
 
@@ -123,7 +120,7 @@ class P4RuntimeServer:
         self._thread = None
 
     def drops(self, device_id: int) -> dict[str, int]:
-        """Stream messages of a device that no controller got: KIND_REASON (switch/server/drops.py) and how many.
+        """Stream messages of a device that no controller got: KIND_REASON (switch/server/target.py) and how many.
 
         KeyError for a device that does not exist.
         """

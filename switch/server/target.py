@@ -1,18 +1,23 @@
-"""One device behind the server: its controllers, its pipelines, and one request at a time on its state."""
+"""One device behind the server: its controllers, its pipelines, one request at a time on its state, and how many
+stream messages no controller got.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from itertools import chain, islice
+from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 
 from finsy.proto import p4r
 
 from gradbed.switch.p4runtime.roles import Role
-from gradbed.switch.p4runtime.values.status import (
+from gradbed.switch.p4runtime.status import (
     Code,
     RequestError,
     denied,
@@ -22,11 +27,52 @@ from gradbed.switch.p4runtime.values.status import (
     unimplemented,
 )
 from gradbed.switch.server.arbitration import Controller, Election
-from gradbed.switch.server.drops import NO_CONTROLLER, NO_HEADER, Drops
 from gradbed.switch.state.device import Device, DigestCallback
-from gradbed.switch.state.forwarding_state import ForwardingState
 from gradbed.switch.state.pipeline import Pipeline, Pipelines
-from gradbed.switch.state.running_device import RunningDevice
+from gradbed.switch.state.running_device import ForwardingState, RunningDevice
+
+# ---- Stream messages that no controller got, by kind and reason ----
+
+
+LOG = logging.getLogger(__name__)
+
+SLOW_CONTROLLER = "slow_controller"
+"""Too many wait for a controller that does not read, or not fast enough."""
+
+BUSY_SERVER = "busy_server"
+"""Data planes make more than the server can hand on; the oldest goes."""
+
+NO_HEADER = "no_header"
+"""A frame of the CPU port that is shorter than the running program's packet-in header, or there is no program."""
+
+NO_CONTROLLER = "no_controller"
+"""There is no primary that may have it."""
+
+
+class Drops:
+    """Of one device. Any thread may count and read. Kinds are those of p4.v1.StreamMessageResponse; of digests each
+    list counts once, and where a list has not been made yet each message of the data plane."""
+
+    def __init__(self, device_id: int) -> None:
+        self._device_id = device_id
+        self._counts: Counter[tuple[str, str]] = Counter()
+        self._lock = Lock()
+
+    def count(self, kind: str, reason: str) -> None:
+        with self._lock:
+            self._counts[kind, reason] += 1
+            is_first = self._counts[kind, reason] == 1
+        if is_first and reason not in (NO_CONTROLLER, NO_HEADER):
+            LOG.warning("device %d: the first %s message is dropped: %s", self._device_id, kind, reason)
+
+    def by_reason(self) -> dict[str, int]:
+        """KIND_REASON, such as packet_slow_controller, and how many."""
+        with self._lock:
+            return {f"{kind}_{reason}": count for (kind, reason), count in self._counts.items()}
+
+
+# ---- The device ----
+
 
 Result = TypeVar("Result")
 

@@ -1,15 +1,15 @@
-"""Command lines as other programs read them: a table of options, none of them ours to choose.
-
-Long options may be shortened to a unique beginning, as in Boost's program_options, getopt_long and argparse.
-"""
+"""Command lines as other programs read them: a table of options, none of them ours to choose, and an exit status."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from gradbed.common.errors import UserError
+from gradbed.common.errors import UserError, nobody_reads
 
 Takes = Literal["nothing", "value", "attached", "optional"]
 
@@ -119,3 +119,19 @@ def _find(table: dict[str, Option], argument: str) -> tuple[Option | None, str |
     if found is None or found.takes == "nothing":
         return None, None
     return found, argument[2:].removeprefix("=")
+
+
+# ---- How the executables end ----
+
+
+def status_of(command: Callable[[Sequence[str]], int], arguments: Sequence[str]) -> int:
+    """The command's status; where nobody reads what it writes (`| head`), that of a program which SIGPIPE ended."""
+    try:
+        status = command(arguments)
+        sys.stdout.flush()
+    except OSError as error:
+        if not nobody_reads(error):
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what Python still wants to write at its end
+        return 128 + signal.SIGPIPE
+    return status

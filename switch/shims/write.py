@@ -26,7 +26,7 @@ _SCRIPT = """{first_lines}
 import sys
 
 del sys.path[0]
-from gradbed.switch.shims.ending import status_of
+from gradbed.switch.shims.command_line import status_of
 from {module} import {function}
 
 sys.exit(status_of({function}, [{options}*sys.argv[1:]]))

@@ -1,6 +1,6 @@
-"""What a switch keeps between packets: a folder for each kind of state.
+"""What a switch keeps between packets: a module for each kind of state.
 
-In each, `access.py` is the way to it through the runtime library, `codec.py` what P4Info and BMv2 JSON say of it, and
-`entity.py` its P4Runtime entity. `switch_state.py` and `kinds.py` list the kinds; `pipeline.py` and
-`forwarding_state.py` put them together.
+Each reads in the same order: the way to the state through the runtime library, what P4Info and BMv2 JSON say of it,
+and its P4Runtime entity. Those of tables and action profiles are several modules. `switch_state.py` lists the kinds;
+`pipeline.py` and `running_device.py` put them together.
 """

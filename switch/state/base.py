@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from finsy.proto import p4r
 
 from gradbed.switch.p4runtime.roles import Role
-from gradbed.switch.p4runtime.values.status import invalid, not_found, out_of_range
+from gradbed.switch.p4runtime.status import invalid, not_found, out_of_range
 
 Described = TypeVar("Described")
 

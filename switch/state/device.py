@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from gradbed.switch.device import Program
-from gradbed.switch.state.replication.access import Replication
+from gradbed.switch.state.replication import Replication
 from gradbed.switch.state.switch_state import SwitchState
 
 PacketInCallback = Callable[[bytes], None]

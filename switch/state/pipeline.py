@@ -15,17 +15,17 @@ from gradbed.common.errors import UserError
 from gradbed.common.store import digest_of
 from gradbed.switch.bmv2_json.model import ProgramModel, Table
 from gradbed.switch.device import Program
-from gradbed.switch.p4runtime.pipeline.calls import action_codecs
-from gradbed.switch.p4runtime.pipeline.device_config import bmv2_json
-from gradbed.switch.p4runtime.pipeline.packet_io import ControllerHeader, controller_header
-from gradbed.switch.p4runtime.values.status import RequestError, invalid
-from gradbed.switch.p4runtime.values.translation import Translations
-from gradbed.switch.state.digests.codec import DigestCodec
-from gradbed.switch.state.kinds import KINDS, objects_of
-from gradbed.switch.state.meters.codec import MeterSpec
-from gradbed.switch.state.profiles.codec import ProfileCodec
-from gradbed.switch.state.replication.codec import Widths, widths_bits_of
-from gradbed.switch.state.tables.codec import TableCodec
+from gradbed.switch.p4runtime.calls import action_codecs
+from gradbed.switch.p4runtime.device_config import bmv2_json
+from gradbed.switch.p4runtime.packet_io import ControllerHeader, controller_header
+from gradbed.switch.p4runtime.status import RequestError, invalid
+from gradbed.switch.p4runtime.values import Translations
+from gradbed.switch.state.action_profiles import ProfileCodec
+from gradbed.switch.state.digests import DigestCodec
+from gradbed.switch.state.meters import MeterSpec
+from gradbed.switch.state.replication import Widths, widths_bits_of
+from gradbed.switch.state.switch_state import KINDS, objects_of
+from gradbed.switch.state.table_state import TableCodec
 
 Build = Callable[[dict[str, Any]], Program]
 

@@ -1,4 +1,9 @@
-"""STF on BMv2's simple_switch: packets through pcap files, commands through its Thrift command line.
+"""STF on BMv2's simple_switch: packets through pcap files (`--use-files`), commands through its Thrift command line.
+
+Each port is a named pipe of pcap records into BMv2 and a pcap file out of it. Once BMv2 has handled a packet it waits
+for the next one of the same port before it looks at any other port, and at the beginning it waits for the first one
+of every port; then it takes the one with the earliest time. So all packets must be known beforehand, and packet n is
+let go by writing (or ending) what comes after packet n - 1 in its pipe.
 
 BMv2 does not say when it is idle: it counts as idle once nothing has come out for QUIET_S, in which no thread of it
 wanted a processor.
@@ -6,23 +11,196 @@ wanted a processor.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
-from collections.abc import Mapping, Sequence
+import signal
+import socket
+import struct
+import subprocess
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from gradbed.common.closing import Closing
+from gradbed.common.errors import UserError
 from gradbed.common.scratch import scratch_folder
 from gradbed.switch.bmv2_json.load import load_program
 from gradbed.switch.bmv2_json.model import KeyField, Table, ValueSet
 from gradbed.switch.device import ActionCall, Counts, KeyMatch
-from gradbed.switch.p4lang.bmv2_programs import PRIORITY_QUEUES, require_simple_switch
-from gradbed.switch.p4lang.bmv2_shell import THRIFT_MOST, Bmv2Ended, Bmv2Refuses, Shell
+from gradbed.switch.p4lang.bmv2 import (
+    PRIORITY_QUEUES,
+    THRIFT_MOST,
+    Bmv2Ended,
+    Bmv2Refuses,
+    Shell,
+    require_simple_switch,
+)
 from gradbed.switch.stf import statements as s
-from gradbed.switch.stf.bmv2_processes import SwitchProcess, free_port
 from gradbed.switch.stf.names import NoFit
-from gradbed.switch.stf.pcap_ports import PcapPorts
 from gradbed.switch.stf.runner import Outcome, run_on
+from gradbed.switch.stf.statements import Packet
 from gradbed.switch.stf.target import CheckFailed, CommandTarget, Entry, NotPossible
+
+# ---- The process ----
+
+
+READY_TIMEOUT_S = 30.0
+
+
+class SwitchProcess:
+    """simple_switch, running in `folder`."""
+
+    def __init__(self, command: list[str], folder: Path) -> None:
+        self._output = (folder / "output").open("wb")
+        self._process = subprocess.Popen(command, cwd=folder, stdout=self._output, stderr=subprocess.STDOUT)
+
+    def wait_for(self, thrift_port: int) -> None:
+        """Until it serves. NoFit with its words if it ends instead."""
+        deadline_s = time.monotonic() + READY_TIMEOUT_S
+        while time.monotonic() < deadline_s:
+            if self._process.poll() is not None:
+                raise NoFit(f"BMv2 refuses the program: {self._last_words()}")
+            try:
+                socket.create_connection(("127.0.0.1", thrift_port), 1.0).close()
+                return
+            except OSError:
+                time.sleep(0.02)
+        raise UserError(f"BMv2's simple_switch did not open its Thrift port in {READY_TIMEOUT_S:g} s")
+
+    def is_busy(self) -> bool:
+        """Whether a thread of it runs, or waits for a processor."""
+        states = []
+        for thread in Path(f"/proc/{self._process.pid}/task").glob("*/stat"):
+            with contextlib.suppress(OSError):  # the thread has ended
+                states.append(thread.read_text().rpartition(") ")[2][:1])  # proc_pid_stat(5)
+        return "R" in states
+
+    def ended(self) -> str | None:
+        """How, if it has: BMv2 does not survive everything that a program does."""
+        if self._process.poll() is None:
+            return None
+        return f"BMv2's simple_switch has ended: {self._last_words()}"
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._output.close()
+
+    def _last_words(self) -> str:
+        said = Path(self._output.name).read_text(errors="replace").split()
+        status = self._process.returncode
+        how = signal.Signals(-status).name if status < 0 else f"exit status {status}"
+        return f"{' '.join(said)[-300:]} ({how})"
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
+
+
+# ---- Its ports as files ----
+
+
+_MAGIC, _ETHERNET, _SNAP_LENGTH = 0xA1B2C3D4, 1, 65535
+_FILE_HEADER = struct.Struct("=IHHiIII")
+_RECORD_HEADER = struct.Struct("=IIII")
+_POLL_S = 0.01
+
+
+class PcapPorts(Closing):
+    """folder: where the files are; BMv2 must run there. Interface names are p0, p1, ..."""
+
+    def __init__(self, folder: Path, ports: Sequence[int], packets: Sequence[Packet]) -> None:
+        self._folder = folder
+        self._ports = sorted(ports)
+        self._order = deque(packet.port for packet in packets)
+        self._waiting = {
+            port: deque(
+                _RECORD_HEADER.pack(number, 0, len(p.frame), len(p.frame)) + p.frame
+                for number, p in enumerate(packets)
+                if p.port == port
+            )
+            for port in self._ports
+        }
+        self._pipes: dict[int, int] = {}
+        self._read = dict.fromkeys(self._ports, _FILE_HEADER.size)
+        self._last: int | None = None
+        try:
+            for port in self._ports:
+                path = self._path(port, "in")
+                os.mkfifo(path)
+                # Opened to read as well, so that it does not wait for BMv2.
+                self._pipes[port] = os.open(path, os.O_RDWR)
+                os.write(self._pipes[port], _FILE_HEADER.pack(_MAGIC, 2, 4, 0, 0, _SNAP_LENGTH, _ETHERNET))
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Nothing more comes in by any port."""
+        for port in list(self._pipes):
+            self._end(port)
+
+    @property
+    def arguments(self) -> list[str]:
+        """For simple_switch's command line."""
+        interfaces = [word for port in self._ports for word in ("-i", f"{port}@p{port}")]
+        return ["--use-files", "0", *interfaces]
+
+    def release_next(self) -> None:
+        """Let the next packet in."""
+        for port in self._ports if self._last is None else [self._last]:
+            if self._waiting[port]:
+                os.write(self._pipes[port], self._waiting[port].popleft())
+            else:
+                self._end(port)
+        self._last = self._order.popleft()
+
+    def collect(self, quiet_s: float, longest_s: float, is_busy: Callable[[], bool]) -> list[tuple[int, bytes]]:
+        """What comes out until nothing has come for `quiet_s` while the switch was not busy, or for `longest_s`."""
+        frames: list[tuple[int, bytes]] = []
+        now_s = last_s = quiet_since_s = time.monotonic()
+        while now_s - quiet_since_s < quiet_s and now_s - last_s < longest_s:
+            new = [(port, frame) for port in self._ports for frame in self._new_frames(port)]
+            frames += new
+            now_s = time.monotonic()
+            if new:
+                last_s = now_s
+            if new or is_busy():
+                quiet_since_s = now_s
+            time.sleep(_POLL_S)
+        return frames
+
+    def _new_frames(self, port: int) -> list[bytes]:
+        frames = []
+        with contextlib.suppress(FileNotFoundError), self._path(port, "out").open("rb") as file:
+            file.seek(self._read[port])
+            while len(header := file.read(_RECORD_HEADER.size)) == _RECORD_HEADER.size:
+                length = _RECORD_HEADER.unpack(header)[2]
+                frame = file.read(length)
+                if len(frame) < length:
+                    break
+                frames.append(frame)
+                self._read[port] += len(header) + length
+        return frames
+
+    def _end(self, port: int) -> None:
+        pipe = self._pipes.pop(port, None)
+        if pipe is not None:
+            os.close(pipe)
+
+    def _path(self, port: int, direction: str) -> Path:
+        return self._folder / f"p{port}_{direction}.pcap"
+
+
+# ---- The target ----
+
 
 QUIET_S, LONGEST_S = 0.3, 3.0
 # The smaller of BMv2's priorities wins, in STF the larger.

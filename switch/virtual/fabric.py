@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
+from itertools import accumulate
 from typing import Any, NamedTuple
+
+import networkx
 
 from gradbed.common.capabilities import REAL_CLOCK
 from gradbed.common.errors import EndlessCircle, UserError
@@ -17,8 +21,42 @@ from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig
 from gradbed.switch.state.pipeline import Build, Pipelines
 from gradbed.switch.virtual import traffic
 from gradbed.switch.virtual.interface import HostInterface
-from gradbed.switch.virtual.partitions import MOST_PARTITIONS, partitions
 from gradbed.switch.virtual.target import LocalTarget
+
+# ---- Which switches are simulated on one thread ----
+
+
+MOST_PARTITIONS = 64
+
+
+def partitions(config: FabricConfig, count: int) -> dict[int, int]:
+    """0 to count - 1 by device id.
+
+    Switches equally far from hosts are shared out alike, as bursts of many hosts are in one tier of a network
+    at a time. Of each tier stretches of device ids, with about as many ports each: neighbours are numbered one after
+    the other, so that few links lead from one stretch to another.
+    """
+    if count == 1:
+        return {switch.device_id: 0 for switch in config.switches}
+    ports: Counter[int] = Counter(port.device_id for port in config.interfaces)
+    with_hosts = set(ports)
+    graph = networkx.Graph((link.a[0], link.b[0]) for link in config.links)
+    for link in config.links:
+        ports.update((link.a[0], link.b[0]))
+    sources = with_hosts & set(graph)
+    far = networkx.multi_source_dijkstra_path_length(graph, sources) if sources else {}
+    tiers: defaultdict[int, list[int]] = defaultdict(list)
+    for device_id in sorted(switch.device_id for switch in config.switches):
+        tiers[far.get(device_id, 0)].append(device_id)
+    found: dict[int, int] = {}
+    for device_ids in tiers.values():
+        until = list(accumulate(ports[device_id] + 1 for device_id in device_ids))
+        found |= {each: (end - 1) * count // until[-1] for each, end in zip(device_ids, until, strict=True)}
+    return found
+
+
+# ---- The fabric ----
+
 
 _MAX_EVENTS = 10_000_000
 """At one time."""
@@ -61,7 +99,7 @@ class VirtualFabric(EngineFabric):
         threads: how many work on it at most, while there is much to do in the network and nothing for hosts and
         controllers; what happens does not depend on it.
 
-        build: makes programs of BMv2 JSON, such as gradbed.switch.insight.instrumented.build_instrumented. Raises
+        build: makes programs of BMv2 JSON, such as gradbed.switch.insight.recorder.build_instrumented. Raises
         UserError for what cannot be built, such as switches that other programs run.
         """
         if not 1 <= threads <= MOST_PARTITIONS:

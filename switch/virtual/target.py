@@ -9,7 +9,7 @@ from finsy.proto import p4r
 
 from gradbed.switch.device import Program
 from gradbed.switch.p4runtime.roles import Role
-from gradbed.switch.p4runtime.values.status import raise_failures
+from gradbed.switch.p4runtime.status import raise_failures
 from gradbed.switch.state.device import Device
 from gradbed.switch.state.pipeline import Pipelines
 from gradbed.switch.state.running_device import RunningDevice

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gradbed.switch.bmv2_json.load import load_program
-from gradbed.switch.codegen.packet_abi import STANDARD_FIELDS
+from gradbed.switch.codegen.layout import STANDARD_FIELDS
 from gradbed.switch.codegen.program import generate
 from tests.fuzz.sanitized import build_driver, run_driver
 from tests.fuzz.sources import SOURCES, program_json

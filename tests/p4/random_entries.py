@@ -6,7 +6,7 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from gradbed.switch.recordings.random_entries import PORTS, canonical
+from gradbed.switch.recordings.random_inputs import PORTS, canonical
 from tests.unit.p4runtime.client import action
 
 

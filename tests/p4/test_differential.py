@@ -13,7 +13,7 @@ import pytest
 from finsy.proto import p4r
 
 from gradbed.switch.p4lang.p4c import find_p4c
-from gradbed.switch.recordings.random_entries import PORTS, canonical
+from gradbed.switch.recordings.random_inputs import PORTS, canonical
 from tests.emulation.sandboxed import in_sandbox
 from tests.p4.differential import (
     MARKER,

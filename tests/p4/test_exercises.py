@@ -13,7 +13,7 @@ from gradbed.experiments.exercises.checking import KINDS
 from gradbed.experiments.exercises.exercise import Exercise, exercises
 from gradbed.experiments.exercises.subject import Subject, copied
 from gradbed.switch.compiler import compile_p4
-from gradbed.switch.p4lang.bmv2_programs import find_simple_switch
+from gradbed.switch.p4lang.bmv2 import find_simple_switch
 from gradbed.switch.p4lang.p4c import compile_with_p4c, find_p4c
 from gradbed.switch.stf import read_stf
 from gradbed.switch.stf.bmv2_target import run_script_on_bmv2

@@ -14,7 +14,7 @@ import pytest
 
 from gradbed.switch.codegen import build_program
 from gradbed.switch.compiler import compile_p4
-from gradbed.switch.p4lang.bmv2_programs import find_simple_switch
+from gradbed.switch.p4lang.bmv2 import find_simple_switch
 from gradbed.switch.p4lang.p4c import find_p4c, version_number
 from gradbed.switch.program_cache import compiled_files
 from gradbed.switch.stf import read_stf, run_script

@@ -234,7 +234,6 @@ OF_THE_REFERENCE = (
     "switch.reference",
     "switch.stf.parser",
     "switch.stf.statements",
-    "switch.stf.line",
 )
 """What the reference for P4 may use: the reader of STF files knows no program."""
 

@@ -22,7 +22,7 @@ from gradbed.controller.southbound.p4runtime.codec import (
     number,
 )
 from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
-from gradbed.switch.p4runtime.values.status import update_errors
+from gradbed.switch.p4runtime.status import update_errors
 
 # ---- What a failed call says, in one line ----
 

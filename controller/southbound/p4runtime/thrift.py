@@ -5,8 +5,7 @@ from __future__ import annotations
 import threading
 
 from gradbed.controller.southbound.interface import SouthboundError
-from gradbed.switch.p4lang.bmv2_programs import require_simple_switch
-from gradbed.switch.p4lang.bmv2_shell import THRIFT_MOST, Bmv2Ended, Bmv2Refuses, Shell
+from gradbed.switch.p4lang.bmv2 import THRIFT_MOST, Bmv2Ended, Bmv2Refuses, Shell, require_simple_switch
 
 
 class ThriftReader:

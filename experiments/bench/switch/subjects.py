@@ -22,7 +22,7 @@ from gradbed.emulation.switches.fabric_switches import FabricProcess, fabric_com
 from gradbed.emulation.veth import VethPair, create_pairs, delete_group
 from gradbed.experiments.bench.switch.workloads import LEFT_PORT, RIGHT_PORT, Workload
 from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
-from gradbed.switch.p4lang.bmv2_programs import find_simple_switch_grpc
+from gradbed.switch.p4lang.bmv2 import find_simple_switch_grpc
 from gradbed.switch.p4lang.p4c import find_p4c
 from gradbed.switch.program_cache import compiled_files
 from gradbed.topo.link import LinkModel

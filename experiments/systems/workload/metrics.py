@@ -13,7 +13,7 @@ from gradbed.experiments.scale import Scale
 from gradbed.experiments.tables.metric import Metric, Value
 from gradbed.experiments.traffic.connections import ConnectionResults
 from gradbed.experiments.traffic.results import TrafficResults
-from gradbed.switch.insight.coverage.coverage import Report
+from gradbed.switch.insight.coverage import Report
 from gradbed.topo.graph import Link, Topology
 
 PERCENTILES = {"p50_us": 50.0, "p90_us": 90.0, "p99_us": 99.0, "p999_us": 99.9, "max_us": 100.0}

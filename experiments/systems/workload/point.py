@@ -55,8 +55,8 @@ from gradbed.experiments.traffic.template import Template
 from gradbed.formats.datagram import ETHERNET_BYTES
 from gradbed.hosts.traffic.replay import Replay, read_capture
 from gradbed.hosts.traffic.sizes import longest_frame_bytes
-from gradbed.switch.insight.coverage.coverage import Report
-from gradbed.switch.insight.coverage.coverage_html import html_page
+from gradbed.switch.insight.coverage import Report
+from gradbed.switch.insight.coverage_report import html_page
 from gradbed.switch.insight.source import SourceMap
 from gradbed.topo.files import TopologyFile, topology_file
 from gradbed.topo.graph import Topology

@@ -7,7 +7,7 @@ from gradbed.switch.compiler import types as t
 from gradbed.switch.compiler.checker.conversions import castable
 from gradbed.switch.compiler.source import SourceManager
 from gradbed.switch.compiler.symbols import Applicable
-from gradbed.switch.state.externs.kinds import EXTERNS
+from gradbed.switch.state.externs import EXTERNS
 
 MAX_SHOWN = 40
 

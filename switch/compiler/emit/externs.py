@@ -13,7 +13,7 @@ from gradbed.switch.compiler.ir import MAX_SIZE
 from gradbed.switch.compiler.ir.places import ExternObject
 from gradbed.switch.compiler.ir.result import LoweredProgram
 from gradbed.switch.compiler.source import SourceManager
-from gradbed.switch.state.externs.kinds import EXTERNS
+from gradbed.switch.state.externs import EXTERNS
 
 SUPPORTED = frozenset(
     ("counter", "direct_counter", "meter", "direct_meter", "register", "action_profile", "action_selector")

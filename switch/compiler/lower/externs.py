@@ -32,8 +32,7 @@ from gradbed.switch.compiler.lower.binding import arguments_of
 from gradbed.switch.compiler.lower.context import Code, Frame, value_of
 from gradbed.switch.compiler.lower.copying import as_scalar, assign, read, set_valid
 from gradbed.switch.compiler.lower.parts import copied, part
-from gradbed.switch.state.externs.kind import ExternKind
-from gradbed.switch.state.externs.kinds import EXTERNS
+from gradbed.switch.state.externs import EXTERNS, ExternKind
 
 DROP_PORT = 511
 """What mark_to_drop writes to egress_spec."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gradbed.switch.bmv2_json.model import GREATEST_RANK
 from gradbed.switch.compiler import ir
 from gradbed.switch.compiler import syntax as s
 from gradbed.switch.compiler import types as t
@@ -12,7 +13,6 @@ from gradbed.switch.compiler.lower.context import Code, Frame, ProgramState, low
 from gradbed.switch.compiler.lower.copying import assign, may_change, read
 from gradbed.switch.compiler.lower.expressions import constant_of
 from gradbed.switch.compiler.lower.instances import construct
-from gradbed.switch.entry_priority import GREATEST_RANK
 
 
 def apply_table(node: s.Call, frame: Frame, code: Code, kind: str = "action") -> ir.Apply:

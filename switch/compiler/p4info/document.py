@@ -23,7 +23,7 @@ from gradbed.switch.compiler.p4info.annotations import (
 )
 from gradbed.switch.compiler.p4info.identifiers import assign_ids, explicit_id, shortest_suffixes
 from gradbed.switch.compiler.p4info.type_info import TypeInfo, control_width, padded_bytes
-from gradbed.switch.state.externs.kinds import EXTERNS
+from gradbed.switch.state.externs import EXTERNS
 
 _MATCH_TYPES = {
     "exact": p4i.MatchField.EXACT,

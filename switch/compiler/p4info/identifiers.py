@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from gradbed.switch.compiler import syntax as s
 from gradbed.switch.compiler.diagnostics import Reporter
-from gradbed.switch.state.externs.kinds import EXTERNS
+from gradbed.switch.state.externs import EXTERNS
 
 PREFIX = {
     "action": 0x01,

@@ -1,10 +1,11 @@
-"""The little of a P4Runtime client that the commands need: blocking calls to one device."""
+"""The little of a P4Runtime client that the commands need, with blocking calls to one device, and what all have at
+hand."""
 
 from __future__ import annotations
 
 import queue
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import grpc
@@ -15,9 +16,11 @@ from gradbed.switch.bmv2_json import expressions as ex
 from gradbed.switch.bmv2_json.load import load_program
 from gradbed.switch.bmv2_json.load_expressions import VALID
 from gradbed.switch.bmv2_json.model import KeyField, ProgramModel
-from gradbed.switch.p4runtime.pipeline.device_config import bmv2_json
-from gradbed.switch.p4runtime.values.status import update_errors
+from gradbed.switch.p4runtime.device_config import bmv2_json
+from gradbed.switch.p4runtime.status import update_errors
 from gradbed.switch.simple_switch.basics import ask_basics
+from gradbed.switch.simple_switch.cli import values
+from gradbed.switch.simple_switch.cli.arguments import CommandError, Program
 
 ROLE = "simple_switch_CLI"
 """A role of its own, so that it does not compete with the controller. Without a role.config it may do everything."""
@@ -159,3 +162,31 @@ def _reason(error: Any) -> str:
     """The message of the error, or of the update that failed (P4Runtime specification, "Error Reporting")."""
     failed = [each for each in update_errors(error.trailing_metadata()) if each.canonical_code]
     return str(failed[0].message if failed else error.details())
+
+
+# ---- What all commands have at hand ----
+
+
+class Commands:
+    """A part of the shell. A method do_NAME is the command NAME, and its documentation is what help says."""
+
+    client: Client
+    program: Program
+
+    def action(self, action: Any, parameters: Sequence[str]) -> Any:
+        """The Action message of an action and its parameters as text."""
+        if len(parameters) != len(action.params):
+            raise CommandError(
+                f"action {action.preamble.name} needs {len(action.params)} parameters, not {len(parameters)}"
+            )
+        message = p4r.Action(action_id=action.preamble.id)
+        for parameter, text in zip(action.params, parameters, strict=True):
+            value = values.encode_text(text, parameter.bitwidth, f"parameter {parameter.name}")
+            message.params.add(param_id=parameter.id, value=value)
+        return message
+
+    def dump_action(self, message: Any) -> None:
+        action = self.program.actions.get(message.action_id)
+        widths = {parameter.id: parameter.bitwidth for parameter in action.params}
+        shown = ", ".join(values.digits(part.value, widths[part.param_id]) for part in message.params)
+        print(f"Action entry: {action.preamble.name} - {shown}")

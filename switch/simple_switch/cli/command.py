@@ -8,12 +8,11 @@ from collections.abc import Sequence
 
 from gradbed.common.errors import UserError
 from gradbed.switch.shims.command_line import Option, parse, usage
-from gradbed.switch.simple_switch.cli.catalogue import Program
+from gradbed.switch.simple_switch.cli.arguments import CommandError, Program
 from gradbed.switch.simple_switch.cli.client import Client, Refused
-from gradbed.switch.simple_switch.cli.errors import CommandError
-from gradbed.switch.simple_switch.cli.profiles import ProfileCommands
 from gradbed.switch.simple_switch.cli.replication import ReplicationCommands
 from gradbed.switch.simple_switch.cli.state import StateCommands
+from gradbed.switch.simple_switch.cli.tables import ProfileCommands
 
 _OPTIONS = (
     Option(("--help", "-h"), help="print this"),

@@ -12,8 +12,8 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from gradbed.switch.simple_switch.cli.base import Commands
-from gradbed.switch.simple_switch.cli.errors import CommandError, expect, integer
+from gradbed.switch.simple_switch.cli.arguments import CommandError, expect, integer
+from gradbed.switch.simple_switch.cli.client import Commands
 
 
 @dataclass

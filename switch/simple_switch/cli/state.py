@@ -8,7 +8,7 @@ from typing import Any
 from finsy.proto import p4r
 
 from gradbed.switch.simple_switch.cli import values
-from gradbed.switch.simple_switch.cli.errors import CommandError, expect, integer
+from gradbed.switch.simple_switch.cli.arguments import CommandError, expect, integer
 from gradbed.switch.simple_switch.cli.tables import TableCommands, key_of
 
 _PER_SECOND = 1_000_000

@@ -8,7 +8,7 @@ from typing import Any
 
 from finsy.proto import p4i, p4r
 
-from gradbed.switch.simple_switch.cli.errors import CommandError, integer
+from gradbed.switch.simple_switch.cli.arguments import CommandError, integer
 
 _MATCH = p4i.MatchField
 _NAMES = {

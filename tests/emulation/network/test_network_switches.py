@@ -134,7 +134,7 @@ def test_nothing_is_left_of_a_network_whose_run_is_ended(number: signal.Signals)
 @in_sandbox
 def test_bmv2_routers_on_links_that_change(tmp_path: Path) -> None:
     """Their links are gradbed's: all that a link can do, counted, whatever the kernel has."""
-    from gradbed.switch.p4lang.bmv2_programs import find_simple_switch_grpc
+    from gradbed.switch.p4lang.bmv2 import find_simple_switch_grpc
     from tests.emulation.routers import route_everything
 
     try:

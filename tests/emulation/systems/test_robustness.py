@@ -88,7 +88,7 @@ def all_connected(testbed: MininetTestbed) -> bool:
 
 
 def bmv2_or_skip(switch: str) -> None:
-    from gradbed.switch.p4lang.bmv2_programs import find_simple_switch_grpc
+    from gradbed.switch.p4lang.bmv2 import find_simple_switch_grpc
 
     if switch == "bmv2":
         try:

@@ -11,7 +11,7 @@ from typing import Any
 
 from gradbed.switch.bmv2_json.load import load_program
 from gradbed.switch.codegen.program import generate
-from gradbed.switch.recordings.parser_frames import parser_frames
+from gradbed.switch.recordings.random_inputs import parser_frames
 from gradbed.switch.runtime.library import RUNTIME_SOURCES
 from tests.fuzz.sanitized import table_lines
 from tests.fuzz.sources import ROOT, SOURCES, program_json

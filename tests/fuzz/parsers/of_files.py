@@ -13,7 +13,7 @@ from gradbed.controller.planning.routing import shortest_routes
 from gradbed.experiments.live.recording import VERSION, Recording
 from gradbed.experiments.study.loading import load_study
 from gradbed.hosts.traffic.replay import Replay, replay_windows
-from gradbed.switch.simple_switch.pcap_reader import read_pcap
+from gradbed.switch.simple_switch.packet_files import read_pcap
 from gradbed.topo.files import read_topology
 from tests.fuzz.parsers.target import Target, files, of_file, texts
 from tests.unit.controller.entries.planning import TOPOLOGY, settings

@@ -15,8 +15,8 @@ from gradbed.switch.bmv2_json.load import load_program
 from gradbed.switch.bmv2_json.reader import MalformedProgram
 from gradbed.switch.codegen.program import generate
 from gradbed.switch.compiler import CompileError, compile_p4
-from gradbed.switch.p4runtime.pipeline.device_config import bmv2_json
-from gradbed.switch.p4runtime.values.status import Code, RequestError
+from gradbed.switch.p4runtime.device_config import bmv2_json
+from gradbed.switch.p4runtime.status import Code, RequestError
 from gradbed.switch.state.pipeline import build_pipeline
 from gradbed.switch.stf.parser import read_stf
 from tests.fuzz.parsers.target import ROOT, Target, files, of_file

@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 from gradbed.controller.core.service import ServiceConfig, load_services
 from gradbed.switch.compiler import compile_p4
 from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, SwitchConfig
-from gradbed.switch.p4runtime.values.status import BatchError, Code, RequestError
+from gradbed.switch.p4runtime.status import BatchError, Code, RequestError
 from gradbed.switch.virtual import VirtualFabric
 from tests.fuzz.parsers.target import ROOT, Target
 from tests.unit.controller.rest.test_rest_docs import AGGREGATION, description_of

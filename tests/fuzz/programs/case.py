@@ -12,9 +12,8 @@ from typing import Any
 from gradbed.switch.codegen import BuiltProgram, build_program
 from gradbed.switch.compiler import compile_p4
 from gradbed.switch.compiler.diagnostics import CompileError
-from gradbed.switch.insight.coverage.coverage import Coverage
-from gradbed.switch.insight.instrumented import InstrumentedProgram, build_instrumented
-from gradbed.switch.insight.recorder import Level
+from gradbed.switch.insight.coverage import Coverage
+from gradbed.switch.insight.recorder import InstrumentedProgram, Level, build_instrumented
 from gradbed.switch.insight.source import SourceMap
 from gradbed.switch.insight.traced_switch import TracedSwitch
 from gradbed.switch.reference import ReferenceSwitch

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from gradbed.switch.recordings.parser_frames import parser_frames
+from gradbed.switch.recordings.random_inputs import parser_frames
 from tests.fuzz.programs.program import PORTS, Program
 
 Frame = tuple[int, bytes]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gradbed.switch.codegen import BuiltProgram
-from gradbed.switch.codegen.packet_abi import REQUEST_FLAGS, REQUEST_NUMBERS, STANDARD_FIELDS
+from gradbed.switch.codegen.layout import REQUEST_FLAGS, REQUEST_NUMBERS, STANDARD_FIELDS
 from gradbed.switch.state.switch_state import SwitchState
 
 HEADROOM = 4096

@@ -11,7 +11,7 @@ import pytest
 from gradbed.common import c_library
 from gradbed.common.store import cache_dir, stored
 from gradbed.switch.codegen import MalformedProgram, build_program, program
-from gradbed.switch.codegen.build_cache import cache_entry
+from gradbed.switch.codegen.program import cache_entry
 from tests.unit.codegen import program_maker as make
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gradbed.switch.codegen import packet_abi
+from gradbed.switch.codegen import layout
 from gradbed.switch.runtime.library import RUNTIME_DIR
 from gradbed.switch.state.abi import RECENTS
 
@@ -19,12 +19,12 @@ def _members(struct: str, type_name: str) -> tuple[str, ...]:
 
 
 def test_standard_metadata() -> None:
-    assert _members("gb_standard_metadata", "uint64_t") == packet_abi.STANDARD_FIELDS
+    assert _members("gb_standard_metadata", "uint64_t") == layout.STANDARD_FIELDS
 
 
 def test_requests() -> None:
-    assert _members("gb_requests", "uint8_t") == packet_abi.REQUEST_FLAGS
-    assert _members("gb_requests", "uint32_t") == packet_abi.REQUEST_NUMBERS
+    assert _members("gb_requests", "uint8_t") == layout.REQUEST_FLAGS
+    assert _members("gb_requests", "uint32_t") == layout.REQUEST_NUMBERS
 
 
 def test_requests_as_traced() -> None:
@@ -32,7 +32,7 @@ def test_requests_as_traced() -> None:
     source = (RUNTIME_DIR / "trace.c").read_text()
     function = re.search(r"static void request_words\(.*?\n}", source, re.DOTALL)
     assert function is not None
-    assert tuple(re.findall(r"r->(\w+)", function[0])) == packet_abi.REQUEST_FIELDS
+    assert tuple(re.findall(r"r->(\w+)", function[0])) == layout.REQUEST_FIELDS
 
 
 def test_recents() -> None:

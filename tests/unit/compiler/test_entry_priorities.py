@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from gradbed.switch.bmv2_json.model import initial_priorities
 from gradbed.switch.compiler import CompileError
-from gradbed.switch.entry_priority import initial_priorities
 from tests.unit.compiler.programs import compile_text, control
 
 

@@ -14,7 +14,7 @@ pytest.importorskip("mininet", reason="Mininet is not installed")
 from gradbed.common.errors import ProcessLost, UserError
 from gradbed.emulation import nodes
 from gradbed.emulation.nodes import Bmv2Switch, QuietLoopback, free_ports
-from gradbed.switch.p4lang.bmv2_programs import find_simple_switch_grpc
+from gradbed.switch.p4lang.bmv2 import find_simple_switch_grpc
 
 STAND_IN = """#!{python}
 import signal, socket, sys, time

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from gradbed.hosts.agents import queue_pairs
+from gradbed.hosts.agents import queue_pairs as agents_queue_pairs
 from gradbed.hosts.agents.queue_pairs import CompletionKind
-from gradbed.switch.engine import collectives_abi, queue_pairs_abi
+from gradbed.switch.engine import queue_pairs
 from gradbed.switch.runtime.library import RUNTIME_DIR
 
 _TRANSPORT = RUNTIME_DIR / "engine/transport"
@@ -26,17 +26,17 @@ def _enum(header: str, name: str, prefix: str) -> dict[str, int]:
 def test_turn_bits() -> None:
     bits = re.search(r"#define GB_TURN_BITS (\d+)", _COLLECTIVES)
     assert bits is not None
-    assert int(bits[1]) == collectives_abi.TURN_BITS == queue_pairs.TURN_BITS
+    assert int(bits[1]) == queue_pairs.TURN_BITS == agents_queue_pairs.TURN_BITS
 
 
 def test_kinds_of_steps() -> None:
     kinds = _enum(_COLLECTIVES, "gb_step", "GB_STEP_")
-    for module in (collectives_abi, queue_pairs):
+    for module in (queue_pairs, agents_queue_pairs):
         assert {name: getattr(module, name) for name in kinds} == kinds
 
 
 def test_kinds_of_completions() -> None:
     """Agents are not told that a collective has ended."""
     kinds = _enum(_PAIRS, "gb_completion_kind", "GB_COMPLETION_")
-    assert {name: getattr(queue_pairs_abi, name) for name in kinds} == kinds
+    assert {name: getattr(queue_pairs, name) for name in kinds} == kinds
     assert {kind.name: kind.value for kind in CompletionKind} | {"COLLECTIVE_ENDED": len(kinds) - 1} == kinds

@@ -11,10 +11,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from gradbed.switch.insight.coverage.coverage import Coverage, Report, percent
-from gradbed.switch.insight.coverage.coverage_html import html_page
-from gradbed.switch.insight.coverage.coverage_text import print_report
-from gradbed.switch.insight.coverage.workload import cover_frames, cover_script
+from gradbed.switch.insight.coverage import Coverage, Report, cover_frames, cover_script, percent
+from gradbed.switch.insight.coverage_report import html_page, print_report
 from gradbed.switch.stf import parse_stf
 from tests.unit.insight.tracing import (
     ORDER_COMMANDS,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradbed.switch.insight.packet_state import FieldChange, Request, ValidityChange
-from gradbed.switch.insight.trace.events import (
+from gradbed.switch.insight.trace_events import (
     Branch,
     ChecksumStep,
     Emitted,

@@ -10,8 +10,7 @@ import pytest
 from gradbed.common.errors import UserError
 from gradbed.switch.fabric import Fabric, serve_commands
 from gradbed.switch.fabric_config import FabricConfig
-from gradbed.switch.insight.fabric_recorder import Recording, read_recording
-from gradbed.switch.insight.instrumented import InstrumentedProgram
+from gradbed.switch.insight.recorder import InstrumentedProgram, Recording, read_recording
 from gradbed.switch.insight.records import Begin, SwitchPass, read_entries, switch_passes
 from tests.unit.insight import tracing
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradbed.switch.insight.trace.events import Decision, Stage, Trace
+from gradbed.switch.insight.trace_events import Decision, Stage, Trace
 from tests.unit.insight.tracing import ORDER_COMMANDS, ORDERS, order, path, place, trace
 
 

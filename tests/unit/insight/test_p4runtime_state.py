@@ -17,11 +17,11 @@ from gradbed.controller.southbound.p4runtime.codec import encode_entry
 from gradbed.controller.southbound.p4runtime.schema import ProgramSchema
 from gradbed.switch.compiler import compile_p4
 from gradbed.switch.engine import Engine
-from gradbed.switch.insight.instrumented import InstrumentedProgram, build_instrumented
 from gradbed.switch.insight.p4runtime_state import SwitchSnapshot, read_switch, write_updates
+from gradbed.switch.insight.recorder import InstrumentedProgram, build_instrumented
 from gradbed.switch.insight.source import SourceMap
-from gradbed.switch.insight.trace.events import TableApplication, Trace
-from gradbed.switch.insight.trace.trace import build_trace
+from gradbed.switch.insight.trace import build_trace
+from gradbed.switch.insight.trace_events import TableApplication, Trace
 from gradbed.switch.insight.traced_switch import TracedSwitch
 from gradbed.switch.server import P4RuntimeServer
 from gradbed.switch.state.pipeline import build_pipeline

@@ -17,10 +17,9 @@ from gradbed.switch.codegen import build_program
 from gradbed.switch.codegen.emit.probes import RecordingProbes
 from gradbed.switch.codegen.program import generate
 from gradbed.switch.compiler import compile_p4
-from gradbed.switch.insight.instrumented import build_instrumented
-from gradbed.switch.insight.recorder import Level
+from gradbed.switch.insight.recorder import Level, build_instrumented
 from gradbed.switch.insight.source import SourceMap
-from gradbed.switch.insight.trace.trace import build_trace
+from gradbed.switch.insight.trace import build_trace
 from gradbed.switch.insight.traced_switch import TracedSwitch
 from gradbed.switch.stf import Script, parse_stf, read_stf
 from gradbed.switch.stf.engine_target import EngineTarget

@@ -10,10 +10,9 @@ import pytest
 from rich.console import Console
 
 from gradbed.switch.insight.source import SourceMap
-from gradbed.switch.insight.trace.events import EntryPart, Trace
-from gradbed.switch.insight.trace.text import print_trace
-from gradbed.switch.insight.trace.trace import build_trace
-from gradbed.switch.insight.trace.values import match_text, value_text
+from gradbed.switch.insight.trace import build_trace
+from gradbed.switch.insight.trace_events import EntryPart, Trace, match_text, value_text
+from gradbed.switch.insight.trace_text import print_trace
 from gradbed.switch.insight.traced_switch import TracedSwitch
 from gradbed.switch.stf import parse_stf
 from tests.unit.insight.tracing import (

@@ -7,10 +7,10 @@ import json
 from pathlib import Path
 
 from gradbed.switch.compiler import compile_p4
-from gradbed.switch.insight.instrumented import InstrumentedProgram, build_instrumented
+from gradbed.switch.insight.recorder import InstrumentedProgram, build_instrumented
 from gradbed.switch.insight.source import SourceMap
-from gradbed.switch.insight.trace.events import Trace
-from gradbed.switch.insight.trace.trace import build_trace
+from gradbed.switch.insight.trace import build_trace
+from gradbed.switch.insight.trace_events import Trace
 from gradbed.switch.insight.traced_switch import TracedSwitch
 from gradbed.switch.stf import parse_stf
 

@@ -10,7 +10,7 @@ from finsy.proto import p4i
 from google.protobuf import json_format, text_format
 
 from gradbed.common.errors import UserError
-from gradbed.switch.codegen.build_cache import cache_entry, find_build
+from gradbed.switch.codegen.program import cache_entry, find_build
 from gradbed.switch.shims.p4c import compiler, driver
 
 PROGRAM = """
@@ -219,7 +219,7 @@ def test_the_switch_finds_the_program_built(
         raise UserError("no C compiler found")
 
     # Who only compiles needs none.
-    monkeypatch.setattr("gradbed.switch.codegen.build_cache.compiler", no_compiler)
+    monkeypatch.setattr("gradbed.switch.codegen.program.compiler", no_compiler)
     Path("out.json").unlink()
     assert (compiler(arguments), capsys.readouterr().err) == (0, "")
     assert Path("out.json").exists()

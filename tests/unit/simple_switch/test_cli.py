@@ -277,8 +277,7 @@ def test_mistakes_are_one_line(shell: Shell, capsys: pytest.CaptureFixture[str],
 def test_names_that_several_objects_end_with() -> None:
     from types import SimpleNamespace
 
-    from gradbed.switch.simple_switch.cli.catalogue import Catalogue
-    from gradbed.switch.simple_switch.cli.errors import CommandError
+    from gradbed.switch.simple_switch.cli.arguments import Catalogue, CommandError
 
     objects = [
         SimpleNamespace(preamble=SimpleNamespace(name=name, id=i)) for i, name in enumerate(("a.t", "b.t", "t.u"))

@@ -8,8 +8,8 @@ import pytest
 
 from gradbed.switch.engine import Engine
 from gradbed.switch.engine.statistics import DeviceStatistics
-from gradbed.switch.simple_switch import drop_watch
-from gradbed.switch.simple_switch.drop_watch import DropWatch
+from gradbed.switch.simple_switch import running
+from gradbed.switch.simple_switch.running import DropWatch
 from gradbed.topo.link import LinkModel
 from tests.unit.engine.instructed import instructed_program, pass_through
 
@@ -25,7 +25,7 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     logger = logging.Logger("drop watch", logging.DEBUG)
     logger.addHandler(Collect())
-    monkeypatch.setattr(drop_watch, "_logger", logger)
+    monkeypatch.setattr(running, "_logger", logger)
     return said
 
 
@@ -57,4 +57,4 @@ def test_one_line_for_each_reason_and_only_for_what_is_new(lines: list[str]) -> 
 def test_every_kind_of_drop_has_words() -> None:
     kinds = {name for name in DeviceStatistics.__dataclass_fields__ if name.endswith("_drops")}
     # The program's own drops are told by where it drops.
-    assert kinds - {"no_entry_drops", "ingress_drops", "egress_drops"} == set(drop_watch._REASONS)
+    assert kinds - {"no_entry_drops", "ingress_drops", "egress_drops"} == set(running._REASONS)

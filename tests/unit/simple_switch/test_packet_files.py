@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from gradbed.common.errors import UserError
 from gradbed.switch.engine import Engine
 from gradbed.switch.simple_switch.options import SwitchOptions, read_options
-from gradbed.switch.simple_switch.packet_files import PacketFiles
-from gradbed.switch.simple_switch.pcap_reader import read_pcap
+from gradbed.switch.simple_switch.packet_files import PacketFiles, read_pcap
 from tests.unit.engine.instructed import instructed_program, pass_through
 
 HEADER = struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)

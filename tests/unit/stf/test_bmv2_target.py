@@ -9,7 +9,7 @@ import pytest
 
 from gradbed.common.errors import UserError
 from gradbed.switch.compiler import compile_p4
-from gradbed.switch.p4lang.bmv2_programs import find_simple_switch
+from gradbed.switch.p4lang.bmv2 import find_simple_switch
 from gradbed.switch.stf import parse_stf
 from gradbed.switch.stf.bmv2_target import run_script_on_bmv2
 from tests.unit.stf import fake_bmv2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain, repeat
 from pathlib import Path
 
-from gradbed.switch.stf.pcap_ports import PcapPorts
+from gradbed.switch.stf.bmv2_target import PcapPorts
 
 QUIET_S = 0.02
 

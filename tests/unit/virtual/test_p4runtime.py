@@ -13,7 +13,7 @@ from finsy.proto import p4r
 
 from gradbed.switch.compiler import compile_p4
 from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, SwitchConfig
-from gradbed.switch.p4runtime.values.status import BatchError, Code, RequestError
+from gradbed.switch.p4runtime.status import BatchError, Code, RequestError
 from gradbed.switch.virtual import HostInterface, Stop, VirtualFabric
 from tests.unit.p4runtime.network import H1, H2, frame
 

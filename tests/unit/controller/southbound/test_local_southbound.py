@@ -11,7 +11,7 @@ from gradbed.common.errors import UserError
 from gradbed.controller.planning.plan import Plan, SwitchPlan
 from gradbed.controller.southbound.interface import SouthboundError
 from gradbed.controller.southbound.p4runtime.local import LocalSouthbound
-from gradbed.switch.p4runtime.values.status import BatchError, Code, RequestError
+from gradbed.switch.p4runtime.status import BatchError, Code, RequestError
 from tests.unit.controller.fake_p4runtime import FakeDevice
 from tests.unit.controller.southbound.test_southbound import BASE, PIPELINE, TOPOLOGY, WITH_JOB, held
 

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradbed.switch.device import ActionCall, GroupReference, MemberReference, StateFull
-from gradbed.switch.p4runtime.values.status import Code
-from gradbed.switch.state.profiles.codec import GREATEST_GROUP_WEIGHT
-from gradbed.switch.state.profiles.profile_state import Numbers
+from gradbed.switch.p4runtime.status import Code
+from gradbed.switch.state.action_profiles import GREATEST_GROUP_WEIGHT, Numbers
 from tests.unit.p4runtime.client import DELETE, INSERT, MODIFY, Client, action, entry, exact
 from tests.unit.p4runtime.entities.test_state import failures
 from tests.unit.p4runtime.fake_device import FakeDevice, Profile

@@ -18,7 +18,7 @@ from gradbed.common.errors import UserError
 from gradbed.switch.codegen import build_program
 from gradbed.switch.compiler import compile_p4
 from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, SwitchConfig
-from gradbed.switch.p4runtime.values.status import BatchError, Code, RequestError
+from gradbed.switch.p4runtime.status import BatchError, Code, RequestError
 from gradbed.switch.virtual import VirtualFabric
 
 ROOT = Path(__file__).parents[4]

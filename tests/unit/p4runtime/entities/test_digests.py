@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from finsy.proto import p4d, p4r
 
-from gradbed.switch.p4runtime.values.status import Code
-from gradbed.switch.state.digests.codec import GREATEST_CACHE, GREATEST_LIST, DigestBuffer, DigestConfig
-from gradbed.switch.state.digests.lists import DigestLists
+from gradbed.switch.p4runtime.status import Code
+from gradbed.switch.state.digests import GREATEST_CACHE, GREATEST_LIST, DigestBuffer, DigestConfig, DigestLists
 from tests.unit.p4runtime.client import DELETE, INSERT, MODIFY, Client, Stream
 from tests.unit.p4runtime.entities.test_state import failures
 from tests.unit.p4runtime.fake_device import FakeDevice

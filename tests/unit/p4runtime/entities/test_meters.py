@@ -6,7 +6,7 @@ import pytest
 from finsy.proto import p4r
 
 from gradbed.switch.device import MeterCounts, MeterRates
-from gradbed.switch.p4runtime.values.status import Code
+from gradbed.switch.p4runtime.status import Code
 from tests.unit.p4runtime.client import INSERT, MODIFY, Client, action, entry, exact
 from tests.unit.p4runtime.entities.test_state import failures
 from tests.unit.p4runtime.fake_device import NO_METER_COUNTS, FakeDevice

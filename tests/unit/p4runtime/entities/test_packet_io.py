@@ -6,10 +6,10 @@ import pytest
 from finsy.proto import p4r, stratum
 from google.protobuf import any_pb2
 
-from gradbed.switch.p4runtime.pipeline.packet_io import ControllerHeader, HeaderField
-from gradbed.switch.p4runtime.values.p4_types import Number
-from gradbed.switch.p4runtime.values.status import Code
-from gradbed.switch.server.stream import PENDING_MESSAGES
+from gradbed.switch.p4runtime.packet_io import ControllerHeader, HeaderField
+from gradbed.switch.p4runtime.status import Code
+from gradbed.switch.p4runtime.values import Number
+from gradbed.switch.server.service import PENDING_MESSAGES
 from tests.unit.p4runtime.client import Client, Stream
 from tests.unit.p4runtime.fake_device import FakeDevice
 

@@ -12,9 +12,9 @@ from gradbed.switch.codegen import build_program
 from gradbed.switch.compiler import compile_p4
 from gradbed.switch.engine import Engine
 from gradbed.switch.p4runtime.roles import Role
-from gradbed.switch.p4runtime.values.status import Code
-from gradbed.switch.state.forwarding_state import ForwardingState
+from gradbed.switch.p4runtime.status import Code
 from gradbed.switch.state.pipeline import build_pipeline
+from gradbed.switch.state.running_device import ForwardingState
 from gradbed.topo.link import LinkModel
 from tests.unit.p4runtime.client import DELETE, INSERT, MODIFY, action, entity, entry, exact, ids
 from tests.unit.p4runtime.network import frame

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from finsy.proto import p4r
 
-from gradbed.switch.p4runtime.values.status import Code
+from gradbed.switch.p4runtime.status import Code
 from tests.unit.p4runtime.client import INSERT, MODIFY, Client, action, entry, exact, ids, pipeline_of, texts
 from tests.unit.p4runtime.network import H1, H2, Network, frame, mac, running
 

@@ -10,10 +10,10 @@ from finsy.proto import p4d, p4r
 
 from gradbed.switch.device import EntryExists, Replica, StateFull, StillReferenced
 from gradbed.switch.p4runtime.roles import Role
-from gradbed.switch.p4runtime.values.status import Code
+from gradbed.switch.p4runtime.status import Code
 from gradbed.switch.server.target import ENTITIES_PER_RESPONSE, _responses
 from gradbed.switch.state.base import CellArray
-from gradbed.switch.state.counters.entity import CounterEntries
+from gradbed.switch.state.counters import CounterEntries
 from tests.unit.p4runtime.client import INSERT, MODIFY, Client, batch_errors
 from tests.unit.p4runtime.fake_device import FakeCounters, FakeDevice
 from tests.unit.p4runtime.sample_program import FLAGS, OFFSETS, PORT_COUNTER, TOTALS

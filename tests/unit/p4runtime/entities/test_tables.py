@@ -6,7 +6,7 @@ import pytest
 from finsy.proto import p4r
 
 from gradbed.switch.device import ActionCall, KeyMatch
-from gradbed.switch.p4runtime.values.status import Code
+from gradbed.switch.p4runtime.status import Code
 from tests.unit.p4runtime.client import (
     DELETE,
     INSERT,

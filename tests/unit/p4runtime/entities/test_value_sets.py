@@ -7,8 +7,8 @@ from finsy.proto import p4r
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradbed.switch.p4runtime.values.status import Code
-from gradbed.switch.state.value_sets.codec import range_prefixes
+from gradbed.switch.p4runtime.status import Code
+from gradbed.switch.state.value_sets import range_prefixes
 from tests.unit.p4runtime.client import MODIFY, Client, exact, lpm, optional, range_, ternary
 from tests.unit.p4runtime.entities.test_state import failures
 from tests.unit.p4runtime.fake_device import FakeDevice

@@ -16,10 +16,10 @@ import grpc
 import pytest
 from finsy.proto import U128, p4r
 
-from gradbed.switch.p4runtime.values.status import Code
+from gradbed.switch.p4runtime.status import Code
 from gradbed.switch.server import P4RuntimeServer
-from gradbed.switch.server.drops import BUSY_SERVER
 from gradbed.switch.server.server import PENDING_MESSAGES, Inbox
+from gradbed.switch.server.target import BUSY_SERVER
 from tests.unit.p4runtime.client import INSERT, Client, Stream, action, entry, exact
 from tests.unit.p4runtime.fake_device import FakeDevice
 from tests.unit.p4runtime.sample_program import DROP, HOSTS

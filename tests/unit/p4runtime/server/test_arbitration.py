@@ -9,7 +9,7 @@ import pytest
 from finsy.proto import U128, p4r, stratum
 from google.protobuf import any_pb2, wrappers_pb2
 
-from gradbed.switch.p4runtime.values.status import Code
+from gradbed.switch.p4runtime.status import Code
 from tests.unit.p4runtime.client import INSERT, TIMEOUT_S, Client, Stream, action, entry, exact
 from tests.unit.p4runtime.fake_device import FakeDevice
 from tests.unit.p4runtime.sample_program import DROP, HOSTS, PORT_COUNTER, PORTS, ROUTES

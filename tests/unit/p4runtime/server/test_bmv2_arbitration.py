@@ -13,7 +13,7 @@ import grpc
 import pytest
 from finsy.proto import U128, p4r
 
-from gradbed.switch.p4runtime.values.status import Code
+from gradbed.switch.p4runtime.status import Code
 from gradbed.switch.server import Bmv2Election
 from tests.unit.p4runtime.client import TIMEOUT_S, Client, Stream, pipeline_of, serving
 from tests.unit.p4runtime.fake_device import FakeDevice

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradbed.switch.p4runtime.pipeline.device_config import bmv2_json_text
+from gradbed.switch.p4runtime.device_config import bmv2_json_text
 
 JSON = b'{"program": "x.p4"}'
 

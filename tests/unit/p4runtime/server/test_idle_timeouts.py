@@ -10,8 +10,8 @@ from google.protobuf import any_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradbed.switch.p4runtime.values.status import Code
-from gradbed.switch.state.tables.idle_timeouts import IdleTimers
+from gradbed.switch.p4runtime.status import Code
+from gradbed.switch.state.idle_timeouts import IdleTimers
 from tests.unit.p4runtime.client import DELETE, INSERT, MODIFY, Client, Stream, action, entry, exact
 from tests.unit.p4runtime.fake_device import FakeDevice, Table
 from tests.unit.p4runtime.sample_program import AGING, DROP, HOSTS, KINDS, MARK, ROUTES, config

@@ -9,9 +9,9 @@ from finsy.proto import p4r
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gradbed.switch.bmv2_json.model import GREATEST_RANK, initial_priorities
 from gradbed.switch.device import ActionCall
-from gradbed.switch.entry_priority import GREATEST_RANK, initial_priorities
-from gradbed.switch.p4runtime.values.status import Code
+from gradbed.switch.p4runtime.status import Code
 from tests.unit.p4runtime.client import DELETE, MODIFY, Client, action, entry, ternary
 from tests.unit.p4runtime.fake_device import FakeDevice
 from tests.unit.p4runtime.sample_program import MARK, PRESET, config

@@ -14,8 +14,7 @@ import grpc
 import pytest
 from finsy.proto import p4r, p4r_grpc
 
-from gradbed.switch.p4runtime.values.malformed import MalformedRequests
-from gradbed.switch.p4runtime.values.status import RequestError
+from gradbed.switch.p4runtime.status import MalformedRequests, RequestError
 from gradbed.switch.server import P4RuntimeServer
 from tests.unit.p4runtime.client import TIMEOUT_S, Client
 from tests.unit.p4runtime.fake_device import FakeDevice, FakeProgram

@@ -13,7 +13,7 @@ import pytest
 from finsy.proto import p4d, p4r
 
 from gradbed.common.errors import UserError
-from gradbed.switch.p4runtime.values.status import Code
+from gradbed.switch.p4runtime.status import Code
 from tests.unit.p4runtime.client import (
     DELETE,
     INSERT,

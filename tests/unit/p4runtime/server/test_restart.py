@@ -5,7 +5,7 @@ from __future__ import annotations
 import grpc
 import pytest
 
-from gradbed.switch.p4runtime.values.status import Code
+from gradbed.switch.p4runtime.status import Code
 from gradbed.switch.server import P4RuntimeServer
 from tests.unit.p4runtime.client import INSERT, Client, action, entry, exact
 from tests.unit.p4runtime.fake_device import FakeDevice

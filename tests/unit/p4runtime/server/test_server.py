@@ -12,7 +12,7 @@ import pytest
 from finsy.proto import p4r
 
 from gradbed.common.errors import UserError
-from gradbed.switch.p4runtime.values.status import Code
+from gradbed.switch.p4runtime.status import Code
 from gradbed.switch.server import P4RuntimeServer
 from tests.unit.p4runtime.client import INSERT, TIMEOUT_S, Client, action, entry, exact, serving
 from tests.unit.p4runtime.fake_device import FakeDevice, FakeProgram

@@ -7,10 +7,9 @@ from finsy.proto import p4d, p4t
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradbed.switch.p4runtime.values import bytestrings
-from gradbed.switch.p4runtime.values.p4_data import cell_codec
-from gradbed.switch.p4runtime.values.status import Code, RequestError
-from gradbed.switch.p4runtime.values.translation import Translations
+from gradbed.switch.p4runtime import bytestrings
+from gradbed.switch.p4runtime.status import Code, RequestError
+from gradbed.switch.p4runtime.values import Translations, cell_codec
 
 
 @given(st.data())

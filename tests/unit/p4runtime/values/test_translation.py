@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradbed.switch.device import ActionCall, KeyMatch
-from gradbed.switch.p4runtime.values.status import Code, RequestError
-from gradbed.switch.p4runtime.values.translation import Names, Translations
+from gradbed.switch.p4runtime.status import Code, RequestError
+from gradbed.switch.p4runtime.values import Names, Translations
 from tests.unit.p4runtime.client import INSERT, Client, action, entry, exact
 from tests.unit.p4runtime.fake_device import FakeDevice
 from tests.unit.p4runtime.sample_program import FORWARD, HOSTS, LEARN, PORTS, config

@@ -12,7 +12,7 @@ from scapy.layers.l2 import Ether
 from gradbed.common.errors import UserError
 from gradbed.experiments.configuration.sections import LinkOverride, LinkSection
 from gradbed.experiments.scale import Scale
-from gradbed.switch.simple_switch.pcap_reader import read_pcap
+from gradbed.switch.simple_switch.packet_files import read_pcap
 from gradbed.topo.files.own_form import as_yaml
 from gradbed.topo.link import LinkModel, packets_without_loss
 from gradbed.topo.registry import parse_topology

@@ -11,7 +11,7 @@ from gradbed.common.errors import UserError
 from gradbed.controller.planning.plan import Plan
 from gradbed.controller.planning.routing import shortest_routes
 from gradbed.controller.systems.training.service import TrainingService, TrainingSettings
-from gradbed.switch.engine.pauses import LinksDeadlocked
+from gradbed.switch.engine.engine import LinksDeadlocked
 from gradbed.switch.virtual import Generator, VirtualFabric
 from gradbed.topo.graph import Topology
 from gradbed.topo.link import LinkModel

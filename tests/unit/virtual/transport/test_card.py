@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradbed.formats.roce import Opcode
-from gradbed.switch.simple_switch.pcap_reader import read_pcap
+from gradbed.switch.simple_switch.packet_files import read_pcap
 from gradbed.topo.link import LinkModel
 from tests.examples import examples
 from tests.unit.virtual.transport import roce_frames as rf

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gradbed.switch.device import Replica
 from gradbed.switch.engine.abi import MAX_FRAME_BYTES
-from gradbed.switch.simple_switch.pcap_reader import read_pcap
+from gradbed.switch.simple_switch.packet_files import read_pcap
 from gradbed.switch.virtual import VirtualFabric
 from gradbed.topo.link import LinkModel
 from tests.examples import examples

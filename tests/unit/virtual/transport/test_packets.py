@@ -12,7 +12,7 @@ import pytest
 
 from gradbed.formats import roce
 from gradbed.formats.roce import IMMEDIATE, RETH, Opcode
-from gradbed.switch.simple_switch.pcap_reader import read_pcap
+from gradbed.switch.simple_switch.packet_files import read_pcap
 from gradbed.topo.link import LinkModel
 from tests.unit.formats.tshark import dissected, found, needs_tshark, numbers
 from tests.unit.virtual.transport import roce_frames as rf

@@ -1,1 +1,0 @@
-"""What a workload reached of a program."""

@@ -1,1 +1,0 @@
-"""What a program did to one packet."""

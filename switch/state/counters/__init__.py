@@ -1,1 +1,0 @@
-"""Counters that programs index."""

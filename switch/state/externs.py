@@ -1,0 +1,230 @@
+"""Externs of this project's own: one description of each for compiler, code generator and P4Runtime.
+
+A new one is an ExternKind with its state, and is listed in EXTERNS. P4Runtime knows nothing of them but that they
+are there (specification 1.4, section "ExternEntry"). An entry is a p4.v1.P4Data with all that the object keeps;
+written without an entry, the object starts afresh.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple
+
+from finsy.proto import p4d, p4r
+
+from gradbed.switch.bmv2_json.model import Extern, ProgramModel
+from gradbed.switch.p4runtime.roles import Role
+from gradbed.switch.p4runtime.status import invalid, not_found, unimplemented
+from gradbed.switch.p4runtime.values import Translations
+from gradbed.switch.state import abi
+from gradbed.switch.state.base import EntityKind
+from gradbed.switch.state.record import Access, SwitchRecord
+
+# ---- What an extern is ----
+
+
+ParameterRole = Literal["key", "in", "out"]
+"""Of a method's parameter: a value of any type, of which the 64-bit hash is handed over; a number; what the method
+gives, at most one."""
+
+
+class ExternState(Access, ABC):
+    """One object's state, through the runtime library. `entry` is a p4.v1.P4Data."""
+
+    def __init__(self, switch: SwitchRecord, number: int, extern: Extern) -> None:
+        """number: of the object in the program."""
+        super().__init__(switch)
+        self.extern = extern
+        self._number = number
+
+    @property
+    def _object(self) -> ctypes.c_void_p:
+        return ctypes.c_void_p(self._contents.externs[self._number])
+
+    @abstractmethod
+    def clear(self) -> None:
+        """As when the program was loaded."""
+
+    @abstractmethod
+    def read(self) -> Any:
+        """All that it keeps, as an entry."""
+
+    @abstractmethod
+    def write(self, entry: Any) -> None:
+        """Take over what `read` gave. ValueError for what does not fit."""
+
+
+@dataclass(frozen=True)
+class ExternKind:
+    """name: of the type in P4. type_id: P4Runtime's, 0x81 to 0xfe. attributes: what the constructor takes, in its
+    order, with the least and the greatest value. methods: the roles of their parameters. In C it is a
+    `struct gb_extern_kind` named c_name, a method a function c_name_METHOD (switch/runtime/state/state.h).
+    """
+
+    name: str
+    type_id: int
+    c_name: str
+    attributes: Mapping[str, tuple[int, int]]
+    methods: Mapping[str, tuple[ParameterRole, ...]]
+    state: type[ExternState]
+
+    most_attributes: ClassVar[int] = 4
+    """GB_MOST_ATTRIBUTES."""
+
+    def operation(self, method: str) -> str:
+        """The primitive of a method in BMv2 JSON."""
+        return f"_{self.name}_{method}"
+
+    def declarations(self) -> list[str]:
+        """C: the kind and its functions."""
+        lines = [f"extern const struct gb_extern_kind {self.c_name};"]
+        for name, roles in self.methods.items():
+            result = "uint64_t" if "out" in roles else "void"
+            taken = ", uint64_t" * sum(role != "out" for role in roles)
+            lines.append(f"{result} {self.c_name}_{name}(void *{taken});")
+        return lines
+
+
+# ---- CountMinSketch ----
+
+
+CELL_BYTES = 4
+
+
+class CountMinSketch(ExternState):
+    """An entry is a tuple of the rows: each the counts of its columns, of four bytes in network byte order."""
+
+    functions: ClassVar[abi.Functions] = {
+        "gb_count_min_sketch_clear": (None, (ctypes.c_void_p,)),
+        "gb_count_min_sketch_read": (None, (ctypes.c_void_p, ctypes.c_char_p)),
+        "gb_count_min_sketch_write": (None, (ctypes.c_void_p, ctypes.c_char_p)),
+    }
+
+    def clear(self) -> None:
+        with self._guard:
+            self._library.gb_count_min_sketch_clear(self._object)
+
+    def read(self) -> Any:
+        counts = ctypes.create_string_buffer(self._rows * self._row_bytes)
+        with self._guard:
+            self._library.gb_count_min_sketch_read(self._object, counts)
+        entry = p4d.P4Data()
+        for row in range(self._rows):
+            entry.tuple.members.add(bitstring=counts.raw[row * self._row_bytes : (row + 1) * self._row_bytes])
+        return entry
+
+    def write(self, entry: Any) -> None:
+        rows = [row.bitstring for row in entry.tuple.members]
+        if [len(row) for row in rows] != self._rows * [self._row_bytes]:
+            raise ValueError(
+                f"{self.extern.name} takes a tuple of {self._rows} rows of {self._row_bytes} bytes, each a bitstring"
+            )
+        with self._guard:
+            self._library.gb_count_min_sketch_write(self._object, b"".join(rows))
+
+    @property
+    def _rows(self) -> int:
+        return self.extern.attributes["rows"]
+
+    @property
+    def _row_bytes(self) -> int:
+        return CELL_BYTES * self.extern.attributes["columns"]
+
+
+COUNT_MIN_SKETCH = ExternKind(
+    name="CountMinSketch",
+    type_id=0x81,
+    c_name="gb_count_min_sketch",
+    attributes={"rows": (1, 16), "columns": (1, 1 << 24)},
+    methods={"update": ("key", "in", "out"), "estimate": ("key", "out")},
+    state=CountMinSketch,
+)
+
+
+# ---- The list ----
+
+
+EXTERNS: dict[str, ExternKind] = {kind.name: kind for kind in (COUNT_MIN_SKETCH,)}
+"""By name."""
+
+
+# ---- P4Info and BMv2 JSON ----
+
+
+class ExternObject(NamedTuple):
+    p4_id: int
+    name: str
+    type_id: int
+
+
+def extern_object(instance: Any, info: Any, program: ProgramModel, names: Translations) -> ExternObject:
+    """From a p4.config.v1.ExternInstance. Raises ValueError where P4Info and BMv2 JSON do not fit together."""
+    name = instance.preamble.name
+    extern = program.externs.get(name)
+    if extern is None:
+        raise ValueError(f"extern {name!r} of the P4Info is not in the BMv2 JSON")
+    type_id = EXTERNS[extern.kind].type_id
+    if not any(type_.extern_type_id == type_id and instance in type_.instances for type_ in info.externs):
+        raise ValueError(f"extern {name!r} is a {extern.kind} in the BMv2 JSON: P4Info has it with another type")
+    return ExternObject(instance.preamble.id, name, type_id)
+
+
+# ---- ExternEntry ----
+
+
+class ExternEntries(EntityKind):
+    oneof = "extern_entry"
+
+    def __init__(self, states: Mapping[str, ExternState], objects: Mapping[int, ExternObject]) -> None:
+        """`states` by name, `objects` by P4Info id."""
+        self._states = states
+        self._objects = objects
+
+    def p4_id(self, message: Any) -> int:
+        extern_id: int = message.extern_id
+        return extern_id
+
+    def modify(self, message: Any) -> None:
+        if not self._objects:
+            raise unimplemented("the program has no externs but v1model's")
+        if not message.extern_id:
+            raise invalid("extern_id is not set")
+        [found] = self._wanted(message)
+        state = self._states[found.name]
+        if not message.HasField("entry"):
+            state.clear()
+            return
+        entry = p4d.P4Data()
+        if not message.entry.Unpack(entry):
+            raise invalid(f"the entry of extern {found.name} is a p4.v1.P4Data, not {message.entry.type_url}")
+        state.write(entry)
+
+    def read(self, message: Any, role: Role) -> Iterable[Any]:
+        found = [each for each in self._wanted(message) if role.reads(each.p4_id)]
+        return [p4r.Entity(extern_entry=self._entry(each, self._states[each.name].read())) for each in found]
+
+    def export(self) -> Iterator[Any]:
+        for each in self._objects.values():
+            update = p4r.Update(type=p4r.Update.MODIFY)
+            update.entity.extern_entry.CopyFrom(self._entry(each, self._states[each.name].read()))
+            yield update
+
+    def _wanted(self, message: Any) -> list[ExternObject]:
+        """One, or all of a type, or all. Raises NOT_FOUND."""
+        found = [
+            each
+            for each in self._objects.values()
+            if message.extern_type_id in (0, each.type_id) and message.extern_id in (0, each.p4_id)
+        ]
+        if message.extern_id and not found:
+            raise not_found(f"there is no extern {message.extern_id} of type {message.extern_type_id}")
+        return found
+
+    @staticmethod
+    def _entry(extern: ExternObject, data: Any) -> Any:
+        entry = p4r.ExternEntry(extern_type_id=extern.type_id, extern_id=extern.p4_id)
+        entry.entry.Pack(data)
+        return entry

@@ -1,1 +1,0 @@
-"""Members and groups of action profiles."""

@@ -1,1 +1,0 @@
-"""Multicast groups and clone sessions."""

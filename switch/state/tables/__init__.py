@@ -1,1 +1,0 @@
-"""Table entries and what is attached to them."""

@@ -1,1 +1,0 @@
-"""Parser value sets."""
