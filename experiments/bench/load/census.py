@@ -84,7 +84,7 @@ def role_of(process: Process, modules: Mapping[str, str], own: str) -> str:
         return own
     words = process.command
     started = words[words.index("-m") + 1] if "-m" in words[:-1] else ""
-    return next((role for module, role in modules.items() if f".{started}".endswith(f".{module}")), OTHERS)
+    return modules.get(started, OTHERS)
 
 
 def held_by_roles(modules: Mapping[str, str], own: str) -> dict[str, int]:
