@@ -194,10 +194,15 @@ def _set_up(case: Case, switch: EngineTarget) -> Digests:
     """Return the list that is to get the values of each digest."""
     model = switch.model
     digests: Digests = []
+    named: set[str] = set()
     switch.device.on_digest(lambda _, words: digests.append(_values(case.program, words)))
     for statement in parse_stf("\n".join(commands(case.program)), Path("random.stf")).statements:
-        # The compiler leaves out what no packet reaches.
+        # The compiler leaves out what no packet reaches; a meter stays, also without its table.
         if isinstance(statement, Add | SetDefault) and _full(statement.table, model.tables) is None:
+            continue
+        if isinstance(statement, Add) and statement.entry is not None:
+            named.add(statement.entry)
+        if isinstance(statement, MeterSetRates) and isinstance(statement.index, str) and statement.index not in named:
             continue
         if isinstance(statement, ValueSetAdd) and _full(statement.value_set, model.value_sets) is None:
             continue

@@ -429,18 +429,14 @@ class _Writer:
         lines = self._inside(scope, parameters)
         colour, kind = self.names.new("v"), Bits(width)
         held = [place for place in scope.of_type(kind) if place.writable and place.guard is None]
-        if held and c.below(2):
-            lines.append(f"{mark('direct meter read')}{meter}.read({c.pick(held).text});")
-        else:
-            lines += [f"{kind} {colour} = 3;", f"{mark('direct meter read')}{meter}.read({colour});"]
+        read = c.pick(held).text if held and c.below(2) else colour
+        if read == colour:
+            lines.append(f"{kind} {colour} = 3;")
             scope.places.append(Place(colour, kind))
-        scalars = [place for place in scope.scalars() if place.writable and place.guard is None]
-        if scope.of_type(kind) and scalars:
-            target = c.pick(scalars)
-            assert isinstance(target.type, Bits)
-            read = scope.of_type(kind)[-1].text
-            lines.append(f"{target.text} = {target.text} ^ {Statements.cast(read, kind, target.type)};")
-        lines += Statements(c, scope, self.names, self.kinds, nesting=1).block(most=3)
+        lines.append(f"{mark('direct meter read')}{meter}.read({read});")
+        writer = Statements(c, scope, self.names, self.kinds, nesting=1)
+        lines += writer.told(read, kind)
+        lines += writer.block(most=3)
         control.lines += [f"{mark('action')}action {name}({', '.join(map(str, parameters))}) {{", *lines, "}"]
         return Callee(name, parameters)
 
@@ -463,7 +459,8 @@ class _Writer:
                     control.lines.append(f"direct_meter<bit<{width}>>(MeterType.{unit}) {meter};")
                     extras.append(f"{mark('direct meter')}meters = {meter};")
                     hits = (self._reading(control, meter, width),)
-                profile = c.pick(("action_profile", "action_selector")) if outermost and c.below(5) == 0 else None
+                offered = ("action_profile", "action_selector", "action_selector")
+                profile = c.pick(offered) if outermost and c.below(4) == 0 else None
                 rated = bool(meter) and outermost and self._in_order(pipeline)
                 table = writer.table(outermost, scope.actions, extras, profile, hits, rated)
                 of_meter = [self._rates(meter, each.name, unit) for each in table.entries if rated and c.below(4)]

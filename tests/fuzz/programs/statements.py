@@ -394,20 +394,40 @@ class Statements(Expressions):
         name = self.names.new("v")
         self.scope.places.append(Place(name, Bits(8)))
         meter = self.c.pick(self.scope.meters).name
-        return [f"bit<8> {name} = 7;", f"{mark('meter')}{meter}.execute_meter({self._index()}, {name});"]
+        lines = [f"bit<8> {name} = 7;", f"{mark('meter')}{meter}.execute_meter({self._index()}, {name});"]
+        return [*lines, *self.told(name, Bits(8))]
+
+    def told(self, value: str, kind: Bits) -> Lines:
+        """What a later frame or its metadata shows of the value: else a wrong one mostly goes unseen."""
+        held = [place for place in self.scope.scalars() if place.writable and place.guard is None]
+        # What is declared elsewhere, such as metadata, lives longer than what was declared just now.
+        held = [place for place in held if place.text.startswith("meta.")] or held
+        if not held:
+            return []
+        target = self.c.pick(held)
+        assert isinstance(target.type, Bits)
+        return [f"{target.text} = {target.text} ^ {self.cast(value, kind, target.type)};"]
 
     def _digest(self) -> Lines:
         """The first field tells which digest it is."""
         number = self.c.below(len(self.scope.digests))
         kind = self.scope.digests[number]
-        values = [f"8w{number}", *(self.value(of, 2) for _, of in kind.fields[1:])]
+        values = [f"8w{number}", *(self.value(of, self.c.below(3)) for _, of in kind.fields[1:])]
+        # The values are those of the call, also if they change before ingress ends and the message leaves.
+        changed: Lines = []
+        places = [place for place in self.scope.places if place.writable and place.guard is None]
+        same = [(at, place) for at, (_, of) in enumerate(kind.fields) for place in places if at and place.type == of]
+        if same and self.c.below(3):
+            at, place = self.c.pick(same)
+            values[at] = place.text
+            changed.append(f"{place.text} = {self.value(place.type, 2)};")
         if self.c.below(2):
             data = f"{{ {', '.join(values)} }}"
         else:
             names = [name for name, _ in kind.fields]
             data = f"({kind}) {{ {', '.join(f'{n} = {v}' for n, v in zip(names, values, strict=True))} }}"
         found = mark("digest" if self.scope.pipeline else "digest in an action")
-        return [f"{found}digest<{kind}>({self.c.between(1, 9)}, {data});"]
+        return [f"{found}digest<{kind}>({self.c.between(1, 9)}, {data});", *changed]
 
     def _hash(self) -> Lines:
         c = self.c

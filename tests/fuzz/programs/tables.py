@@ -93,7 +93,9 @@ class TableWriter(Statements):
         offered = [each for each in actions if self._can_bind(each)]
         used = [*([each for each in offered if c.below(3)] or offered[:1]), *hits]
         kinds = ["exact"] if profile else self._kinds()
-        keys = [(f"k{number}", kind, Bits(c.pick((3, 8, 2, 1, 16, 33, 70)))) for number, kind in enumerate(kinds)]
+        # Few values, so that most frames hit an entry: a member of a group is chosen on a hit alone.
+        widths = (1, 2) if profile or hits else (3, 8, 2, 1, 16, 33, 70)
+        keys = [(f"k{number}", kind, Bits(c.pick(widths))) for number, kind in enumerate(kinds)]
         lines = [f"table {name} {{"]
         if keys:
             lines.append("key = {")
