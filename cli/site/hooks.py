@@ -68,7 +68,7 @@ def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
 
 
 def _reference() -> str:
-    """The public names of the package, each by its docstring. Its rooms are read, not imported."""
+    """The public names of the package, each by its docstring, which is read, not imported."""
     tree = ast.parse((ROOT / "api" / "__init__.py").read_text(encoding="utf-8"))
     [names] = (
         ast.literal_eval(each.value)
@@ -78,7 +78,7 @@ def _reference() -> str:
     parts = ["# Python reference\n\n[Python: import gradbed](api.md) tells how these are used together.\n"]
     for name in (name for name in names if not name.startswith("_")):
         options = f"{{heading: gradbed.{name}, toc_label: {name}, heading_level: 2}}"
-        parts.append(f"::: api.{name}\n    options: {options}\n")
+        parts.append(f"::: gradbed.{name}\n    options: {options}\n")
     return "\n".join(parts)
 
 

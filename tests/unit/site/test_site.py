@@ -123,7 +123,7 @@ def test_the_reference_has_every_public_name_with_its_docstring(site: Path, page
     text = " ".join(re.sub(r"<[^>]+>", "", (site / "reference.html").read_text()).split())
     for name in gradbed.__all__:
         if not name.startswith("_"):
-            assert f"api.{name}" in pages[site / "reference.html"].anchors, name
+            assert f"gradbed.{name}" in pages[site / "reference.html"].anchors, name
             assert f"gradbed.{name}" in text, name
             first = " ".join(str(getattr(gradbed, name).__doc__).partition(".")[0].split())
             assert html.escape(first.replace("`", ""), quote=False) in text, name
