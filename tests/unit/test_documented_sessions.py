@@ -50,6 +50,7 @@ QUICK = {
 STATUS = {
     "./gradbed exercise check forward": 1,  # of the starter code, whose gaps are the exercise
     "./gradbed p4 plan": 2,  # named in a text, without its arguments
+    "./gradbed p4 run --reference": 2,
     "./gradbed p4 trace": 2,
 }
 """Where a document says nothing of it, and a command ends with another status than 0."""
