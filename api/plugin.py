@@ -10,7 +10,80 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    pass
+    from gradbed.common.errors import UserError
+    from gradbed.controller.core.service import NoSettings, Service
+    from gradbed.controller.planning.plan import Plan, SwitchPlan, TableEntry
+    from gradbed.experiments.accounts.accounting import HostAccount, Tally, disagreements, rows
+    from gradbed.experiments.accounts.conservation import host_accounts
+    from gradbed.experiments.configuration.point import PointConfiguration
+    from gradbed.experiments.configuration.sections import Section, option
+    from gradbed.experiments.phases import Measured, Phase, Point, PointResult, Progress
+    from gradbed.experiments.programs import FORWARD, Program
+    from gradbed.experiments.setup import NetworkSetup, PointTask
+    from gradbed.experiments.system import System
+    from gradbed.experiments.tables.metric import Metric
+    from gradbed.experiments.testbeds.agents import AgentSpec
+    from gradbed.formats.addresses import ip_integer
+    from gradbed.formats.header import Field, Header
+    from gradbed.hosts.agents.context import AgentContext
+    from gradbed.hosts.agents.description import AgentAddress, Description
+    from gradbed.hosts.compressors.content import Content
+    from gradbed.hosts.compressors.methods import Compressor, Setting
+    from gradbed.hosts.protocols.frames import frame_type, mac_array, pack_datagrams, well_formed_datagrams
+    from gradbed.topo.addressing import make_host, make_switch
+    from gradbed.topo.graph import Endpoint, Host, Link, Switch, Topology
+    from gradbed.topo.link import UNLIMITED, LinkModel
+
+__all__ = [
+    "FORWARD",
+    "UNLIMITED",
+    "AgentAddress",
+    "AgentContext",
+    "AgentSpec",
+    "Compressor",
+    "Content",
+    "Description",
+    "Endpoint",
+    "Field",
+    "Header",
+    "Host",
+    "HostAccount",
+    "Link",
+    "LinkModel",
+    "Measured",
+    "Metric",
+    "NetworkSetup",
+    "NoSettings",
+    "Phase",
+    "Plan",
+    "Point",
+    "PointConfiguration",
+    "PointResult",
+    "PointTask",
+    "Program",
+    "Progress",
+    "Section",
+    "Service",
+    "Setting",
+    "Switch",
+    "SwitchPlan",
+    "System",
+    "TableEntry",
+    "Tally",
+    "Topology",
+    "UserError",
+    "disagreements",
+    "frame_type",
+    "host_accounts",
+    "ip_integer",
+    "mac_array",
+    "make_host",
+    "make_switch",
+    "option",
+    "pack_datagrams",
+    "rows",
+    "well_formed_datagrams",
+]
 
 _MODULES = {
     "gradbed.common.errors": "UserError",
@@ -38,8 +111,6 @@ _MODULES = {
     "gradbed.topo.link": "LinkModel UNLIMITED",
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names.split()}
-
-__all__ = [*sorted(_PLACES)]
 
 
 def __getattr__(name: str) -> Any:

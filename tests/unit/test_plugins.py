@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
 
-from tests.command import gradbed, rows, run_well
+from tests.command import ROOT, gradbed, rows, run_well
 from tests.tiny import install_tiny
 
 
@@ -85,3 +86,17 @@ def test_the_doors_for_authors_lead_somewhere() -> None:
     for name in gradbed.plugin.__all__:
         assert getattr(gradbed.plugin, name) is not None
     assert not gradbed.torch_hook.available()
+
+
+def test_the_type_checker_sees_the_same_names_from_the_same_modules() -> None:
+    """What is loaded late is imported for type checkers alone, which a tool that removes unused imports may undo."""
+    from gradbed import plugin
+
+    tree = ast.parse((ROOT / "api" / "plugin.py").read_text(encoding="utf-8"))
+    seen = {
+        alias.name: node.module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gradbed.")
+        for alias in node.names
+    }
+    assert seen == plugin._PLACES and sorted(seen) == sorted(plugin.__all__)
