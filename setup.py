@@ -10,19 +10,7 @@ from pathlib import Path
 from setuptools import find_namespace_packages, setup
 
 HERE = Path(__file__).resolve().parent
-FOLDERS = [
-    "cli",
-    "common",
-    "controller",
-    "emulation",
-    "experiments",
-    "formats",
-    "hosts",
-    "p4src",
-    "requirements",
-    "switch",
-    "topo",
-]
+FOLDERS = [*runpy.run_path(str(HERE / "common" / "modules.py"))["FOLDERS"], "p4src", "requirements"]
 
 
 def requirements(layer: str) -> list[str]:

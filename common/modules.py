@@ -9,6 +9,9 @@ from typing import Any
 PACKAGE = Path(__file__).resolve().parents[1]
 """The folder that holds topo/, switch/, p4src/ and the others: a checkout, or the installed package."""
 
+FOLDERS = ("cli", "common", "controller", "emulation", "experiments", "formats", "hosts", "switch", "topo")
+"""The packages in gradbed: gradbed.topo lies in topo/, and so on."""
+
 INSTALLED = not (PACKAGE / "api").is_dir()
 """Whether pip has installed the package; if not, this is a checkout."""
 

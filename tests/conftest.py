@@ -15,10 +15,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+from gradbed.common.modules import FOLDERS
 from tests.command import ROOT
 from tests.examples import THOROUGH_EXAMPLES
-
-FOLDERS = ("cli", "common", "controller", "emulation", "experiments", "formats", "hosts", "switch", "topo")
 
 
 class OneName:

@@ -12,10 +12,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from gradbed.common.modules import FOLDERS
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ROOT / ".mypy_cache" / "packages"
 """The mypy_path of pyproject.toml."""
-FOLDERS = ["cli", "common", "controller", "emulation", "experiments", "formats", "hosts", "switch", "topo"]
 
 
 def link_packages() -> Path:

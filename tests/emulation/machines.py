@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from gradbed.common.modules import FOLDERS
 from gradbed.common.signals import die_with_parent
 from gradbed.switch.runtime.library import build_runtime
 from tests.command import ROOT
@@ -23,10 +24,7 @@ HERE = Path("/mnt")
 CACHE = HERE / "home" / ".cache" / "gradbed"
 CHECKOUT = HERE / "gradbed"
 PYTHON = HERE / "python" / "bin" / "python"
-SOURCES = (
-    *("api", "cli", "common", "controller", "emulation", "experiments", "formats", "hosts", "switch", "topo"),
-    *("p4src", "requirements"),
-)
+SOURCES = ("api", *FOLDERS, "p4src", "requirements")
 
 _SET_UP = f"""
 set -e

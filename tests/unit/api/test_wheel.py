@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from gradbed.common.modules import FOLDERS
 from tests.tiny import install_tiny
 
 ROOT = Path(__file__).resolve().parents[3]
-FOLDERS = ("cli", "common", "controller", "emulation", "experiments", "formats", "hosts", "switch", "topo")
 PURELIB = Path(sysconfig.get_paths()["purelib"])
 
 
