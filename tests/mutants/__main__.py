@@ -65,7 +65,7 @@ def _try(copies: queue.Queue[Path], name: str, mutant: Mutant) -> str:
             original.write_text(text, encoding="utf-8")
             failed = _failed(copy, mutant.tests, TIMEOUT_S)
             if mutant.run and failed:
-                said = _run_failed(copy, json.dumps(mutant.run))
+                said = run_failure(copy, json.dumps(mutant.run))
                 failed = f"{failed}; {said}" if said else ""
         finally:
             original.write_bytes(kept)
@@ -84,7 +84,7 @@ def _passes(copies: queue.Queue[Path], tests: Sequence[str]) -> str:
 def _run_passes(copies: queue.Queue[Path], run: str) -> str:
     """Nothing, or how the run fails in the tree as it is."""
     with _borrowed(copies) as copy:
-        return _run_failed(copy, run)
+        return run_failure(copy, run)
 
 
 def _failed(copy: Path, tests: Sequence[str], timeout_s: float | None = None) -> str:
@@ -100,9 +100,10 @@ def _failed(copy: Path, tests: Sequence[str], timeout_s: float | None = None) ->
     return failed[1] if failed else f"status {done.returncode}: {done.stderr.strip()[-100:]}"
 
 
-def _run_failed(copy: Path, sections: str) -> str:
+def run_failure(copy: Path, sections: str) -> str:
     """Nothing, or the first failure that the run finds in itself."""
-    command = [str(copy / ".venv/bin/python"), "-I", "-m", "tests.mutants.trial", sections]
+    # Not -I: the module is found in the working folder.
+    command = [str(copy / ".venv/bin/python"), "-E", "-s", "-m", "tests.mutants.trial", sections]
     try:
         done = subprocess.run(command, cwd=copy, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:

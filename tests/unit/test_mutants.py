@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
 
+from tests.mutants.__main__ import run_failure
 from tests.mutants.entries import ROOT, Mutant, lists, mutants_of
 from tests.mutants.places import BRACES_TOKEN, PYTHON_TOKEN, NotOnce, function_at, replaced
 from tests.mutants.table import tables
@@ -148,3 +150,12 @@ def test_a_mutant_of_no_place_names_its_file() -> None:
 def test_the_documented_tables_are_those_of_the_lists() -> None:
     text = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
     assert tables() in text, "docs/testing.md: put in what `python -m tests.mutants --table` prints"
+
+
+@pytest.mark.thorough
+def test_the_run_of_an_entry_starts() -> None:
+    """Without that, each list with runs would end before its first mutant."""
+    topology = {"kind": "optical-electrical:2", "link": {"rate_mbps": 100, "delay_us": 5}}
+    run = {"system": "interconnect", "topology": topology, "traffic": {"load": 0.5, "duration_ms": 5}}
+    assert run_failure(ROOT, json.dumps(run)) == ""
+    assert "KeyError: 'system'" in run_failure(ROOT, "{}")
