@@ -7,9 +7,9 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -94,13 +94,6 @@ class GradbedCommands(Commands):
             () if INSTALLED else ("docs",),
         ),
         "p4": Entry("gradbed.cli.p4.commands:app", "Work with P4 programs.", ("p4",), of={"plan": ("run",)}),
-        "bench": Entry(
-            "gradbed.cli.commands.bench:app",
-            "Measure this machine.",
-            ("run", "study"),
-            of={"virtual": ("p4",)},
-            network=("start", "switch", "models", "leftovers"),
-        ),
         "test": Entry(
             "gradbed.cli.commands.test:test",
             "Check style and types, and run the tests.",
@@ -137,14 +130,24 @@ def gradbed(
 
 
 def main() -> NoReturn:
-    """Run the command line.
+    """Run `gradbed` with the arguments of this process."""
+    run_command_line(app, "gradbed", own_program("gradbed", *sys.argv[1:]))
 
-    Exit status: 0 done, 1 a check failed, 2 the user can put it right, 3 a process of gradbed was lost, 130 Ctrl-C,
-    141 nobody reads the output.
+
+def run_command_line(command: Callable[..., Any], name: str, again: Sequence[str]) -> NoReturn:
+    """Run a command line with the arguments of this process, and report its errors in one line each.
+
+    Exit status: 0 done, 1 a check failed, 2 the user can correct it, 3 a process of gradbed was lost, 130 Ctrl-C,
+    141 the reader of the output has gone.
+
+    Args:
+        command: A typer.Typer or a command made of one.
+        name: How people call it.
+        again: The arguments of a process that does the same; it takes over once missing packages are installed.
     """
     try:
         raise_interrupts()
-        status = app(prog_name="gradbed", standalone_mode=False)
+        status = command(prog_name=name, standalone_mode=False)
         sys.stdout.flush()
     except typer.TyperException as error:
         # Messages of two lines (an option, then what is wrong with it) are joined: one clear line.
@@ -156,11 +159,11 @@ def main() -> NoReturn:
     except MissingPackages as error:
         if os.geteuid() != 0:
             sys.exit(_complain(f"{error.prefix}{error}"))
-        _again_with(partial(layers.install_debian, error.packages))
+        _again_with(partial(layers.install_debian, error.packages), again)
     except UserError as error:
         missing = error.__cause__.name if isinstance(error.__cause__, ModuleNotFoundError) else None
         if layer := layers.layer_to_install(missing):
-            _again_with(partial(layers.need, [layer]))
+            _again_with(partial(layers.need, [layer]), again)
         sys.exit(_complain(f"{error.prefix}{error}"))
     except ProcessLost as error:
         sys.exit(_complain(f"gradbed: {error}", error.status))
@@ -168,7 +171,7 @@ def main() -> NoReturn:
         # Some options need more than their command does (cli/layers.py).
         if (layer := layers.layer_to_install(error.name)) is None:
             raise
-        _again_with(partial(layers.need, [layer]))
+        _again_with(partial(layers.need, [layer]), again)
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(128 + signal.SIGINT)
     except Exception as error:
@@ -182,13 +185,13 @@ def main() -> NoReturn:
     sys.exit(status if isinstance(status, int) else 0)
 
 
-def _again_with(install: Callable[[], None]) -> NoReturn:
-    """The command from its beginning, once something that it lacked is there."""
+def _again_with(install: Callable[[], None], again: Sequence[str]) -> NoReturn:
+    """Install what was missing, then run the command from its beginning."""
     try:
         install()
     except UserError as problem:
         sys.exit(_complain(f"{problem.prefix}{problem}"))
-    os.execv(sys.executable, own_program("gradbed", *sys.argv[1:]))
+    os.execv(sys.executable, [*again])
 
 
 def _complain(message: str, status: int = 2) -> int:

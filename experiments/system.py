@@ -32,12 +32,8 @@ class System(ABC, Generic[Configuration]):
     Its docstring is the help of `gradbed run NAME`. configuration: the sections that its studies have. metrics: by
     name. main_metrics: those of a study that names none; empty: all. service: "module:Class" of its part of the
     controller. assurance: what holds for every point that has not failed, a sentence for people. defaults: what
-    `gradbed run NAME` takes for fields where studies have another default, by dotted path. benches: "module:function"
-    of commands of `gradbed bench`, by name. switch_workloads: "module:function" of what `gradbed bench switch` sends
-    through its programs (gradbed.experiments.bench.switch.workloads.Workload). scale_points: "module:function" of
-    large points for `gradbed bench scale` (gradbed.experiments.bench.scale.ScalePoint). on_bmv2: as defaults, where
-    BMv2 cannot do otherwise. model_runs: small ones for `gradbed bench models`, options of `gradbed run NAME` by what
-    they are.
+    `gradbed run NAME` takes for fields where studies have another default, by dotted path. on_bmv2: as defaults,
+    where BMv2 cannot do otherwise.
     script_defaults: of `gradbed run torch`; None: agents of the system do not run PyTorch scripts. network_options:
     the fields, or whole sections, by dotted path, that `gradbed up` has options for. prompt: "module:Class" of its
     prompt, a subclass of gradbed.experiments.prompt.prompt.Prompt with commands of the system's own. run_figures: of
@@ -59,11 +55,7 @@ class System(ABC, Generic[Configuration]):
     assurance: str
     defaults: Mapping[str, Any] = {}
     shorthands: type[Shorthands] = Shorthands
-    benches: Mapping[str, str] = {}
-    switch_workloads: Sequence[str] = ()
-    scale_points: Sequence[str] = ()
     on_bmv2: Mapping[str, Any] = {}
-    model_runs: Mapping[str, str] = {}
     script_defaults: Mapping[str, Any] | None = None
     network_options: Sequence[str] = ("topology",)
     run_figures: Mapping[str, Mapping[str, Any]] = {"links": {"kind": "links", "x": "seed", "y": "seed"}}

@@ -15,8 +15,19 @@ def gradbed(
     *arguments: object, cwd: Path = ROOT, input: str | None = None, timeout_s: float = 600, **environment: object
 ) -> subprocess.CompletedProcess[str]:
     """`gradbed ARGUMENTS`, however it ends."""
+    return _run(["-m", "gradbed", *map(str, arguments)], cwd=cwd, input=input, timeout_s=timeout_s, **environment)
+
+
+def _run(
+    arguments: list[str],
+    *,
+    cwd: Path = ROOT,
+    input: str | None = None,
+    timeout_s: float = 600,
+    **environment: object,
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "gradbed", *map(str, arguments)],
+        [sys.executable, *arguments],
         cwd=cwd,
         env={**os.environ, **{name: str(value) for name, value in environment.items()}},
         input=input,
@@ -25,6 +36,11 @@ def gradbed(
         timeout=timeout_s,
         check=False,
     )
+
+
+def tool(name: str, *arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
+    """`python -m tools.NAME ARGUMENTS`, however it ends."""
+    return _run(["-m", f"tools.{name}", *map(str, arguments)], **options)  # type: ignore[arg-type]
 
 
 def run_well(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import signal
 import sys
@@ -92,7 +93,7 @@ class Ended:
     err: str
 
 
-GradbedHere = Callable[..., Ended]
+GradbedHere = ToolHere = Callable[..., Ended]
 
 
 @pytest.fixture
@@ -104,6 +105,21 @@ def gradbed_here(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[s
         monkeypatch.setattr(sys, "argv", ["gradbed", *arguments])
         with pytest.raises(SystemExit) as end:
             main()
+        return Ended(int(str(end.value.code or 0)), *capfd.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def tool_here(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> ToolHere:
+    """`python -m tools.NAME ARGUMENTS` in this process."""
+    from gradbed.cli.main import run_command_line
+
+    def run(name: str, *arguments: str) -> Ended:
+        tool = importlib.import_module(f"tools.{name}.__main__")
+        monkeypatch.setattr(sys, "argv", [tool.__file__, *arguments])
+        with pytest.raises(SystemExit) as end:
+            run_command_line(tool.command(), tool.NAME, [])
         return Ended(int(str(end.value.code or 0)), *capfd.readouterr())
 
     return run

@@ -85,15 +85,15 @@ class Commands(ListedGroup):
         found._add_completion = False  # it is the whole's
         command = typer.main.get_command(found)
         command.name = name
-        _provide(command, entry)
+        provide(command, entry)
         return command
 
 
-def _provide(command: Any, entry: Entry, name: str = "") -> None:
+def provide(command: Any, entry: Entry, name: str = "") -> None:
     """Let every command install what it needs before it runs, but after its options were read."""
     if isinstance(command, TyperGroup):
         for inner_name, inner in command.commands.items():
-            _provide(inner, entry, inner_name)
+            provide(inner, entry, inner_name)
     elif command.callback is not None:
         network = entry.network if isinstance(entry.network, bool) else name in entry.network
         command.callback = layers.needing(command.callback, entry.of.get(name, entry.layers), network)

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from gradbed.cli import options
-from gradbed.cli.p4 import corpus as p4_corpus
 from gradbed.cli.p4 import coverage as p4_coverage
 from gradbed.cli.p4 import dissector as p4_dissector
 from gradbed.cli.p4 import plan as p4_plan
@@ -23,8 +22,6 @@ from gradbed.common.errors import UserError
 app = typer.Typer(help="Work with P4 programs.", no_args_is_help=True)
 app.command("run")(p4_run.run)
 app.command("stf")(stf.stf)
-app.command("conformance")(stf.conformance)
-app.command("corpus")(p4_corpus.corpus)
 app.command("record")(p4_record.record)
 app.command("plan")(p4_plan.plan)
 app.command("trace")(p4_trace.trace)

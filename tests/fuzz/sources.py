@@ -10,7 +10,7 @@ from typing import Any
 from gradbed.switch.program_cache import compiled_files
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("p4src", "experiments/bench/switch/programs", "tests/p4/programs")
+FOLDERS = ("p4src", "tools/bench/switch/programs", "tests/p4/programs")
 SOURCES = [source for folder in FOLDERS for source in sorted((ROOT / folder).glob("*.p4"))]
 FEW_LANES = {"LANES": "32"}
 """The macro means something to aggregation.p4 alone."""

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gradbed.switch.stf.conformance import corpus_programs
-from tests.command import gradbed
+from tests.command import tool
+from tools.conformance.stf_corpus import corpus_programs
 
 # docs/conformance.md has the reasons.
 KNOWN_FAILURES = {"extern-funcs-bmv2"}
@@ -23,6 +23,6 @@ def test_the_whole_corpus(tmp_path: Path) -> None:
     assert len(required) >= 180
     expect = tmp_path / "required.txt"
     expect.write_text("\n".join(required))
-    outcome = gradbed("p4", "conformance", checkout, "--expect", expect, timeout_s=3600)
+    outcome = tool("conformance", checkout, "--expect", expect, timeout_s=3600)
     failed = [line for line in outcome.stdout.splitlines() if not line.endswith("  passed")]
     assert outcome.returncode == 0, "\n".join(failed) + outcome.stderr

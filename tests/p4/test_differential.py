@@ -231,7 +231,7 @@ CASES = {
     ),
     "acl_router": Case(PROGRAMS / "acl_router.p4", ipv4_marker, is_ipv4_marker, acl_router_entities),
     "acl": Case(
-        ROOT / "experiments/bench/switch/programs/acl.p4",
+        ROOT / "tools/bench/switch/programs/acl.p4",
         lambda port, came_by: ipv4_marker(port, came_by, UDP),
         is_ipv4_marker,
         acl_entities,

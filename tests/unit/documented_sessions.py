@@ -11,9 +11,9 @@ from tests.command import ROOT
 
 DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 FENCED = re.compile(r"^ *```([^\n]*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
-INLINE = re.compile(r"`(\./gradbed [a-z][^`\n]*)`")
+INLINE = re.compile(r"`(\./gradbed [a-z][^`\n]*|\.venv/bin/python -m tools\.[a-z][^`\n]*)`")
 """In running text `gradbed run`, without ./, names a command; with it, it is one to type."""
-TYPED = re.compile(r"(?:\$ )?((?:\./)?gradbed(?: [^#\n]*)?)(?:#.*)?$")
+TYPED = re.compile(r"(?:\$ )?(((?:\./)?gradbed|\.venv/bin/python -m tools\.\w+)(?: [^#\n]*)?)(?:#.*)?$")
 PLACEHOLDERS = {
     "NAME": "my_program",
     "PROGRAM.p4": "my_program/my_program.p4",
@@ -89,4 +89,4 @@ def _with_names(command: str) -> str:
     for placeholder, name in PLACEHOLDERS.items():
         command = re.sub(rf"(?<![\w.]){re.escape(placeholder)}(?![\w.])", name, command)
     command = re.sub(r"(?<![\w.])NAME(?=\.p4\b)", "my_program", command)
-    return command if command.startswith("./") else f"./{command}"
+    return command if command.startswith(("./", ".venv/")) else f"./{command}"

@@ -144,8 +144,8 @@ def _shown(document: Path, file: str) -> str:
 
 LACKING: Mapping[str, str] = {
     r"\./gradbed p4 stf .* --switch bmv2": "not installed",
-    r"\./gradbed p4 conformance .* --compiler p4c": "not installed",
-    r"\./gradbed p4 corpus .* --p4c": "there is no program",
+    r"\.venv/bin/python -m tools\.conformance .* --compiler p4c": "not installed",
+    r"\.venv/bin/python -m tools\.corpus .* --p4c": "there is no program",
     r"\./gradbed p4 shell ": "no such file|pip",
     r"\./gradbed run torch .*--": "PyTorch|networks need root",
     r"\./gradbed run aggregation$": "networks need root",

@@ -35,6 +35,12 @@ MAY_IMPORT = {
 API = "api"
 """Its modules are gradbed.NAME, beside the other packages. People import them; nothing of ours does."""
 
+TOOLS = "tools"
+"""What only maintainers run. It may import every package, and no package imports it: the wheel is without it."""
+
+RUNS_TOOLS = {"cli/commands/test.py"}
+"""Starts tools as processes, in a checkout alone."""
+
 UNNAMED = "without gradbed: "
 
 COMMAND_LINE_OF_THE_API = "api/__main__.py"
@@ -42,18 +48,19 @@ COMMAND_LINE_OF_THE_API = "api/__main__.py"
 
 ROOMS = {
     "switch": (
-        "bmv2_json codegen compiler corpus engine insight p4lang p4runtime recordings reference runtime server "
+        "bmv2_json codegen compiler engine insight p4lang p4runtime recordings reference runtime server "
         "shims simple_switch state stf virtual"
     ),
     "topo": "files",
-    "emulation": "suites switches",
+    "emulation": "switches",
     "controller": "core entries planning rest southbound systems",
     "hosts": "agents collectives compressors learning protocols systems torch_hook traffic transport",
     "experiments": (
-        "accounts bench by_hand configuration engine exercises fidelity live plotting prompt records "
+        "accounts by_hand configuration engine exercises fidelity live plotting prompt records "
         "study systems tables testbeds traffic"
     ),
     "cli": "commands p4 site",
+    TOOLS: "bench conformance corpus",
 }
 """The folders of each package: a new one is named here and in docs/architecture.md."""
 
@@ -132,6 +139,23 @@ def test_arrows_point_one_way(package: str) -> None:
     assert wrong == []
 
 
+def test_no_package_names_tools_and_tools_import_no_tests() -> None:
+    """Not in strings either: "module:function" is an import, too."""
+    named = re.compile(r"(?<![\w./])tools[./](?:bench|conformance|corpus|prose|types)\b")
+    wrong = [
+        f"{shown(path)}:{number}: {line.strip()}"
+        for package in MAY_IMPORT
+        for path in files(package)
+        if shown(path) not in RUNS_TOOLS
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if named.search(line)
+    ]
+    wrong += [
+        f"{shown(path)} imports {name}" for path in files(TOOLS) for name in imports(path) if is_in(name, "tests")
+    ]
+    assert wrong == []
+
+
 @pytest.mark.parametrize("folder", [*MAY_IMPORT, "tests", "tools", "examples"])
 def test_modules_have_one_name(folder: str) -> None:
     """gradbed.topo.graph is never topo.graph: Python would load it twice. Names in a package are in full."""
@@ -157,9 +181,9 @@ def test_every_room_is_known(package: str) -> None:
 
 @cache
 def modules() -> Mapping[str, Path]:
-    """Every module of the packages by its full name."""
+    """Every module of the packages and of tools by its full name."""
     found = {}
-    for package in MAY_IMPORT:
+    for package in (*MAY_IMPORT, TOOLS):
         for path in files(package):
             parts = path.relative_to(ROOT).with_suffix("").parts
             found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
@@ -292,7 +316,7 @@ def test_no_system_imports_another_and_shared_rooms_import_none() -> None:
         f"{shown(path)} imports {name}"
         for module, path in modules().items()
         for name in imports(path)
-        if (target := system_of(name)) is not None and target != system_of(module)
+        if not is_in(module, TOOLS) and (target := system_of(name)) is not None and target != system_of(module)
     ]
     assert wrong == []
 
@@ -303,7 +327,7 @@ def test_shared_rooms_do_not_name_a_systems_modules() -> None:
     wrong = [
         f"{shown(path)}:{number}: {line.strip()}"
         for module, path in modules().items()
-        if system_of(module) is None and shown(path) not in LISTS_OF_SYSTEMS
+        if system_of(module) is None and shown(path) not in LISTS_OF_SYSTEMS and not is_in(module, TOOLS)
         for number, line in enumerate(path.read_text().splitlines(), 1)
         if pattern.search(line)
     ]

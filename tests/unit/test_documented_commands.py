@@ -13,14 +13,21 @@ import typer
 from gradbed.cli.main import app
 from gradbed.experiments.configuration.options import model_options, nested
 from gradbed.experiments.systems import find_system, systems
+from tools.bench.__main__ import command as bench
+from tools.conformance.__main__ import command as conformance
+from tools.corpus.__main__ import command as corpus
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 LINE = re.compile(r"^ *(?:sudo )?(?:\./)?gradbed( [^#\n]*)", re.MULTILINE)
 """In blocks of code; the text around them may begin a line with gradbed, too."""
+TOOL = re.compile(r"(?:sudo (?:\w+=\S+ )?)?(?:\w+=\S+ )?\.venv/bin/python -m tools\.(\w+(?: [^#\n`]*)?)")
+"""Of `python -m tools.NAME ARGUMENTS` the name and the arguments, in code and in the text."""
 BLOCK = re.compile(r"^ *```(\w*)[^\n]*\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 INDENTED = re.compile(r"^ {4}.*$", re.MULTILINE)
 PART = re.compile(r"`(?:sudo )?(?:\./)?gradbed ([a-z][^`\n]*)`")
+TOOLS = {"bench": bench, "conformance": conformance, "corpus": corpus}
+"""Those that have a command line of options; others take files."""
 PLACEHOLDER = re.compile(r"\b[A-Z][A-Z_]+\b|\.\.\.|\[")
 """What stands for something else: the line is a pattern, not a command."""
 
@@ -89,6 +96,15 @@ def test_it_is_taken_where_text_mentions_it(line: str) -> None:
         assert type(error).__name__ in ("MissingParameter", "NoArgsIsHelpError"), error
 
 
+@pytest.mark.parametrize("line", command_lines(TOOL))
+def test_a_tool_takes_it(line: str) -> None:
+    name, *words = shlex.split(line)
+    if name in TOOLS:
+        parse(TOOLS[name](), f"python -m tools.{name}", words)
+    else:
+        assert (ROOT / "tools" / f"{name}.py").exists()
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -96,7 +112,6 @@ def test_it_is_taken_where_text_mentions_it(line: str) -> None:
         "run aggregation --placement gready",
         "run aggregation --workers 40",
         "figures",
-        "bench clutch",
         "run nothing",
     ],
 )
@@ -106,4 +121,4 @@ def test_a_wrong_one_is_found(line: str) -> None:
 
 
 def test_there_are_some() -> None:
-    assert len(command_lines(LINE)) > 20 and len(command_lines(PART)) > 5
+    assert len(command_lines(LINE)) > 20 and len(command_lines(PART)) > 5 and len(command_lines(TOOL)) > 20

@@ -61,7 +61,7 @@ QUICK_MADE = ("my_program", "forward")
 LEFT_OUT = {
     "./gradbed p4 trace p4src/aggregation.p4": "reads a capture of the reader's",
     "./gradbed p4 coverage p4src/aggregation.p4": "reads a test of the reader's",
-    "./gradbed p4 conformance ~/p4c --errors": "works on p4c's wrong programs and its messages",
+    ".venv/bin/python -m tools.conformance ~/p4c --errors": "works on p4c's wrong programs and its messages",
     "./gradbed python -m pip install": "needs a network",
     "./gradbed python -m notebook": "what the line above it installs",
     "./gradbed python -m pytest": "alone: all tests of the reader's folder",
@@ -70,7 +70,7 @@ LEFT_OUT = {
 WHOLE = {"./gradbed python -m pytest"}
 """Of these, the lines that have nothing behind it."""
 
-BEGUN = ("./gradbed bench ", "./gradbed figures ", "./gradbed replay ")
+BEGUN = (".venv/bin/python -m tools.bench ", "./gradbed figures ", "./gradbed replay ")
 BEGUN_S = 30.0
 """After this time commands that take minutes, or that end with Ctrl-C, are interrupted."""
 ENDS_S = 120.0
@@ -106,7 +106,7 @@ def begins(machine: PlainMachine, line: Typed) -> None:
         os.killpg(process.pid, signal.SIGKILL)
         pytest.fail(f"{line.command} goes on after Ctrl-C: {process.communicate()[0][-3000:]}")
     # What a benchmark measures may miss its goal: that is for the machine it is run on.
-    expected = {0, 128 + signal.SIGINT} if interrupted else {0, 1} if " bench " in line.command else {0}
+    expected = {0, 128 + signal.SIGINT} if interrupted else {0, 1} if " tools.bench " in line.command else {0}
     assert process.returncode in expected, f"{line.command}: {process.returncode}\n{said[-3000:]}"
     assert "Traceback" not in said, f"{line.command}\n{said[-3000:]}"
 

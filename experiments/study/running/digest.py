@@ -30,7 +30,6 @@ STILL_PART = ("experiments/study/running/measure.py",)
 """Makes the rows of a point."""
 
 NOT_PART = (
-    "experiments/bench",
     "experiments/plotting",
     "experiments/records",
     "experiments/study",

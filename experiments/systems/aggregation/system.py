@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from gradbed.experiments.records.results import StudyResults
 
 
-SMALL = "--workload synthetic --topology leaf-spine:2,2,2 --workers 3 --rounds 2 --lanes 64"
-
 CALIBRATION_VALUES = 35_200
 EXPECTED_SHARE = 0.6
 """Of the link rate, that the calibration's network makes of it; only the length of a trial depends on it."""
@@ -53,14 +51,6 @@ class AggregationSystem(System[AggregationConfiguration]):
     }
 
     run_figures: Mapping[str, Mapping[str, Any]] = {}  # its report draws them
-    model_runs: Mapping[str, str] = {"greedy": SMALL, "legacy switches (OpenFlow)": f"{SMALL} --legacy openflow"}
-    benches: Mapping[str, str] = {
-        name: f"gradbed.experiments.systems.aggregation.bench.commands:{name}"
-        for name in ("clocks", "lanes", "rounds", "throughput", "placement", "soak")
-    }
-
-    switch_workloads = ("gradbed.experiments.systems.aggregation.bench.switch_workload:gradients",)
-    scale_points = ("gradbed.experiments.systems.aggregation.bench.scale:scale_points",)
 
     network_options = (
         "topology",

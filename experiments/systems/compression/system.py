@@ -87,13 +87,6 @@ class CompressionSystem(System[CompressionConfiguration]):
         "workload.workers": 4,
     }
 
-    model_runs: Mapping[str, str] = {
-        "whole gradients": "--workload synthetic --topology star:4 --workers 2 --rounds 2",
-    }
-    benches: Mapping[str, str] = {
-        "compressors": "gradbed.experiments.systems.compression.bench.commands:compressors",
-    }
-
     def check(self, configuration: CompressionConfiguration) -> None:
         if isinstance(configuration.workload, ScriptWorkload):
             check_script(configuration, configuration.workload)

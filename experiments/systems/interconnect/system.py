@@ -38,13 +38,6 @@ class InterconnectSystem(System[InterconnectConfiguration]):
     assurance = "All packets are accounted for: hosts, switches and links agree."
     defaults: Mapping[str, Any] = {"clock": "virtual", "topology.kind": DEFAULT_TOPOLOGY}
     on_bmv2: Mapping[str, Any] = {"routing.channels": "uplink"}
-    model_runs: Mapping[str, str] = {
-        "least loaded": "--topology optical-electrical:2 --channels uplink --packets 20",
-    }
-    benches: Mapping[str, str] = {
-        "interconnect": "gradbed.experiments.systems.interconnect.bench.commands:interconnect"
-    }
-    scale_points = ("gradbed.experiments.systems.interconnect.bench.scale:scale_points",)
 
     def check(self, configuration: InterconnectConfiguration) -> None:
         topology = configuration.topology.build(Scale())

@@ -24,12 +24,7 @@ class NdnSystem(System[NdnConfiguration]):
     main_metrics = ("round_time_s", "gradient_hops", "transmissions", "recoveries", "accuracy")
     service = "gradbed.controller.systems.ndn.service:NdnService"
     assurance = "All sums and weights are bit for bit those of a single process, and router and host counters agree."
-    switch_workloads = ("gradbed.experiments.systems.ndn.bench:interests",)
-    scale_points = ("gradbed.experiments.systems.ndn.bench:scale_points",)
     defaults: Mapping[str, Any] = {"workload.kind": "training"}
-    model_runs: Mapping[str, str] = {
-        "push": "--workload synthetic --topology star:3 --peers 3 --rounds 2 --values 960",
-    }
     run_figures: Mapping[str, Mapping[str, Any]] = {
         "rounds": {
             "kind": "course",

@@ -12,7 +12,6 @@ from gradbed.experiments.plotting.series import draw_all, draw_companion, draw_s
 from gradbed.experiments.plotting.style import COLOURS
 from gradbed.experiments.records.results import StudyResults
 from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
-from gradbed.experiments.systems.shuffle.bench.growth import GOALS_S
 from gradbed.experiments.systems.shuffle.drawn import MASTER_SCHEDULERS
 from gradbed.experiments.systems.shuffle.theory import CURVES
 from gradbed.experiments.tables.tables import Row
@@ -146,6 +145,10 @@ def draw_time(sheet: Sheet) -> None:
 # ---- Figure 4: how long schedulers take, against the size of the shuffle ----
 
 
+SCHEDULING_GOALS_S = {(8, 50_000): 60.0, (16, 200_000): 3600.0}
+"""Upper limits of the processor time of a schedule, by (k, samples) of a fat-tree whose hosts are all workers."""
+
+
 def label(row: Row) -> str:
     return f"{row['shuffle.scheduler']}, {row['topology.kind']}"
 
@@ -156,7 +159,7 @@ def draw_growth(sheet: Sheet) -> None:
     [axes], results = sheet.axes, sheet.results
     draw_all(axes, results.derived_series(itemgetter("samples.samples"), itemgetter("schedule_s"), label))
     drawn = {str(point.row["topology.kind"]) for point in results.points}
-    goals = [(samples, goal_s) for (k, samples), goal_s in GOALS_S.items() if f"fat-tree:{k}" in drawn]
+    goals = [(samples, goal_s) for (k, samples), goal_s in SCHEDULING_GOALS_S.items() if f"fat-tree:{k}" in drawn]
     if goals:
         axes.plot(*zip(*goals, strict=True), "_", color="black", markersize=16, label="goal")
     axes.set(xscale="log", yscale="log", xlabel="samples", ylabel="processor time for a schedule (s)")

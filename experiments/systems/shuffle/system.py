@@ -38,11 +38,6 @@ class ShuffleSystem(System[ShuffleConfiguration]):
         "link carried exactly what the schedule sends there."
     )
     defaults: Mapping[str, Any] = {"clock": "virtual"}
-    model_runs: Mapping[str, str] = {
-        "coded": "--topology star:3 --workers 3 --samples 30 --storage 0.34",
-    }
-    benches: Mapping[str, str] = {"shuffle": "gradbed.experiments.systems.shuffle.bench.commands:shuffle"}
-    scale_points = ("gradbed.experiments.systems.shuffle.bench.scale:scale_points",)
 
     collective = "broadcast"
 

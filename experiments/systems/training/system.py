@@ -36,7 +36,6 @@ class TrainingSystem(System[TrainingConfiguration]):
         "topology.link.rate_mbps": 100_000.0,
         "topology.link.delay_us": 1,
     }
-    scale_points = ("gradbed.experiments.systems.training.bench:scale_points",)
     makers = {"trace": "gradbed.experiments.systems.training.new_trace:NewTrace"}  # noqa: RUF012
     quiet_switches = True
     recorder = "gradbed.hosts.systems.training.traces.recording:convert_recording"

@@ -36,7 +36,6 @@ class WorkloadSystem(System[WorkloadConfiguration]):
     runs_programs_of_files = True
     metrics: Mapping[str, Metric] = METRICS
     main_metrics = ("sent_packets", "loss", "throughput_bps", "mean_us", "p99_us", "queue_drops")
-    scale_points = ("gradbed.experiments.systems.workload.bench.scale:scale_points",)
     shorthands = WorkloadShorthands
     service = SERVICE
     run_figures: Mapping[str, Mapping[str, Any]] = {

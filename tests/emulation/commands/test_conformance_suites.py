@@ -1,4 +1,4 @@
-"""gradbed p4 conformance with a made-up checkout: its tests find our switch and leave nothing behind."""
+"""python -m tools.conformance with a made-up checkout: its tests find our switch and leave nothing behind."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gradbed.emulation.suites.bench import SCRATCH
-from tests.command import gradbed
+from tests.command import tool
+from tools.conformance.suites.bench import SCRATCH
 
 pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
@@ -70,7 +70,7 @@ def python(tmp_path: Path) -> Path:
 
 
 def conformance(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return gradbed("p4", "conformance", *arguments)
+    return tool("conformance", *arguments)
 
 
 def test_scripts_run_on_our_switch(checkout: Path, python: Path) -> None:

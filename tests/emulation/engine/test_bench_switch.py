@@ -11,8 +11,8 @@ pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 @in_sandbox
 def test_one_switch_and_a_path() -> None:
-    from gradbed.experiments.bench.switch.run import measure
-    from gradbed.experiments.systems.aggregation.bench.switch_workload import gradients
+    from tools.bench.switch.run import measure
+    from tools.bench.switch.system_workloads import gradients
 
     wanted = [("bare", 1), ("gradbed", 2), ("gradbed, veth", 2)]
     rates = measure(gradients(), wanted, rounds=2, measure_s=0.1)
@@ -25,6 +25,6 @@ def test_one_switch_and_a_path() -> None:
 
 @in_sandbox
 def test_writes() -> None:
-    from gradbed.experiments.bench.switch.control_plane import writes_per_s
+    from tools.bench.switch.control_plane import writes_per_s
 
     assert min(writes_per_s(1500, rounds=2)) > 0

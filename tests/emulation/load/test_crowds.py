@@ -18,12 +18,12 @@ import pytest
 from finsy.proto import p4r, p4r_grpc
 
 from gradbed.common.json_lines import own_program
-from gradbed.experiments.bench.load.large import proportional_bytes
 from gradbed.switch.fabric_config import FabricConfig
 from tests.command import ROOT
 from tests.unit.controller import process as controllers
 from tests.unit.p4runtime.server.test_malformed import PREFACE, SETTINGS
 from tests.waiting import wait_until
+from tools.bench.large import proportional_bytes
 
 pytestmark = [pytest.mark.thorough, pytest.mark.nightly]
 

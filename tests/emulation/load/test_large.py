@@ -10,9 +10,9 @@ import pytest
 
 from gradbed.common.namespaces import in_network_namespace
 from gradbed.common.sandbox import run_in_sandbox
-from gradbed.experiments.bench.load import large
 from gradbed.experiments.systems import DEFAULT_SYSTEM, find_system
 from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
+from tools.bench import large
 
 pytestmark = [pytest.mark.thorough, pytest.mark.root, pytest.mark.nightly]
 

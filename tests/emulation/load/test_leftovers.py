@@ -14,8 +14,8 @@ import pytest
 
 from gradbed.common.namespaces import MS_NODEV, mount
 from gradbed.common.sandbox import run_in_sandbox
-from gradbed.experiments.bench.load.leftovers import SHARED_MEMORY, Leftover, come_and_go
-from tests.command import gradbed
+from tests.command import tool
+from tools.bench.leftovers import SHARED_MEMORY, Leftover, come_and_go
 
 pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
@@ -80,6 +80,6 @@ def test_nothing_left_is_nothing_told(tmp_path: Path) -> None:
 
 @pytest.mark.nightly
 def test_networks_leave_nothing() -> None:
-    done = gradbed("bench", "leftovers", "--starts", "21", timeout_s=600)
+    done = tool("bench", "leftovers", "--starts", "21", timeout_s=600)
     assert done.returncode == 0, done.stderr
     assert "21 networks, up and down; nothing is left" in done.stdout

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from gradbed.common.sandbox import run_in_sandbox
-from gradbed.experiments.bench.load.courses import judge, read_samples
-from gradbed.experiments.systems.aggregation.bench.soak import Leftover, Pace, soak
 from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
+from tools.bench.flatness import judge, read_samples
+from tools.bench.soak import Leftover, Pace, soak
 
 pytestmark = [pytest.mark.thorough, pytest.mark.root, pytest.mark.nightly]
 

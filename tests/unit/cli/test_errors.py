@@ -113,15 +113,11 @@ WRONG = [
     (["p4", "compile", P4, "--output", "/no/such/folder/x"], ["/no/such/folder/x"]),
     (["p4", "compile", P4, "--no-warning", "nothing"], ["nothing", "unused"]),
     (["p4", "stf", "absent.p4", "absent.stf"], ["absent.stf"]),
-    (["p4", "conformance", "/no/such"], ["/no/such"]),
     (["p4", "trace", P4], ["packet"]),
     (["p4", "coverage", P4], ["--pcap", "--stf"]),
     (["p4", "coverage", P4, "--port", "1"], ["--pcap"]),
     (["p4", "coverage", P4, "--pcap", "absent.pcap"], ["absent.pcap"]),
     (["p4", "shell", "--device-id", "0"], ["--device-id: ", "1"]),
-    (["bench", "nothing"], ["nothing"]),
-    (["bench", "lanes", "--repetitions", "0"], ["--repetitions: ", "1"]),
-    (["bench", "switch", "--seconds", "0"], ["--seconds: ", "0.1"]),
     (["--verbose"], ["--verbose"]),
     (["rnu"], ["rnu"]),
 ]
@@ -203,7 +199,6 @@ def test_as_a_process() -> None:
     [
         (["dmeo"], "demo"),
         (["run", "agregation"], "aggregation"),
-        (["bench", "plcement"], "placement"),
         (["p4", "complie"], "compile"),
         (["exercise", "strat"], "start"),
     ],

@@ -38,8 +38,6 @@ READ = (
     "p4 coverage {router} --stf {place}.stf",
     "p4 plan {place}.p4 {place}.yaml",
     "p4 plan {router} {place}.yaml",
-    "p4 conformance {place}",
-    "p4 corpus {place}",
     "p4 shell --config {place}.p4info.txt,{place}.json",
     "exercise check {place}",
     "exercise hint {place}",

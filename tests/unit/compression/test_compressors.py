@@ -12,7 +12,6 @@ import pytest
 from numpy.typing import NDArray
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.systems.compression.bench import compressors as bench
 from gradbed.hosts.agents.description import AgentAddress
 from gradbed.hosts.compressors import methods
 from gradbed.hosts.compressors.error_feedback import ErrorFeedback
@@ -23,6 +22,7 @@ from gradbed.hosts.compressors.wire import written
 from gradbed.hosts.learning.quantise import quantise
 from gradbed.hosts.systems.compression.frames import HEADER_BYTES, Route, part_frames, received_parts
 from gradbed.hosts.systems.compression.gradients import Assembly
+from tools.bench import compressors as bench
 
 EVERY = [
     "none",

@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.experiments import calibration
-from gradbed.experiments.bench import calibrate
-from gradbed.experiments.bench.calibrate import measure_at
+from gradbed.experiments import calibration, calibration_run
 from gradbed.experiments.calibration import (
     RATES_MBPS,
     SAFETY,
@@ -20,6 +18,7 @@ from gradbed.experiments.calibration import (
     load_calibration,
     study_scale,
 )
+from gradbed.experiments.calibration_run import measure_at
 from gradbed.experiments.fidelity.verdict import FidelityMeasures, FidelityReport, VerdictWord
 from gradbed.experiments.records.run_folder import StoredPoint
 from gradbed.experiments.scale import Scale
@@ -115,7 +114,7 @@ def test_trials_take_about_as_long_at_every_rate(
         asked.append((system, configuration.workload.rounds, scale, configuration.clock))
         return StoredPoint("point", 1, found.columns(), {}, {}, [])
 
-    monkeypatch.setattr(calibrate, "run_now", run_now)
+    monkeypatch.setattr(calibration_run, "run_now", run_now)
     assert measure_at(rate_mbps) == found
     assert asked == [("aggregation", rounds, Scale(rate_mbps / 100), "real")]
 
@@ -129,10 +128,10 @@ def test_a_calibration_beside_other_programs_is_not_kept(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(calibrate, "require_root", lambda what: None)
+    monkeypatch.setattr(calibration_run, "require_root", lambda what: None)
     found = FidelityReport(FidelityMeasures(machine_others=others), "valid")
-    monkeypatch.setattr(calibrate, "measure_at", lambda rate_mbps: found)
-    assert calibrate.run_calibration(anyway) == status
+    monkeypatch.setattr(calibration_run, "measure_at", lambda rate_mbps: found)
+    assert calibration_run.run_calibration(anyway) == status
     assert own_file.exists() == (status == 0)
     assert ("other programs used up to 20 %" in capsys.readouterr().out) == (status == 1)
 

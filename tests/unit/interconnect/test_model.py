@@ -5,14 +5,6 @@ from __future__ import annotations
 import pytest
 
 from gradbed.controller.systems.interconnect.entries import PolicyName
-from gradbed.experiments.systems.interconnect.bench.run import (
-    COMMON,
-    Largest,
-    comparison_table,
-    largest_loads,
-    largest_table,
-    meets,
-)
 from gradbed.experiments.systems.interconnect.bounds import least_largest_load
 from gradbed.experiments.systems.interconnect.comparison import Case, compare
 from gradbed.experiments.systems.interconnect.model import OpticalElectrical, ShortestPaths, of_pattern, simulate
@@ -20,6 +12,14 @@ from gradbed.experiments.systems.interconnect.sizes import balanced_dragonfly, s
 from gradbed.experiments.tables.console import make_console
 from gradbed.topo.optical_electrical import optical_electrical
 from gradbed.topo.registry import parse_topology
+from tools.bench.interconnect import (
+    COMMON,
+    Largest,
+    comparison_table,
+    largest_loads,
+    largest_table,
+    meets,
+)
 
 
 @pytest.mark.parametrize("n", [2, 3, 4])

@@ -18,8 +18,6 @@ from hypothesis import strategies as st
 
 from gradbed.common.errors import UserError
 from gradbed.emulation.switches.fabric_layout import fabric_config
-from gradbed.experiments.bench.virtual.measure import add_traffic, install, place_of
-from gradbed.experiments.bench.virtual.workload import Permutation
 from gradbed.switch.codegen import build_program
 from gradbed.switch.device import ActionCall, KeyMatch, Program
 from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
@@ -29,6 +27,8 @@ from gradbed.topo.link import LinkModel
 from tests.examples import examples
 from tests.unit.engine.instructed import pass_through
 from tests.unit.virtual.test_event_order import HOSTS, LINKS, SENDINGS, US, Links, Sending, fabric_of, send, texts
+from tools.bench.virtual.measure import add_traffic, install, place_of
+from tools.bench.virtual.workload import Permutation
 
 ROUTER = Path(__file__).parents[3] / "p4src" / "router.p4"
 HOST_PORT = 1

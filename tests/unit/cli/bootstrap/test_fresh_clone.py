@@ -180,7 +180,7 @@ def test_the_help_of_every_command(clone: Clone, monkeypatch: pytest.MonkeyPatch
     if not alone:
         batches = [list(chain(*group)) for _, group in groupby(batches, key=lambda batch: batch[0][0])]
     wanted = [" ".join(command) for batch in batches for command in batch]
-    assert {"up", "p4 compile", "run ndn", "bench placement"} <= set(wanted)
+    assert {"up", "p4 compile", "run ndn"} <= set(wanted)
     said = clone.run("-c", ASK_ALL, str(clone.site), json.dumps(batches))
     answers = dict(part.split("\n", 1) for part in said.split("asked: ")[1:])
     assert list(answers) == wanted
@@ -195,8 +195,6 @@ def test_the_help_of_every_command(clone: Clone, monkeypatch: pytest.MonkeyPatch
         ["exercise", "start", "forward", "task"],
         ["new", "mine"],
         ["p4", "compile", "p4src/router.p4"],
-        # Whatever a benchmark asks for, it asks for like the others.
-        pytest.param(["bench", "virtual", "--sizes", "4", "--repetitions", "1"], marks=pytest.mark.nightly),
         pytest.param(["up", "--topology", "star:2", "--rest-port", "0"], marks=pytest.mark.root),
     ],
     ids=" ".join,
@@ -209,8 +207,7 @@ def outside_modules() -> dict[str, Path]:
     """Modules of others that the sources import anywhere, within functions too, and a file that does."""
     found: dict[str, Path] = {}
     for file in (file for folder in SOURCES for file in (ROOT / folder).rglob("*.py")):
-        # What students get, and what the Pythons of other repositories' tests run.
-        if "templates" in file.parts or file.parent.match("emulation/suites/support"):
+        if "templates" in file.parts:  # what students get
             continue
         for node in ast.walk(ast.parse(file.read_text())):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []

@@ -12,12 +12,13 @@ import typer
 from typer.core import TyperGroup
 
 from gradbed.cli.main import INTRODUCTION, app
-from gradbed.experiments.bench import calibrate
+from gradbed.experiments import calibration_run
 from gradbed.experiments.calibration import Trial
 from gradbed.experiments.study import make_figures
 from gradbed.experiments.study.running import runner
-from tests.conftest import GradbedHere
+from tests.conftest import GradbedHere, ToolHere
 from tests.unit.experiments.study.coin import in_this_process
+from tools.bench.__main__ import command as benchmarks
 
 ROOT = Path(__file__).resolve().parents[4]
 STUDIES = ROOT / "experiments" / "systems"
@@ -61,8 +62,8 @@ PRINTING = {
     "exercise grade": "exercise grade CLASS",
     "figures": "figures interconnect",
     "calibrate": "calibrate --anyway",
-    "bench compressors": "bench compressors --values 2000",
-    "bench shuffle": "bench shuffle --sizes 4:60 --no-quality",
+    "tools.bench compressors": "tools.bench compressors --values 2000",
+    "tools.bench shuffle": "tools.bench shuffle --sizes 4:60 --no-quality",
 }
 """Of commands that print tables or many words, what is run here. `demo` and the other benchmarks print by the same
 tables, and take long."""
@@ -97,21 +98,28 @@ def commands(group: Any, context: Any, words: tuple[str, ...] = ()) -> Iterator[
 
 @pytest.fixture(scope="module")
 def every_command() -> list[tuple[str, ...]]:
+    """Those of gradbed, and after `tools.bench` the benchmarks."""
     whole = typer.main.get_command(app)
     context = whole.make_context("gradbed", [], resilient_parsing=True)
-    return [words for words, _ in commands(whole, context)]
+    bench = benchmarks()
+    found = commands(bench, bench.make_context("bench", [], resilient_parsing=True), ("tools.bench",))
+    return [words for words, _ in [*commands(whole, context), *found]]
 
 
 @pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch, gradbed_here: GradbedHere) -> Callable[[int, str], str]:
+def terminal(
+    monkeypatch: pytest.MonkeyPatch, gradbed_here: GradbedHere, tool_here: ToolHere
+) -> Callable[[int, str], str]:
     """What a command prints on a terminal of so many columns."""
 
     def run(width: int, line: str) -> str:
         monkeypatch.setenv("COLUMNS", str(width))
         monkeypatch.setenv("TTY_COMPATIBLE", "1")
         monkeypatch.setenv("TTY_INTERACTIVE", "0")
-        ended = gradbed_here(*line.split())
-        assert ended.status == 0 or line.startswith("bench"), ended.err  # whose goals a busy machine misses
+        words = line.split()
+        of_tools = line.startswith("tools.")
+        ended = tool_here(words[0].removeprefix("tools."), *words[1:]) if of_tools else gradbed_here(*words)
+        assert ended.status == 0 or of_tools, ended.err  # whose goals a busy machine misses
         return ESCAPE.sub("", ended.out)
 
     return run
@@ -152,7 +160,7 @@ def test_help_of_every_command(
         if words == ("test",):
             continue  # passes --help on to pytest
         shown = terminal(width, f"{' '.join(words)} --help")
-        assert "Usage: gradbed" in shown
+        assert f"Usage: {'python -m tools' if words[:1] == ('tools.bench',) else 'gradbed'}" in shown
         assert "…" not in shown, (words, [line for line in shown.splitlines() if "…" in line])
         assert max(map(len, shown.splitlines())) <= width, words
 
@@ -167,7 +175,7 @@ def test_tables(
     monkeypatch.setattr(runner, "executor", in_this_process)
     monkeypatch.setattr(make_figures, "studies_of", lambda system: {1: tmp_path / "study.yaml"})
     for what, made_up in CALIBRATION.items():
-        monkeypatch.setattr(calibrate, what, made_up)
+        monkeypatch.setattr(calibration_run, what, made_up)
     (tmp_path / "study.yaml").write_text(STUDY)
     program = tmp_path / "small.p4"
     program.write_text((ROOT / "cli/templates/program/program.p4").read_text())
@@ -182,21 +190,21 @@ def test_tables(
     more = f" --output {tmp_path}" if line.startswith(("run", "figures")) else ""
     shown = terminal(width, line + more)
     check(shown, width, name in LISTINGS)
-    if line.startswith(("run", "figures", "bench", "exercise grade")):
+    if line.startswith(("run", "figures", "tools.bench", "exercise grade")):
         assert "┏" in shown
 
 
 def test_every_command_is_looked_at_or_said_to_have_no_table(every_command: list[tuple[str, ...]]) -> None:
     names = {" ".join(words) for words in every_command} - {"run coins"}  # other tests'
     known = {*PRINTING, *NO_TABLE}
-    unknown = {name for name in names if name not in known and not name.startswith(("bench", "exercise", "p4"))}
+    unknown = {name for name in names if name not in known and not name.startswith(("tools.bench", "exercise", "p4"))}
     assert not unknown, "add it to PRINTING, or to NO_TABLE"
     assert known <= names
 
 
 def test_every_table_is_one_that_fits() -> None:
     """So what is not run here, such as the long benchmarks, has tables of tests/unit/experiments/test_fitted.py."""
-    rooms = (ROOT / room for room in ("cli", "experiments", "controller", "hosts"))
+    rooms = (ROOT / room for room in ("cli", "experiments", "controller", "hosts", "tools"))
     files = [path for room in rooms for path in room.rglob("*.py")]
     makers = {path.name for path in files if re.search(r"(?<![A-Za-z])Table\(", path.read_text())}
     assert makers == {"console.py"}

@@ -17,10 +17,10 @@ from gradbed.controller.systems.aggregation.placement.place import place
 from gradbed.controller.systems.aggregation.placement.planner import Rates
 from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
 from gradbed.controller.systems.aggregation.placement.rates.rates import RateSolver
-from gradbed.experiments.systems.aggregation.bench.placement import random_fabric
 from gradbed.formats.aggregation import Designation
 from gradbed.topo.link import LinkModel
 from gradbed.topo.shapes import fat_tree
+from tools.bench.placement import random_fabric
 
 FABRICS, FEW = range(40), 8
 """FEW: without --nightly; each is another draw of the same."""

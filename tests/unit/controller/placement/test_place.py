@@ -12,12 +12,12 @@ from gradbed.controller.systems.aggregation.placement import greedy as greedy_mo
 from gradbed.controller.systems.aggregation.placement.place import METHODS, place
 from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
 from gradbed.controller.systems.aggregation.placement.rates.rates import RateSolver
-from gradbed.experiments.systems.aggregation.bench.placement import random_fabric
 from gradbed.topo.link import LinkModel
 from gradbed.topo.shapes import fat_tree, leaf_spine
 from tests.examples import examples
 from tests.unit.controller.networks import network
 from tests.unit.controller.placement.examples import random_problems, two_racks
+from tools.bench.placement import random_fabric
 
 
 def test_greedy_breaks_the_tie_of_two_racks() -> None:

@@ -18,8 +18,8 @@ from gradbed.experiments.study.loading import load_study
 from gradbed.experiments.study.running import sandboxed
 from gradbed.experiments.study.running.measure import PointOrder
 from gradbed.experiments.study.running.sandboxed import OneByOne
-from gradbed.experiments.systems import studies_folder
 from tests.unit.experiments.study import coin  # noqa: F401  # registers the system
+from tools.bench.__main__ import STUDIES
 
 HEAD = StudyHead.model_validate(
     {
@@ -134,7 +134,7 @@ def test_goals_that_cannot_be(goal: str, words: str, tmp_path: Path) -> None:
 
 def test_what_bench_clocks_asks_for() -> None:
     """Of all settings round times; of those without loss and jitter counts, too, but for the ring's."""
-    study = load_study(studies_folder("aggregation") / "bench_clocks.yaml")
+    study = load_study(STUDIES / "clocks.yaml")
     own = [each for each in study.points if not each.other_clock]
     # The five seeds of four settings in which something is drawn, and one of each other.
     assert len(own) == len(study.points) - len(own) == 10 + 4 * 5
@@ -146,7 +146,7 @@ def test_what_bench_clocks_asks_for() -> None:
 
 
 def test_what_bench_throughput_asks_for() -> None:
-    study = load_study(studies_folder("aggregation") / "bench_throughput.yaml")
+    study = load_study(STUDIES / "throughput.yaml")
     assert [goal.at_least for goal in study.head.goals.values()] == [0.8]
     assert len(study.points) == 7
     assert {point.configuration.clock for point in study.points} == {"real"}

@@ -1,1 +1,0 @@
-"""gradbed bench virtual: packet hops per processor second on the virtual clock, beside ns-3 where it is installed."""

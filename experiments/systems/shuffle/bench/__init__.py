@@ -1,1 +1,0 @@
-"""How good schedules are, and how long making them takes."""

@@ -1,0 +1,140 @@
+"""How benchmarks take sizes and times, and whether their goals were met."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.table import Table
+
+from gradbed.common.errors import UserError
+from gradbed.common.scratch import scratch_folder
+from gradbed.common.store import cache_dir
+from gradbed.experiments.tables.console import Columns, rows_table
+
+# ---- Processes ----
+
+
+ROOT = Path(__file__).resolve().parents[2]
+"""The top of the checkout: where a process of a tool has to run, to find the module."""
+
+
+def tool(module: str, *arguments: str) -> list[str]:
+    """Return the command of a process that runs a module of tools; it has to run in ROOT."""
+    return [sys.executable, "-m", module, *arguments]
+
+
+# ---- Sizes ----
+
+
+def sizes_of(text: str, form: str = "K") -> list[tuple[int, ...]]:
+    """What --sizes says: positive whole numbers of a form such as K:M, separated by commas. UserError for anything
+    else."""
+    parts = form.count(":") + 1
+    try:
+        found = [tuple(map(int, size.split(":"))) for size in text.split(",")]
+        if all(len(size) == parts and min(size) > 0 for size in found):
+            return found
+    except ValueError:
+        pass
+    raise UserError(f"--sizes: {text!r} is not of the form {form},{form},... with positive whole numbers")
+
+
+# ---- Times ----
+
+
+def median_s(work: Callable[[], object], repetitions: int, clock: Callable[[], float] = time.perf_counter) -> float:
+    """Of so many times; clock: in seconds."""
+    return statistics.median(span_s(work, clock) for _ in range(repetitions))
+
+
+def span_s(work: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
+    start_s = clock()
+    work()
+    return clock() - start_s
+
+
+class Stopwatch:
+    """Wall and processor time since it was made, in seconds."""
+
+    def __init__(self) -> None:
+        self._wall_s, self._cpu_s = time.perf_counter(), time.process_time()
+
+    @property
+    def wall_s(self) -> float:
+        return time.perf_counter() - self._wall_s
+
+    @property
+    def cpu_s(self) -> float:
+        return time.process_time() - self._cpu_s
+
+
+@contextlib.contextmanager
+def empty_cache() -> Iterator[None]:
+    """Compiled programs go to a folder of their own for the time."""
+    former = cache_dir()
+    with scratch_folder("bench") as empty:
+        os.environ["GRADBED_CACHE"] = str(empty)
+        try:
+            yield
+        finally:
+            os.environ["GRADBED_CACHE"] = str(former)
+
+
+# ---- Goals ----
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A number that should be at least (or, if at_most, at most) so large.
+
+    measured None: there was nothing to compare with. by_processor_time: the same ratio for equal processor time.
+    """
+
+    name: str
+    wanted: float
+    measured: float | None
+    unit: str = ""
+    at_most: bool = False
+    by_processor_time: float | None = None
+
+    @property
+    def verdict(self) -> str:
+        if self.measured is None:
+            return "not measured"
+        reached = self.measured <= self.wanted if self.at_most else self.measured >= self.wanted
+        return "met" if reached else "missed"
+
+    def number(self, value: float | None) -> str | None:
+        if value is None:
+            return None
+        return f"{value:,.0f} {self.unit}" if value >= 1000 else f"{value:.2f} {self.unit}"
+
+
+def seconds_goal(wanted_s: float | None, measured_s: float) -> str | None:
+    """A cell: the goal, and whether it was met; None where there is none."""
+    if wanted_s is None:
+        return None
+    return f"{wanted_s:g}: {Goal('', wanted_s, measured_s, at_most=True).verdict}"
+
+
+def goals_table(goals: Iterable[Goal]) -> Table:
+    columns: Columns = (
+        ("what", lambda goal: goal.name),
+        ("goal", lambda goal: f"{'<=' if goal.at_most else '>='} {goal.number(goal.wanted)}"),
+        ("measured", lambda goal: goal.number(goal.measured)),
+        ("by CPU time", lambda goal: goal.number(goal.by_processor_time)),
+        ("verdict", lambda goal: goal.verdict),
+    )
+    return rows_table("goals", columns, goals, words=("what", "verdict"))
+
+
+def exit_status(goals: Iterable[Goal]) -> int:
+    """1 if a goal was missed."""
+    return int(any(goal.verdict == "missed" for goal in goals))

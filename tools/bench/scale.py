@@ -1,0 +1,141 @@
+"""Large points on the virtual clock: processor time and time of the machine, as one process sees them."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gradbed.common.errors import UserError
+from gradbed.experiments.engine.onlooker import Onlooker
+from gradbed.experiments.phases import Phase
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.study.running.execution import run_now
+from gradbed.experiments.systems import find_system
+from gradbed.experiments.tables.console import Columns, make_console, rows_table
+from gradbed.topo.registry import parse_topology
+from tools.bench.measure import seconds_goal
+from tools.bench.scale_points import SCALE_POINTS, ScalePoint
+
+MEBIBYTE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Spent:
+    wall_s: float
+    cpu_s: float
+
+
+@dataclass(frozen=True)
+class Measured:
+    """whole: from the configuration to the checked result. round: from the moment when all agents are ready until all
+    are done. hops: packets that links delivered. bytes: the most that the process had until then."""
+
+    point: ScalePoint
+    hosts: int
+    whole: Spent
+    round: Spent
+    hops: int
+    bytes: int
+
+    @property
+    def judged(self) -> Spent:
+        return self.round if self.point.judges_round else self.whole
+
+
+class _Watch(Onlooker):
+    """When agents began, and when the last one said anything."""
+
+    def __init__(self) -> None:
+        self._began: list[Spent] = []
+        self._told: list[Spent] = []
+
+    def phase_begins(self, phase: Phase, jobs: Sequence[int]) -> None:
+        self._began.append(_now())
+
+    def agent_told(self, event: Mapping[str, Any]) -> None:
+        self._told.append(_now())
+
+    @property
+    def spent(self) -> Spent:
+        if not self._began or not self._told:
+            return Spent(0.0, 0.0)
+        first, last = self._began[0], self._told[-1]
+        return Spent(last.wall_s - first.wall_s, last.cpu_s - first.cpu_s)
+
+
+def _now() -> Spent:
+    return Spent(time.perf_counter(), time.process_time())
+
+
+def measured(point: ScalePoint, small: bool = False, threads: int = 1) -> Measured:
+    """UserError if it breaks, or its checks fail. threads: where the system can do with several."""
+    began = _now()
+    values = {"clock": "virtual", **point.configuration}
+    if small:
+        values |= {section: {**values[section], **fields} for section, fields in point.shrunk.items()}
+    system = find_system(point.system)
+    configuration = system.configuration.model_validate(values)
+    watch = _Watch()
+    threads = threads if system.quiet_switches else 1
+    stored = run_now(point.system, configuration, Scale(), onlooker=watch, threads=threads)
+    ended = _now()
+    if stored.failures:
+        raise UserError(f"{point.name}: {stored.failures[0]}")
+    return Measured(
+        point,
+        hosts=len(parse_topology(configuration.topology.kind).hosts),
+        whole=Spent(ended.wall_s - began.wall_s, ended.cpu_s - began.cpu_s),
+        round=watch.spent,
+        hops=sum(int(row["packets"]) for row in stored.tables.get("links", ())),
+        bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    )
+
+
+def scale_table(rows: Sequence[Measured], small: bool = False) -> Any:
+    """For people. small: without goals, which are for the points in full."""
+
+    def goal(wanted_s: float | None, found_s: float) -> str | None:
+        return None if small else seconds_goal(wanted_s, found_s)
+
+    columns: Columns = (
+        ("point", lambda row: row.point.name),
+        ("hosts", lambda row: f"{row.hosts:,}"),
+        ("packet hops", lambda row: f"{row.hops:,}"),
+        ("whole s", lambda row: f"{row.whole.wall_s:.1f}"),
+        ("whole CPU s", lambda row: f"{row.whole.cpu_s:.1f}"),
+        ("round s", lambda row: f"{row.round.wall_s:.1f}"),
+        ("round CPU s", lambda row: f"{row.round.cpu_s:.1f}"),
+        ("MB", lambda row: f"{row.bytes / MEBIBYTE:,.0f}"),
+        ("goal s", lambda row: goal(row.point.goal_s, row.judged.wall_s)),
+        ("goal CPU s", lambda row: goal(row.point.goal_cpu_s, row.judged.cpu_s)),
+    )
+    title = "Large points on the virtual clock; round: from all agents ready to all done"
+    return rows_table(title, columns, rows, words=("point",))
+
+
+def run_bench_scale(names: Sequence[str], small: bool, threads: int = 1) -> int:
+    """names: of points; none: all. threads: as of measured. Prints what each took as soon as it is done. Exit status
+    1 if a goal is missed."""
+    known = {point.name: point for point in SCALE_POINTS}
+    if unknown := [name for name in names if name not in known]:
+        raise UserError(f"there is no point {unknown[0]!r}: {', '.join(known)}")
+    console, rows = make_console(), []
+    for name in names or known:
+        with console.status(name):
+            row = measured(known[name], small, threads)
+        rows.append(row)
+        console.print(
+            f"{name}: {row.whole.wall_s:.1f} s ({row.whole.cpu_s:.1f} s of the processor), of these the round "
+            f"{row.round.wall_s:.1f} s ({row.round.cpu_s:.1f} s)",
+            soft_wrap=True,
+        )
+    console.print(scale_table(rows, small))
+    return int(not small and any(map(_missed, rows)))
+
+
+def _missed(row: Measured) -> bool:
+    goals = ((row.point.goal_s, row.judged.wall_s), (row.point.goal_cpu_s, row.judged.cpu_s))
+    return any(wanted_s is not None and found_s > wanted_s for wanted_s, found_s in goals)
