@@ -9,45 +9,24 @@ takes the accesses that are out of range.
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import dataclass
 
 from gradbed.switch.bmv2_json import expressions as ex
 from gradbed.switch.bmv2_json.model import HeaderType, ProgramModel
 from gradbed.switch.bmv2_json.reader import MalformedProgram
+from gradbed.switch.runtime.library import STATE_HEADERS
 
 # ---- Structs of switch/runtime/program.h, in the order of their members ----
 
 
-STANDARD_FIELDS = (
-    "ingress_port",
-    "egress_spec",
-    "egress_port",
-    "instance_type",
-    "packet_length",
-    "enq_timestamp",
-    "enq_qdepth",
-    "deq_timedelta",
-    "deq_qdepth",
-    "ingress_global_timestamp",
-    "egress_global_timestamp",
-    "mcast_grp",
-    "egress_rid",
-    "checksum_error",
-    "parser_error",
-    "priority",
-)
-"""struct gb_standard_metadata: one uint64_t each, named as in v1model.p4."""
-
-REQUEST_FLAGS = ("clone", "resubmit", "recirculate", "truncate")
-REQUEST_NUMBERS = (
-    "clone_session",
-    "clone_field_list",
-    "resubmit_field_list",
-    "recirculate_field_list",
-    "truncate_length_bytes",
-)
+STANDARD_FIELDS = tuple(STATE_HEADERS.members("gb_standard_metadata"))
+"""One uint64_t each, named as in v1model.p4."""
+_REQUESTS = STATE_HEADERS.members("gb_requests")
+REQUEST_FLAGS = tuple(name for name, kind in _REQUESTS.items() if kind is ctypes.c_uint8)
+REQUEST_NUMBERS = tuple(name for name in _REQUESTS if name not in REQUEST_FLAGS)
 REQUEST_FIELDS = REQUEST_FLAGS + REQUEST_NUMBERS
-"""struct gb_requests: flags are uint8_t, numbers uint32_t."""
+"""Flags are uint8_t, numbers uint32_t."""
 
 
 # ---- The packet header vector ----

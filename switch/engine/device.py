@@ -52,7 +52,7 @@ class EngineDevice:
         sessions go with the old program. If the new one cannot be loaded, the old one goes on.
         """
         state = SwitchState(program, self._engine.guard, self._clock_us)
-        self._engine.call("load", self._device_id, state.pointer)
+        self._engine.call("load", self._device_id, state.record)
         old, self._state, self._program = self._state, state, program
         logging.getLogger(__name__).info("switch %s: a program was loaded", self._name)
         if old is not None:

@@ -456,13 +456,13 @@ class Engine(EngineHandle, Closing):
 
     def _deliver_upcall(self, timeout_ns: int) -> bool:
         """False once there is none: after the timeout, or because the engine is being closed."""
-        address = self.call("upcall_wait", timeout_ns)
-        if not address:
+        pointer: Any = self.call("upcall_wait", timeout_ns)
+        if not pointer:
             return False
-        upcall = abi.UpcallStruct.from_address(address)
-        data = ctypes.string_at(address + ctypes.sizeof(abi.UpcallStruct), upcall.length)
+        upcall = pointer.contents
+        data = ctypes.string_at(ctypes.addressof(upcall.data), upcall.length)
         device, kind, list_id = self._devices[upcall.device_id], upcall.kind, upcall.list_id
-        self._library.gb_upcall_free(address)
+        self._library.gb_upcall_free(pointer)
         try:
             device._upcall(kind, list_id, data)
         except Exception:

@@ -8,7 +8,6 @@ import ctypes
 import errno
 from collections import defaultdict, deque
 from collections.abc import Sequence
-from ctypes import POINTER, c_uint8, c_uint32, c_uint64, c_void_p
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -17,171 +16,78 @@ from numpy.typing import NDArray
 from gradbed.common.closing import Closing
 from gradbed.common.errors import UserError
 from gradbed.switch.engine import Engine, abi
-from gradbed.switch.engine.abi import CLASSES, ClassPatternStruct
 from gradbed.switch.engine.statistics import pattern_structs
+from gradbed.switch.runtime.library import ENGINE_HEADERS
 
-# ---- The C interface of queue pairs (runtime/engine/transport/queue_pairs.h) ----
+# ---- The C interface: queue_pairs.h, fragment_streams.h and collectives.h in runtime/engine/transport ----
 
 
-MOST_MESSAGE_BYTES = 2**31
+MOST_MESSAGE_BYTES = ENGINE_HEADERS.constant("GB_MOST_MESSAGE_BYTES")
 CONGESTION_CONTROLS = ("none", "dctcp", "dcqcn")
 """By their numbers."""
 RECOVERIES = ("go-back-n", "selective-repeat")
-SENT, RECEIVED, FAILED, STREAMED, STREAM_FAILED, COLLECTIVE, COLLECTIVE_FAILED, COLLECTIVE_ENDED = range(8)
+SENT, RECEIVED, FAILED, STREAMED, STREAM_FAILED, COLLECTIVE, COLLECTIVE_FAILED, COLLECTIVE_ENDED = (
+    ENGINE_HEADERS.constant(f"GB_COMPLETION_{name}")
+    for name in (
+        *("SENT", "RECEIVED", "FAILED", "STREAMED", "STREAM_FAILED"),
+        *("COLLECTIVE", "COLLECTIVE_FAILED", "COLLECTIVE_ENDED"),
+    )
+)
 """Kinds of completions."""
-
-
-class QueuePairOptionsStruct(ctypes.Structure):
-    """struct gb_queue_pair_options."""
-
-    _fields_ = (
-        ("window_bytes", c_uint64),
-        ("rate_bps", c_uint64),
-        ("timeout_ns", c_uint64),
-        ("number", c_uint32),
-        ("peer_number", c_uint32),
-        ("mtu_bytes", c_uint32),
-        ("give_up_after", c_uint32),
-        ("acknowledge_every", c_uint32),
-        ("priority", c_uint32),
-        ("reordering_packets", c_uint32),
-        ("congestion_control", c_uint32),
-        ("recovery", c_uint32),
-        ("first_psn", c_uint32),
-        ("src_ip", c_uint32),
-        ("dst_ip", c_uint32),
-        ("for_collectives", c_uint32),
-        ("src_mac", c_uint8 * 6),
-        ("dst_mac", c_uint8 * 6),
-    )
-
-
-class CompletionStruct(ctypes.Structure):
-    """struct gb_completion."""
-
-    _fields_ = (
-        ("tag", c_uint64),
-        ("size_bytes", c_uint64),
-        ("time_ns", c_uint64),
-        ("data", c_void_p),
-        ("kind", c_uint32),
-        ("pair", c_uint32),
-    )
-
-
-class QueuePairStatisticsStruct(ctypes.Structure):
-    """struct gb_queue_pair_statistics."""
-
-    _fields_ = tuple(
-        (name, c_uint64)
-        for name in (
-            "sent_packets",
-            "sent_bytes",
-            "retransmissions",
-            "timeouts",
-            "received_packets",
-            "received_bytes",
-            "duplicates",
-            "out_of_order",
-            "marked",
-            "acknowledgements_sent",
-            "negatives_sent",
-            "cnps_sent",
-            "cnps_received",
-            "unacknowledged_bytes",
-            "window_bytes",
-            "rate_bps",
-        )
-    )
-
-
-class ConsumerCountsStruct(ctypes.Structure):
-    """struct gb_consumer_counts."""
-
-    _fields_ = (
-        *((name, c_uint64) for name in ("sent_frames", "sent_bytes", "received_frames", "received_bytes", "unknown")),
-        ("sent_classes", c_uint64 * CLASSES),
-        ("received_classes", c_uint64 * CLASSES),
-    )
-
-
-# ---- The C interface of streams of fragments (runtime/engine/transport/fragment_streams.h) ----
-
-
-MOST_TEMPLATES = 64
-MOST_TEMPLATE_BYTES = 192
-NO_OFFSET = 2**32 - 1
+MOST_TEMPLATES = ENGINE_HEADERS.constant("GB_MOST_TEMPLATES")
+MOST_TEMPLATE_BYTES = ENGINE_HEADERS.constant("GB_MOST_TEMPLATE_BYTES")
+NO_OFFSET = ENGINE_HEADERS.constant("GB_NO_OFFSET")
 ROLES = ("source", "sink", "server")
 """By their numbers."""
-
-
-class StreamOptionsStruct(ctypes.Structure):
-    """struct gb_stream_options."""
-
-    _fields_ = (
-        *((name, c_uint64) for name in ("timeout_ns", "everybody")),
-        *(
-            (name, c_uint32)
-            for name in (
-                *("number", "role", "window", "give_up_after", "payload_bytes", "reply_payload", "template_bytes"),
-                *("template_count", "number_offset", "bits_offset", "magnitude_offset", "flags_offset", "again"),
-                *("came_again", "direct_after"),
-            )
-        ),
-        ("arrivals", ClassPatternStruct),
-        ("direct", c_uint8 * MOST_TEMPLATE_BYTES),
-        ("templates", c_uint8 * MOST_TEMPLATE_BYTES * MOST_TEMPLATES),
-    )
-
-
-class StreamStatisticsStruct(ctypes.Structure):
-    """struct gb_stream_statistics."""
-
-    _fields_ = tuple(
-        (name, c_uint64)
-        for name in ("sent_fragments", "retransmissions", "timeouts", "received_fragments", "duplicates", "parts")
-    )
-
-
-# ---- The C interface of collectives (runtime/engine/transport/collectives/collectives.h) ----
-
-
-TURN_BITS = 18
+TURN_BITS = ENGINE_HEADERS.constant("GB_TURN_BITS")
 """The lowest of a message's tag."""
-SEND, RECEIVE, ADD, COPY = range(4)
+SEND, RECEIVE, ADD, COPY = (ENGINE_HEADERS.constant(f"GB_STEP_{name}") for name in ("SEND", "RECEIVE", "ADD", "COPY"))
 """Kinds of steps."""
 
 
+@ENGINE_HEADERS.declare("gb_queue_pair_options")
+class QueuePairOptionsStruct(ctypes.Structure):
+    """What a queue pair is made with."""
+
+
+@ENGINE_HEADERS.declare("gb_completion")
+class CompletionStruct(ctypes.Structure):
+    """A message, stream or collective that is complete."""
+
+
+@ENGINE_HEADERS.declare("gb_queue_pair_statistics")
+class QueuePairStatisticsStruct(ctypes.Structure):
+    """What a queue pair has counted."""
+
+
+@ENGINE_HEADERS.declare("gb_consumer_counts")
+class ConsumerCountsStruct(ctypes.Structure):
+    """What a consumer has counted."""
+
+
+@ENGINE_HEADERS.declare("gb_stream_options")
+class StreamOptionsStruct(ctypes.Structure):
+    """What a stream of fragments is made with."""
+
+
+@ENGINE_HEADERS.declare("gb_stream_statistics")
+class StreamStatisticsStruct(ctypes.Structure):
+    """What a stream has counted."""
+
+
+@ENGINE_HEADERS.declare("gb_schedule")
 class ScheduleStruct(ctypes.Structure):
-    """struct gb_schedule."""
-
-    _fields_ = (
-        ("steps", c_uint32),
-        ("peers", c_uint32),
-        *(
-            (name, c_void_p)
-            for name in (
-                *("kinds", "waits", "dependents_from", "dependents"),
-                *("peer", "turn", "receives_from", "receives"),
-            )
-        ),
-    )
+    """The part of a collective that ranks which do the same share."""
 
 
+@ENGINE_HEADERS.declare("gb_collective")
 class CollectiveStruct(ctypes.Structure):
-    """struct gb_collective."""
-
-    _fields_ = (
-        ("tag", c_uint64),
-        ("schedule", POINTER(ScheduleStruct)),
-        *((name, c_void_p) for name in ("pairs", "by_pair", "size_bytes", "buffer", "offset_bytes", "source_bytes")),
-    )
+    """A rank's collective."""
 
 
+@ENGINE_HEADERS.declare("gb_collective_counts")
 class CollectiveCountsStruct(ctypes.Structure):
-    """struct gb_collective_counts."""
-
-    _fields_ = tuple((name, c_uint64) for name in ("messages", "bytes", "early"))
+    """What a consumer's collectives have sent."""
 
 
 # ---- What of a collective cards take ----

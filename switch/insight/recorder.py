@@ -22,7 +22,7 @@ from gradbed.switch.codegen.emit.probes import RecordingProbes, Site
 from gradbed.switch.codegen.layout import Layout
 from gradbed.switch.codegen.program import BuiltProgram, generate
 from gradbed.switch.engine import Engine, EngineDevice
-from gradbed.switch.runtime.library import RUNTIME_DIR, runtime_library
+from gradbed.switch.runtime.library import RUNTIME_DIR, TRACE_HEADERS, runtime_library
 from gradbed.switch.state.switch_state import SwitchState
 
 # ---- Instrumented programs ----
@@ -50,27 +50,16 @@ def build_instrumented(bmv2_json: Mapping[str, Any]) -> InstrumentedProgram:
 
 
 class Level(enum.IntEnum):
-    """enum gb_trace_level: points that were reached, or with all values."""
+    """What is recorded: points that were reached, or these with all values."""
 
-    POINTS = 1
-    VALUES = 2
+    POINTS = TRACE_HEADERS.constant("GB_TRACE_POINTS")
+    VALUES = TRACE_HEADERS.constant("GB_TRACE_VALUES")
 
 
 @functools.cache
 def _library() -> ctypes.CDLL:
     library = runtime_library()
-    pointer = ctypes.c_void_p
-    signatures: dict[str, tuple[object, tuple[object, ...]]] = {
-        "open": (pointer, (ctypes.c_int,)),
-        "close": (None, (pointer,)),
-        "use": (None, (pointer,)),
-        "words": (pointer, (pointer, ctypes.POINTER(ctypes.c_uint64), ctypes.POINTER(ctypes.c_int))),
-        "clear": (None, (pointer,)),
-        "list_entries": (None, (pointer, pointer, ctypes.c_uint32)),
-    }
-    for name, (result, arguments) in signatures.items():
-        function = getattr(library, f"gb_recorder_{name}")
-        function.restype, function.argtypes = result, arguments
+    TRACE_HEADERS.bind(library, "gb_recorder_")
     return library
 
 
@@ -102,7 +91,7 @@ class Recorder:
         handle. Records not taken yet are lost. tables: how many the program has."""
         _library().gb_recorder_clear(self.pointer)
         for number in range(tables):
-            _library().gb_recorder_list_entries(self.pointer, state.pointer, number)
+            _library().gb_recorder_list_entries(self.pointer, state.record, number)
         return self.take()
 
 

@@ -1,4 +1,7 @@
-"""The runtime library: every C file below this folder, built once and loaded for all switches of the process."""
+"""The runtime library: every C file below this folder, built once and loaded for all switches of the process.
+
+What its headers declare, they alone declare: Python has structs, constants and functions from them.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,28 @@ import ctypes
 import functools
 from pathlib import Path
 
+from gradbed.common.c_headers import CHeaders
 from gradbed.common.c_library import shared_library
 
 RUNTIME_DIR = Path(__file__).resolve().parent
 """C files that every program needs; includes are relative to it."""
 RUNTIME_SOURCES = tuple(sorted(RUNTIME_DIR.rglob("*.c")))
 RUNTIME_HEADERS = tuple(sorted(RUNTIME_DIR.rglob("*.h")))
+
+STATE_HEADERS = CHeaders(
+    RUNTIME_DIR / "program.h", RUNTIME_DIR / "state/state.h", RUNTIME_DIR / "externs/count_min_sketch.h"
+)
+"""A program, and the state of a switch that runs it."""
+ENGINE_HEADERS = CHeaders(
+    RUNTIME_DIR / "engine/engine.h",
+    RUNTIME_DIR / "engine/transport/queue_pairs.h",
+    RUNTIME_DIR / "engine/transport/fragment_streams.h",
+    RUNTIME_DIR / "engine/transport/collectives/collectives.h",
+    uses=(STATE_HEADERS,),
+)
+"""The data plane."""
+TRACE_HEADERS = CHeaders(RUNTIME_DIR / "trace.h", uses=(STATE_HEADERS,))
+"""What instrumented programs report."""
 
 
 def build_runtime() -> Path:

@@ -1,84 +1,54 @@
-"""The C interface of state.h for ctypes: what all kinds of state share."""
+"""The C interface of program.h and state.h for ctypes: what all kinds of state share."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
 from collections.abc import Iterable
-from typing import Any
 
 from gradbed.switch.bmv2_json.model import Action, Table, words_of
 from gradbed.switch.device import ActionCall
-from gradbed.switch.runtime.library import runtime_library
+from gradbed.switch.runtime.library import STATE_HEADERS, runtime_library
 
-# enum gb_refusal
-NO_MEMORY, EXISTS, FULL, NO_SUCH, IN_USE = -1, -2, -3, -4, -5
-
+NO_MEMORY, EXISTS, FULL, NO_SUCH, IN_USE = (
+    STATE_HEADERS.constant(f"GB_{name}") for name in ("NO_MEMORY", "EXISTS", "FULL", "NO_SUCH", "IN_USE")
+)
+"""What calls that change state return when they refuse."""
+NO_ACTION = STATE_HEADERS.constant("GB_NO_ACTION")
+NO_WATCH = STATE_HEADERS.constant("GB_NO_WATCH")
+RECENTS = STATE_HEADERS.constant("GB_RECENTS")
 WORD_BYTES = 8
-RECENTS = 4
-"""GB_RECENTS of program.h."""
 
 
-class Count(ctypes.Structure):
-    _fields_ = (("packets", ctypes.c_uint64), ("bytes", ctypes.c_uint64))
+@STATE_HEADERS.declare("gb_count")
+class CountStruct(ctypes.Structure):
+    """Packets and bytes."""
 
 
-class Register(ctypes.Structure):
-    _fields_ = (
-        ("width_bits", ctypes.c_uint32),
-        ("size", ctypes.c_uint32),
-        ("word_count", ctypes.c_uint32),
-        ("cells", ctypes.c_void_p),
-    )
+@STATE_HEADERS.declare("gb_register")
+class RegisterStruct(ctypes.Structure):
+    """A register array."""
 
 
-class Counter(ctypes.Structure):
-    _fields_ = (("size", ctypes.c_uint32), ("cells", ctypes.c_void_p))
+@STATE_HEADERS.declare("gb_counter")
+class CounterStruct(ctypes.Structure):
+    """An array of counters."""
 
 
-class SwitchRecord(ctypes.Structure):
-    """struct gb_switch of program.h."""
-
-    _fields_ = (
-        ("program", ctypes.c_void_p),
-        ("tables", ctypes.POINTER(ctypes.c_void_p)),
-        ("registers", ctypes.POINTER(Register)),
-        ("counters", ctypes.POINTER(Counter)),
-        ("recents", ctypes.c_void_p),
-        ("drop_caller", ctypes.c_uint32),
-        ("drop_site", ctypes.c_uint32),
-        ("recent_tables", ctypes.c_void_p * RECENTS),
-        ("drop_port", ctypes.c_uint64),
-        ("random_state", ctypes.c_uint64),
-        ("meters", ctypes.POINTER(ctypes.c_void_p)),
-        ("value_sets", ctypes.POINTER(ctypes.c_void_p)),
-        ("profiles", ctypes.POINTER(ctypes.c_void_p)),
-        ("externs", ctypes.POINTER(ctypes.c_void_p)),
-        ("digest", ctypes.c_void_p),
-        ("log", ctypes.c_void_p),
-        ("engine", ctypes.c_void_p),
-        ("drop_counts", ctypes.POINTER(ctypes.c_uint64)),
-    )
+@STATE_HEADERS.declare("gb_switch")
+class SwitchStruct(ctypes.Structure):
+    """What the P4 code of one switch reads and writes."""
 
 
-Words = ctypes.POINTER(ctypes.c_uint64)
-ConstWords = ctypes.c_char_p
-"""Words that C only reads: bytes."""
-Numbers = ctypes.POINTER(ctypes.c_uint32)
-Functions = dict[str, tuple[Any, tuple[Any, ...]]]
-"""Result and arguments of the library's functions, by name."""
-
-
-def library_with(functions: Functions) -> ctypes.CDLL:
-    """The runtime library with these functions of state.h.
+@functools.cache
+def state_library() -> ctypes.CDLL:
+    """Return the runtime library with the functions of state.h declared.
 
     They are short and never wait, so they keep the interpreter's lock: to give it up and get it back for each call
     costs a tenth of the table writes per second.
     """
     library = ctypes.PyDLL(runtime_library()._name)
-    for name, (result, arguments) in functions.items():
-        function = getattr(library, name)
-        function.restype, function.argtypes = result, arguments
+    STATE_HEADERS.bind(library)
     return library
 
 

@@ -12,7 +12,7 @@ import ctypes
 import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from finsy.proto import p4i, p4r
 
@@ -43,24 +43,8 @@ from gradbed.switch.state.record import Access, SwitchRecord, check, number_of
 # ---- Members and groups in the runtime library ----
 
 
-_NO_WATCH = 2**32 - 1
-
-
 class Profiles(Access):
     """Members and groups have numbers of the caller's choice, from 0 to 2**32 - 1."""
-
-    functions: ClassVar[abi.Functions] = {
-        "gb_profile_member_set": (
-            ctypes.c_int,
-            (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint32, abi.ConstWords, ctypes.c_uint32),
-        ),
-        "gb_profile_member_delete": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_uint32)),
-        "gb_profile_group_set": (
-            ctypes.c_int,
-            (ctypes.c_void_p, ctypes.c_uint32, abi.Numbers, abi.Numbers, ctypes.c_uint32),
-        ),
-        "gb_profile_group_delete": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_uint32)),
-    }
 
     def __init__(self, switch: SwitchRecord) -> None:
         super().__init__(switch)
@@ -104,7 +88,7 @@ class Profiles(Access):
         if watched:
             if len(watched) != len(members):
                 raise ValueError(f"{len(members)} members watch {len(watched)} ports")
-            ports = (ctypes.c_uint32 * len(watched))(*(_NO_WATCH if port is None else port for port in watched))
+            ports = (ctypes.c_uint32 * len(watched))(*(abi.NO_WATCH if port is None else port for port in watched))
         with self._guard:
             check(
                 self._library.gb_profile_group_set(self._contents.profiles[number], group, ids, ports, len(members)),

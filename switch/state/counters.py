@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
 from finsy.proto import p4r
 
@@ -23,16 +23,7 @@ from gradbed.switch.state.record import Access, SwitchRecord, check, checked_ind
 # ---- Cells in the runtime library ----
 
 
-_POINTER = ctypes.POINTER(abi.Counter)
-_COUNTS = ctypes.POINTER(abi.Count)
-
-
 class Counters(Access):
-    functions: ClassVar[abi.Functions] = {
-        "gb_counter_get": (ctypes.c_int, (_POINTER, ctypes.c_uint32, ctypes.c_uint32, _COUNTS)),
-        "gb_counter_set": (ctypes.c_int, (_POINTER, ctypes.c_uint32, _COUNTS)),
-    }
-
     def __init__(self, switch: SwitchRecord) -> None:
         super().__init__(switch)
         self._numbers = {name: i for i, name in enumerate(switch.model.indirect_counters)}
@@ -45,7 +36,7 @@ class Counters(Access):
 
     def write(self, counter: str, index: int, packets: int, bytes_: int) -> None:
         cells = self._counter(counter)
-        count = abi.Count(abi.fits(packets, 64, "packets"), abi.fits(bytes_, 64, "bytes"))
+        count = abi.CountStruct(abi.fits(packets, 64, "packets"), abi.fits(bytes_, 64, "bytes"))
         with self._guard:
             check(
                 self._library.gb_counter_set(ctypes.byref(cells), checked_index(index), ctypes.byref(count)),
@@ -57,7 +48,7 @@ class Counters(Access):
 
     def _read(self, name: str, first: int, count: int) -> list[Counts]:
         cells = self._counter(name)
-        counts = (abi.Count * max(1, count))()
+        counts = (abi.CountStruct * max(1, count))()
         with self._guard:
             check(
                 self._library.gb_counter_get(ctypes.byref(cells), checked_index(first), count, counts),

@@ -19,7 +19,7 @@ from gradbed.switch.bmv2_json.model import Extern, ProgramModel
 from gradbed.switch.p4runtime.roles import Role
 from gradbed.switch.p4runtime.status import invalid, not_found, unimplemented
 from gradbed.switch.p4runtime.values import Translations
-from gradbed.switch.state import abi
+from gradbed.switch.runtime.library import STATE_HEADERS
 from gradbed.switch.state.base import EntityKind
 from gradbed.switch.state.record import Access, SwitchRecord
 
@@ -71,8 +71,7 @@ class ExternKind:
     methods: Mapping[str, tuple[ParameterRole, ...]]
     state: type[ExternState]
 
-    most_attributes: ClassVar[int] = 4
-    """GB_MOST_ATTRIBUTES."""
+    most_attributes: ClassVar[int] = STATE_HEADERS.constant("GB_MOST_ATTRIBUTES")
 
     def operation(self, method: str) -> str:
         """The primitive of a method in BMv2 JSON."""
@@ -96,12 +95,6 @@ CELL_BYTES = 4
 
 class CountMinSketch(ExternState):
     """An entry is a tuple of the rows: each the counts of its columns, of four bytes in network byte order."""
-
-    functions: ClassVar[abi.Functions] = {
-        "gb_count_min_sketch_clear": (None, (ctypes.c_void_p,)),
-        "gb_count_min_sketch_read": (None, (ctypes.c_void_p, ctypes.c_char_p)),
-        "gb_count_min_sketch_write": (None, (ctypes.c_void_p, ctypes.c_char_p)),
-    }
 
     def clear(self) -> None:
         with self._guard:

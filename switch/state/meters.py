@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from finsy.proto import p4i
 
@@ -25,16 +25,8 @@ from gradbed.switch.state.record import Access, SwitchRecord, checked_index, num
 # ---- Cells in the runtime library ----
 
 
-ColourCounts = abi.Count * 3
+ColourCounts = abi.CountStruct * 3
 """Green, yellow, red."""
-
-CELL_FUNCTIONS: abi.Functions = {
-    "gb_meter_configure": (None, (ctypes.c_void_p, *(ctypes.c_double,) * 4)),
-    "gb_meter_configure_single_rate": (None, (ctypes.c_void_p, *(ctypes.c_double,) * 3)),
-    "gb_meter_reset": (None, (ctypes.c_void_p,)),
-    "gb_meter_counts": (None, (ctypes.c_void_p, ctypes.POINTER(ColourCounts))),
-    "gb_meter_counts_clear": (None, (ctypes.c_void_p,)),
-}
 
 Find = Callable[[], int]
 """The address of a cell, which is good as long as the guard is held."""
@@ -45,7 +37,6 @@ class MeterCells:
     with full buckets."""
 
     def __init__(self, library: ctypes.CDLL, guard: AbstractContextManager[Any]) -> None:
-        """library: with CELL_FUNCTIONS."""
         self._library = library
         self._guard = guard
 
@@ -66,7 +57,7 @@ class MeterCells:
     def counts(self, cell: Find) -> MeterCounts:
         counts = ColourCounts()
         with self._guard:
-            self._library.gb_meter_counts(cell(), ctypes.byref(counts))
+            self._library.gb_meter_counts(cell(), counts)
         return MeterCounts(*((colour.packets, colour.bytes) for colour in counts))
 
     def clear(self, cell: Find) -> None:
@@ -75,11 +66,6 @@ class MeterCells:
 
 
 class Meters(Access):
-    functions: ClassVar[abi.Functions] = {
-        "gb_meter_cell": (ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_uint32)),
-        **CELL_FUNCTIONS,
-    }
-
     def __init__(self, switch: SwitchRecord) -> None:
         super().__init__(switch)
         self._numbers = {name: i for i, name in enumerate(switch.model.indirect_meters)}

@@ -3,22 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ClassVar
+from typing import Any
 
 from gradbed.switch.device import Program, StateFull, StillReferenced
 from gradbed.switch.state import abi
-
-_FUNCTIONS: abi.Functions = {
-    "gb_switch_create": (ctypes.POINTER(abi.SwitchRecord), (ctypes.c_void_p,)),
-    "gb_switch_free": (None, (ctypes.POINTER(abi.SwitchRecord),)),
-}
-
-
-@functools.cache
-def _library() -> ctypes.CDLL:
-    return abi.library_with(_FUNCTIONS)
 
 
 class SwitchRecord:
@@ -30,7 +19,7 @@ class SwitchRecord:
         Raises MemoryError.
         """
         self.guard: AbstractContextManager[Any] = guard if guard is not None else nullcontext()
-        library = _library()
+        library = abi.state_library()
         # The program's library, which needs that one, must stay loaded as long as the state refers to its layout.
         self._program_library = ctypes.CDLL(str(program.library))
         address = ctypes.addressof(ctypes.c_char.in_dll(self._program_library, "gb_program"))
@@ -49,7 +38,7 @@ class SwitchRecord:
         """Free everything; the object cannot be used afterwards."""
         with self.guard:
             if self.record:
-                _library().gb_switch_free(self.record)
+                abi.state_library().gb_switch_free(self.record)
                 self.record = None
 
 
@@ -57,18 +46,10 @@ class Access:
     """One kind of a switch's state. Raises KeyError for unknown names, IndexError for bad indices, ValueError for bad
     values."""
 
-    functions: ClassVar[abi.Functions]
-    """Those of state.h that are about it."""
-
     def __init__(self, switch: SwitchRecord) -> None:
         self._switch = switch
         self._guard = switch.guard
-        self._library = self._bound_library()
-
-    @classmethod
-    @functools.cache
-    def _bound_library(cls) -> ctypes.CDLL:
-        return abi.library_with(cls.functions)
+        self._library = abi.state_library()
 
     @property
     def _contents(self) -> Any:

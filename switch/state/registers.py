@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from gradbed.switch.bmv2_json.model import ProgramModel, words_of
 from gradbed.switch.p4runtime.status import RequestError
@@ -20,15 +20,7 @@ from gradbed.switch.state.record import Access, SwitchRecord, check, checked_ind
 # ---- Cells in the runtime library ----
 
 
-_POINTER = ctypes.POINTER(abi.Register)
-
-
 class Registers(Access):
-    functions: ClassVar[abi.Functions] = {
-        "gb_register_get": (ctypes.c_int, (_POINTER, ctypes.c_uint32, ctypes.c_uint32, abi.Words)),
-        "gb_register_set": (ctypes.c_int, (_POINTER, ctypes.c_uint32, abi.ConstWords)),
-    }
-
     def __init__(self, switch: SwitchRecord) -> None:
         super().__init__(switch)
         self._numbers = {name: i for i, name in enumerate(switch.model.registers)}

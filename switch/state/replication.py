@@ -18,20 +18,20 @@ from gradbed.switch.device import Replica
 from gradbed.switch.p4runtime import bytestrings
 from gradbed.switch.p4runtime.roles import Role
 from gradbed.switch.p4runtime.status import RequestError, exists_already, invalid, not_found, unimplemented
+from gradbed.switch.runtime.library import ENGINE_HEADERS
 from gradbed.switch.state.base import EntityKind
 
 # ---- Groups and sessions in the data plane ----
 
 
-MAX_PORTS = 512
-_GREATEST_PRIORITY = 7
+MAX_PORTS = ENGINE_HEADERS.constant("GB_MAX_PORTS")
+_GREATEST_PRIORITY = ENGINE_HEADERS.constant("GB_PRIORITIES") - 1
 _UINT32 = 2**32 - 1
 
 
+@ENGINE_HEADERS.declare("gb_replica")
 class ReplicaStruct(ctypes.Structure):
-    """struct gb_replica."""
-
-    _fields_ = (("egress_port", ctypes.c_uint32), ("instance", ctypes.c_uint32))
+    """A copy that a group or a session makes of a packet."""
 
 
 class Replication:

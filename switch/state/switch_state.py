@@ -6,6 +6,7 @@ of SwitchState.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
@@ -77,6 +78,6 @@ class SwitchState(SwitchRecord):
     def program_drops(self) -> dict[DropSite, int]:
         """Return how many packets the program has dropped since it was loaded, by where it did."""
         with self.guard:
-            counts = self.record.contents.drop_counts
+            counts = ctypes.cast(self.record.contents.drop_counts, ctypes.POINTER(ctypes.c_uint64))
             found = {site: int(counts[number]) for number, site in DropSites(self.model).by_number.items()}
         return {site: count for site, count in found.items() if count}

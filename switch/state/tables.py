@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from gradbed.switch.bmv2_json.model import Call, Entry, KeyField, Table
 from gradbed.switch.device import (
@@ -21,47 +21,14 @@ from gradbed.switch.device import (
     StateFull,
 )
 from gradbed.switch.state import abi
-from gradbed.switch.state.meters import CELL_FUNCTIONS, MeterCells
+from gradbed.switch.state.meters import MeterCells
 from gradbed.switch.state.record import Access, SwitchRecord, check
 
 _DEFAULT_HANDLE = -1
-_NO_ACTION = 2**32 - 1
-
-_COUNT = ctypes.POINTER(abi.Count)
-_REFER = (ctypes.POINTER(abi.SwitchRecord), ctypes.c_uint32, ctypes.c_int64, ctypes.c_uint32)
 
 
 class Tables(Access):
     """Handles are valid until the entry is deleted. Priorities are of ternary and range tables: larger ones win."""
-
-    functions: ClassVar[abi.Functions] = {
-        "gb_table_insert": (
-            ctypes.c_int64,
-            (
-                ctypes.c_void_p,
-                abi.ConstWords,
-                abi.ConstWords,
-                abi.ConstWords,
-                ctypes.c_int64,
-                ctypes.c_uint32,
-                abi.ConstWords,
-                ctypes.c_uint32,
-            ),
-        ),
-        "gb_table_modify": (
-            ctypes.c_int,
-            (ctypes.c_void_p, ctypes.c_int64, ctypes.c_uint32, abi.ConstWords, ctypes.c_uint32),
-        ),
-        "gb_table_delete": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_int64)),
-        "gb_table_count": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_int64, _COUNT)),
-        "gb_table_count_write": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_int64, _COUNT)),
-        "gb_table_hit": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_int64, ctypes.c_uint64)),
-        "gb_table_last_hit": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_int64, abi.Words)),
-        "gb_table_set_member": (ctypes.c_int, _REFER),
-        "gb_table_set_group": (ctypes.c_int, _REFER),
-        "gb_table_meter_cell": (ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_int64)),
-        **CELL_FUNCTIONS,
-    }
 
     def __init__(self, switch: SwitchRecord, clock_us: Callable[[], int]) -> None:
         """clock_us: the clock by which packets are timed."""
@@ -87,7 +54,7 @@ class Tables(Access):
             priority = prefix_bits
         elif wanted.match == "exact":
             priority = 0
-        action, data = abi.action_words(wanted, call) if isinstance(call, ActionCall) else (_NO_ACTION, b"")
+        action, data = abi.action_words(wanted, call) if isinstance(call, ActionCall) else (abi.NO_ACTION, b"")
         with self._guard:
             handle = self._insert(wanted, values, masks, highs, priority, action, data)
             if not isinstance(call, ActionCall):
@@ -128,12 +95,12 @@ class Tables(Access):
         wanted = self._table(table)
         if not wanted.with_counters:
             raise ValueError(f"table {table} has no direct counter")
-        count = abi.Count()
+        count = abi.CountStruct()
         self._count(self._library.gb_table_count, wanted, handle, count)
         return count.packets, count.bytes
 
     def write_count(self, table: str, handle: int | None, packets: int, bytes_: int) -> None:
-        count = abi.Count(abi.fits(packets, 64, "packets"), abi.fits(bytes_, 64, "bytes"))
+        count = abi.CountStruct(abi.fits(packets, 64, "packets"), abi.fits(bytes_, 64, "bytes"))
         self._count(self._library.gb_table_count_write, self._table(table), handle, count)
 
     def initial_handles(self, table: str) -> Sequence[int]:
@@ -269,7 +236,7 @@ class Tables(Access):
         return call.action_id, abi.packed((v, p.width) for v, p in zip(call.arguments, parameters, strict=True))
 
     def _set_default(self, table: Table, call: Call | None) -> None:
-        action, data = self._arguments(call) if call is not None else (_NO_ACTION, b"")
+        action, data = self._arguments(call) if call is not None else (abi.NO_ACTION, b"")
         check(self._modify_entry(table, _DEFAULT_HANDLE, action, data), IndexError())
 
     def _modify(self, table: Table, handle: int, call: EntryCall) -> None:
@@ -298,7 +265,7 @@ class Tables(Access):
             what = f"group {call.group}"
         check(outcome, ValueError(f"table {table.name} has no {what}, or no entry with handle {handle}"))
 
-    def _count(self, function: Callable[..., int], table: Table, handle: int | None, count: abi.Count) -> None:
+    def _count(self, function: Callable[..., int], table: Table, handle: int | None, count: abi.CountStruct) -> None:
         number = _DEFAULT_HANDLE if handle is None else self._handle(handle)
         with self._guard:
             check(

@@ -5,10 +5,9 @@ P4Runtime specification 1.4, sections "ValueSet" and "ValueSetEntry".
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from finsy.proto import p4r
 
@@ -34,10 +33,6 @@ from gradbed.switch.state.record import Access, SwitchRecord, check, number_of
 
 
 class ValueSets(Access):
-    functions: ClassVar[abi.Functions] = {
-        "gb_value_set_replace": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_uint32, abi.ConstWords, abi.ConstWords)),
-    }
-
     def __init__(self, switch: SwitchRecord) -> None:
         super().__init__(switch)
         self._widths_bits = {name: value_set.width for name, value_set in switch.model.value_sets.items()}

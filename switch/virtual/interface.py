@@ -34,6 +34,7 @@ class HostInterface:
         if self.number < 0:
             raise UserError(f"port {port} of switch {device_id} does not lead to a host in memory")
         self._longest = ctypes.c_uint32()
+        self._longest_pointer = ctypes.byref(self._longest)
         self._make_room(_FIRST_FRAMES, _FIRST_FRAME_BYTES)
         self.times_ns: NDArray[np.int64] = self._times_ns[:0]
         """When the frames of the last batch arrived, in nanoseconds of the virtual clock."""
@@ -87,7 +88,7 @@ class HostInterface:
 
         Valid until the next call, as are `times_ns` (frames,).
         """
-        count = self._engine.call("inbox_waiting", self.number, self._longest)
+        count = self._engine.call("inbox_waiting", self.number, self._longest_pointer)
         if count <= 0:
             self.times_ns = self._times_ns[:0]
             return self._frames[:0], self._lengths[:0]

@@ -5,7 +5,6 @@ It is counted beneath the agent: the same for every system.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -33,10 +32,9 @@ class ClassCounts:
             for each in patterns
             for place, word in enumerate(each or _ANY, start=1)
         ]
-        self._words = (WordStruct * len(words))(*words)
+        self.words, self.word_count = (WordStruct * len(words))(*words), len(words)
         self._counts = np.zeros(len(patterns) + 1, np.uint64)
         self._classes = len(self._counts) if patterns else 0
-        self.words, self.word_count = ctypes.addressof(self._words), len(words)
         self.address = self._counts.ctypes.data
         """Of the counts, for who counts in C, and of what tells classes apart (frames.h)."""
 

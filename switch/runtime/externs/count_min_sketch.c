@@ -1,6 +1,7 @@
 /* The count-min sketch of Cormode and Muthukrishnan, "An Improved Data Stream Summary: The Count-Min Sketch and its
  * Applications" (Journal of Algorithms 55, 2005): a key adds to one count of each row, and the least of these is its
  * estimate. Rows hash with functions that are pairwise independent: (a x + b) mod p mod columns, p = 2^61 - 1. */
+#include "externs/count_min_sketch.h"
 #include "state/state.h"
 
 #include <arpa/inet.h>
@@ -64,7 +65,7 @@ void gb_count_min_sketch_clear(void *object) {
     memset(sketch->counts, 0, sketch->rows * sketch->columns * sizeof sketch->counts[0]);
 }
 
-void gb_count_min_sketch_read(const void *object, char *counts) {
+void gb_count_min_sketch_read(const void *object, uint8_t *counts) {
     const struct sketch *sketch = object;
     for (uint64_t i = 0; i < sketch->rows * sketch->columns; i++) {
         uint32_t count = htonl(sketch->counts[i]);
@@ -72,7 +73,7 @@ void gb_count_min_sketch_read(const void *object, char *counts) {
     }
 }
 
-void gb_count_min_sketch_write(void *object, const char *counts) {
+void gb_count_min_sketch_write(void *object, const uint8_t *counts) {
     struct sketch *sketch = object;
     for (uint64_t i = 0; i < sketch->rows * sketch->columns; i++) {
         uint32_t count;

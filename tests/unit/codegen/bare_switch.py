@@ -6,64 +6,36 @@ import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from gradbed.common.c_headers import CHeaders
 from gradbed.switch.codegen import BuiltProgram
-from gradbed.switch.codegen.layout import REQUEST_FLAGS, REQUEST_NUMBERS, STANDARD_FIELDS
+from gradbed.switch.runtime.library import RUNTIME_DIR
 from gradbed.switch.state.switch_state import SwitchState
 
 HEADROOM = 4096
 
-
-class Standard(ctypes.Structure):
-    _fields_ = tuple((name, ctypes.c_uint64) for name in STANDARD_FIELDS)
+_HEADERS = CHeaders(RUNTIME_DIR / "program.h")
 
 
-class Requests(ctypes.Structure):
-    _fields_ = (
-        *((name, ctypes.c_uint8) for name in REQUEST_FLAGS),
-        *((name, ctypes.c_uint32) for name in REQUEST_NUMBERS),
-    )
-
-
+@_HEADERS.declare("gb_pass")
 class Pass(ctypes.Structure):
-    """struct gb_pass of program.h; the PHV is behind it."""
-
-    _fields_ = (("std", Standard), ("requests", Requests))
+    """The PHV is behind it."""
 
 
+@_HEADERS.declare("gb_packet")
 class Packet(ctypes.Structure):
-    """struct gb_packet of program.h."""
+    """One packet."""
 
-    _fields_ = (
-        ("data", ctypes.c_void_p),
-        ("length", ctypes.c_uint32),
-        ("headroom", ctypes.c_uint32),
-        ("payload_offset", ctypes.c_uint32),
-        ("keep_metadata", ctypes.c_uint8),
-        ("pass_", ctypes.POINTER(Pass)),
-    )
+
+@_HEADERS.declare("gb_program")
+class _Program(ctypes.Structure):
+    """A program's code."""
 
 
 _CONTROL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(Packet))
+_DIGEST = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint64), ctypes.c_uint32)
 _COPY = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.POINTER(Packet), ctypes.POINTER(Packet))
 _RESET = ctypes.CFUNCTYPE(None, ctypes.POINTER(Packet))
-_DIGEST = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint64), ctypes.c_uint32)
 _LOG = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)
-
-
-class _Program(ctypes.Structure):
-    _fields_ = (
-        ("abi_version", ctypes.c_uint32),
-        ("phv_words", ctypes.c_uint32),
-        ("name", ctypes.c_char_p),
-        ("parse", _CONTROL),
-        ("ingress", _CONTROL),
-        ("egress", _CONTROL),
-        ("deparse", _CONTROL),
-        ("copy_field_list", _COPY),
-        ("reset_metadata", _RESET),
-        ("max_header_bytes", ctypes.c_uint32),
-        ("layout", ctypes.c_void_p),
-    )
 
 
 @dataclass
@@ -75,11 +47,11 @@ class InFlight:
     pass_memory: ctypes.Array[ctypes.c_uint64]
 
     @property
-    def std(self) -> Standard:
+    def std(self) -> ctypes.Structure:
         return self.packet.pass_.contents.std
 
     @property
-    def requests(self) -> Requests:
+    def requests(self) -> ctypes.Structure:
         return self.packet.pass_.contents.requests
 
     @property
@@ -120,9 +92,15 @@ class BareSwitch:
         made.std.packet_length = len(frame)
         return made
 
-    def _run(self, function: object, packet: InFlight) -> InFlight:
-        function(self.state.pointer, ctypes.byref(packet.packet))  # type: ignore[operator]
+    def _run(self, function: int, packet: InFlight) -> InFlight:
+        _CONTROL(function)(self.state.pointer, ctypes.byref(packet.packet))
         return packet
+
+    def reset_metadata(self, packet: InFlight) -> None:
+        _RESET(self.program.reset_metadata)(packet.packet)
+
+    def copy_field_list(self, number: int, target: InFlight, source: InFlight) -> None:
+        _COPY(self.program.copy_field_list)(number, target.packet, source.packet)
 
     def parse(self, packet: InFlight) -> InFlight:
         return self._run(self.program.parse, packet)

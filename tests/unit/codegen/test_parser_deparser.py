@@ -411,8 +411,8 @@ def test_metadata_is_kept_only_on_request() -> None:
     first = switch.ingress(switch.parse(switch.new(b"x")))
     assert first.std.egress_spec == 1
     again = switch.new(b"x")
-    switch.program.reset_metadata(again.packet)
-    switch.program.copy_field_list(4, again.packet, first.packet)
+    switch.reset_metadata(again)
+    switch.copy_field_list(4, again, first)
     again.packet.keep_metadata = 1
     assert switch.ingress(switch.parse(again)).std.egress_spec == 2
     again.packet.keep_metadata = 0

@@ -9,27 +9,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from gradbed.common.c_headers import CHeaders
 from gradbed.common.c_library import shared_library
 
-FRAME_ROOM = 2048
+_SOURCE = Path(__file__).with_name("packet_io.c")
+DECLARATIONS = CHeaders(_SOURCE)
+FRAME_ROOM = DECLARATIONS.constant("FRAME_ROOM")
 
 
-_LOAD_NUMBERS = ("count", "outputs", "sequence_offset", "sequence_step", "next", "window")
-
-
+@DECLARATIONS.declare("load")
 class _Load(ctypes.Structure):
-    _fields_ = (
-        ("interface", ctypes.c_char_p),
-        ("frames", ctypes.c_void_p),
-        ("lengths", ctypes.POINTER(ctypes.c_uint32)),
-        *((name, ctypes.c_uint32) for name in _LOAD_NUMBERS),
-        ("warm_up_ns", ctypes.c_uint64),
-        ("measure_ns", ctypes.c_uint64),
-    )
+    """What is sent, and how."""
 
 
+@DECLARATIONS.declare("outcome")
 class _Outcome(ctypes.Structure):
-    _fields_ = tuple((name, ctypes.c_uint64) for name in ("sent", "received", "elapsed_ns"))
+    """What was measured."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +42,7 @@ class Cycle:
 
 @functools.cache
 def _library() -> ctypes.CDLL:
-    return ctypes.CDLL(str(shared_library("bench-packet-io", [Path(__file__).with_name("packet_io.c")])))
+    return ctypes.CDLL(str(shared_library("bench-packet-io", [_SOURCE])))
 
 
 def build() -> None:
@@ -68,9 +63,10 @@ class Source:
         self._cycle = cycle
         self._frames = bytearray().join(frame.ljust(FRAME_ROOM, b"\0") for frame in cycle.frames)
         self._exported = (ctypes.c_uint8 * len(self._frames)).from_buffer(self._frames)
+        self._lengths = (ctypes.c_uint32 * len(cycle.frames))(*map(len, cycle.frames))
         self._load = _Load(
             frames=ctypes.addressof(self._exported),
-            lengths=(ctypes.c_uint32 * len(cycle.frames))(*map(len, cycle.frames)),
+            lengths=ctypes.addressof(self._lengths),
             count=len(cycle.frames),
             outputs=cycle.outputs,
             sequence_offset=cycle.sequence_offset,

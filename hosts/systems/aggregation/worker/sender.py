@@ -15,7 +15,7 @@ import numpy as np
 
 from gradbed.formats.aggregation import Flags
 from gradbed.hosts.systems.aggregation.statistics import SenderStatistics
-from gradbed.hosts.systems.aggregation.worker.library import sender_library
+from gradbed.hosts.systems.aggregation.worker.library import int32s_at, sender_library
 from gradbed.hosts.transport.congestion_window import CongestionControl
 from gradbed.hosts.transport.statistics import WindowStatistics
 
@@ -141,7 +141,7 @@ class Sender:
         )
         if news < 0:
             raise MemoryError
-        return list(zip(self._state.positions[:news], self._state.news[:news], strict=True))
+        return list(zip(int32s_at(self._state.positions, news), int32s_at(self._state.news, news), strict=True))
 
     def request(self, packet_numbers: Sequence[int]) -> None:
         """The server asks for these fragments alone. One that has not been sent yet will go directly, too."""
