@@ -15,7 +15,7 @@ if _name == "api":
     __path__.append(_folder)
 
 from gradbed.common.errors import UserError  # noqa: E402
-from gradbed.common.version import VERSION as __version__  # noqa: E402
+from gradbed.common.version import VERSION as __version__  # noqa: E402, N811
 
 if TYPE_CHECKING:
     from gradbed.live_hosts import Host

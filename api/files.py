@@ -1,5 +1,7 @@
-"""What a program gives as values and studies need as files: kept by content among gradbed's own files, so that a
-run's record goes on naming what it was."""
+"""Files for what programs pass as values and studies need as files.
+
+They are kept by content among gradbed's own files, so that the record of a run continues to name its input.
+"""
 
 from __future__ import annotations
 

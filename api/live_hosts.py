@@ -48,13 +48,14 @@ class Host:
         self._held.send(self.name, [self._frame(each) for each in several])
 
     def receive(self, *, timeout_us: int = 1_000_000, where: Callable[[Packet], bool] | None = None) -> Packet | None:
-        """The next packet that comes, or has come, with all its layers; its `time` is in seconds since the network is
-        up. None: none came in time.
+        """Return the next packet received, with all its layers; None if none arrives in time.
+
+        Its `time` is in seconds since the network came up.
 
         Args:
-            timeout_us: So long at most time goes on for it.
-            where: Says of a packet whether it is meant; others are left out. (On the real clock a host sees ARP and
-                neighbour discovery, too.)
+            timeout_us: The longest time to wait, on the network's clock.
+            where: Returns whether a packet is wanted; others are dropped. On the real clock a host receives ARP and
+                neighbour discovery, too.
         """
         end_us = self._held.now_us() + timeout_us
         while True:

@@ -71,8 +71,10 @@ class Table:
 
     @property
     def entries(self) -> list[dict[str, Any]]:
-        """All that were written, each with match, action, params and, if it has one, priority: `insert(**entry)`
-        takes it again."""
+        """Return all entries that were written, each with match, action, params and, if it has one, priority.
+
+        `insert(**entry)` writes it again.
+        """
         return self._held.entries(self._switch, self.name)
 
     def __len__(self) -> int:
@@ -143,14 +145,17 @@ class Count(tuple[int, int]):
     """Packets and bytes."""
 
     def __new__(cls, packets: int, bytes: int) -> Count:
+        """Create a count of packets and bytes."""
         return super().__new__(cls, (packets, bytes))
 
     @property
     def packets(self) -> int:
+        """The number of packets."""
         return self[0]
 
     @property
     def bytes(self) -> int:
+        """The number of bytes."""
         return self[1]
 
     def __repr__(self) -> str:
@@ -201,19 +206,24 @@ class Switch:
 
     @property
     def tables(self) -> Parts:
+        """The tables, by name."""
         return Parts(Table, "table", self._held, self.name, self._held.names(self.name)["tables"])
 
     @property
     def registers(self) -> Parts:
+        """The register arrays, by name."""
         return Parts(Register, "register", self._held, self.name, self._held.names(self.name)["registers"])
 
     @property
     def counters(self) -> Parts:
+        """The counter arrays, by name."""
         return Parts(Counter, "counter", self._held, self.name, self._held.names(self.name)["counters"])
 
     def write(self, sections: Mapping[str, Any]) -> None:
-        """Any sections of a file of entries (docs/entries.md), on top of what the switch holds: tables, multicast
-        ({1: [2, 3]}), clone, registers, meters."""
+        """Write sections of an entries file (docs/entries.md) in addition to what the switch holds.
+
+        They are tables, multicast ({1: [2, 3]}), clone, registers and meters.
+        """
         self._held.merge(self.name, dict(sections))
 
     def __repr__(self) -> str:

@@ -116,8 +116,10 @@ class Network:
         return self._held.settle(timeout_s)
 
     def messages(self) -> list[tuple[str, Message]]:
-        """What switches have sent their controller since the last call: the switch's name, and a Digest (name,
-        entries) or a PacketIn (payload, metadata)."""
+        """Return what switches have sent to their controller since the last call.
+
+        Each is the switch's name and a Digest (name, entries) or a PacketIn (payload, metadata).
+        """
         return self._held.messages()
 
     def __repr__(self) -> str:

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
 
 class Study:
-    """A sweep of experiments. The sections are those of a study in YAML (docs/experiments.md); a mistake is told when
-    the study is made, not in the middle of its run.
+    """A sweep of experiments.
+
+    The sections are those of a study in YAML (docs/experiments.md). Errors are raised when the study is made, not
+    while it runs.
 
     Args:
         system: What is run: "workload" (a P4 program of one's own under traffic), "aggregation", "ndn", "shuffle",
@@ -87,6 +89,7 @@ class Study:
 
     @property
     def name(self) -> str:
+        """The name of the results' folder."""
         return self._loaded.name
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""Ctrl-C, which must not get lost."""
+"""Handling of Ctrl-C, so that it is never lost."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from types import FrameType
 from typing import Any, NoReturn
 
 SAME_INTERRUPT_S = 1.0
-"""From the terminal and from a parent it may come twice."""
+"""Within this time a second SIGINT is the same one, sent by the terminal and by a parent."""
 
 IMPORTS = "<frozen importlib._bootstrap>"
 
 
 def raise_interrupts() -> None:
-    """From now on Ctrl-C raises KeyboardInterrupt, unless this process was started with Ctrl-C ignored.
+    """Make Ctrl-C raise KeyboardInterrupt, unless this process was started with Ctrl-C ignored.
 
     Python throws away an exception that a finaliser or the callback of a weak reference raises: it is raised again
     right after. Libraries throw it away while their modules are loaded (pydantic where it compares schemas), or leave
@@ -32,10 +32,10 @@ class _Interrupts:
     def __init__(self) -> None:
         self._waiting_since_s: float | None = None
         self._import: FrameType | None = None
-        """Waited for."""
+        """The import that is waited for."""
 
     def arrived(self, number: int, frame: FrameType | None) -> None:
-        """The handler of SIGINT."""
+        """Handle SIGINT."""
         now_s = time.monotonic()
         since_s = now_s if self._waiting_since_s is None else self._waiting_since_s
         if _import_of(frame) is None or now_s - since_s > SAME_INTERRUPT_S:
@@ -43,7 +43,7 @@ class _Interrupts:
         self._wait(since_s, frame)
 
     def ignored(self, exception: Any) -> None:
-        """sys.unraisablehook."""
+        """Handle an exception that Python cannot raise (sys.unraisablehook)."""
         if issubclass(exception.exc_type, KeyboardInterrupt):
             self._wait(time.monotonic(), sys._getframe())
         else:
@@ -70,7 +70,7 @@ _OWN = {_Interrupts.ignored.__code__, _Interrupts._wait.__code__}
 
 
 def _import_of(frame: FrameType | None) -> FrameType | None:
-    """The outermost import that goes on there."""
+    """Return the outermost import in progress."""
     found = None
     while frame is not None:
         if frame.f_code.co_filename == IMPORTS:

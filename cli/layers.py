@@ -1,5 +1,8 @@
-"""What a command needs besides the command line itself, and how it gets there: Python packages in layers
-(requirements/LAYER.txt), and Debian packages for networks on the real clock. ./gradbed installs both."""
+"""Installing what a command needs besides the command line itself.
+
+These are Python packages in layers (requirements/LAYER.txt), and Debian packages for networks on the real clock.
+./gradbed installs both.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,7 @@ TEST_PACKAGES = ("openvswitch-switch", "libc6-dev", "iperf3")
 
 
 def require_checkout(command: str) -> None:
-    """UserError where there is none: what a command works on is no part of what pip installs."""
+    """Raise UserError where there is no checkout: what the command works on is not in the wheel."""
     if INSTALLED:
         raise UserError(f"{command} needs a checkout: git clone the project, then ./{command} there")
 
@@ -101,7 +104,7 @@ def need(layers: Iterable[str]) -> None:
 
 
 def is_installed(layer: str) -> bool:
-    """Whether all that the layer names is there; ./gradbed sees to the versions when requirements change."""
+    """Return whether all packages of the layer are installed; ./gradbed checks versions when requirements change."""
     try:
         for name in requirements(layer):
             importlib.metadata.version(name)
@@ -112,7 +115,7 @@ def is_installed(layer: str) -> bool:
 
 @functools.cache
 def requirements(layer: str) -> tuple[str, ...]:
-    """The names of a layer's distributions; those that only some versions of Python need are left out."""
+    """Return the distributions of a layer, except those that only some versions of Python need."""
     found: list[str] = []
     for line in (ROOT / "requirements" / f"{layer}.txt").read_text(encoding="utf-8").splitlines():
         if line.startswith("-r "):
@@ -123,14 +126,14 @@ def requirements(layer: str) -> tuple[str, ...]:
 
 
 def layer_of(module: str) -> str | None:
-    """The first layer that has the module, by its full name, if any has."""
+    """Return the first layer that provides a module, given by its full name, if any does."""
     top = module.split(".")[0]
     wanted = DISTRIBUTIONS.get(top, top)
     return next((layer for layer in MEGABYTES if wanted in requirements(layer)), None)
 
 
 def layer_to_install(module: str | None) -> str | None:
-    """The layer that has a module which could not be loaded, unless that is installed already."""
+    """Return the layer that provides a module which could not be loaded, unless it is installed already."""
     layer = layer_of(module) if module else None
     return None if layer is None or is_installed(layer) else layer
 
@@ -157,7 +160,7 @@ def install_debian(packages: Iterable[str]) -> None:
 
 
 def _run_script(arguments: Sequence[str], what: str) -> None:
-    """Let ./gradbed install something, and show how it gets on."""
+    """Run ./gradbed to install something, and show its progress."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -184,7 +187,7 @@ def _run_script(arguments: Sequence[str], what: str) -> None:
 
 
 def _last_step() -> str:
-    """What pip or apt-get does now, by the log."""
+    """Return what pip or apt-get is doing, from the log."""
     try:
         lines = LOG.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

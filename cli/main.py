@@ -1,4 +1,4 @@
-"""The command line as a whole: its commands, and how errors reach the person."""
+"""The command line: its commands, and how errors are reported."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gradbed.common.modules import COMMAND, INSTALLED
 from gradbed.common.version import VERSION
 
 INVALID = r"^Invalid value for '([^']+)': "
-"""How typer begins; the option comes first here, as in all other complaints."""
+"""How messages of typer begin; gradbed puts the option first."""
 
 INTRODUCTION = """Packet-level testbed for the networks of distributed machine learning.
 
@@ -39,6 +39,8 @@ All commands: ./gradbed --help. Completion by the TAB key: ./gradbed --install-c
 
 
 class GradbedCommands(Commands):
+    """All commands of `gradbed`."""
+
     entries = {  # noqa: RUF012
         "demo": Entry(
             "gradbed.cli.commands.demo:demo",
@@ -118,6 +120,7 @@ def gradbed(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Say which version this is.", is_eager=True)] = False,
 ) -> None:
+    """Packet-level testbed for the networks of distributed machine learning."""
     if version:
         print(f"gradbed {VERSION}")
         raise typer.Exit
@@ -155,18 +158,18 @@ def run_command_line(command: Callable[..., Any], name: str, again: Sequence[str
         if not message:
             sys.exit(0)  # a group without a command has explained itself
         message = re.sub(INVALID, r"\1: ", message).replace("Value error, ", "")
-        sys.exit(_complain(f"gradbed: {message} (see --help)"))
+        sys.exit(_report(f"gradbed: {message} (see --help)"))
     except MissingPackages as error:
         if os.geteuid() != 0:
-            sys.exit(_complain(f"{error.prefix}{error}"))
+            sys.exit(_report(f"{error.prefix}{error}"))
         _again_with(partial(layers.install_debian, error.packages), again)
     except UserError as error:
         missing = error.__cause__.name if isinstance(error.__cause__, ModuleNotFoundError) else None
         if layer := layers.layer_to_install(missing):
             _again_with(partial(layers.need, [layer]), again)
-        sys.exit(_complain(f"{error.prefix}{error}"))
+        sys.exit(_report(f"{error.prefix}{error}"))
     except ProcessLost as error:
-        sys.exit(_complain(f"gradbed: {error}", error.status))
+        sys.exit(_report(f"gradbed: {error}", error.status))
     except ModuleNotFoundError as error:
         # Some options need more than their command does (cli/layers.py).
         if (layer := layers.layer_to_install(error.name)) is None:
@@ -181,7 +184,7 @@ def run_command_line(command: Callable[..., Any], name: str, again: Sequence[str
         known = trouble(error) or out_of_reach(error)
         if known is None:
             raise
-        sys.exit(_complain(f"{known.prefix}{known}"))
+        sys.exit(_report(f"{known.prefix}{known}"))
     sys.exit(status if isinstance(status, int) else 0)
 
 
@@ -190,12 +193,12 @@ def _again_with(install: Callable[[], None], again: Sequence[str]) -> NoReturn:
     try:
         install()
     except UserError as problem:
-        sys.exit(_complain(f"{problem.prefix}{problem}"))
+        sys.exit(_report(f"{problem.prefix}{problem}"))
     os.execv(sys.executable, [*again])
 
 
-def _complain(message: str, status: int = 2) -> int:
-    # What is said of a file may have parts of it: no byte of them commands the terminal.
+def _report(message: str, status: int = 2) -> int:
+    # A message about a file may quote it: no byte of it may control the terminal.
     shown = "".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in message)
     with contextlib.suppress(OSError):
         say(shown, sys.stderr)
@@ -207,5 +210,5 @@ def _complain(message: str, status: int = 2) -> int:
 
 
 def _discard_output() -> None:
-    """What Python still wants to write at its end, to where that cannot be written."""
+    """Discard what Python would still write at its end to a closed pipe."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -1,5 +1,6 @@
-"""Command-line options for typer, of those that pydantic models have (experiments/configuration/options.py), for one
-system or for several.
+"""Options of the command line made from pydantic models, for one system or for several.
+
+See experiments/configuration/options.py for the options themselves.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ def parameters(options: list[ModelOption]) -> list[inspect.Parameter]:
 
 
 def parameters_of(function: Callable[..., int]) -> list[inspect.Parameter]:
+    """Return the parameters of a function, with their annotations evaluated."""
     return list(inspect.signature(function, eval_str=True).parameters.values())
 
 

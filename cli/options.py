@@ -18,8 +18,10 @@ Number = TypeVar("Number", int, float)
 
 
 def within(least: float, most: float | None = None) -> Callable[[Number | None], Number | None]:
-    """Limits of an option, for `callback`. As typer's own, but without the range beside it in the help,
-    where it would leave no room for words."""
+    """Return a callback that checks the limits of an option.
+
+    It does what typer's min and max do, but without the range in the help, which would leave little room for text.
+    """
 
     def checked(value: Number | None) -> Number | None:
         if value is not None and not least <= value <= (value if most is None else most):
@@ -60,7 +62,7 @@ LivePaused = Annotated[
     bool, typer.Option("--live-paused", help="As --live; the virtual clock waits at the start for the page's run.")
 ]
 Output = Annotated[Path, typer.Option(help="Folder for results.")]
-Seed = Annotated[int, typer.Option(callback=within(0, 2**31 - 1), help="For everything that is drawn by chance.")]
+Seed = Annotated[int, typer.Option(callback=within(0, 2**31 - 1), help="Random seed.")]
 
 Pcap = Annotated[
     str | None,
@@ -74,7 +76,7 @@ Define = Annotated[list[str] | None, typer.Option("--define", "-D", help="NAME o
 
 
 def captured(listed: str | None) -> tuple[str, ...]:
-    """Of a list with commas; none, if none was given. UserError for an empty one."""
+    """Split a list with commas; empty if the option was not given. UserError for an empty list."""
     found = tuple(word.strip() for word in (listed or "").split(",") if word.strip())
     if listed is not None and not found:
         raise UserError("--pcap: which links or hosts? such as --pcap e1-a1,h1, or --pcap all")
@@ -82,12 +84,12 @@ def captured(listed: str | None) -> tuple[str, ...]:
 
 
 def macros(defines: Iterable[str] | None) -> dict[str, str]:
-    """Values of -D as macros with their replacement text; NAME alone is 1, as with cpp."""
+    """Return the macros of -D with their replacement text; NAME alone is 1, as with cpp."""
     return {name: value if equals else "1" for name, equals, value in (d.partition("=") for d in defines or ())}
 
 
 def looked_on(live: bool, paused: bool, scheduler: str | None = None) -> AbstractContextManager[Onlooker | None]:
-    """The live view, if that is asked for."""
+    """Return the live view if it is asked for, otherwise an empty context."""
     if not live and not paused:
         return nullcontext()
     if scheduler is not None:

@@ -1,4 +1,4 @@
-"""Where the command line starts."""
+"""The entry point of the command line."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import signal
 from typing import NoReturn
 
 YOUNG_OBJECTS = 50_000
-"""Made since the last search for cycles, before the next one. Python's 700 cost a tenth of what loading modules and
-planning take: nearly all that they make stays."""
+"""Threshold of the youngest generation of the garbage collector. Python's default of 700 costs a tenth of the time of
+loading modules and planning, which make objects that stay."""
 
 
 def start() -> NoReturn:

@@ -46,10 +46,11 @@ class CHeaders:
     """
 
     def __init__(self, *paths: Path, uses: Iterable[CHeaders] = ()) -> None:
-        """
+        """Name the headers; they are read when something of them is asked for.
+
         Args:
-            paths: the files that are read, when something of them is asked for.
-            uses: others whose structs and constants these use.
+            paths: The files.
+            uses: Others whose structs and constants these use.
         """
         self.paths = paths
         self._uses: tuple[CHeaders, ...] = tuple(each for used in uses for each in (used, *used._uses))

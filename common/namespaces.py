@@ -53,9 +53,14 @@ def unshare(flags: int) -> None:
 
 
 def mount(source: str, target: str, filesystem: str | None, flags: int, options: str | None = None) -> None:
-    """mount(2). OSError.
+    """Mount a file system. OSError.
 
-    options: of the file system, as mount -o takes them.
+    Args:
+        source: A device, or a name for file systems without one.
+        target: The mount point.
+        filesystem: Its type; None to change an existing mount.
+        flags: MS_* of mount(2).
+        options: Of the file system, as mount -o takes them.
     """
     encoded = (text.encode() if text is not None else None for text in (source, target, filesystem))
     data = options.encode() if options is not None else None

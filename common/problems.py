@@ -60,7 +60,7 @@ def in_words(problem: Mapping[str, Any]) -> str:
 
 
 def _one_of(words: str) -> str:
-    """ "one of 'a', 'b', 'c'" of pydantic's "'a', 'b' or 'c'"; what is alone stands alone."""
+    """Turn pydantic's "'a', 'b' or 'c'" into "one of 'a', 'b', 'c'"; return a single word as it is."""
     listed = words.replace(" or ", ", ")
     return f"one of {listed}" if ", " in listed else listed
 

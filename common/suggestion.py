@@ -8,7 +8,7 @@ from typing import Any
 
 
 def suggestion(word: str, known: Mapping[str, Any] | Sequence[str]) -> str:
-    """ "; did you mean ...?" if a known word is near, else the known words."""
+    """Return "; did you mean ...?" if a known word is similar, otherwise the list of known words."""
     words = list(known)
     near = get_close_matches(word, words, n=1)
     return f"; did you mean {near[0]!r}?" if near else f"; there are: {', '.join(words)}"

@@ -20,7 +20,7 @@ PACKAGES = ROOT / ".mypy_cache" / "packages"
 
 
 def link_packages() -> Path:
-    """Make the folder of links anew, and return the one that stands for `gradbed`."""
+    """Create the folder of links, and return the one for `gradbed`."""
     package = PACKAGES / "gradbed"
     shutil.rmtree(package, ignore_errors=True)
     package.mkdir(parents=True)
@@ -30,6 +30,7 @@ def link_packages() -> Path:
 
 
 def main(files: Sequence[str]) -> int:
+    """Check these files, or all; print mypy's messages with the files' own names, and return its status."""
     package = link_packages()
     # mypy takes a file or, as pyproject.toml has it, all packages.
     checked = [str(_linked(Path(file).resolve(), package)) for file in files]
@@ -43,7 +44,7 @@ def main(files: Sequence[str]) -> int:
 
 
 def _linked(file: Path, package: Path) -> Path:
-    """By the name under which mypy knows it."""
+    """Return the path under which mypy knows a file."""
     inside = file.relative_to(ROOT)
     if inside.parts[0] == "api":
         return package.joinpath(*inside.parts[1:])

@@ -43,7 +43,7 @@ def is_ring(topology: Topology) -> bool:
 
 
 def places(topology: Topology) -> dict[str, Place]:
-    """x and y of every node, in units of the distance between neighbours, from 0 on; y grows downwards."""
+    """Return x and y of every node, from 0 on, in units of the distance between neighbours; y grows downwards."""
     return _ring(topology) if is_ring(topology) else _tiers(topology)
 
 

@@ -17,24 +17,29 @@ from gradbed.cli import layers
 
 @dataclass(frozen=True)
 class Entry:
-    """A command, or a group of them. place: "module:attribute", of a function or a typer.Typer. layers: what it needs
-    (cli/layers.py); of single commands of a group: `of`. network: it makes networks of the kernel, on the real clock;
-    of a group: which of its commands do, if not all."""
+    """A command, or a group of commands."""
 
     place: str
+    """"module:attribute" of a function or a typer.Typer."""
     help: str
     layers: tuple[str, ...] = ()
+    """The layers of packages that it needs (cli/layers.py)."""
     of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The layers of single commands of a group, where they differ."""
     network: bool | tuple[str, ...] = False
+    """Whether it makes networks of the kernel (real clock); of a group, the names of the commands that do."""
     passes_on: bool = False
-    """Options that it does not know are arguments for another program."""
+    """Whether unknown options are arguments for another program."""
 
 
 class ListedGroup(TyperGroup):
-    """A group that makes its commands when they are asked for: an unknown one gets a near one suggested, as typer
-    does for groups that hold theirs."""
+    """A group that makes its commands on demand.
+
+    For an unknown command a similar one is suggested, as typer does for groups that hold their commands.
+    """
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find a command, and suggest a similar one for an unknown name."""
         try:
             return super().resolve_command(ctx, args)
         except typer.TyperException as error:
@@ -46,19 +51,21 @@ class ListedGroup(TyperGroup):
 
 
 class Commands(ListedGroup):
-    """The commands of a table."""
+    """A group of commands that are listed in a table and loaded when they are called."""
 
     entries: Mapping[str, Entry] = {}
 
     def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the table."""
         return list(self.entries)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Its name and help, for lists."""
+        """Return a stand-in with the name and help of a command, for lists."""
         entry = self.entries.get(cmd_name)
         return None if entry is None else TyperCommand(cmd_name, help=entry.help, callback=lambda: None)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find a command and load it."""
         name, command, rest = super().resolve_command(ctx, args)
         return name, command if command is None else self._loaded(str(name)), rest
 
@@ -90,7 +97,7 @@ class Commands(ListedGroup):
 
 
 def provide(command: Any, entry: Entry, name: str = "") -> None:
-    """Let every command install what it needs before it runs, but after its options were read."""
+    """Make every command install what it needs before it runs, but after its options were read."""
     if isinstance(command, TyperGroup):
         for inner_name, inner in command.commands.items():
             provide(inner, entry, inner_name)
@@ -100,8 +107,10 @@ def provide(command: Any, entry: Entry, name: str = "") -> None:
 
 
 def _help_with_negatives_in_texts(command: Any, *arguments: Any) -> None:
-    """Print help that names a flag's negative (--no-x) in the flag's text: the column that typer makes of them leaves
-    too little room on a terminal of 80 columns."""
+    """Print help that names a flag's negative (--no-x) in the flag's text.
+
+    The column that typer makes of them leaves too little room on a terminal of 80 columns.
+    """
     flags = [(each, each.secondary_opts, each.help) for each in command.params if each.secondary_opts]
     for flag, negatives, text in flags:
         flag.help = f"{text or ''} {', '.join(negatives)}: off.".strip()

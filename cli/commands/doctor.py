@@ -22,14 +22,17 @@ PACKAGES = {
 
 
 class Finding(NamedTuple):
-    """state: ok, missing, or unknown. purpose: what it is for; without it that is not there. detail: which one was
-    found. remedy: what to do."""
+    """Something that gradbed uses, and whether this machine has it."""
 
     name: str
     state: str
+    """ok, missing or unknown."""
     purpose: str
+    """What does not work without it."""
     detail: str = ""
+    """Which one was found, such as its version."""
     remedy: str = ""
+    """How to install or enable it."""
 
 
 def doctor() -> int:
@@ -46,7 +49,7 @@ def doctor() -> int:
 
 
 def findings() -> Iterator[Finding]:
-    """In the order in which they are missed."""
+    """Yield the findings, the most important first."""
     yield _compiler()
     for layer, purpose in PACKAGES.items():
         installed = layers.is_installed(layer)

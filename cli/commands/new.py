@@ -28,23 +28,26 @@ LAYERS = ("run",)
 
 
 class ProgramOrMade(TyperGroup):
-    """`new NAME` is `new program NAME`. What systems make are commands, each made when it is asked for."""
+    """A group in which `new NAME` is `new program NAME`; what systems make are commands, each made on demand."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Insert `program` where the first argument is no command."""
         if not args or (not args[0].startswith("-") and args[0] not in self.list_commands(ctx)):
             args = [PROGRAM, *args]
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: Any) -> list[str]:
+        """Return `program` and what systems make."""
         return [PROGRAM, *makers()]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Of what a system makes its name and help, for lists."""
+        """Return a command; of what a system makes, a stand-in with its name and help, for lists."""
         if cmd_name in makers():
             return TyperCommand(cmd_name, help=f"Make a {cmd_name}.", callback=lambda: None)
         return super().get_command(ctx, cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find a command, and make that of a system."""
         name, command, rest = super().resolve_command(ctx, args)
         if name in makers():
             layers.need(LAYERS)

@@ -29,25 +29,30 @@ switches, or, with an option about compression, compressed on their way to a ser
 
 
 class StudyOrSystem(ListedGroup):
-    """`run FILE.yaml` is `run study FILE.yaml`, wherever the file stands among the options. The systems are commands,
-    each made when it is asked for."""
+    """A group in which `run FILE.yaml` is `run study FILE.yaml`, wherever the file stands among the options.
+
+    The systems are commands, each made on demand.
+    """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Insert `study` where an argument is a file of a study."""
         if args and args[0] not in self.list_commands(ctx) and any(word.endswith(STUDY_SUFFIXES) for word in args):
             args = ["study", *args]
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: Any) -> list[str]:
+        """Return `study`, `torch` and the systems."""
         return [*super().list_commands(ctx), "torch", *systems()]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Of a system its name and help, for lists."""
+        """Return a command; of a system, a stand-in with its name and help, for lists."""
         if cmd_name == "torch" or cmd_name in systems():
             help = TORCH if cmd_name == "torch" else system_help(cmd_name)
             return TyperCommand(cmd_name, help=help, callback=lambda: None)
         return super().get_command(ctx, cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find a command, and make that of a system."""
         name, command, rest = super().resolve_command(ctx, args)
         if name == "torch" or name in systems():
             # Even their options are made of what is not installed yet.

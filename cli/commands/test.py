@@ -16,11 +16,11 @@ from gradbed.cli.layers import require_checkout
 from gradbed.common.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE_S = 600
-"""For one test, unless --nightly: one that hangs has failed then, and shows where. By a signal, since some tests
-fork, which they may not do beside other threads."""
+TIMEOUT_S = 600
+"""Timeout of one test in seconds, unless --nightly. By a signal, since some tests fork, which they may not do beside
+other threads."""
 NO_TESTS = 5
-"""What pytest ends with where a path has no test of a tier."""
+"""Exit status of pytest where a path has no test of a tier."""
 SHELL_VARIABLE = "GRADBED_P4RUNTIME_SHELL"
 
 
@@ -98,13 +98,20 @@ def _run_tier(tier: Tier, effort: Tier) -> int:
 
 
 def _pytest(marked: str, effort: Tier, arguments: list[str]) -> int:
-    """Run the tests that are so marked in a sandbox, where whatever they leave behind (namespaces, interfaces,
-    processes) ends with it. effort: how many examples a property gets, and how long a test may take."""
+    """Run the tests that are so marked in a sandbox, and return their status.
+
+    Whatever they leave behind (namespaces, interfaces, processes) ends with the sandbox.
+
+    Args:
+        marked: What pytest selects by -m.
+        effort: The tier that sets the number of random examples and the timeout of a test.
+        arguments: For pytest.
+    """
     from gradbed.common.sandbox import run_in_sandbox
 
-    patience = [] if effort is Tier.NIGHTLY else [f"--timeout={PATIENCE_S}", "--timeout-method=signal"]
+    timeout = [] if effort is Tier.NIGHTLY else [f"--timeout={TIMEOUT_S}", "--timeout-method=signal"]
     # Ours first, so that those among the arguments count.
-    given = ["--hypothesis-profile", effort.profile, *patience, "-m", marked, *arguments]
+    given = ["--hypothesis-profile", effort.profile, *timeout, "-m", marked, *arguments]
 
     def run() -> int:
         os.chdir(ROOT)
@@ -116,7 +123,7 @@ def _pytest(marked: str, effort: Tier, arguments: list[str]) -> int:
 
 
 def _tests_of_changes() -> list[str]:
-    """The paths of the tests to run; what was chosen is printed."""
+    """Print and return the paths of the tests to run."""
     chosen = subprocess.run([sys.executable, "-m", "tests.changed"], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     if chosen.returncode != 0:
         raise UserError("--changed needs a git checkout, and git")
@@ -126,8 +133,11 @@ def _tests_of_changes() -> list[str]:
 
 
 def _keeping_bytecode() -> dict[str, str]:
-    """The environment of the tests. They start hundreds of Pythons; where PYTHONDONTWRITEBYTECODE is set each would
-    compile all that it loads. Bytecode goes to the cache then, so that none appears beside the sources."""
+    """Return the environment of the tests, with a folder for bytecode.
+
+    They start hundreds of Pythons. Where PYTHONDONTWRITEBYTECODE is set each would compile all that it loads, so
+    bytecode goes to the cache, and none appears beside the sources.
+    """
     from gradbed.common.store import cache_dir
 
     environment = dict(os.environ)
@@ -137,8 +147,10 @@ def _keeping_bytecode() -> dict[str, str]:
 
 
 def _install_optional_programs(arguments: list[str]) -> None:
-    """PyTorch, and p4runtime-shell in an environment of its own, for the tests that use them: out here, where there
-    is a network. Where they cannot be had those tests skip."""
+    """Install PyTorch, and p4runtime-shell in an environment of its own, for the tests that use them.
+
+    This is done outside of the sandbox, where there is a network. If it fails those tests skip.
+    """
     from gradbed.common.errors import UserError
     from gradbed.hosts.torch_hook.torch_extra import install_torch
     from gradbed.switch.p4lang.p4runtime_shell import shell_python

@@ -65,6 +65,7 @@ def stf(
 
 
 def script_runner(name: str) -> Callable[[dict[str, Any], Script], Outcome]:
+    """Return what runs a script on the switch that --switch names. UserError for an unknown one."""
     if name == "gradbed":
         return _run
     if name != "bmv2":
@@ -100,6 +101,7 @@ def _run_on_reference(
 def compile_program(
     program: Path, include: list[Path] | None = None, define: list[str] | None = None
 ) -> dict[str, Any]:
+    """Compile a program to BMv2 JSON. UserError if it is missing or wrong."""
     from gradbed.switch.compiler import compile_p4
 
     if not program.is_file():
@@ -108,6 +110,7 @@ def compile_program(
 
 
 def read_json(path: Path) -> dict[str, Any]:
+    """Read BMv2 JSON from a file. UserError if it is none."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -52,8 +52,10 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
-    """A source that is named in `code` is a link to the page that shows it. Paths may be broken after a slash: a
-    table's column is not as wide as they are."""
+    """Link sources that are named in `code` to the pages that show them, and allow line breaks after slashes.
+
+    Paths are often wider than the column of a table.
+    """
 
     def linked(code: re.Match[str]) -> str:
         source = source_of(code[1])

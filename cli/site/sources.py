@@ -43,8 +43,10 @@ PATH = re.compile(r"[\w.-]+(/[\w.-]+)+")
 
 
 def source_of(code: str) -> str | None:
-    """The file that a piece of `code` names, by its path from the top: a path, or a bare name that only one source
-    has. None if it names none that is shown."""
+    """Return the path of the source that a piece of `code` names; None if it names none that is shown.
+
+    It names one by its path from the top, or by a file name that only one source has.
+    """
     if PATH.fullmatch(code):
         known = Path(code).suffix in LANGUAGES and any(code.startswith(f"{room}/") for room in ROOMS)
         return code if known and ".." not in code and (ROOT / code).is_file() else None

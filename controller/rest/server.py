@@ -70,7 +70,7 @@ def _remove_stale(path: Path) -> None:
 
 class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """uvicorn's `backlog` is also how many may wait: who then calls a full unix socket is refused (EAGAIN)."""
+        """Listen with a longer backlog than uvicorn's: connecting to a full unix socket fails with EAGAIN."""
         await super().startup(sockets)
         for listener in sockets or ():
             listener.listen(BACKLOG)

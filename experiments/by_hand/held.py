@@ -241,7 +241,7 @@ class Held(ABC):
         self._write(switch, self._contents[switch].merged(self._plan[switch], sections))
 
     def write_register(self, switch: str, name: str, index: int | None, value: int) -> None:
-        """index None: every cell."""
+        """Write one cell of a register, or every cell if the index is None."""
         for plan in self._contents[switch].with_register(self._plan[switch], name, index, value):
             self._write(switch, plan)
 

@@ -108,5 +108,5 @@ def frame_text(frame: bytes) -> str:
 
 
 def outputs_text(outputs: Sequence[tuple[int, bytes]]) -> str:
-    """ "by port 2: 02000..." of each packet that left."""
+    """Describe each packet that left, as in "by port 2: 02000..."."""
     return "; ".join(f"by port {port}: {frame_text(frame)}" for port, frame in outputs) or "no packet"

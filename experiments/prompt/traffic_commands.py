@@ -297,7 +297,7 @@ class CaptureCommands(BasePrompt):
 
 
 def _limits(words: list[str]) -> dict[str, Any]:
-    """count N and seconds S. UserError."""
+    """Read `count N` and `seconds S`. UserError for anything else."""
     limits: dict[str, Any] = {}
     for word, value in zip(words[::2], [*words[1::2], None], strict=False):
         if word not in LIMITS or value is None:

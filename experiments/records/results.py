@@ -132,7 +132,7 @@ def clock_words(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def worst(verdicts: Iterable[VerdictWord]) -> VerdictWord:
-    """unknown without any."""
+    """Return the worst of the verdicts; "unknown" if there are none."""
     return max(verdicts, key=GRAVITY.index, default="unknown")
 
 

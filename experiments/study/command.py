@@ -58,7 +58,7 @@ IN_THE_NETWORK = ("clock", "topology.kind", "topology.link")
 
 
 def network_words(configuration: PointConfiguration) -> str:
-    """ "fat-tree:4 on the virtual clock: 16 hosts --16-- 8 edge; links: 100 Mbit/s, 50 us" """
+    """Describe the network, as in "fat-tree:4 on the virtual clock: 16 hosts --16-- 8 edge; links: 100 Mbit/s"."""
     topology = configuration.topology.build(Scale())
     models = {link_words(link.model): None for link in topology.links}
     return f"{topology.name} {CLOCKS[configuration.clock]}: {drawing(topology)}; links: {' or '.join(models)}"

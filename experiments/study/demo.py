@@ -128,7 +128,7 @@ def meanings(study: Study, demo: DemoSection, results: StudyResults) -> list[str
 
 
 def sentence(beginning: str, metric: Metric, comparison: Comparison, name: str) -> str:
-    """ "A round takes 40 ms with unicast and 30 ms with push: 25 % less." """
+    """Compare the means in words, as in "A round takes 40 ms with unicast and 30 ms with push: 25 % less"."""
     means = [mean for mean in comparison.means[name] if mean is not None]
     words = [
         f"{engineering(mean, metric.unit)} with {value}"

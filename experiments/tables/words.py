@@ -15,7 +15,7 @@ ERROR_DIGITS = 2
 
 
 def engineering(value: float, unit: str, digits: int = 4, error: float | None = None) -> str:
-    """ "2.42 Mbit/s", or with an error "2.42 ± 0.12 Mbit/s"; the prefix is the value's. Without a unit no prefix."""
+    """Format as "2.42 Mbit/s", or with an error as "2.42 ± 0.12 Mbit/s"; without a unit there is no prefix."""
     if unit not in ("bit/s", "s", "B") or value == 0:
         factor, prefix = 1.0, ""
     else:

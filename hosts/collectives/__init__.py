@@ -1,0 +1,1 @@
+"""Collectives that hosts carry out packet by packet."""

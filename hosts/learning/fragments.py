@@ -40,7 +40,7 @@ _INT32 = np.iinfo(np.int32)
 
 
 def _rounded(sums: NDArray[np.int64], shifts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """sums / 2^shifts, ties to even. The shapes broadcast."""
+    """Return sums / 2^shifts, rounded to nearest, ties to even. The shapes broadcast."""
     quotients = sums >> shifts
     # Twice the remainder against the divisor, so that a shift of 0 needs no case of its own.
     twice = (sums - (quotients << shifts)) << 1

@@ -138,7 +138,7 @@ def _kind(value: ex.Parameter) -> str:
     return "a " + type(value).__name__.lower()
 
 
-def parameter(names: Names, node: Node) -> ex.Parameter:
+def parameter(names: Names, node: Node) -> ex.Parameter:  # noqa: C901 (one case for each kind)
     """A 'type value object': whatever a primitive, an expression or a key may refer to."""
     kind = node["type"].text()
     if kind == "expression":

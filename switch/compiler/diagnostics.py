@@ -50,7 +50,7 @@ def _harmless(line: str) -> str:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """ "; did you mean ...?" if there is a name that differs only a little, else nothing."""
+    """Return "; did you mean ...?" if a known name is similar, otherwise an empty string."""
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.65)
     return f"; did you mean '{close[0]}'?" if close else ""
 

@@ -23,7 +23,7 @@ from gradbed.switch.reference.scope import (
 from gradbed.switch.reference.statements import Step
 from gradbed.switch.reference.tables import (
     ActionCall,
-    Any_,
+    AnyValue,
     Entry,
     Exact,
     Key,
@@ -558,7 +558,7 @@ def _entry_matcher(matcher: Matcher, key: Key) -> Matcher:
     """A single value in a field that takes prefixes is one of full length."""
     if isinstance(matcher, Exact) and key.match == "lpm" and key.width is not None:
         return Masked(int(matcher.value), (1 << key.width) - 1)
-    if isinstance(matcher, Any_) and key.match == "lpm":
+    if isinstance(matcher, AnyValue) and key.match == "lpm":
         return Masked(0, 0)
     return matcher
 

@@ -17,7 +17,7 @@ from gradbed.switch.reference.scope import (
     UnionItem,
     constant,
 )
-from gradbed.switch.reference.tables import Any_, Between, Exact, Masked, Matcher
+from gradbed.switch.reference.tables import AnyValue, Between, Exact, Masked, Matcher
 from gradbed.switch.reference.tokens import Position, ProgramError
 from gradbed.switch.reference.types import (
     ANYTHING,
@@ -590,7 +590,7 @@ class Expressions:
     def matcher(self, node: x.Expression, scope: Scope, type_: Type) -> Callable[[], Matcher]:
         """A set of values of this type. It is made when it is needed: a set need not be constant in a select."""
         if isinstance(node, x.Anything):
-            everything = Any_()
+            everything = AnyValue()
             return lambda: everything
         if isinstance(node, x.Binary) and node.operator in ("&&&", ".."):
             low = self.as_type(node.left, scope, type_)

@@ -18,7 +18,7 @@ from gradbed.switch.reference.statements import Exit
 from gradbed.switch.reference.syntax import Call, Name
 from gradbed.switch.reference.tables import (
     ActionCall,
-    Any_,
+    AnyValue,
     Between,
     Entry,
     Exact,
@@ -474,7 +474,7 @@ def _matcher(key: Key, given: Any, table: Table) -> Matcher:
     if given is None:
         if key.match == "exact":
             raise UserError(f"key field {key.name} of {table.name} is matched exactly: give it a value")
-        return Masked(0, 0) if key.match == "lpm" else Any_()
+        return Masked(0, 0) if key.match == "lpm" else AnyValue()
     if isinstance(given, tuple):
         first, second = given
         if key.match == "lpm":

@@ -47,7 +47,7 @@ class Between:
 
 
 @dataclass(frozen=True)
-class Any_:
+class AnyValue:
     """`_` and `default`."""
 
     def matches(self, value: Value) -> bool:

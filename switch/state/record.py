@@ -53,7 +53,7 @@ class Access:
 
     @property
     def _contents(self) -> Any:
-        """struct gb_switch."""
+        """The switch's `struct gb_switch`."""
         return self._switch.record.contents
 
 

@@ -62,7 +62,7 @@ class SwitchState(SwitchRecord):
         guard: AbstractContextManager[Any] | None = None,
         clock_us: Callable[[], int] = lambda: 0,
     ) -> None:
-        """guard and clock_us: see SwitchRecord and Tables."""
+        """Create the state of a program; for guard and clock_us see SwitchRecord and Tables."""
         super().__init__(program, guard)
         self.tables = Tables(self, clock_us)
         self.profiles = Profiles(self)

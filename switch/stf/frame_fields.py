@@ -33,9 +33,14 @@ class PlacedField:
 
 
 def named_differences(model: m.ProgramModel, expected: str, frame: bytes) -> str:
-    """ "ip.csum: 0x1234 instead of 0x4321" for each field that is not as the digits say; empty if none can be told.
+    """Describe each field that differs, as in "ip.csum: 0x1234 instead of 0x4321"; empty if no field can be named.
 
-    expected: hex digits and *. Fields are told where both packets have the same headers, in the deparser's order.
+    Fields are named where both packets have the same headers, in the deparser's order.
+
+    Args:
+        model: The program.
+        expected: Hex digits and *.
+        frame: What came out.
     """
     wanted = "".join("****" if digit == "*" else f"{int(digit, 16):04b}" for digit in expected)
     got = "".join(f"{byte:08b}" for byte in frame)

@@ -47,11 +47,12 @@ Path = Callable[[NDArray[np.float32]], Frames]
 
 @dataclass(frozen=True)
 class Found:
-    """Of a path: processor time of its second gradient and those after it, and the peak of its memory besides the
-    gradient, with what it holds back, in gradients; None: nobody counts it."""
+    """What a path costs for a gradient."""
 
     milliseconds: float
+    """Processor time of the second gradient and later ones."""
     copies: float | None
+    """Peak memory besides the gradient, with the residual, in gradients; None if it is not measured."""
 
 
 COLUMNS: Columns = (
@@ -129,6 +130,7 @@ def bench_job(values: int, compress: str) -> JobDescription:
 
 
 def our_path(values: int, part: float) -> Path:
+    """Return gradbed's path with top-k of a part of the values."""
     job = bench_job(values, f"topk:{part}")
     held_back, route = HeldBack(job, 0), _route(job)
 
@@ -142,6 +144,7 @@ def our_path(values: int, part: float) -> Path:
 
 
 def numpys_path(values: int, k: int) -> Path:
+    """Return the path with NumPy's argpartition."""
     held, route = np.zeros(values, np.float32), _route(bench_job(values, "none"))
 
     def path(gradient: NDArray[np.float32]) -> Frames:
@@ -186,8 +189,10 @@ def sends_the_largest(path: Path, drawn: NDArray[np.float32], gradient: NDArray[
     """Whether a new path's frames have the k largest values of its first gradient.
 
     Args:
+        path: Makes the frames.
         drawn: The gradient as floats.
         gradient: The same as integers, quantised by other code than the path's.
+        k: The number of values that are to be sent.
     """
     came = Assembly(len(gradient))
     for frame in path(drawn.copy()):

@@ -1,5 +1,6 @@
-"""The samples of a long run: read, judged, printed, drawn. What it holds has to stay the same, memory by a line
-through the samples, all else exactly.
+"""Judging the samples of a long run: what it holds has to stay the same.
+
+Memory is judged by a line of least squares through the samples, all else exactly.
 """
 
 from __future__ import annotations
@@ -42,14 +43,17 @@ class Course:
 
     @property
     def is_flat(self) -> bool:
+        """Whether the quantity has not grown."""
         if self.name.endswith(BYTES):
             return self.growth <= LARGEST_GROWTH_BYTES
         return self.least == self.most
 
 
 def courses(samples: Sequence[Mapping[str, float]], against: str) -> list[Course]:
-    """Of every quantity but `against`, which is what a leak would grow with (seconds, jobs). A quantity that a sample
-    lacks was zero. ValueError for too few samples."""
+    """Return the course of every quantity but `against`, with which a leak would grow (seconds, jobs).
+
+    A quantity that a sample lacks was zero. ValueError for too few samples.
+    """
     kept = samples[int(WARM_UP * len(samples)) :]
     if len(kept) < FEWEST:
         raise ValueError(f"{len(kept)} samples after the warm-up; {FEWEST} are needed")
@@ -63,7 +67,7 @@ def _course(name: str, at: Sequence[float], values: Sequence[float]) -> Course:
 
 
 def slope(at: Sequence[float], values: Sequence[float]) -> float:
-    """Of the line of least squares; 0 where all samples were taken at one place."""
+    """Return the slope of the line of least squares; 0 where all samples were taken at one place."""
     mean_at, mean = sum(at) / len(at), sum(values) / len(values)
     spread = sum((x - mean_at) ** 2 for x in at)
     return sum((x - mean_at) * (y - mean) for x, y in zip(at, values, strict=True)) / spread if spread else 0.0
@@ -81,6 +85,7 @@ ENTRIES, SLOTS = "entries", "held_slots"
 
 
 def read_samples(path: Path) -> Samples:
+    """Read a CSV file of samples."""
     with path.open(newline="", encoding="utf-8") as file:
         return [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
 

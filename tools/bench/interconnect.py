@@ -1,4 +1,4 @@
-"""The tables of python -m tools.bench interconnect."""
+"""Compare the model of the interconnect with packets, its policies, and other networks."""
 
 from __future__ import annotations
 
@@ -68,6 +68,7 @@ class Largest:
 
 
 def largest_loads(n: int, patterns: tuple[str, ...], seeds: range, load: float, slots: int) -> Iterator[Largest]:
+    """Yield the largest load of a link under each policy, for patterns and seeds."""
     policies: tuple[PolicyName, ...] = ("least-loaded", *SETTLED)
     for pattern, seed in itertools.product(patterns, seeds):
         cases = {
@@ -78,7 +79,7 @@ def largest_loads(n: int, patterns: tuple[str, ...], seeds: range, load: float, 
 
 
 def run_bench(largest: int, slots: int) -> int:
-    """Exit status: 1 if the model misses its goals."""
+    """Print the tables; exit status 1 if the model misses its goals."""
     console = make_console()
     compared = [compare(case) for case in COMMON]
     console.print(comparison_table(compared))
@@ -89,6 +90,7 @@ def run_bench(largest: int, slots: int) -> int:
 
 
 def meets(compared: Compared) -> bool:
+    """Return whether the model is near enough to the packets."""
     return abs(compared.accepted_off) <= ACCEPTED_GOAL and abs(compared.latency_off) <= LATENCY_GOAL
 
 
@@ -107,6 +109,7 @@ COMPARISON: Columns = (
 
 
 def comparison_table(rows: list[Compared]) -> Table:
+    """Return the table of model and packets."""
     return rows_table("model and packets", COMPARISON, rows, words=("network", "pattern", "policy"))
 
 
@@ -121,6 +124,7 @@ LARGEST: Columns = (
 
 
 def largest_table(rows: list[Largest]) -> Table:
+    """Return the table of the largest loads."""
     return rows_table("largest load of a link between switches (packets)", LARGEST, rows, words=("pattern",))
 
 
@@ -156,6 +160,7 @@ def networks_table(sizes: range, slots: int) -> Table:
 
 
 def networks(n: int) -> Iterator[tuple[str, Fabric]]:
+    """Yield the networks that the model compares, with about as many hosts as N allows."""
     yield "optical-electrical", OpticalElectrical(n)
     k = next(k for k in range(2, 1000, 2) if k**3 // 4 >= n**3)
     for topology in (fat_tree(k), balanced_dragonfly(n**3), torus(n, n, n)):

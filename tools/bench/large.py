@@ -50,19 +50,26 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Large:
-    """up_s: until every switch holds its routes. cpu_s: of all processes together, until then; on the virtual clock
-    to the end. bytes: proportional set size of all processes (real), largest resident size (virtual). reached: pairs
-    that heard of each other, of those that the graph connects."""
+    """What a large network cost, and whether its hosts reach each other."""
 
     up_s: float
+    """Seconds until every switch held its routes."""
     cpu_s: float
+    """Processor time of all processes until then; on the virtual clock to the end."""
     bytes: int
+    """Proportional set size of all processes (real clock), largest resident size (virtual clock)."""
     reached: int
+    """Connected pairs of hosts whose packets arrived."""
     connected: int
+    """Pairs of hosts that the graph connects."""
 
 
 def run_bench_large(real_k: int, virtual_k: int) -> int:
-    """0 leaves a clock out. Exit status 1 if a goal is missed, or hosts do not reach each other."""
+    """Measure both fat-trees; a k of 0 omits one.
+
+    Returns:
+        1 if a goal is missed or hosts do not reach each other, otherwise 0.
+    """
     goals: list[Goal] = []
     for clock, k in (("real", real_k), ("virtual", virtual_k)):
         if k:

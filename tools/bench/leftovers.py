@@ -1,4 +1,6 @@
-"""Does a network leave anything? Small ones are brought up and taken down, many times, in three ways in turns:
+"""Check that networks leave no resources behind.
+
+Small ones are brought up and taken down many times, in three ways that alternate:
 
     prompt      `gradbed up`, whose prompt is told to ping and then meets the end of its input
     program     as `gradbed.up` holds a network for a program (docs/api.md)
@@ -74,8 +76,16 @@ def _in_sandbox(starts: int, folder: Path) -> int:
 
 
 def come_and_go(starts: int, folder: Path, ways: Mapping[str, Callable[[], None]]) -> dict[str, list[float]]:
-    """The seconds that each network took, by way. folder: that of temporary files. Leftover as soon as one leaves
-    anything behind: after each round of all ways it is looked."""
+    """Bring networks up and down, and return the seconds that each took, by way.
+
+    Args:
+        starts: The number of networks.
+        folder: That of temporary files.
+        ways: How networks come and go, in the order in which they alternate.
+
+    Raises:
+        Leftover: After a round of all ways something is there that was not there after the first.
+    """
     times_s: dict[str, list[float]] = {way: [] for way in ways}
     names = list(ways)
     before: Counter[str] | None = None

@@ -24,6 +24,8 @@ TOPOLOGY, WORKERS, ROUNDS = "fat-tree:4", 8, 60
 
 @dataclass(frozen=True)
 class Times:
+    """What a run took."""
+
     wall_s: float
     cpu_s: float
 

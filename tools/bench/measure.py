@@ -1,4 +1,4 @@
-"""How benchmarks take sizes and times, and whether their goals were met."""
+"""What benchmarks share: processes, sizes, times and goals."""
 
 from __future__ import annotations
 
@@ -34,8 +34,7 @@ def tool(module: str, *arguments: str) -> list[str]:
 
 
 def sizes_of(text: str, form: str = "K") -> list[tuple[int, ...]]:
-    """What --sizes says: positive whole numbers of a form such as K:M, separated by commas. UserError for anything
-    else."""
+    """Read --sizes: positive integers of a form such as K:M, separated by commas. UserError for anything else."""
     parts = form.count(":") + 1
     try:
         found = [tuple(map(int, size.split(":"))) for size in text.split(",")]
@@ -50,11 +49,12 @@ def sizes_of(text: str, form: str = "K") -> list[tuple[int, ...]]:
 
 
 def median_s(work: Callable[[], object], repetitions: int, clock: Callable[[], float] = time.perf_counter) -> float:
-    """Of so many times; clock: in seconds."""
+    """Return the median time of some repetitions in seconds, on a clock that counts seconds."""
     return statistics.median(span_s(work, clock) for _ in range(repetitions))
 
 
 def span_s(work: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
+    """Return the time that a call takes, in seconds."""
     start_s = clock()
     work()
     return clock() - start_s
@@ -68,16 +68,18 @@ class Stopwatch:
 
     @property
     def wall_s(self) -> float:
+        """Wall time in seconds."""
         return time.perf_counter() - self._wall_s
 
     @property
     def cpu_s(self) -> float:
+        """Processor time in seconds."""
         return time.process_time() - self._cpu_s
 
 
 @contextlib.contextmanager
 def empty_cache() -> Iterator[None]:
-    """Compiled programs go to a folder of their own for the time."""
+    """Use an empty cache of compiled programs meanwhile."""
     former = cache_dir()
     with scratch_folder("bench") as empty:
         os.environ["GRADBED_CACHE"] = str(empty)
@@ -92,39 +94,42 @@ def empty_cache() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Goal:
-    """A number that should be at least (or, if at_most, at most) so large.
-
-    measured None: there was nothing to compare with. by_processor_time: the same ratio for equal processor time.
-    """
+    """A limit of a measured number."""
 
     name: str
     wanted: float
     measured: float | None
+    """None if there was nothing to compare with."""
     unit: str = ""
     at_most: bool = False
+    """Whether the limit is an upper one."""
     by_processor_time: float | None = None
+    """The same ratio for equal processor time."""
 
     @property
     def verdict(self) -> str:
+        """met, missed, or not measured."""
         if self.measured is None:
             return "not measured"
         reached = self.measured <= self.wanted if self.at_most else self.measured >= self.wanted
         return "met" if reached else "missed"
 
     def number(self, value: float | None) -> str | None:
+        """Format a number of this goal with its unit."""
         if value is None:
             return None
         return f"{value:,.0f} {self.unit}" if value >= 1000 else f"{value:.2f} {self.unit}"
 
 
 def seconds_goal(wanted_s: float | None, measured_s: float) -> str | None:
-    """A cell: the goal, and whether it was met; None where there is none."""
+    """Return a cell with the goal and whether it was met; None where there is no goal."""
     if wanted_s is None:
         return None
     return f"{wanted_s:g}: {Goal('', wanted_s, measured_s, at_most=True).verdict}"
 
 
 def goals_table(goals: Iterable[Goal]) -> Table:
+    """Return a table of goals and whether they were met."""
     columns: Columns = (
         ("what", lambda goal: goal.name),
         ("goal", lambda goal: f"{'<=' if goal.at_most else '>='} {goal.number(goal.wanted)}"),
@@ -136,5 +141,5 @@ def goals_table(goals: Iterable[Goal]) -> Table:
 
 
 def exit_status(goals: Iterable[Goal]) -> int:
-    """1 if a goal was missed."""
+    """Return 1 if a goal was missed, otherwise 0."""
     return int(any(goal.verdict == "missed" for goal in goals))

@@ -1,4 +1,4 @@
-"""What all processes of a pid namespace hold, and what the kernel holds for them, as /proc tells."""
+"""Profile of the resources that all processes of a pid namespace hold, from /proc."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OTHERS = "others"
 """The role of processes that have none: the shells of hosts and switches, process 1."""
 
 
-LOOKS, BETWEEN_LOOKS_S = 5, 0.05
+SAMPLES, BETWEEN_SAMPLES_S = 5, 0.05
 
 _M_ARENA_MAX, _M_PERTURB, _M_TRIM_THRESHOLD = -8, -6, -1  # <malloc.h>
 _PERTURB_BYTE, _TRIM_THRESHOLD_BYTES = 0xA5, 128 << 10
@@ -21,9 +21,11 @@ _PR_SET_THP_DISABLE = 41  # <sys/prctl.h>
 
 
 def keep_no_free_memory() -> None:
-    """From now on what is resident of this process and its children is what they hold, and what they allocate is
-    touched at once. By default glibc keeps arenas for threads, and ever larger blocks once one of that size was
-    freed, and the kernel fills holes with large pages: resident memory creeps while that in use stays the same."""
+    """Make the resident memory of this process and its children what they have allocated.
+
+    By default glibc keeps arenas for threads and ever larger free blocks, and the kernel fills holes with large
+    pages: resident memory grows while the memory in use stays the same.
+    """
     options = {
         "MALLOC_ARENA_MAX": 1,
         "MALLOC_PERTURB_": _PERTURB_BYTE,
@@ -39,18 +41,20 @@ def keep_no_free_memory() -> None:
 
 @dataclass(frozen=True)
 class Process:
-    """command: its arguments, the program first. network: of its namespace, as the kernel numbers these."""
+    """A process and its resources."""
 
     pid: int
     command: tuple[str, ...]
+    """The program and its arguments."""
     resident_bytes: int
     descriptors: int
     threads: int
     network: str
+    """Its network namespace, as the kernel numbers these."""
 
 
 def processes() -> list[Process]:
-    """All that /proc shows, but those that end meanwhile, and those into which this one may not look."""
+    """Return all processes in /proc except those that end meanwhile or may not be read."""
     found = []
     for pid in filter(str.isdecimal, os.listdir("/proc")):
         try:
@@ -79,7 +83,7 @@ def _contents(pid: int, name: str) -> str:
 
 
 def role_of(process: Process, modules: Mapping[str, str], own: str) -> str:
-    """modules: roles by the module that a process was started with (python -m); this process has the role `own`."""
+    """Return the role of a process by the module that it runs (python -m); this process has the role `own`."""
     if process.pid == os.getpid():
         return own
     words = process.command
@@ -88,8 +92,10 @@ def role_of(process: Process, modules: Mapping[str, str], own: str) -> str:
 
 
 def held_by_roles(modules: Mapping[str, str], own: str) -> dict[str, int]:
-    """resident_bytes, descriptors and threads of each role as ROLE_WHAT, those of several processes together; and
-    processes, networks and interfaces of all."""
+    """Return resident_bytes, descriptors and threads of each role as ROLE_WHAT, and the totals of all.
+
+    Processes of one role are summed. The totals are processes, networks and interfaces.
+    """
     every = processes()
     counts: dict[str, int] = {}
     for process in every:
@@ -100,19 +106,21 @@ def held_by_roles(modules: Mapping[str, str], own: str) -> dict[str, int]:
     return {**counts, "processes": len(every), "networks": networks, "interfaces": interfaces}
 
 
-def least_of_several(census: Callable[[], Mapping[str, int]]) -> dict[str, int]:
-    """Of some counts in a row the least of each quantity: a connection that is just being closed is no leak, and a
-    leak is in all of them."""
-    looks = []
-    for _ in range(LOOKS):
-        looks.append(census())
-        time.sleep(BETWEEN_LOOKS_S)
-    names = dict.fromkeys(name for look in looks for name in look)
-    return {name: min(look.get(name, 0) for look in looks) for name in names}
+def least_of_several(profile: Callable[[], Mapping[str, int]]) -> dict[str, int]:
+    """Take some profiles in a row, and return the minimum of each quantity.
+
+    A connection that is just being closed is no leak, and a leak is in all of them.
+    """
+    samples = []
+    for _ in range(SAMPLES):
+        samples.append(profile())
+        time.sleep(BETWEEN_SAMPLES_S)
+    names = dict.fromkeys(name for sample in samples for name in sample)
+    return {name: min(sample.get(name, 0) for sample in samples) for name in names}
 
 
 def networks_of(every: Sequence[Process]) -> tuple[int, int]:
-    """How many network namespaces these processes are in, and how many interfaces are there."""
+    """Return the number of network namespaces of these processes, and of the interfaces in them."""
     one_of_each = {process.network: process.pid for process in every}
     return len(one_of_each), sum(_interfaces(pid) for pid in one_of_each.values())
 
@@ -126,10 +134,11 @@ def _interfaces(pid: int) -> int:
 
 
 def mounts() -> int:
+    """Return the number of mounts."""
     return len(Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines())
 
 
 def files_below(folder: Path) -> Iterator[Path]:
-    """Files, sockets and links, not folders."""
+    """Yield files, sockets and links, but no folders."""
     for place, _, names in os.walk(folder):
         yield from (Path(place) / name for name in names)

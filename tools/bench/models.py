@@ -1,4 +1,4 @@
-"""Every system in Mininet, on its own switch and on BMv2: is the result exact on both, and how long does it take?"""
+"""Run every system in Mininet on gradbed's switch and on BMv2, and compare results and times."""
 
 from __future__ import annotations
 
@@ -33,16 +33,20 @@ RUNS: Mapping[str, Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class ModelRun:
-    """exact: the run's own checks held, to its closing sentence. seconds: of the whole command."""
+    """A run of one system on one switch."""
 
     exact: bool
+    """Whether all checks of the run passed."""
     verdict: str
+    """Realtime validity."""
     seconds: float
+    """Of the whole command."""
     said: str
+    """Its output."""
 
 
 def run_bench_models(only: str | None, scale: float) -> int:
-    """Exit status 1 if a run is not exact. UserError without BMv2."""
+    """Print a table; exit status 1 if a run is not exact. UserError without BMv2."""
     find_simple_switch_grpc()
     console = make_console()
     rows = []

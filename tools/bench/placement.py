@@ -1,4 +1,4 @@
-"""How long planning takes and how good it is, on fat-trees and on small random networks that nobody chose."""
+"""Measure the time of placement on fat-trees, and its quality on small random networks."""
 
 from __future__ import annotations
 
@@ -81,9 +81,7 @@ QUALITY_CAPACITIES_BPS = (None, 20_000_000.0)
 
 @dataclass(frozen=True)
 class Growth:
-    """One placement. round_cpu_s[i]: processor time until i + 1 switches were chosen; cpu_s, wall_s: until the end,
-    comparison in packets included. packets_bps: what packets reach. asked, solved: linear programs of the rounds, and
-    those among them that were unlike all before."""
+    """The cost of one placement."""
 
     k: int
     maximum: int
@@ -91,32 +89,41 @@ class Growth:
     workers: int
     gammas_bps: tuple[float, ...]
     packets_bps: float
+    """The rate that packets reach."""
     round_cpu_s: tuple[float, ...]
+    """Processor time until i + 1 switches were chosen."""
     cpu_s: float
+    """Processor time to the end, with the comparison in packets."""
     wall_s: float
     asked: int
+    """Linear programs of the rounds."""
     solved: int
+    """Those among them that differ from all before."""
 
 
 @dataclass(frozen=True)
 class Quality:
-    """Shares on one random network. greedy_gradients, greedy: gamma of the source's method and of ours, each of the
-    optimum of its program. packets, packets_gradients, packets_degree: what packets reach with our method, the
-    source's and highest-degree, of the most that they reach with any placement. arrivals, packets_of_gamma: with our
-    choice, the optimum with the arrival of fragments and what packets reach, of the source's program."""
+    """Shares of the optimum on one random network."""
 
     maximum: int
     greedy_gradients: float
+    """gamma of the source's method, of the optimum of its program."""
     greedy: float
+    """gamma of our method, of the optimum of its program."""
     packets: float
+    """What packets reach with our method, of the most that they reach with any placement."""
     packets_gradients: float
+    """The same with the source's method."""
     packets_degree: float
+    """The same with the switches of highest degree."""
     arrivals: float
+    """With our choice, the optimum with the arrival of fragments, of that of the source's program."""
     packets_of_gamma: float
+    """With our choice, what packets reach, of the optimum of the source's program."""
 
 
 def run_bench_placement(sizes: Sequence[tuple[int, int]], instances: int, output: Path | None) -> int:
-    """sizes: (k, M) of fat-trees. output: folder for the figure. Exit status 0."""
+    """Print the tables for fat-trees of sizes (k, M), and draw the figure into a folder if one is given."""
     console = make_console()
     grown = []
     for k, maximum in sizes:
@@ -166,6 +173,7 @@ def measure_growth(k: int, maximum: int) -> Growth:
 
 
 def measure_quality(seed: int) -> list[Quality]:
+    """Measure every placement of a random network."""
     topology = random_fabric(seed)
     server, *workers = [host.name for host in topology.hosts]
     found = []
@@ -214,6 +222,7 @@ GROWTH: Columns = (
 
 
 def growth_table(grown: Sequence[Growth]) -> Table:
+    """Return the table of the times."""
     title = "Greedy placement on fat-trees, gamma and packets in shares of a link's rate"
     return rows_table(title, GROWTH, grown)
 
@@ -237,6 +246,7 @@ QUALITY: Columns = (
 
 
 def quality_table(qualities: Sequence[Quality], instances: int) -> Table:
+    """Return the table of the shares."""
     rows = [
         (maximum, name, [getattr(quality, share) for quality in qualities if quality.maximum == maximum])
         for maximum in QUALITY_MAXIMA

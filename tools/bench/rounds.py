@@ -30,7 +30,7 @@ Function = tuple[str, int, str]
 
 
 def configuration(rounds: int) -> AggregationConfiguration:
-    """Without coalescing: every packet wakes its agent."""
+    """Return the run without interrupt coalescing: every packet wakes its agent."""
     lanes = 352
     return AggregationConfiguration.model_validate(
         {
@@ -43,7 +43,7 @@ def configuration(rounds: int) -> AggregationConfiguration:
 
 
 def processor_s(rounds: int) -> float:
-    """Of a whole run; UserError if its sums are wrong."""
+    """Return the processor time of a whole run; its sums have to be right."""
     before_s = time.process_time()
     point = run_now("aggregation", configuration(rounds), Scale())
     assert not point.failures, point.failures
@@ -51,7 +51,7 @@ def processor_s(rounds: int) -> float:
 
 
 def run_bench_rounds(repetitions: int = 3) -> int:
-    """Measure, and print both. Exit status 1 if a round takes more than the goal."""
+    """Measure and print both; exit status 1 if a round takes more than the goal."""
     processor_s(SHORT_ROUNDS)  # loads modules, compiles programs
     spans = [
         (processor_s(LONG_ROUNDS) - processor_s(SHORT_ROUNDS)) / (LONG_ROUNDS - SHORT_ROUNDS)
@@ -70,8 +70,10 @@ def run_bench_rounds(repetitions: int = 3) -> int:
 
 
 def parts(rounds: int) -> list[tuple[str, float]]:
-    """The modules of gradbed by their share of a run's time, the largest first; what libraries take is counted for
-    the module that calls them."""
+    """Return the modules of gradbed by their share of a run's time, the largest first.
+
+    The time of libraries is counted for the module that calls them.
+    """
     profile = cProfile.Profile()
     profile.enable()
     run_now("aggregation", configuration(rounds), Scale())
@@ -110,7 +112,7 @@ def shares(stats: pstats.Stats) -> list[tuple[str, float]]:
 
 
 def _module(function: Function) -> str | None:
-    """gradbed's module that a function is in; None: it is a library's."""
+    """Return the file of a function of gradbed; None for a library's."""
     file = Path(function[0])
     if not file.is_relative_to(ROOT) or "site-packages" in file.relative_to(ROOT).parts:
         return None

@@ -1,4 +1,4 @@
-"""Large points on the virtual clock: processor time and time of the machine, as one process sees them."""
+"""Measure the wall time and processor time of large points on the virtual clock."""
 
 from __future__ import annotations
 
@@ -24,29 +24,35 @@ MEBIBYTE = 1 << 20
 
 @dataclass(frozen=True)
 class Spent:
+    """Wall time and processor time."""
+
     wall_s: float
     cpu_s: float
 
 
 @dataclass(frozen=True)
 class Measured:
-    """whole: from the configuration to the checked result. round: from the moment when all agents are ready until all
-    are done. hops: packets that links delivered. bytes: the most that the process had until then."""
+    """What a point took."""
 
     point: ScalePoint
     hosts: int
     whole: Spent
+    """From the configuration to the checked result."""
     round: Spent
+    """From all agents ready to all agents done."""
     hops: int
+    """Packets that links delivered."""
     bytes: int
+    """Peak memory of the process until then."""
 
     @property
     def judged(self) -> Spent:
+        """What the goals are for."""
         return self.round if self.point.judges_round else self.whole
 
 
 class _Watch(Onlooker):
-    """When agents began, and when the last one said anything."""
+    """Records when agents began, and when the last event arrived."""
 
     def __init__(self) -> None:
         self._began: list[Spent] = []
@@ -71,7 +77,13 @@ def _now() -> Spent:
 
 
 def measured(point: ScalePoint, small: bool = False, threads: int = 1) -> Measured:
-    """UserError if it breaks, or its checks fail. threads: where the system can do with several."""
+    """Run a point. UserError if it breaks or its checks fail.
+
+    Args:
+        point: The point.
+        small: Whether to run its small form.
+        threads: Used where the system can be simulated on several.
+    """
     began = _now()
     values = {"clock": "virtual", **point.configuration}
     if small:
@@ -95,7 +107,7 @@ def measured(point: ScalePoint, small: bool = False, threads: int = 1) -> Measur
 
 
 def scale_table(rows: Sequence[Measured], small: bool = False) -> Any:
-    """For people. small: without goals, which are for the points in full."""
+    """Return the table; without goals for the small forms."""
 
     def goal(wanted_s: float | None, found_s: float) -> str | None:
         return None if small else seconds_goal(wanted_s, found_s)
@@ -117,8 +129,11 @@ def scale_table(rows: Sequence[Measured], small: bool = False) -> Any:
 
 
 def run_bench_scale(names: Sequence[str], small: bool, threads: int = 1) -> int:
-    """names: of points; none: all. threads: as of measured. Prints what each took as soon as it is done. Exit status
-    1 if a goal is missed."""
+    """Run the points of these names, or all, and print what each took as soon as it is done.
+
+    Returns:
+        1 if a goal is missed, otherwise 0.
+    """
     known = {point.name: point for point in SCALE_POINTS}
     if unknown := [name for name in names if name not in known]:
         raise UserError(f"there is no point {unknown[0]!r}: {', '.join(known)}")

@@ -42,17 +42,21 @@ SAMPLE_BYTES = 1000
 
 @dataclass(frozen=True)
 class PublicInstance:
-    """All hosts are workers. share: of all samples that each stores. epoch: before which the shuffle is."""
+    """A shuffle among all hosts of a network."""
 
     fabric: str
     share: float
+    """Storage fraction of a worker."""
     epoch: int
+    """The epoch before which the shuffle takes place."""
 
     @property
     def name(self) -> str:
+        """What tables call it."""
         return f"{self.fabric} {self.share:g} epoch {self.epoch}"
 
     def build(self) -> tuple[Instance, Trees]:
+        """Return the instance and its trees."""
         topology = parse_topology(self.fabric)
         hosts = [host.name for host in topology.hosts]
         sizes = [SAMPLE_BYTES] * SAMPLES[self.fabric]
@@ -85,20 +89,23 @@ SCHEDULERS_SEED = 1
 
 @dataclass(frozen=True)
 class Quality:
-    """hops: in total, by scheduler; the optimum where the instance is small enough. bound: the greatest lower one."""
+    """The hops of schedules for one instance."""
 
     instance: PublicInstance
     demands: int
     bound: int
+    """The greatest lower bound."""
     hops: Mapping[str, int]
+    """Total, by scheduler; the optimum where the instance is small enough."""
 
     @property
     def of_the_source(self) -> float:
+        """Our hops as a share of those of the source's scheduler."""
         return self.hops[OURS] / self.hops[SOURCE]
 
 
 def measure_quality(public: PublicInstance, compared: Collection[str] = (*COMPARED, OPTIMUM)) -> Quality:
-    """Every schedule is checked, and none may be below the bound. compared: by which names."""
+    """Compare schedulers by name; every schedule is checked, and none may be below the bound."""
     instance, trees = public.build()
     bound = bounds(instance, trees).best
     hops = {}
@@ -127,12 +134,13 @@ QUALITY_COLUMNS: Columns = (
 
 
 def quality_table(qualities: Sequence[Quality]) -> Table:
+    """Return the table of hops."""
     title = f"Hops on {len(qualities)} public instances; ratios are those of our scheduler"
     return rows_table(title, QUALITY_COLUMNS, qualities, words=("instance",))
 
 
 def summary_table(qualities: Sequence[Quality]) -> Table:
-    """Our hops as shares of others': of all hops together, and on the instance where the share is largest."""
+    """Return the table of our hops as shares of those of others: mean, total and largest."""
     low, high = SHARES_OF_THE_GOAL
     chosen = [row for row in qualities if low <= row.instance.share <= high]
 
@@ -161,7 +169,7 @@ def summary_table(qualities: Sequence[Quality]) -> Table:
 
 
 def run_bench_shuffle(sizes: Sequence[tuple[int, int]], share: float, quality: bool) -> int:
-    """sizes: (k, samples) of fat-trees. Exit status 0."""
+    """Print the tables: time for fat-trees of sizes (k, samples), and hops on the public instances."""
     console = make_console()
     grown = []
     for k, samples in sizes:
@@ -184,8 +192,7 @@ def run_bench_shuffle(sizes: Sequence[tuple[int, int]], share: float, quality: b
 
 @dataclass(frozen=True)
 class Growth:
-    """One schedule, of a fat-tree whose hosts are all workers. cpu_s, wall_s: for trees and schedule, without checks.
-    memory_bytes: the most that the process had until its end. nearest_hops: of unicast from the nearest holder."""
+    """The cost of one schedule for a fat-tree whose hosts are all workers."""
 
     k: int
     workers: int
@@ -194,13 +201,17 @@ class Growth:
     packets: int
     hops: int
     nearest_hops: int
+    """Of unicast from the nearest holder."""
     bound: int
     cpu_s: float
+    """Processor time of trees and schedule, without checks."""
     wall_s: float
     memory_bytes: int
+    """Peak memory of the process until then."""
 
 
 def measure_growth(k: int, samples: int, share: float) -> Growth:
+    """Schedule a shuffle on a k-ary fat-tree, and measure what that costs."""
     topology = fat_tree(k)
     instance = next(epochs([host.name for host in topology.hosts], [1000] * samples, share, seed=1))
     spent = Stopwatch()
@@ -243,5 +254,6 @@ GROWTH_COLUMNS: Columns = (
 
 
 def growth_table(grown: Sequence[Growth], share: float) -> Table:
+    """Return the table of the costs."""
     title = f"Our scheduler on fat-trees, each worker stores {share:g} of all samples"
     return rows_table(title, GROWTH_COLUMNS, grown)

@@ -1,4 +1,4 @@
-"""Hours of jobs that come and go on one network of the real clock: what `python -m tools.bench soak` does.
+"""Run jobs for hours on one network on the real clock, and check that nothing is left and memory does not grow.
 
 Each job is asked for at the REST interface, as anybody's is, runs with agents of its own, has its sums checked and
 its packets accounted for, and is removed; others stand beside it without agents. Then the switches must hold what
@@ -83,16 +83,22 @@ class Leftover(Exception):
 
 @dataclass(frozen=True)
 class Pace:
-    """duration_s: after which no further job begins. every_s: from the beginning of a job to that of the next, where
-    jobs do not take longer. sample_s: between samples, at least."""
+    """How long a soak runs, and how often jobs and samples come."""
 
     duration_s: float
+    """After this time no further job begins."""
     every_s: float
+    """From the start of a job to that of the next, where jobs do not take longer."""
     sample_s: float
+    """Shortest time between samples."""
 
 
 def run_bench_soak(pace: Pace, output: Path) -> int:
-    """Leaves samples.csv and a figure in OUTPUT/soak/STAMP. Exit status 1 if something was left, or grew."""
+    """Run the jobs, and leave samples.csv and a figure in OUTPUT/soak/STAMP.
+
+    Returns:
+        1 if something was left behind or grew, otherwise 0.
+    """
     run = RunFolder(output, "soak")
     run.write_json("environment.json", environment())
     samples = run.path / "samples.csv"
@@ -170,8 +176,17 @@ def network_configuration() -> AggregationConfiguration:
 def soak(
     folder: Path, samples: Path, pace: Pace, after_each: Callable[[MininetTestbed], None] = lambda testbed: None
 ) -> int:
-    """For use in a sandbox. samples: a CSV file with a row for each sample, written as they are taken. after_each: is
-    called when a job is over. The number of jobs; Leftover for the first that was not exact or left something."""
+    """Run the jobs in a sandbox, and return how many there were.
+
+    Args:
+        folder: For temporary files.
+        samples: A CSV file to which each sample is written as it is taken.
+        pace: How long, and how often.
+        after_each: Called when a job is over.
+
+    Raises:
+        Leftover: A job was not exact or left something.
+    """
     system, task = AggregationSystem(), PointTask(network_configuration(), 1, SCALE, folder)
     with ExitStack() as stack:
         testbed = stack.enter_context(MininetTestbed(system, system.network(task), task))
@@ -256,8 +271,10 @@ def _census(folder: Path) -> dict[str, int]:
 
 @contextmanager
 def _rows(path: Path) -> Iterator[Callable[[Mapping[str, Any]], None]]:
-    """Write rows, each at once: nothing is kept here, where memory is watched. ValueError for a column that the first
-    row did not have."""
+    """Yield a function that writes a row to a CSV file immediately, so that it does not count as memory.
+
+    ValueError for a column that the first row did not have.
+    """
     with path.open("w", newline="", encoding="utf-8") as file:
         writer: list[csv.DictWriter[str]] = []
 

@@ -1,4 +1,4 @@
-"""How long a fabric takes to come up, and how long a whole command.
+"""Measure how long a network takes to come up, and how long a whole command takes.
 
 Bring-up: from nothing to a network that is ready to carry traffic, with every switch loaded and its tables filled, a
 job registered and its agents waiting to begin. Each is made in a sandbox of its own. The first of a kind fills the
@@ -35,7 +35,7 @@ COMMAND_TIMEOUT_S = 120.0
 
 @dataclass(frozen=True)
 class BringUp:
-    """Seconds, each from the beginning of the stage before it to the end of its own."""
+    """Seconds of each stage."""
 
     network_s: float
     """Hosts, links, switches, controller; pipelines and routes in every switch."""
@@ -44,11 +44,12 @@ class BringUp:
 
     @property
     def total_s(self) -> float:
+        """Both stages together."""
         return self.network_s + self.agents_s
 
 
 def run_bench_start(repetitions: int) -> int:
-    """Measure and print a table. Exit status 0; 1 if a goal is missed."""
+    """Measure and print a table; exit status 1 if a goal is missed."""
     rows = []
     for topology, goal_s in GOALS_S.items():
         bring_up(topology)
@@ -75,7 +76,7 @@ def run_bench_start(repetitions: int) -> int:
 
 
 def bring_up(topology: str) -> BringUp:
-    """One network, up and down again. UserError if it does not come up."""
+    """Bring one network up and down again. UserError if it does not come up."""
     with scratch_folder() as folder:
         found = folder / "bring_up.json"
         if run_in_sandbox(lambda: _in_sandbox(topology, folder, found), "python -m tools.bench start") != 0:
@@ -84,7 +85,7 @@ def bring_up(topology: str) -> BringUp:
 
 
 def whole_command() -> float:
-    """Seconds that the experiment takes with one round, from the command line to its end."""
+    """Return the seconds that a run of one round takes as a command."""
     with scratch_folder() as folder:
         start_s = time.monotonic()
         outcome = subprocess.run(

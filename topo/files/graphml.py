@@ -127,7 +127,7 @@ def _read(path: Path) -> Any:
 
 
 def _has_nested_graphs(path: Path) -> bool:
-    """networkx passes over them, whatever they hold."""
+    """Return whether a graph has graphs inside nodes, which networkx ignores."""
     parser, open_graphs, deepest = expat.ParserCreate(namespace_separator=" "), 0, 0
 
     def start(name: str, _: Mapping[str, str]) -> None:

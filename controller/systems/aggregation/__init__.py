@@ -1,0 +1,1 @@
+"""Plan in-network aggregation: placement, trees, table entries."""

@@ -1,0 +1,1 @@
+"""Plan parameter servers of compressed gradients."""

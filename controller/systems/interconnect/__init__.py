@@ -1,0 +1,1 @@
+"""Plan optical-electrical networks: light paths and routes."""

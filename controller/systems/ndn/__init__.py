@@ -1,0 +1,1 @@
+"""Plan NDN: FIB entries, subscriptions, trees."""

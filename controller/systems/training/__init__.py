@@ -1,0 +1,1 @@
+"""Plan the networks of training traces and collectives."""

@@ -59,8 +59,10 @@ from gradbed.topo.graph import Topology
 
 @panel_kind("lines", "bars")
 def draw_lines(sheet: Sheet) -> None:
-    """y against x for each series, with 95 % intervals, bound, expected curve and saturation: lines, points where x
-    are words, or bars."""
+    """Draw y against x for each series, with 95 % intervals, bound, expected curve and saturation.
+
+    Series are lines, points where x are words, or bars.
+    """
     [axes], results, section = sheet.axes, sheet.results, sheet.section
     suffix = "_normalised" if section.normalised else ""
     measured = results.series(section.x, section.shown, section.series)

@@ -51,7 +51,7 @@ def _of_single(run: Run) -> str:
 
 
 def _said(path: str, value: Any) -> str:
-    """ "link rate 10 Mbit/s"."""
+    """Describe a setting, as in "link rate 10 Mbit/s"."""
     name, _, unit = path_words(path).partition(" (")
     words = f"{value:g}" if isinstance(value, float) else value_words(value)
     return f"{name} {words} {unit.removesuffix(')')}".rstrip()

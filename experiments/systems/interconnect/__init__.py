@@ -1,0 +1,1 @@
+"""Trials of optical-electrical networks."""

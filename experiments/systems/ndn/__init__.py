@@ -1,0 +1,1 @@
+"""Trials of gradients over NDN."""

@@ -1,0 +1,1 @@
+"""Trials of training traces and collectives."""

@@ -1,0 +1,1 @@
+"""Trials of a user's own P4 program under traffic."""

@@ -22,6 +22,7 @@ def notes(metrics: Mapping[str, Value], drops: Sequence[Mapping[str, Any]] = ())
     """Return one line for each cause, none where everything arrived.
 
     Args:
+        metrics: Of the trial, by name.
         drops: Rows of the table "drops".
     """
 

@@ -1,0 +1,1 @@
+"""Agents of in-network aggregation: workers, server, ring."""

@@ -1,0 +1,1 @@
+"""Agents of gradient compression: workers, server."""

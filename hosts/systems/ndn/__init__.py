@@ -1,0 +1,1 @@
+"""Agents of NDN: producers and consumers of gradients."""

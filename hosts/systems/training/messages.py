@@ -155,8 +155,7 @@ class Messages:
         return made
 
     def counts(self) -> dict[str, int]:
-        """messages and message_bytes: sent so far. unclaimed: messages that have come and that nobody has waited
-        for."""
+        """Return messages and message_bytes sent so far, and unclaimed messages: received, but not waited for."""
         of_collectives = self._pairs.collective_counts()
         return {
             "messages": self._sent_messages + of_collectives.messages,

@@ -21,7 +21,7 @@ _SIGNATURE = "(struct gb_switch *sw, struct gb_packet *p, const uint64_t *data, 
 def action_function(
     action: m.Action, model: m.ProgramModel, layout: Layout, drops: DropSites, probes: Probes = NO_PROBES
 ) -> list[str]:
-    """int action_N(...): 1 if the packet is to leave the pipeline (exit)."""
+    """Emit `int action_N(...)`, which returns 1 if the packet has to leave the pipeline (exit)."""
     statements = Statements(model, layout, action.parameters, probes=probes)
     body = statements.body(
         action.primitives, lambda index: PrimitiveDone(action.id, index), lambda index: drops.first(action.id, index)
@@ -58,7 +58,7 @@ class PipelineWriter:
         self._profile_number = {name: i for i, name in enumerate(model.profiles)}
 
     def function(self, name: str) -> list[str]:
-        """void ingress(sw, p) or void egress(sw, p)."""
+        """Emit `void ingress(sw, p)` or `void egress(sw, p)`."""
         pipeline = self.model.pipelines.get(name)
         clock = "ingress_global_timestamp" if name == "ingress" else "egress_global_timestamp"
         lines = [

@@ -27,7 +27,16 @@ class Assignments:
         now: str = "now",
         probes: Probes = NO_PROBES,
     ) -> None:
-        """parameters and lookahead: see Values. now: C for the time in us that meters go by."""
+        """Emit for a model and a layout.
+
+        Args:
+            model: The program.
+            layout: Where fields lie.
+            parameters: See Values.
+            lookahead: See Values.
+            now: C for the time in us that meters use.
+            probes: Where to emit probes.
+        """
         self.model = model
         self.layout = layout
         self._parameters = parameters

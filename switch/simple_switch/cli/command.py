@@ -92,7 +92,7 @@ class Shell(ProfileCommands, ReplicationCommands, StateCommands, cmd.Cmd):
         raise CommandError(f"there is no command {name}; help lists them")
 
     def do_EOF(self, line: str) -> bool:
-        """the end of the input ends the shell"""
+        """End the shell at the end of the input."""
         print()
         return True
 

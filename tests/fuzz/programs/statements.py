@@ -71,7 +71,7 @@ class Statements(Expressions):
         inner.scope.places += places
         return ["{", *inner.block(percent=65, most=4), "}"]
 
-    def statement(self) -> Lines:
+    def statement(self) -> Lines:  # noqa: C901 (one case for each kind)
         scope = self.scope
         options: list[tuple[int, Maker]] = [(2, self._declare)]
         if any(place.writable for place in scope.places):

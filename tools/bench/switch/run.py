@@ -53,6 +53,7 @@ class Rates:
 
     @property
     def median_per_s(self) -> float:
+        """Frames per second."""
         return statistics.median(self.per_s)
 
     def ratio(self, other: Rates) -> float:
@@ -164,8 +165,7 @@ CACHED_COMPILE_S = 0.2
 
 
 def rate_goals(program: str, rates: Mapping[tuple[Kind, int], Rates]) -> Iterator[Goal]:
-    """One switch and a path of five, against the bare forwarder, BMv2 and each other."""
-
+    """Compare one switch and a path of five with the bare forwarder, BMv2 and each other."""
     one: tuple[Kind, int] = ("gradbed", 1)
     path: tuple[Kind, int] = ("gradbed", PATH_SWITCHES)
     pairs: tuple[tuple[str, float, tuple[Kind, int], tuple[Kind, int]], ...] = (
@@ -179,6 +179,7 @@ def rate_goals(program: str, rates: Mapping[tuple[Kind, int], Rates]) -> Iterato
 
 
 def table_goal(small: Rates, large: Rates, name: str) -> Goal:
+    """Return the goal for the rate with a large table."""
     return _ratio_goal(f"{name} / one entry", LARGE_TO_SMALL, large, small)
 
 
@@ -189,6 +190,7 @@ def _ratio_goal(name: str, wanted: float, ours: Rates | None, theirs: Rates | No
 
 
 def control_goals(writes_per_s: float, times: Sequence[CompileTimes]) -> Iterator[Goal]:
+    """Yield the goals for table writes and compile times."""
     yield Goal("table writes over P4Runtime", WRITES_PER_S, writes_per_s, "/s")
     for row in times:
         yield Goal(f"{row.program}: compile and load", FIRST_COMPILE_S, row.first_s, "s", at_most=True)

@@ -36,16 +36,20 @@ Kind = Literal["bare", "gradbed", "gradbed, veth", "BMv2"]
 
 @dataclass(frozen=True)
 class Subject:
-    """A path that forwards. entrance, exit: interfaces of the sender and the receiver. pids: who does the work."""
+    """A path of switches that is measured."""
 
     kind: Kind
     switches: int
     entrance: str
+    """The sender's interface."""
     exit: str
+    """The receiver's interface."""
     pids: tuple[int, ...]
+    """The processes that forward."""
 
     @property
     def label(self) -> str:
+        """What tables call it."""
         name = self.kind.partition(",")[0]
         if self.switches == 1:
             return name
@@ -53,6 +57,7 @@ class Subject:
 
 
 def bmv2_is_installed() -> bool:
+    """Return whether simple_switch_grpc is found."""
     try:
         find_simple_switch_grpc()
     except UserError:

@@ -1,4 +1,4 @@
-"""What is sent through which program: frames, and what the tables must hold."""
+"""Loads for the switch: frames, the program that they cross, and its table entries."""
 
 from __future__ import annotations
 
@@ -28,16 +28,18 @@ CYCLE_FRAMES = 4096
 
 @dataclass(frozen=True)
 class Workload:
-    """plan: what one switch of the path holds; its argument says whether it is the last one."""
+    """Frames through a program."""
 
     name: str
     source: Path
     cycle: Cycle
     plan: Callable[[bool], SwitchPlan]
+    """Returns what one switch of the path holds; the argument is whether it is the last one."""
     defines: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def program(self) -> str:
+        """The name of the program."""
         return self.source.stem
 
 
@@ -45,7 +47,7 @@ class Workload:
 
 
 def router() -> Workload:
-    """One flow that one route matches."""
+    """Return one flow that one route matches."""
     return _router("router.p4", [(FLOW_DESTINATION & 0xFFFFFF00, 24)], [FLOW_DESTINATION])
 
 
@@ -53,12 +55,12 @@ def router() -> Workload:
 
 
 def small_router() -> Workload:
-    """As many destinations as `large_router`, and one route for all."""
+    """Return as many destinations as `large_router` has, and one route for all."""
     return _router("1 route", [(0, 0)], _addresses(random.Random(2)))
 
 
 def large_router(prefixes: int) -> Workload:
-    """Random prefixes, most of 16 to 24 bits, nearly half of 24, as in the Internet's tables, and a default route."""
+    """Return random prefixes, most of 16 to 24 bits, nearly half of 24, as in BGP tables, and a default route."""
     rng = random.Random(1)
     chosen = {(0, 0)}
     lengths = [*range(8, 33)]
@@ -70,12 +72,12 @@ def large_router(prefixes: int) -> Workload:
 
 
 def small_acl() -> Workload:
-    """As many flows as `large_acl`, and one rule for all."""
+    """Return as many flows as `large_acl` has, and one rule for all."""
     return _acl("1 rule", 1)
 
 
 def large_acl(rules: int) -> Workload:
-    """Random rules as packet filters have them: prefixes of both addresses, a protocol or any, ports likewise."""
+    """Return random rules as packet filters have them: prefixes of both addresses, a protocol or any, ports."""
     return _acl(f"{rules} rules", rules)
 
 

@@ -30,29 +30,34 @@ _MILLISECOND_NS = 1_000_000
 
 @dataclass(frozen=True)
 class Measured:
-    """hops: frames that links handed over. Seconds are of all processors together, but clock_s, which is what passed
-    while time went on; packets were received by sinks."""
+    """What a simulation cost."""
 
     k: int
     hosts: int
     switches: int
     hops: int
+    """Frames that links delivered."""
     packets: int
+    """Packets that sinks received."""
     queue_drops: int
     setup_s: float
+    """Processor time until the simulation begins."""
     run_s: float
+    """Processor time of the simulation."""
     clock_s: float
+    """Wall time of the simulation."""
     memory_bytes: int
 
     @property
     def hops_per_s(self) -> float:
+        """Hops per second of processor time."""
         return self.hops / self.run_s
 
 
 def measure(
     permutation: Permutation, milliseconds: int, threads: int, ready: Callable[[], None] = lambda: None
 ) -> Measured:
-    """ready is called before time goes on, and counts as part of nothing."""
+    """Measure a network; `ready` is called before time advances, and is not measured."""
     start_s = time.process_time()
     with VirtualFabric(fabric_config(permutation.topology, "memory", 1, ()), threads=threads) as fabric:
         install(fabric, permutation.topology, permutation.routes())
@@ -83,7 +88,7 @@ def measure(
 def install(
     fabric: VirtualFabric, topology: Topology, routes: Iterable[tuple[str, Mapping[IPv4Network, int]]]
 ) -> None:
-    """router.p4 in every switch, with a route for each prefix. routes: by switch, the port of each."""
+    """Load router.p4 into every switch, with a route for each prefix; `routes` has the port of each, by switch."""
     files = compiled_files(ROUTER, {})
     program = build_program(json.loads(Path(files.json).read_text()))
     for switch, of_switch in routes:
@@ -100,6 +105,7 @@ def install(
 
 
 def add_traffic(fabric: VirtualFabric, permutation: Permutation) -> None:
+    """Add a generator and a sink for every flow."""
     frame_bytes = HEADERS_BYTES + PAYLOAD_BYTES
     for source, destination in permutation.flows():
         generator = Generator(
@@ -115,12 +121,13 @@ def add_traffic(fabric: VirtualFabric, permutation: Permutation) -> None:
 
 
 def place_of(permutation: Permutation, host: Host) -> tuple[int, int]:
-    """Device id and port that a host hangs on."""
+    """Return the device id and the port to which a host is attached."""
     edge = permutation.edges[host.name]
     return permutation.topology.switch(edge).number, permutation.ports[edge, host.name]
 
 
 def mac(text: str) -> bytes:
+    """Return the bytes of a MAC address."""
     return bytes.fromhex(text.replace(":", ""))
 
 
@@ -130,6 +137,7 @@ def _told() -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
+    """Measure as the arguments say, and print the result as JSON."""
     k, delay_us, milliseconds, threads = map(int, arguments)
     print(json.dumps(asdict(measure(Permutation(k, delay_us), milliseconds, threads, _told))))
     return 0

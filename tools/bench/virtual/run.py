@@ -1,5 +1,7 @@
-"""Packet hops per processor second on the virtual clock, from k = 4 on, beside ns-3 where it is installed, and htsim
-where it is built."""
+"""Measure packet hops per processor second on the virtual clock.
+
+ns-3 is compared where it is installed, and htsim where it is built.
+"""
 
 from __future__ import annotations
 
@@ -47,13 +49,16 @@ _HOPS_PER_MILLISECOND = 25 * 6
 
 @dataclass(frozen=True)
 class Turns:
-    """Of one k, a measurement of each in each turn. together: on several threads, if they are wanted; separate: as
-    many networks at once, each on one thread in a process of its own; htsim: where it is built."""
+    """The measurements of one k; those of the same index were made one after the other."""
 
     alone: Sequence[Measured]
+    """On one thread."""
     together: Sequence[Measured] = ()
+    """On several threads, if that is asked for."""
     separate: Sequence[Sequence[Measured]] = ()
+    """As many networks at the same time, each on one thread in a process of its own."""
     htsim: Sequence[HtsimMeasured] = ()
+    """Where it is built."""
 
     @property
     def rate(self) -> float:
@@ -62,18 +67,18 @@ class Turns:
 
     @property
     def threaded_rate(self) -> float | None:
-        """Hops per second by the clock on the wall, on several threads."""
+        """Hops per second of wall time on several threads."""
         return statistics.median(each.hops / each.clock_s for each in self.together) if self.together else None
 
     @property
     def speed_up(self) -> float | None:
-        """How many times as soon several threads were done as one, by the clock on the wall."""
+        """Speed-up of several threads over one, in wall time."""
         ratios = [one.clock_s / several.clock_s for one, several in zip(self.alone, self.together, strict=False)]
         return statistics.median(ratios) if ratios else None
 
     @property
     def separate_speed_up(self) -> float | None:
-        """How many times as much separate networks do in a second as one alone: what the processors give."""
+        """Speed-up of separate networks over one: the upper limit that the processors allow."""
         ratios = [
             one.clock_s * len(several) / max(each.clock_s for each in several)
             for one, several in zip(self.alone, self.separate, strict=False)
@@ -82,18 +87,21 @@ class Turns:
 
     @property
     def htsim_rate(self) -> float | None:
+        """Hops per second of htsim's processor time."""
         return statistics.median(each.hops_per_s for each in self.htsim) if self.htsim else None
 
 
 @dataclass(frozen=True)
 class Row:
-    """Of one k. own, same: hops per second of ns-3 with its own routes and with ours. The goal is of the ratio to
-    own."""
+    """A row of the table, for one k."""
 
     turns: Turns
     own: float | None
+    """Hops per second of ns-3 with its own routes."""
     same: float | None
+    """Hops per second of ns-3 with the routes of our switches."""
     goal: Goal
+    """For the ratio to `own`."""
 
 
 COLUMNS: Columns = (

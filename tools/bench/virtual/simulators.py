@@ -33,6 +33,7 @@ class Ns3Measured:
 
     @property
     def hops_per_s(self) -> float:
+        """Hops per second of processor time."""
         return self.hops / self.run_s
 
 
@@ -131,6 +132,7 @@ class HtsimMeasured:
 
     @property
     def hops_per_s(self) -> float:
+        """Hops per second of processor time."""
         return self.hops / self.run_s
 
 
@@ -144,7 +146,8 @@ class _Ended:
 def find_htsim() -> Path | None:
     """What GRADBED_HTSIM names: the program, or a folder with it. None if it names nothing.
 
-    UserError where there is no such program."""
+    UserError where there is no such program.
+    """
     named = os.environ.get(HTSIM_VARIABLE)
     if not named:
         return None
@@ -181,7 +184,7 @@ def microseconds(permutation: Permutation, hops: int) -> int:
 
 
 def connections(permutation: Permutation) -> str:
-    """htsim's file of who sends to whom; of size 0: without an end."""
+    """Write the flows in htsim's form; a size of 0 means an endless flow."""
     hosts = permutation.topology.hosts
     numbers = {host.name: number for number, host in enumerate(hosts)}
     lines = [f"Nodes {len(hosts)}", f"Connections {len(hosts)}"]

@@ -1,5 +1,7 @@
-"""What packets of queue pairs cost on the virtual clock: every host sends to one other, in a star (two links each)
-and in a k = 4 fat-tree (six links, no two flows on one)."""
+"""Measure what packets of queue pairs cost on the virtual clock.
+
+Every host sends to one other, in a star (two links each) and in a k = 4 fat-tree (six links, no two flows on one).
+"""
 
 from __future__ import annotations
 
@@ -52,6 +54,7 @@ class Measured:
 
     @property
     def packet_us(self) -> float:
+        """Processor time of a packet in microseconds."""
         return 1e6 * self.run_s / self.data_packets
 
 

@@ -1,4 +1,4 @@
-"""What both simulators carry: a permutation of constant-rate UDP flows on a fat-tree, with equal links and paths."""
+"""The traffic that all simulators carry: a permutation of constant-rate UDP flows on a fat-tree of equal links."""
 
 from __future__ import annotations
 
@@ -30,13 +30,16 @@ class Permutation:
 
     @cached_property
     def topology(self) -> Topology:
+        """The fat-tree."""
         return fat_tree(self.k, LinkModel(rate_bps=LINK_RATE_BPS, delay_us=self.delay_us))
 
     @property
     def half(self) -> int:
+        """Half of k: hosts of an edge switch, edge switches of a pod."""
         return self.k // 2
 
     def flows(self) -> list[tuple[Host, Host]]:
+        """Return the sender and the receiver of each flow."""
         hosts, half = self.topology.hosts, self.half
         found = []
         for i, host in enumerate(hosts):
@@ -60,7 +63,7 @@ class Permutation:
 
     @cached_property
     def edges(self) -> dict[str, str]:
-        """The switch that each host hangs on."""
+        """The switch to which each host is attached."""
         return {host.name: next(iter(self.topology.graph[host.name])) for host in self.topology.hosts}
 
     def routes(self) -> Iterator[tuple[str, Mapping[IPv4Network, int]]]:

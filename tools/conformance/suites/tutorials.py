@@ -47,7 +47,7 @@ def _make_run(exercise: Path, bench: Bench) -> list[Result]:
 
 
 def result_of_run(output: str, status: int | None, name: str) -> Result:
-    """make's status, and what Mininet and the tutorials' script report, which do not set it."""
+    """Judge a run by the status of make and by errors in its output, which do not always change the status."""
     if status is None:
         return Result(name, "stopped", f"after {TIME_LIMIT_S:g} s")
     if status or "Traceback (most recent call last)" in output or "Caught exception" in output:

@@ -1,0 +1,1 @@
+"""Choose the switches that sum a job's gradients."""

@@ -49,7 +49,11 @@ class AggregationPlanner(Protocol):
     """Makes a job's choice: the seam behind which planners of any kind fit."""
 
     def choose(self, topology: Topology, routes: Routes, workers: Sequence[str], server: str) -> AggregationChoice:
-        """workers and server are hosts of the topology. Raises UserError if the request cannot be met."""
+        """Choose for a job whose workers and server are hosts of the topology.
+
+        Raises:
+            UserError: The request cannot be met.
+        """
 
 
 class NoPlacement:

@@ -54,7 +54,7 @@ def stored_rates(problem: AggregationProblem, programmable: Sequence[str], serve
 def _stored(
     kind: type[Answer], topology: Topology, routes: Routes, question: Sequence[Any], solve: Callable[[], Answer]
 ) -> Answer:
-    """solve's answer, of now or of before. A UserError of it is not kept."""
+    """Return the answer of `solve`, from the cache if it is there. A UserError is not cached."""
     asked = json.dumps([question, routes.next_hops, routes.distances], default=dict)
     place = cache_dir() / "placements" / f"{digest_of([_solver(), topology.model_dump_json(), asked])}.json"
     adapter = TypeAdapter(kind)

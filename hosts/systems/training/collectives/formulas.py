@@ -99,7 +99,7 @@ def _tree(asked: _Asked, *, trees: int) -> float:
 
 
 def _at_once(asked: _Asked) -> float:
-    """alpha once: the messages are on their way together."""
+    """Return the time with one alpha: all messages are under way at the same time."""
     return asked.model.time_ns(asked.phases, asked.phases * asked.share, asked.added)
 
 

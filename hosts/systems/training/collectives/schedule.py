@@ -166,15 +166,15 @@ class Steps(Sequence[Step], ABC):
 
     @abstractmethod
     def range(self, place: int) -> tuple[int, int]:
-        """start and stop of a step."""
+        """Return start and stop of a step."""
 
     @abstractmethod
     def ranges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """start and stop of each step, (steps,) both."""
+        """Return start and stop of each step, each of shape (steps,)."""
 
     @abstractmethod
     def sources(self) -> NDArray[np.int64]:
-        """source of each step, (steps,)."""
+        """Return the source of each step, of shape (steps,)."""
 
     @abstractmethod
     def _step(self, place: int) -> Step: ...

@@ -1,0 +1,1 @@
+"""Training traces: their forms, and ranks that execute them."""

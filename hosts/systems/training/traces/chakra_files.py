@@ -331,7 +331,7 @@ def _each(nodes: Sequence[Any], read: Callable[[Mapping[str, Any]], Record]) -> 
 
 
 def _of_graph(node: Mapping[str, Any]) -> Record:
-    """ctrlDeps are callers; as Chakra's reader of this form does, nobody waits for them."""
+    """Read a node. Its ctrlDeps are callers, and are no dependencies, as in Chakra's own reader of this form."""
     return Record(
         number=_number(node["Id"]),
         name=str(node["Name"]),

@@ -63,10 +63,10 @@ def test_the_goal_decides(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    point = ScalePoint("some", {}, {}, judges_round, goal_s, goal_cpu_s)
+    point = ScalePoint("some", "aggregation", {}, {}, judges_round, goal_s, goal_cpu_s)
     row = Measured(point, 3, whole=Spent(10.0, 20.0), round=Spent(1.0, 2.0), hops=42, bytes=1 << 20)
-    monkeypatch.setattr(scale, "known_points", lambda: {"some": ("aggregation", point)})
-    monkeypatch.setattr(scale, "measured", lambda system, point, small, threads: row)
+    monkeypatch.setattr(scale, "SCALE_POINTS", (point,))
+    monkeypatch.setattr(scale, "measured", lambda point, small, threads: row)
     names: Sequence[str] = ["some"]
     assert run_bench_scale(names, small=False) == status
     assert ("missed" in capsys.readouterr().out) == bool(status)
