@@ -5,9 +5,8 @@
 
 from __future__ import annotations
 
-import importlib
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 # In a checkout this folder is called api, and the package's other folders stand beside it.
 _folder, _name = os.path.split(os.path.dirname(os.path.realpath(__file__)))
@@ -15,6 +14,7 @@ if _name == "api":
     __path__.append(_folder)
 
 from gradbed.common.errors import UserError  # noqa: E402
+from gradbed.common.modules import lazy_names  # noqa: E402
 from gradbed.common.version import VERSION as __version__  # noqa: E402, N811
 
 if TYPE_CHECKING:
@@ -68,25 +68,15 @@ __all__ = [
 ]
 
 _MODULES = {
-    "live_hosts": ("Host",),
-    "live_switches": ("Count", "Counter", "Register", "Switch", "Table"),
-    "networks": ("Link", "Network", "up", "virtual"),
-    "programs": ("Program",),
-    "results": ("Figure", "Results", "load_results"),
-    "studies": ("Study", "run", "systems"),
-    "topologies": (
-        *("Topology", "bcube", "dragonfly", "fat_tree", "from_networkx", "leaf_spine", "star", "topology", "torus"),
-    ),
+    "gradbed.live_hosts": "Host",
+    "gradbed.live_switches": "Count Counter Register Switch Table",
+    "gradbed.networks": "Link Network up virtual",
+    "gradbed.programs": "Program",
+    "gradbed.results": "Figure Results load_results",
+    "gradbed.studies": "Study run systems",
+    "gradbed.topologies": "Topology bcube dragonfly fat_tree from_networkx leaf_spine star topology torus",
 }
-_PLACES = {name: module for module, names in _MODULES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)
-    globals()[name] = found
-    return found
+__getattr__ = lazy_names(__name__, _MODULES)
 
 
 def __dir__() -> list[str]:

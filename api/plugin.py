@@ -6,8 +6,9 @@ gradbed.compressors (docs/plugins.md). What is importable elsewhere in gradbed i
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from gradbed.common.modules import lazy_names
 
 if TYPE_CHECKING:
     from gradbed.common.errors import UserError
@@ -110,13 +111,4 @@ _MODULES = {
     "gradbed.topo.graph": "Endpoint Host Link Switch Topology",
     "gradbed.topo.link": "LinkModel UNLIMITED",
 }
-_PLACES = {name: module for module, names in _MODULES.items() for name in names.split()}
-
-
-def __getattr__(name: str) -> Any:
-    """Load what a name needs when it is first used: an agent takes nothing of the controller."""
-    if name not in _PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(importlib.import_module(_PLACES[name]), name)
-    globals()[name] = found
-    return found
+__getattr__ = lazy_names(__name__, _MODULES)  # an agent loads nothing of the controller

@@ -1,8 +1,10 @@
-"""Where the package lies, and objects that are named in strings, as "module:attribute"."""
+"""Where the package lies, and objects that are imported by name when they are needed."""
 
 from __future__ import annotations
 
 import importlib
+import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,3 +25,27 @@ def attribute(place: str) -> Any:
     """Return what "module:attribute" names. ImportError, AttributeError."""
     module, _, name = place.partition(":")
     return getattr(importlib.import_module(module), name)
+
+
+def homes_of(names: Mapping[str, str]) -> dict[str, str]:
+    """Return the module of each name, of names by module with spaces between them."""
+    return {name: module for module, listed in names.items() for name in listed.split()}
+
+
+def lazy_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return a `__getattr__` for a module, which imports what a name needs when it is first used.
+
+    Args:
+        module: The `__name__` of the module.
+        names: What it offers, by the module that defines it, with spaces between.
+    """
+    homes = homes_of(names)
+
+    def load(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        found = getattr(importlib.import_module(homes[name]), name)
+        setattr(sys.modules[module], name, found)
+        return found
+
+    return load

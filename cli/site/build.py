@@ -10,6 +10,7 @@ from pathlib import Path
 from gradbed.cli.site.sources import ROOT
 from gradbed.common.caller import caller
 from gradbed.common.errors import UserError
+from gradbed.common.modules import FOLDERS
 from gradbed.common.scratch import scratch_folder
 
 SETTINGS = ROOT / "mkdocs.yml"
@@ -57,13 +58,14 @@ def _is_ours(folder: Path) -> bool:
 
 
 def _package(scratch: Path) -> Path:
-    """Copy what the reference shows to a folder by the name of the package, and return where that lies.
+    """Make a folder by the name of the package with all its modules, and return where that lies.
 
     griffe, which reads it, finds a package by its folder, and the folder of gradbed is called api here.
     """
     package = scratch / "gradbed"
     shutil.copytree(ROOT / "api", package, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(ROOT / "common", package / "common", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in FOLDERS:
+        (package / name).symlink_to(ROOT / name)
     return scratch
 
 

@@ -22,6 +22,7 @@ ROOMS = (
     "p4src",
     "switch",
     "tests",
+    "tools",
     "topo",
 )
 """Where sources are looked for: what people keep in their checkout besides is theirs."""

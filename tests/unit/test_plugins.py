@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gradbed.common.modules import homes_of
 from tests.command import ROOT, gradbed, rows, run_well
 from tests.tiny import install_tiny
 
@@ -95,8 +96,10 @@ def test_the_type_checker_sees_the_same_names_from_the_same_modules() -> None:
     tree = ast.parse((ROOT / "api" / "plugin.py").read_text(encoding="utf-8"))
     seen = {
         alias.name: node.module
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gradbed.")
+        for block in tree.body
+        if isinstance(block, ast.If)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert seen == plugin._PLACES and sorted(seen) == sorted(plugin.__all__)
+    assert seen == homes_of(plugin._MODULES) and sorted(seen) == sorted(plugin.__all__)

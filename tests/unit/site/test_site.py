@@ -19,16 +19,18 @@ import pytest
 import yaml
 
 import gradbed
+from gradbed import plugin
 from gradbed.cli.commands.docs import docs
 from gradbed.cli.main import GradbedCommands
 from gradbed.cli.site import build as site_build
 from gradbed.cli.site.sources import source_of
 from gradbed.common.errors import UserError
+from gradbed.common.modules import homes_of
 
 pytestmark = pytest.mark.thorough
 
 ROOT = Path(__file__).resolve().parents[3]
-MADE = ("contributing.md", "license.md", "reference.md")
+MADE = ("contributing.md", "license.md", "plugin_reference.md", "reference.md")
 """Pages of no file in docs/."""
 STUDIES = sorted(ROOT.glob("experiments/systems/*/studies/*.yaml"))
 PAGES = sorted((ROOT / "docs").glob("*.md"))
@@ -127,6 +129,26 @@ def test_the_reference_has_every_public_name_with_its_docstring(site: Path, page
             assert f"gradbed.{name}" in text, name
             first = " ".join(str(getattr(gradbed, name).__doc__).partition(".")[0].split())
             assert html.escape(first.replace("`", ""), quote=False) in text, name
+
+
+def test_the_reference_of_plugins_has_what_authors_use_with_its_fields(site: Path, pages: dict[Path, Page]) -> None:
+    """Each public name by its docstring, and what a system, a phase and an agent's context have."""
+    page = pages[site / "plugin_reference.html"]
+    text = " ".join(re.sub(r"<[^>]+>", "", (site / "plugin_reference.html").read_text()).split())
+    for name, module in homes_of(plugin._MODULES).items():
+        assert f"{module}.{name}" in page.anchors, name
+        assert f"gradbed.plugin.{name}" in text, name
+        if (shown := getattr(plugin, name)).__doc__ and isinstance(shown, type):
+            first = " ".join(shown.__doc__.partition(".")[0].partition(":")[0].split())
+            assert html.escape(first.replace("`", ""), quote=False) in text, name
+    for place in (
+        "gradbed.experiments.system.System.metrics",
+        "gradbed.controller.core.service.Service.admit",
+        "gradbed.experiments.phases.Phase",
+        "gradbed.hosts.agents.context.AgentContext.wait",
+        "gradbed.hosts.torch_hook.register",
+    ):
+        assert place in page.anchors, place
 
 
 def test_what_names_a_source() -> None:
