@@ -1,1 +1,1 @@
-"""gradbed p4: everything about P4 programs, one small file for each command."""
+"""gradbed p4: everything about P4 programs."""

@@ -1,8 +1,10 @@
-"""gradbed p4: P4 programs."""
+"""gradbed p4: the commands about P4 programs; the longer ones have modules of their own."""
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -10,24 +12,13 @@ import typer
 
 from gradbed.cli import options
 from gradbed.cli.p4 import coverage as p4_coverage
-from gradbed.cli.p4 import dissector as p4_dissector
-from gradbed.cli.p4 import plan as p4_plan
 from gradbed.cli.p4 import record as p4_record
 from gradbed.cli.p4 import run as p4_run
-from gradbed.cli.p4 import shell as p4_shell
 from gradbed.cli.p4 import stf
 from gradbed.cli.p4 import trace as p4_trace
 from gradbed.common.errors import UserError
 
 app = typer.Typer(help="Work with P4 programs.", no_args_is_help=True)
-app.command("run")(p4_run.run)
-app.command("stf")(stf.stf)
-app.command("record")(p4_record.record)
-app.command("plan")(p4_plan.plan)
-app.command("trace")(p4_trace.trace)
-app.command("coverage")(p4_coverage.coverage)
-app.command("shell")(p4_shell.shell)
-app.command("dissector")(p4_dissector.dissector)
 
 
 @app.callback()
@@ -35,7 +26,6 @@ def p4() -> None:
     """Work with P4 programs."""
 
 
-@app.command("compile")
 def compile_(
     source: Annotated[Path, typer.Argument(help="A P4_16 program for v1model.")],
     output: Annotated[
@@ -79,7 +69,35 @@ def compile_(
     return 0
 
 
-@app.command("shims")
+def plan(
+    program: Annotated[Path, typer.Argument(help="A P4_16 program for v1model.")],
+    entries: Annotated[list[Path] | None, typer.Argument(help="Files of entries (docs/entries.md).")] = None,
+    topology: Annotated[
+        str, typer.Option(help="Such as leaf-spine:2,2,2, or the path of a topology.json, p4app.json or network.py.")
+    ] = "leaf-spine:2,2,2",
+    switch: Annotated[str | None, typer.Option(help="This switch alone.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON, which p4 trace and p4 coverage take.")] = False,
+) -> int:
+    """Show what entries put into the switches of a network; nothing runs. A mistake is one line with its place."""
+    from gradbed.controller.entries.planner import EntriesPlanner
+    from gradbed.controller.entries.settings import EntriesSettings
+    from gradbed.controller.planning.plan import Plan
+    from gradbed.controller.planning.routing import shortest_routes
+    from gradbed.controller.planning.text import plan_text
+    from gradbed.experiments.own_program import own_network
+    from gradbed.topo.files import topology_file
+    from gradbed.topo.registry import parse_topology
+
+    network = parse_topology(topology)
+    settings = own_network(network, program, entries or [], file=topology_file(topology)).settings
+    assert isinstance(settings, EntriesSettings)
+    made = EntriesPlanner(settings).plan(network, shortest_routes(network))
+    if switch is not None:
+        made = Plan(switches={network.switch(switch).name: made[switch]})
+    print(made.to_json() if as_json else plan_text(made))
+    return 0
+
+
 def shims(
     folder: Annotated[Path, typer.Argument(help="Where to write them; put it first in PATH.")],
     bmv2_arbitration: Annotated[
@@ -97,3 +115,68 @@ def shims(
     build_runtime()
     print(f'To use them: export PATH="{folder.resolve()}:$PATH"')
     return 0
+
+
+def shell(
+    grpc_addr: Annotated[
+        str, typer.Option("--grpc-addr", help="HOST:PORT or unix:PATH of the P4Runtime server.")
+    ] = "127.0.0.1:9559",
+    device_id: Annotated[int, typer.Option("--device-id", min=1, help="Which of the server's devices.")] = 1,
+    election_id: Annotated[
+        str, typer.Option("--election-id", help="HIGH,LOW; the controller with the highest one may write.")
+    ] = "0,1",
+    config: Annotated[
+        str | None,
+        typer.Option("--config", help="P4INFO,JSON: a program to push. Without it, the one that runs is used."),
+    ] = None,
+    install: Annotated[
+        bool, typer.Option("--install", help="Install it, if it is not there, and do nothing else.")
+    ] = False,
+) -> int:
+    """Talk to a switch in p4runtime-shell (installed on first use, in an environment of its own)."""
+    from gradbed.switch.p4lang.p4runtime_shell import shell_arguments, shell_python
+
+    arguments = shell_arguments(grpc_addr, device_id, election_id, config)
+    python = str(shell_python())
+    if not install:
+        # The shell takes the place of this process, so that the terminal and its signals are the shell's.
+        os.execv(python, [python, *arguments])
+    print(f"p4runtime-shell is installed, and runs with {python}")
+    return 0
+
+
+def dissector(
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The file, such as gradbed.lua; default: standard output.")
+    ] = None,
+) -> int:
+    """Write a Wireshark dissector (Lua) of all headers, for its plugin folder or wireshark -X lua_script:FILE."""
+    from gradbed.formats.wireshark.script import script
+
+    if output is None:
+        sys.stdout.write(script())
+        return 0
+    try:
+        output.write_text(script(), encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"--output: cannot write {output}: {error.strerror}") from None
+    print(f"wrote {output}; open captures with: wireshark -X lua_script:{output} FILE.pcapng")
+    return 0
+
+
+COMMANDS: Mapping[str, Callable[..., int]] = {
+    "compile": compile_,
+    "run": p4_run.run,
+    "stf": stf.stf,
+    "trace": p4_trace.trace,
+    "coverage": p4_coverage.coverage,
+    "plan": plan,
+    "record": p4_record.record,
+    "shims": shims,
+    "shell": shell,
+    "dissector": dissector,
+}
+"""In the order in which help lists them."""
+
+for _name, _command in COMMANDS.items():
+    app.command(_name)(_command)
