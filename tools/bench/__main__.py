@@ -24,7 +24,7 @@ NEEDS = Entry(
     help="",
     layers=("run", "study"),
     of={"virtual": ("p4",)},
-    network=("start", "switch", "models", "leftovers"),
+    network=("start", "switch", "models", "leaks"),
 )
 """What the benchmarks install before they run; `large` and `live` ask for Debian packages themselves."""
 
@@ -142,13 +142,13 @@ def large(
 
 
 @app.command()
-def leftovers(
+def leaks(
     starts: Annotated[int, typer.Option(min=3, help="Number of networks.")] = 100,
 ) -> int:
     """Bring networks of two hosts up and down, killing some: no resource may be left behind."""
-    from tools.bench.leftovers import run_bench_leftovers
+    from tools.bench.leaks import run_bench_leaks
 
-    return run_bench_leftovers(starts)
+    return run_bench_leaks(starts)
 
 
 @app.command()

@@ -80,7 +80,7 @@ QUALITY_CAPACITIES_BPS = (None, 20_000_000.0)
 
 
 @dataclass(frozen=True)
-class Growth:
+class PlacementCost:
     """The cost of one placement."""
 
     k: int
@@ -102,7 +102,7 @@ class Growth:
 
 
 @dataclass(frozen=True)
-class Quality:
+class PlacementQuality:
     """Shares of the optimum on one random network."""
 
     maximum: int
@@ -140,7 +140,7 @@ def run_bench_placement(sizes: Sequence[tuple[int, int]], instances: int, output
     return 0
 
 
-def measure_growth(k: int, maximum: int) -> Growth:
+def measure_growth(k: int, maximum: int) -> PlacementCost:
     """Place `maximum` switches by greedy in a fat-tree, from the graph on (routes included)."""
     spent = Stopwatch()
     topology = fat_tree(k, LinkModel(rate_bps=LINK_RATE_BPS))
@@ -157,7 +157,7 @@ def measure_growth(k: int, maximum: int) -> Growth:
     asked, solved = solver.asked, solver.solved
     chosen = refined(solver, chosen, maximum)
     cpu_s, wall_s = spent.cpu_s, spent.wall_s
-    return Growth(
+    return PlacementCost(
         k,
         maximum,
         len(topology.switches),
@@ -172,7 +172,7 @@ def measure_growth(k: int, maximum: int) -> Growth:
     )
 
 
-def measure_quality(seed: int) -> list[Quality]:
+def measure_quality(seed: int) -> list[PlacementQuality]:
     """Measure every placement of a random network."""
     topology = random_fabric(seed)
     server, *workers = [host.name for host in topology.hosts]
@@ -193,7 +193,7 @@ def measure_quality(seed: int) -> list[Quality]:
             choice = refined(returning, ours, maximum)
             gamma = gradients.gamma(choice)
             found.append(
-                Quality(
+                PlacementQuality(
                     maximum,
                     gradients.gamma(source) / gradients.gamma(exhaustive(gradients, maximum)),
                     returning.gamma(ours) / returning.gamma(exhaustive(returning, maximum)),
@@ -221,7 +221,7 @@ GROWTH: Columns = (
 )
 
 
-def growth_table(grown: Sequence[Growth]) -> Table:
+def growth_table(grown: Sequence[PlacementCost]) -> Table:
     """Return the table of the times."""
     title = "Greedy placement on fat-trees, gamma and packets in shares of a link's rate"
     return rows_table(title, GROWTH, grown)
@@ -245,7 +245,7 @@ QUALITY: Columns = (
 )
 
 
-def quality_table(qualities: Sequence[Quality], instances: int) -> Table:
+def quality_table(qualities: Sequence[PlacementQuality], instances: int) -> Table:
     """Return the table of the shares."""
     rows = [
         (maximum, name, [getattr(quality, share) for quality in qualities if quality.maximum == maximum])
@@ -256,7 +256,7 @@ def quality_table(qualities: Sequence[Quality], instances: int) -> Table:
     return rows_table(title, QUALITY, rows, words=("share of",))
 
 
-def draw(grown: Sequence[Growth], folder: Path) -> list[Path]:
+def draw(grown: Sequence[PlacementCost], folder: Path) -> list[Path]:
     """Processor time after each round, and gamma: placement in every format of figures, in `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     with figure(4.0, 3.2, columns=2) as (made, [times, gammas]):

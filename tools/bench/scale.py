@@ -31,7 +31,7 @@ class Spent:
 
 
 @dataclass(frozen=True)
-class Measured:
+class ScaleResult:
     """What a point took."""
 
     point: ScalePoint
@@ -76,7 +76,7 @@ def _now() -> Spent:
     return Spent(time.perf_counter(), time.process_time())
 
 
-def measured(point: ScalePoint, small: bool = False, threads: int = 1) -> Measured:
+def measured(point: ScalePoint, small: bool = False, threads: int = 1) -> ScaleResult:
     """Run a point. UserError if it breaks or its checks fail.
 
     Args:
@@ -96,7 +96,7 @@ def measured(point: ScalePoint, small: bool = False, threads: int = 1) -> Measur
     ended = _now()
     if stored.failures:
         raise UserError(f"{point.name}: {stored.failures[0]}")
-    return Measured(
+    return ScaleResult(
         point,
         hosts=len(parse_topology(configuration.topology.kind).hosts),
         whole=Spent(ended.wall_s - began.wall_s, ended.cpu_s - began.cpu_s),
@@ -106,7 +106,7 @@ def measured(point: ScalePoint, small: bool = False, threads: int = 1) -> Measur
     )
 
 
-def scale_table(rows: Sequence[Measured], small: bool = False) -> Any:
+def scale_table(rows: Sequence[ScaleResult], small: bool = False) -> Any:
     """Return the table; without goals for the small forms."""
 
     def goal(wanted_s: float | None, found_s: float) -> str | None:
@@ -151,6 +151,6 @@ def run_bench_scale(names: Sequence[str], small: bool, threads: int = 1) -> int:
     return int(not small and any(map(_missed, rows)))
 
 
-def _missed(row: Measured) -> bool:
+def _missed(row: ScaleResult) -> bool:
     goals = ((row.point.goal_s, row.judged.wall_s), (row.point.goal_cpu_s, row.judged.cpu_s))
     return any(wanted_s is not None and found_s > wanted_s for wanted_s, found_s in goals)

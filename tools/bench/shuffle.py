@@ -88,7 +88,7 @@ SCHEDULERS_SEED = 1
 
 
 @dataclass(frozen=True)
-class Quality:
+class ScheduleQuality:
     """The hops of schedules for one instance."""
 
     instance: PublicInstance
@@ -104,7 +104,7 @@ class Quality:
         return self.hops[OURS] / self.hops[SOURCE]
 
 
-def measure_quality(public: PublicInstance, compared: Collection[str] = (*COMPARED, OPTIMUM)) -> Quality:
+def measure_quality(public: PublicInstance, compared: Collection[str] = (*COMPARED, OPTIMUM)) -> ScheduleQuality:
     """Compare schedulers by name; every schedule is checked, and none may be below the bound."""
     instance, trees = public.build()
     bound = bounds(instance, trees).best
@@ -119,7 +119,7 @@ def measure_quality(public: PublicInstance, compared: Collection[str] = (*COMPAR
         check_schedule(instance, schedule, trees.topology)
         assert schedule.hops >= bound, f"{public.name}: {name} takes {schedule.hops} hops, below the bound {bound}"
         hops[name] = schedule.hops
-    return Quality(public, len(instance.demands), bound, hops)
+    return ScheduleQuality(public, len(instance.demands), bound, hops)
 
 
 QUALITY_COLUMNS: Columns = (
@@ -133,21 +133,21 @@ QUALITY_COLUMNS: Columns = (
 )
 
 
-def quality_table(qualities: Sequence[Quality]) -> Table:
+def quality_table(qualities: Sequence[ScheduleQuality]) -> Table:
     """Return the table of hops."""
     title = f"Hops on {len(qualities)} public instances; ratios are those of our scheduler"
     return rows_table(title, QUALITY_COLUMNS, qualities, words=("instance",))
 
 
-def summary_table(qualities: Sequence[Quality]) -> Table:
+def summary_table(qualities: Sequence[ScheduleQuality]) -> Table:
     """Return the table of our hops as shares of those of others: mean, total and largest."""
     low, high = SHARES_OF_THE_GOAL
     chosen = [row for row in qualities if low <= row.instance.share <= high]
 
-    def pairs(name: str, rows: Sequence[Quality]) -> list[tuple[int, int]]:
+    def pairs(name: str, rows: Sequence[ScheduleQuality]) -> list[tuple[int, int]]:
         return [(row.hops[OURS], row.hops[name]) for row in rows if name in row.hops]
 
-    def largest(name: str, rows: Sequence[Quality]) -> str:
+    def largest(name: str, rows: Sequence[ScheduleQuality]) -> str:
         return f"{max(ours / other for ours, other in pairs(name, rows)):.3f}"
 
     columns: Columns = (
@@ -191,7 +191,7 @@ def run_bench_shuffle(sizes: Sequence[tuple[int, int]], share: float, quality: b
 
 
 @dataclass(frozen=True)
-class Growth:
+class ScheduleCost:
     """The cost of one schedule for a fat-tree whose hosts are all workers."""
 
     k: int
@@ -210,7 +210,7 @@ class Growth:
     """Peak memory of the process until then."""
 
 
-def measure_growth(k: int, samples: int, share: float) -> Growth:
+def measure_growth(k: int, samples: int, share: float) -> ScheduleCost:
     """Schedule a shuffle on a k-ary fat-tree, and measure what that costs."""
     topology = fat_tree(k)
     instance = next(epochs([host.name for host in topology.hosts], [1000] * samples, share, seed=1))
@@ -222,7 +222,7 @@ def measure_growth(k: int, samples: int, share: float) -> Growth:
     cpu_s, wall_s = spent.cpu_s, spent.wall_s
     memory_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     check_schedule(instance, schedule, topology)
-    return Growth(
+    return ScheduleCost(
         k=k,
         workers=len(instance.workers),
         samples=samples,
@@ -253,7 +253,7 @@ GROWTH_COLUMNS: Columns = (
 )
 
 
-def growth_table(grown: Sequence[Growth], share: float) -> Table:
+def growth_table(grown: Sequence[ScheduleCost], share: float) -> Table:
     """Return the table of the costs."""
     title = f"Our scheduler on fat-trees, each worker stores {share:g} of all samples"
     return rows_table(title, GROWTH_COLUMNS, grown)

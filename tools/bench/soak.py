@@ -38,6 +38,7 @@ from gradbed.experiments.tables.console import make_console
 from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
 from gradbed.topo.graph import Topology
 from tools.bench.flatness import draw, judge, read_samples
+from tools.bench.leaks import ResourceLeak
 from tools.bench.memory_profile import (
     files_below,
     held_by_roles,
@@ -75,10 +76,6 @@ _EVERYTHING = (
         clone_session_entry=p4r.CloneSessionEntry()
     )),
 )  # fmt: skip
-
-
-class Leftover(Exception):
-    """A job was not exact, or left something."""
 
 
 @dataclass(frozen=True)
@@ -124,8 +121,8 @@ def _in_sandbox(folder: Path, samples: Path, pace: Pace) -> int:
     keep_no_free_memory()
     try:
         jobs = soak(folder, samples, pace)
-    except Leftover as leftover:
-        print(leftover, file=sys.stderr)
+    except ResourceLeak as leak:
+        print(leak, file=sys.stderr)
         return 1
     print(f"{jobs} jobs, all exact; after each the switches held what they held before")
     return 0
@@ -185,7 +182,7 @@ def soak(
         after_each: Called when a job is over.
 
     Raises:
-        Leftover: A job was not exact or left something.
+        ResourceLeak: A job was not exact or left something.
     """
     system, task = AggregationSystem(), PointTask(network_configuration(), 1, SCALE, folder)
     with ExitStack() as stack:
@@ -210,7 +207,7 @@ def soak(
 
 
 def _one_job(testbed: MininetTestbed, task: PointTask[AggregationConfiguration], number: int) -> None:
-    """Leftover if a sum is not exact, or packets are not accounted for."""
+    """ResourceLeak if a sum is not exact, or packets are not accounted for."""
     jobs, workers, switches, workload = KINDS[number % len(KINDS)]
     configuration = AggregationConfiguration.model_validate(
         {
@@ -230,7 +227,7 @@ def _one_job(testbed: MininetTestbed, task: PointTask[AggregationConfiguration],
     failures = point.result([measured]).failures
     testbed.delete_job(asked["job"])
     if failures:
-        raise Leftover(f"job {number + 1}: {'; '.join(failures)}")
+        raise ResourceLeak(f"job {number + 1}: {'; '.join(failures)}")
 
 
 def _drawn_hosts(topology: Topology, jobs: int, workers: int, seed: int) -> list[tuple[tuple[str, ...], str]]:
@@ -252,9 +249,9 @@ def _nothing_left(number: int, before: Mapping[str, frozenset[str]], switches: S
     for name, found in switches.contents().items():
         if found != before[name]:
             more, fewer = len(found - before[name]), len(before[name] - found)
-            raise Leftover(f"job {number + 1} has left {more} entries more and {fewer} fewer in {name}")
+            raise ResourceLeak(f"job {number + 1} has left {more} entries more and {fewer} fewer in {name}")
     if held := switches.held_slots():
-        raise Leftover(f"job {number + 1} has left {held} slots held")
+        raise ResourceLeak(f"job {number + 1} has left {held} slots held")
 
 
 def _held(switches: Switches) -> dict[str, int]:

@@ -30,7 +30,7 @@ _V1MODEL = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^">\n]*/)?v1model\.p4["
 
 
 @dataclass(frozen=True)
-class Result:
+class CorpusResult:
     """stage: where it failed, or passed. reason: one line."""
 
     name: str
@@ -85,29 +85,33 @@ def read_names(path: Path) -> frozenset[str]:
     return frozenset(name for line in text.splitlines() if (name := line.split("#", 1)[0].strip()))
 
 
-def run_corpus(programs: Sequence[Path], compile_: Compile, run: Run, *, jobs: int) -> Iterator[Result]:
+def run_corpus(programs: Sequence[Path], compile_: Compile, run: Run, *, jobs: int) -> Iterator[CorpusResult]:
     """Results in the order in which they come, each from a process of its own."""
     one = partial(_one, compile_, run)
     for ended in each_in_own_process(one, programs, jobs=jobs, time_limit_s=TIME_LIMIT_S):
-        yield ended.value or Result(ended.argument.stem, "stopped", ended.how)
+        yield ended.value or CorpusResult(ended.argument.stem, "stopped", ended.how)
 
 
-def _one(compile_: Compile, run: Run, program: Path) -> Result:
+def _one(compile_: Compile, run: Run, program: Path) -> CorpusResult:
     name = program.stem
     try:
         script = read_stf(program.with_suffix(".stf"))
         json = compile_(program)
     except UserError as error:
-        return Result(name, "compile", _first_line(error))
+        return CorpusResult(name, "compile", _first_line(error))
     except Exception as error:
-        return Result(name, "compile", f"defect: {unforeseen(error)}")
+        return CorpusResult(name, "compile", f"defect: {unforeseen(error)}")
     try:
         outcome = run(json, script)
     except (UserError, ValueError, RuntimeError) as error:
-        return Result(name, "load", _first_line(error))
+        return CorpusResult(name, "load", _first_line(error))
     if outcome.failures:
-        return Result(name, "packet", outcome.failures[0])
-    return Result(name, "not possible", outcome.not_possible[0]) if outcome.not_possible else Result(name, "passed")
+        return CorpusResult(name, "packet", outcome.failures[0])
+    return (
+        CorpusResult(name, "not possible", outcome.not_possible[0])
+        if outcome.not_possible
+        else CorpusResult(name, "passed")
+    )
 
 
 def _first_line(error: Exception) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import tool
-from tools.conformance.suites.bench import SCRATCH
+from tools.conformance.suites.environment import SCRATCH
 
 pytestmark = [pytest.mark.thorough, pytest.mark.root]
 

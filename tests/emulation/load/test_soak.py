@@ -12,7 +12,8 @@ import pytest
 from gradbed.common.sandbox import run_in_sandbox
 from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
 from tools.bench.flatness import judge, read_samples
-from tools.bench.soak import Leftover, Pace, soak
+from tools.bench.leaks import ResourceLeak
+from tools.bench.soak import Pace, soak
 
 pytestmark = [pytest.mark.thorough, pytest.mark.root, pytest.mark.nightly]
 
@@ -27,8 +28,8 @@ def outcome(folder: Path, leak: Leak) -> tuple[list[str], str]:
         os.environ["TMPDIR"] = str(folder)
         try:
             soak(folder, folder.parent / "samples.csv", PACE, lambda testbed: leak(testbed) and None)
-        except Leftover as leftover:
-            (folder.parent / "said").write_text(str(leftover))
+        except ResourceLeak as leak:
+            (folder.parent / "said").write_text(str(leak))
         return 0
 
     folder.mkdir()

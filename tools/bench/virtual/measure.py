@@ -29,7 +29,7 @@ _MILLISECOND_NS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Measured:
+class VirtualResult:
     """What a simulation cost."""
 
     k: int
@@ -56,7 +56,7 @@ class Measured:
 
 def measure(
     permutation: Permutation, milliseconds: int, threads: int, ready: Callable[[], None] = lambda: None
-) -> Measured:
+) -> VirtualResult:
     """Measure a network; `ready` is called before time advances, and is not measured."""
     start_s = time.process_time()
     with VirtualFabric(fabric_config(permutation.topology, "memory", 1, ()), threads=threads) as fabric:
@@ -71,7 +71,7 @@ def measure(
         clock_s = time.perf_counter() - begin_s
         rows = fabric.engine.link_statistics()
         sinks = [fabric.sink_statistics(*place_of(permutation, host)) for host in permutation.topology.hosts]
-        return Measured(
+        return VirtualResult(
             k=permutation.k,
             hosts=len(permutation.topology.hosts),
             switches=len(fabric.devices),

@@ -19,11 +19,11 @@ from rich.console import Console
 from gradbed.common.errors import UserError
 from gradbed.experiments.tables.console import Columns, make_console, rows_table
 from tools.bench.measure import ROOT, Goal, exit_status, tool
-from tools.bench.virtual.measure import Measured
+from tools.bench.virtual.measure import VirtualResult
 from tools.bench.virtual.simulators import (
     HTSIM_VARIABLE,
-    HtsimMeasured,
-    Ns3Measured,
+    HtsimResult,
+    Ns3Result,
     find_htsim,
     measure_htsim,
     measure_ns3,
@@ -51,13 +51,13 @@ _HOPS_PER_MILLISECOND = 25 * 6
 class Turns:
     """The measurements of one k; those of the same index were made one after the other."""
 
-    alone: Sequence[Measured]
+    alone: Sequence[VirtualResult]
     """On one thread."""
-    together: Sequence[Measured] = ()
+    together: Sequence[VirtualResult] = ()
     """On several threads, if that is asked for."""
-    separate: Sequence[Sequence[Measured]] = ()
+    separate: Sequence[Sequence[VirtualResult]] = ()
     """As many networks at the same time, each on one thread in a process of its own."""
-    htsim: Sequence[HtsimMeasured] = ()
+    htsim: Sequence[HtsimResult] = ()
     """Where it is built."""
 
     @property
@@ -132,7 +132,7 @@ def _times(ratio: float | None) -> str | None:
     return None if ratio is None else f"{ratio:.2f}"
 
 
-def _median_of(found: Sequence[HtsimMeasured], value: Callable[[HtsimMeasured], float], form: str) -> str | None:
+def _median_of(found: Sequence[HtsimResult], value: Callable[[HtsimResult], float], form: str) -> str | None:
     return format(statistics.median(map(value, found)), form) if found else None
 
 
@@ -187,7 +187,7 @@ def _measure_in_turns(permutation: Permutation, repetitions: int, threads: int, 
 
 def measure_apart(
     permutation: Permutation, duration_ms: int, *, threads: int = 1, networks: int = 1
-) -> list[Measured]:
+) -> list[VirtualResult]:
     """So many networks at once, each in a process of its own, whose memory is that of this size alone."""
     numbers = (permutation.k, permutation.delay_us, duration_ms, threads)
     command = tool("tools.bench.virtual.measure", *map(str, numbers))
@@ -212,7 +212,7 @@ def measure_apart(
             said, complaint = process.communicate()
             if process.returncode != 0:
                 raise RuntimeError(f"the measurement of k = {permutation.k} failed:\n{complaint}")
-            found.append(Measured(**json.loads(said)))
+            found.append(VirtualResult(**json.loads(said)))
         return found
 
 
@@ -220,7 +220,7 @@ def _ns3_rates(permutation: Permutation, repetitions: int) -> tuple[float, float
     """Hops per second, medians: with the routes that ns-3 finds by itself, and with those of our switches."""
 
     def rate(global_routing: bool) -> float:
-        found: list[Ns3Measured] = [
+        found: list[Ns3Result] = [
             measure_ns3(permutation, milliseconds(permutation, NS3_HOPS), global_routing=global_routing)
             for _ in range(repetitions)
         ]

@@ -24,7 +24,7 @@ MODULES = ("core", "network", "internet", "point-to-point", "applications")
 
 
 @dataclass(frozen=True)
-class Ns3Measured:
+class Ns3Result:
     """As measure.Measured."""
 
     hops: int
@@ -46,14 +46,14 @@ def ns3_version() -> str | None:
     return found.stdout.strip() if found.returncode == 0 else None
 
 
-def measure_ns3(permutation: Permutation, milliseconds: int, *, global_routing: bool) -> Ns3Measured:
+def measure_ns3(permutation: Permutation, milliseconds: int, *, global_routing: bool) -> Ns3Result:
     """global_routing: ns-3 finds the routes by itself, as its users let it; otherwise it has our switches' routes."""
     text = description(permutation, milliseconds, global_routing=global_routing)
     outcome = subprocess.run([str(_program())], input=text, capture_output=True, text=True, check=False)
     if outcome.returncode != 0:
         raise UserError(f"ns-3 failed: {outcome.stderr.strip().splitlines()[-1:]}")
     hops, packets, run_s = outcome.stdout.split()
-    return Ns3Measured(int(hops), int(packets), float(run_s))
+    return Ns3Result(int(hops), int(packets), float(run_s))
 
 
 def description(permutation: Permutation, milliseconds: int, *, global_routing: bool) -> str:
@@ -122,7 +122,7 @@ _SHARE_OF_BEGINNING = 4
 
 
 @dataclass(frozen=True)
-class HtsimMeasured:
+class HtsimResult:
     """hops: data, ACK and pull packets on each link, in run_s of processor time. setup_s: that of a run of 1 us."""
 
     hops: int
@@ -161,7 +161,7 @@ def find_htsim() -> Path | None:
     return found
 
 
-def measure_htsim(program: Path, permutation: Permutation, hops: int) -> HtsimMeasured:
+def measure_htsim(program: Path, permutation: Permutation, hops: int) -> HtsimResult:
     """About so many hops. UserError for a program that fails, or says something else than htsim."""
     duration_us = microseconds(permutation, hops)
     with tempfile.TemporaryDirectory(prefix="gradbed-htsim-") as folder:
@@ -173,7 +173,7 @@ def measure_htsim(program: Path, permutation: Permutation, hops: int) -> HtsimMe
     more, more_s = whole.hops - beginning.hops, whole.processor_s - beginning.processor_s
     if more <= 0 or more_s <= 0:
         raise UserError(f"{program} had {whole.hops} hops in {duration_us} us, not more than in a part of it")
-    return HtsimMeasured(more, more_s, nothing.processor_s, whole.memory_bytes)
+    return HtsimResult(more, more_s, nothing.processor_s, whole.memory_bytes)
 
 
 def microseconds(permutation: Permutation, hops: int) -> int:

@@ -43,7 +43,7 @@ class Network:
 
 
 @dataclass(frozen=True)
-class Measured:
+class TransportResult:
     """hops: frames that links handed over, acknowledgements too. Seconds are of the processor."""
 
     mtu_bytes: int
@@ -92,7 +92,7 @@ def run_bench_transport(packets: int, repetitions: int) -> int:
     return exit_status(goals)
 
 
-def _median(found: Sequence[Measured]) -> Measured:
+def _median(found: Sequence[TransportResult]) -> TransportResult:
     return sorted(found, key=lambda each: each.run_s)[len(found) // 2]
 
 
@@ -114,7 +114,7 @@ def _fat_tree() -> Network:
     return Network("fat-tree:4", topology, list(permutation.routes()), permutation.flows(), 6)
 
 
-def measure(network: Network, mtu_bytes: int, packets: int) -> Measured:
+def measure(network: Network, mtu_bytes: int, packets: int) -> TransportResult:
     """Each host sends one message of so many packets, without contents."""
     config = fabric_config(network.topology, "memory", 1, ())
     config = config.model_copy(
@@ -141,7 +141,7 @@ def measure(network: Network, mtu_bytes: int, packets: int) -> Measured:
         if received != 2 * len(network.flows):
             raise RuntimeError(f"{received} completions of {len(network.flows)} messages")
         hops = sum(row.packets for row in fabric.engine.link_statistics())
-        return Measured(mtu_bytes, network, packets * len(network.flows), hops, run_s)
+        return TransportResult(mtu_bytes, network, packets * len(network.flows), hops, run_s)
 
 
 def _connect(pairs: HostQueuePairs, number: int, here: Host, there: Host, mtu_bytes: int) -> None:

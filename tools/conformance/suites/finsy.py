@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
-from tools.conformance.suites.bench import SUPPORT, Bench
+from tools.conformance.suites.environment import SUPPORT, SuiteEnvironment
 from tools.conformance.suites.ptf import last_error
-from tools.conformance.suites.result import Outcome, Result
+from tools.conformance.suites.result import Outcome, SuiteResult
 
 TIME_LIMIT_S = 300.0
 ADDRESS = "127.0.0.1:9559"
@@ -27,13 +27,13 @@ SWITCH_OF_MININET = Path("/usr/local/mininet/custom/p4switch.py")
 CONTAINER, STRATUM = "needs a container", "needs Stratum, another switch"
 
 
-def groups(folder: Path) -> dict[str, Callable[[Bench], list[Result]] | Result]:
+def groups(folder: Path) -> dict[str, Callable[[SuiteEnvironment], list[SuiteResult]] | SuiteResult]:
     """Its own tests that ask for a P4Runtime server, and a group for each file of tests of its examples."""
-    made: dict[str, Callable[[Bench], list[Result]] | Result] = {"tests": _client_tests}
+    made: dict[str, Callable[[SuiteEnvironment], list[SuiteResult]] | SuiteResult] = {"tests": _client_tests}
     for path in sorted((folder / "examples/tests").glob("test_*.py")):
         name = f"examples/{path.stem.removeprefix('test_')}"
         missing = _missing_for(path)
-        made[name] = Result(name, "not run", missing) if missing else partial(_example, path, name)
+        made[name] = SuiteResult(name, "not run", missing) if missing else partial(_example, path, name)
     return made
 
 
@@ -50,37 +50,48 @@ def _missing_for(tests: Path) -> str | None:
     return None
 
 
-def _client_tests(bench: Bench) -> list[Result]:
+def _client_tests(env: SuiteEnvironment) -> list[SuiteResult]:
     options = ["--device-id", str(DEVICE_ID), "--no-p4", "--", "--grpc-server-addr", ADDRESS]
-    bench.start(["simple_switch_grpc", *options], cwd=bench.folder)
+    env.start(["simple_switch_grpc", *options], cwd=env.folder)
     more = {"FINSY_TEST_P4RUNTIME_TARGET": ADDRESS, "FINSY_TEST_NO_BENCHMARK": "1"}
     # Others import what they need for themselves, such as formatters.
-    files = [str(path) for path in sorted(bench.folder.glob("tests/test_*.py")) if FIXTURE in path.read_text("utf-8")]
-    return _pytest(bench, "tests", ["-p", "only_with_switch", *files], bench.folder, more)
+    files = [str(path) for path in sorted(env.folder.glob("tests/test_*.py")) if FIXTURE in path.read_text("utf-8")]
+    return _pytest(env, "tests", ["-p", "only_with_switch", *files], env.folder, more)
 
 
-def _example(path: Path, name: str, bench: Bench) -> list[Result]:
-    switch = bench.folder / "ci/demonet/p4switch.py"
-    bench.add_file(SWITCH_OF_MININET, switch.read_text(encoding="utf-8"))
-    folder = bench.folder / "examples"
+def _example(path: Path, name: str, env: SuiteEnvironment) -> list[SuiteResult]:
+    switch = env.folder / "ci/demonet/p4switch.py"
+    env.add_file(SWITCH_OF_MININET, switch.read_text(encoding="utf-8"))
+    folder = env.folder / "examples"
     more = {"GRADBED_SLEEP_FACTOR": str(SLEEP_FACTOR)}
-    return _pytest(bench, name, ["-p", "longer_sleeps", "-k", "not stratum", str(path)], folder, more)
+    return _pytest(env, name, ["-p", "longer_sleeps", "-k", "not stratum", str(path)], folder, more)
 
 
-def _pytest(bench: Bench, name: str, arguments: list[str], cwd: Path, more: dict[str, str]) -> list[Result]:
-    report = bench.scratch / "report.xml"
-    command = [str(bench.python), "-m", "pytest", "-o", "addopts=", "-p", "no:cacheprovider", f"--junitxml={report}"]
-    paths = os.pathsep.join((str(SUPPORT), str(bench.folder)))
-    ended = bench.run([*command, *arguments], cwd=cwd, time_limit_s=TIME_LIMIT_S, more={**more, "PYTHONPATH": paths})
+def _pytest(
+    env: SuiteEnvironment, name: str, arguments: list[str], cwd: Path, more: dict[str, str]
+) -> list[SuiteResult]:
+    report = env.scratch / "report.xml"
+    command = [
+        str(env.python),
+        "-m",
+        "pytest",
+        "-o",
+        "addopts=",
+        "-p",
+        "no:cacheprovider",
+        f"--junitxml={report}",
+    ]
+    paths = os.pathsep.join((str(SUPPORT), str(env.folder)))
+    ended = env.run([*command, *arguments], cwd=cwd, time_limit_s=TIME_LIMIT_S, more={**more, "PYTHONPATH": paths})
     if ended.status is None:
-        return [Result(name, "stopped", f"after {TIME_LIMIT_S:g} s")]
+        return [SuiteResult(name, "stopped", f"after {TIME_LIMIT_S:g} s")]
     results = read_report(report, name) if report.is_file() else []
     if "outcomes.Exit" in ended.output:  # pytest reports nothing of the tests that were to come
-        results.append(Result(f"{name} (the rest)", "failed", last_error(ended.output)))
-    return results or [Result(name, "failed", last_error(ended.output))]
+        results.append(SuiteResult(f"{name} (the rest)", "failed", last_error(ended.output)))
+    return results or [SuiteResult(name, "failed", last_error(ended.output))]
 
 
-def read_report(report: Path, name: str) -> list[Result]:
+def read_report(report: Path, name: str) -> list[SuiteResult]:
     """The tests of a JUnit report, named after `name`."""
     results = []
     for case in ElementTree.parse(report).iter("testcase"):
@@ -90,5 +101,5 @@ def read_report(report: Path, name: str) -> list[Result]:
             if problem.tag in ("failure", "error", "skipped"):
                 outcome = "not run" if problem.tag == "skipped" else "failed"
                 reason = " ".join((problem.get("message") or "").split())
-        results.append(Result(f"{name} {case.get('name')}", outcome, reason))
+        results.append(SuiteResult(f"{name} {case.get('name')}", outcome, reason))
     return results

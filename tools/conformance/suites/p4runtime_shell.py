@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tools.conformance.suites.bench import SUPPORT, Bench
+from tools.conformance.suites.environment import SUPPORT, SuiteEnvironment
 from tools.conformance.suites.p4info_program import program_of
 from tools.conformance.suites.ptf import last_error
-from tools.conformance.suites.result import Result
+from tools.conformance.suites.result import SuiteResult
 
 TIME_LIMIT_S = 300.0
 ADDRESS = "127.0.0.1:9559"
@@ -20,37 +20,44 @@ NO_ENTRY_YET = ("MODIFY", "DELETE", "READ")
 """The tests change, delete and read what nobody has inserted: NOT_FOUND is right then."""
 
 
-def groups(folder: Path) -> dict[str, Callable[[Bench], list[Result]]]:
+def groups(folder: Path) -> dict[str, Callable[[SuiteEnvironment], list[SuiteResult]]]:
     """One: the tests of the shell."""
     return {"tests": _run}
 
 
-def _run(bench: Bench) -> list[Result]:
+def _run(env: SuiteEnvironment) -> list[SuiteResult]:
     from finsy.proto import p4i
     from google.protobuf import text_format
 
     from gradbed.switch.compiler import compile_p4
 
     p4info = p4i.P4Info()
-    text_format.Merge((bench.folder / P4INFO).read_text(encoding="utf-8"), p4info)
+    text_format.Merge((env.folder / P4INFO).read_text(encoding="utf-8"), p4info)
     made = program_of(p4info)
-    source = bench.scratch / "unittest.p4"
+    source = env.scratch / "unittest.p4"
     source.write_text(made.source, encoding="utf-8")
     compiled = compile_p4(source)
-    config, shown, report = (bench.scratch / name for name in ("config.json", "p4info.txt", "report.json"))
+    config, shown, report = (env.scratch / name for name in ("config.json", "p4info.txt", "report.json"))
     config.write_text(compiled.json_text, encoding="utf-8")
     shown.write_text(compiled.p4info_text, encoding="utf-8")
     options = ["--no-p4", "--", "--grpc-server-addr", ADDRESS, "--cpu-port", "255"]
-    bench.start(["simple_switch_grpc", *options], cwd=bench.scratch)
-    command = [str(bench.python), str(SUPPORT / "forward_requests.py"), ADDRESS, str(shown), str(config), str(report)]
-    more = {"PYTHONPATH": str(bench.folder)}
-    ended = bench.run(command, cwd=bench.folder, time_limit_s=TIME_LIMIT_S, more=more)
+    env.start(["simple_switch_grpc", *options], cwd=env.scratch)
+    command = [
+        str(env.python),
+        str(SUPPORT / "forward_requests.py"),
+        ADDRESS,
+        str(shown),
+        str(config),
+        str(report),
+    ]
+    more = {"PYTHONPATH": str(env.folder)}
+    ended = env.run(command, cwd=env.folder, time_limit_s=TIME_LIMIT_S, more=more)
     if not report.is_file():
-        return [Result("tests", "stopped" if ended.status is None else "failed", last_error(ended.output))]
+        return [SuiteResult("tests", "stopped" if ended.status is None else "failed", last_error(ended.output))]
     return results_of(json.loads(report.read_text(encoding="utf-8")), made.left_out)
 
 
-def results_of(tests: Mapping[str, Any], left_out: Mapping[int, str]) -> list[Result]:
+def results_of(tests: Mapping[str, Any], left_out: Mapping[int, str]) -> list[SuiteResult]:
     """A result for each test: whether it passed, and whether the switch took all its requests.
 
     left_out: what the switch's program lacks, by identifier: tests that use it show nothing of the switch.
@@ -65,11 +72,11 @@ def results_of(tests: Mapping[str, Any], left_out: Mapping[int, str]) -> list[Re
         ]
         missing = {each for *_, used in test["requests"] for each in used} & left_out.keys()
         if not test["passed"]:
-            results.append(Result(short, "failed", " ".join(test["problem"].split())))
+            results.append(SuiteResult(short, "failed", " ".join(test["problem"].split())))
         elif refused and missing:
-            results.append(Result(short, "not run", left_out[min(missing)]))
+            results.append(SuiteResult(short, "not run", left_out[min(missing)]))
         elif refused:
-            results.append(Result(short, "refused", " ".join(refused[0].split())))
+            results.append(SuiteResult(short, "refused", " ".join(refused[0].split())))
         else:
-            results.append(Result(short, "passed"))
+            results.append(SuiteResult(short, "passed"))
     return results

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from tools.conformance.suites.bench import Bench, Ended
-from tools.conformance.suites.result import Outcome, Result
+from tools.conformance.suites.environment import Ended, SuiteEnvironment
+from tools.conformance.suites.result import Outcome, SuiteResult
 
 TIME_LIMIT_S = 300.0
 
@@ -18,27 +18,29 @@ _OUTCOMES: dict[str, Outcome] = {"ok": "passed", "FAIL": "failed", "ERROR": "fai
 _REFUSED = re.compile(r"^(?:p4c\S*: .*|.*: error: .*|gradbed: .*)$", re.M)
 
 
-def run_script(script: Path, name: str, bench: Bench) -> list[Result]:
+def run_script(script: Path, name: str, env: SuiteEnvironment) -> list[SuiteResult]:
     """Run a script that compiles, starts the switch and ptf; one result for each test, named after `name`."""
-    ended = bench.run(["bash", str(script)], cwd=script.parent, time_limit_s=TIME_LIMIT_S)
+    ended = env.run(["bash", str(script)], cwd=script.parent, time_limit_s=TIME_LIMIT_S)
     return results_of(ended, name, TIME_LIMIT_S)
 
 
-def results_of(ended: Ended, name: str, time_limit_s: float) -> list[Result]:
+def results_of(ended: Ended, name: str, time_limit_s: float) -> list[SuiteResult]:
     """What ptf wrote about each test; one result for all if it came to none."""
     reasons = {found["name"]: last_error(found["text"]) for found in _TRACEBACK.finditer(ended.output)}
     done = {}
     for found in _TEST.finditer(ended.output):
         test, outcome = found["name"], _OUTCOMES[found["end"]]
-        done[test] = Result(f"{name} {test}", outcome, reasons.get(test, "") if outcome != "passed" else "")
+        done[test] = SuiteResult(f"{name} {test}", outcome, reasons.get(test, "") if outcome != "passed" else "")
     begun = [test for test in _BEGUN.findall(ended.output) if test not in done]
     results = [*done.values()]
     if ended.status is None:
-        results += [Result(f"{name} {test}", "stopped", f"after {time_limit_s:g} s") for test in begun or ["(start)"]]
+        results += [
+            SuiteResult(f"{name} {test}", "stopped", f"after {time_limit_s:g} s") for test in begun or ["(start)"]
+        ]
     elif not results:
         refused = _REFUSED.search(ended.output)
         reason = refused[0] if refused else last_error(ended.output)
-        results = [Result(name, "refused" if refused else "failed", reason)]
+        results = [SuiteResult(name, "refused" if refused else "failed", reason)]
     return results
 
 

@@ -17,7 +17,7 @@ OUTCOMES: dict[Outcome, str] = {
 
 
 @dataclass(frozen=True)
-class Result:
+class SuiteResult:
     """reason: one line; empty if the test passed."""
 
     name: str

@@ -9,17 +9,17 @@ from pathlib import Path
 from gradbed.common.errors import UserError
 from gradbed.common.namespaces import require_root
 from tools.conformance.suites import finsy, p4runtime_shell, pi, ptf, tutorials
-from tools.conformance.suites.bench import WHAT, Bench, check_python, on_bench
 from tools.conformance.suites.checkout import Checkout
-from tools.conformance.suites.result import Result
+from tools.conformance.suites.environment import WHAT, SuiteEnvironment, check_python, in_environment
+from tools.conformance.suites.result import SuiteResult
 
 ELECT_AS_BMV2 = {"PI", "p4runtime-shell"}
 """PI's tests write without arbitration, and the shell's come back with a lower election id."""
 
-Job = Callable[[Bench], list[Result]]
+Job = Callable[[SuiteEnvironment], list[SuiteResult]]
 
 
-def run_suite(checkout: Checkout, python: Path, only: Sequence[str] = ()) -> Iterator[Result]:
+def run_suite(checkout: Checkout, python: Path, only: Sequence[str] = ()) -> Iterator[SuiteResult]:
     """Run the tests of a checkout, each group in a sandbox of its own; results as they come.
 
     python: has the modules that the tests import. only: the names of groups; UserError if one is not there.
@@ -32,32 +32,32 @@ def run_suite(checkout: Checkout, python: Path, only: Sequence[str] = ()) -> Ite
     check_python(python, checkout.suite.modules, checkout.suite.name)
     for name in only or groups:
         group = groups[name]
-        if isinstance(group, Result):
+        if isinstance(group, SuiteResult):
             yield group
         else:
             arbitration = checkout.suite.name in ELECT_AS_BMV2
-            yield from on_bench(checkout.folder, python, group, bmv2_arbitration=arbitration)
+            yield from in_environment(checkout.folder, python, group, bmv2_arbitration=arbitration)
 
 
-def groups_of(checkout: Checkout) -> Mapping[str, Job | Result]:
+def groups_of(checkout: Checkout) -> Mapping[str, Job | SuiteResult]:
     """By name: how to run a group of tests, or why it is not run."""
     return _GROUPS[checkout.suite.name](checkout.folder)
 
 
-def _p4_guide(folder: Path) -> dict[str, Job | Result]:
+def _p4_guide(folder: Path) -> dict[str, Job | SuiteResult]:
     """Its scripts that start ptf, wherever they are."""
-    groups: dict[str, Job | Result] = {}
+    groups: dict[str, Job | SuiteResult] = {}
     for name, script in ptf.named(folder.rglob("*runptf.sh"), folder).items():
         if name.startswith("ipdk/"):
-            groups[name] = Result(name, "not run", "a program for PNA or DPDK")
+            groups[name] = SuiteResult(name, "not run", "a program for PNA or DPDK")
         elif "p4testgen" in script.name:
-            groups[name] = Result(name, "not run", "needs what p4testgen wrote")
+            groups[name] = SuiteResult(name, "not run", "needs what p4testgen wrote")
         else:
             groups[name] = partial(ptf.run_script, script, name)
     return groups
 
 
-_GROUPS: dict[str, Callable[[Path], Mapping[str, Job | Result]]] = {
+_GROUPS: dict[str, Callable[[Path], Mapping[str, Job | SuiteResult]]] = {
     "PI": pi.groups,
     "p4-guide": _p4_guide,
     "finsy": finsy.groups,

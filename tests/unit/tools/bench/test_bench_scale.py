@@ -9,7 +9,7 @@ import pytest
 from gradbed.common.errors import UserError
 from gradbed.experiments.systems import find_system
 from tools.bench import scale
-from tools.bench.scale import Measured, Spent, measured, run_bench_scale
+from tools.bench.scale import ScaleResult, Spent, measured, run_bench_scale
 from tools.bench.scale_points import SCALE_POINTS, ScalePoint
 
 STAR = ScalePoint(
@@ -64,7 +64,7 @@ def test_the_goal_decides(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     point = ScalePoint("some", "aggregation", {}, {}, judges_round, goal_s, goal_cpu_s)
-    row = Measured(point, 3, whole=Spent(10.0, 20.0), round=Spent(1.0, 2.0), hops=42, bytes=1 << 20)
+    row = ScaleResult(point, 3, whole=Spent(10.0, 20.0), round=Spent(1.0, 2.0), hops=42, bytes=1 << 20)
     monkeypatch.setattr(scale, "SCALE_POINTS", (point,))
     monkeypatch.setattr(scale, "measured", lambda point, small, threads: row)
     names: Sequence[str] = ["some"]

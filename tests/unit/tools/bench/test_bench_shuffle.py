@@ -15,7 +15,7 @@ from tools.bench.shuffle import (
     SHARES_OF_THE_GOAL,
     SOURCE,
     PublicInstance,
-    Quality,
+    ScheduleQuality,
     growth_table,
     measure_growth,
     measure_quality,
@@ -24,7 +24,7 @@ from tools.bench.shuffle import (
 )
 
 
-def hold_the_promise(qualities: list[Quality]) -> None:
+def hold_the_promise(qualities: list[ScheduleQuality]) -> None:
     """Never worse than the source's scheduler, and a tenth better in the mean where workers store 0.2 to 0.5."""
     low, high = SHARES_OF_THE_GOAL
     assert all(row.hops[OURS] <= row.hops[SOURCE] for row in qualities)
@@ -52,8 +52,10 @@ def shown(table: object) -> str:
 
 def test_tables_of_made_up_results() -> None:
     rows = [
-        Quality(PublicInstance("fat-tree:4", 0.2, 1), 10, 40, {"nearest": 80, SOURCE: 100, OURS: 50, "optimum": 50}),
-        Quality(PublicInstance("fat-tree:4", 0.1, 1), 10, 40, {"nearest": 80, SOURCE: 100, OURS: 90}),
+        ScheduleQuality(
+            PublicInstance("fat-tree:4", 0.2, 1), 10, 40, {"nearest": 80, SOURCE: 100, OURS: 50, "optimum": 50}
+        ),
+        ScheduleQuality(PublicInstance("fat-tree:4", 0.1, 1), 10, 40, {"nearest": 80, SOURCE: 100, OURS: 90}),
     ]
     assert "0.500" in shown(quality_table(rows)) and "2.250" in shown(quality_table(rows))
     source = next(line for line in shown(summary_table(rows)).splitlines() if "source" in line)

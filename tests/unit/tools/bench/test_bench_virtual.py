@@ -13,7 +13,7 @@ from gradbed.common.errors import UserError
 from gradbed.topo.graph import Host
 from tools.bench.__main__ import virtual
 from tools.bench.virtual import run
-from tools.bench.virtual.measure import Measured, measure
+from tools.bench.virtual.measure import VirtualResult, measure
 from tools.bench.virtual.run import measure_apart, milliseconds, run_bench_virtual
 from tools.bench.virtual.simulators import description, measure_ns3, ns3_version
 from tools.bench.virtual.workload import Permutation
@@ -97,7 +97,7 @@ def test_ns3_is_told_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_status_tells_of_a_missed_goal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    measured = Measured(
+    measured = VirtualResult(
         4, 16, 20, hops=4_000_000, packets=1, queue_drops=0, setup_s=0.5, run_s=1, clock_s=1, memory_bytes=10**8
     )
     monkeypatch.setattr(run, "measure_apart", lambda permutation, duration_ms: [measured])

@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import ToolHere
 from tools.conformance.suites import SUITES, Checkout, find_checkout, read_version
-from tools.conformance.suites.result import Result
+from tools.conformance.suites.result import SuiteResult
 from tools.conformance.suites.run import groups_of
 
 FILES = {
@@ -55,7 +55,7 @@ def test_groups(tmp_path: Path) -> None:
         "p4runtime-shell": ["tests"],
         "tutorials": ["test/a", "run/a"],
     }
-    left_out = {name: group.reason for name, group in of["p4-guide"].items() if isinstance(group, Result)}
+    left_out = {name: group.reason for name, group in of["p4-guide"].items() if isinstance(group, SuiteResult)}
     assert left_out == {
         "ipdk/three": "a program for PNA or DPDK",
         "two/p4testgen": "needs what p4testgen wrote",
@@ -69,7 +69,7 @@ def test_examples_of_finsy_that_need_more(tmp_path: Path) -> None:
         (tmp_path / f"examples/{name}/net").mkdir(parents=True)
         (tmp_path / f"examples/{name}/net/run.py").write_text(network)
         (tmp_path / f"examples/tests/test_{name}.py").write_text(f'DIR = "{name}"')
-    reasons = {name: group.reason for name, group in groups_of(found).items() if isinstance(group, Result)}
+    reasons = {name: group.reason for name, group in groups_of(found).items() if isinstance(group, SuiteResult)}
     assert reasons == {"examples/b": "needs Stratum, another switch", "examples/c": "needs a container"}
 
 

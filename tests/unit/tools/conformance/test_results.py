@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.conformance.suites.bench import Ended
+from tools.conformance.suites.environment import Ended
 from tools.conformance.suites.finsy import read_report
 from tools.conformance.suites.p4runtime_shell import results_of as shell_results
 from tools.conformance.suites.pi import bytes_as_in_python_2

@@ -1,4 +1,4 @@
-"""Where another repository's tests run: stand-ins for p4c and BMv2 first in PATH, private files, virtual links.
+"""The environment of another repository's tests: stand-ins for p4c and BMv2 in PATH, private files, virtual links.
 
 Each run has a sandbox (gradbed.common.sandbox), with its own network, processes and mounts. Tests of others write
 into their checkout, fill and clean /tmp, and end processes by name: none of that reaches the machine or the next run.
@@ -21,7 +21,7 @@ from gradbed.common.namespaces import mount
 from gradbed.common.sandbox import run_in_sandbox
 from gradbed.emulation.veth import VethPair, create_pairs
 from gradbed.switch.shims import write_shims
-from tools.conformance.suites.result import Result
+from tools.conformance.suites.result import SuiteResult
 
 SUPPORT = Path(__file__).parent / "support"
 """Modules for the Python that runs the tests, which knows nothing of gradbed."""
@@ -35,7 +35,7 @@ SLEEP_FACTOR = 3
 """How many times as long scripts of others sleep."""
 
 SCRATCH = Path("/var/tmp")
-"""Where the mount points of benches are: not in /tmp, which a bench covers."""
+"""The folder of the mount points: not /tmp, which is covered."""
 
 _GROUP = 1
 _MTU_BYTES = 9500
@@ -58,12 +58,15 @@ class Ended:
 
 
 @dataclass(frozen=True)
-class Bench:
-    """folder: the checkout, which tests may write to. python: has the modules that they import. scratch: ours."""
+class SuiteEnvironment:
+    """Where the tests of a checkout run."""
 
     folder: Path
+    """The checkout, which tests may write to."""
     python: Path
+    """Has the modules that the tests import."""
     scratch: Path
+    """For files of gradbed."""
     environment: Mapping[str, str] = field(repr=False)
 
     def run(
@@ -101,24 +104,28 @@ class Bench:
         )
 
     def add_file(self, path: Path, text: str) -> None:
-        """Write a file outside of the checkout that this bench alone sees."""
+        """Write a file outside of the checkout that only this environment sees."""
         existing = next(folder for folder in path.parents if folder.is_dir())
         _make_private(existing, self.scratch)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
 
 
-def on_bench(
-    folder: Path, python: Path, job: Callable[[Bench], list[Result]], *, bmv2_arbitration: bool = False
-) -> list[Result]:
-    """Run a job in a sandbox of its own, on a fresh bench, and return what it does."""
+def in_environment(
+    folder: Path,
+    python: Path,
+    job: Callable[[SuiteEnvironment], list[SuiteResult]],
+    *,
+    bmv2_arbitration: bool = False,
+) -> list[SuiteResult]:
+    """Run a job in a sandbox of its own, in a fresh environment, and return its results."""
     with (
         tempfile.TemporaryFile() as results,
         tempfile.TemporaryDirectory(prefix="gradbed-suite-", dir=SCRATCH) as scratch,
     ):
 
         def inside() -> int:
-            pickle.dump(job(_make_bench(folder, python, Path(scratch), bmv2_arbitration)), results)
+            pickle.dump(job(_make_environment(folder, python, Path(scratch), bmv2_arbitration)), results)
             results.flush()
             return 0
 
@@ -126,12 +133,12 @@ def on_bench(
         results.seek(0)
         if status:
             raise Stopped(status)
-        made: list[Result] = pickle.load(results)
+        made: list[SuiteResult] = pickle.load(results)
         return made
 
 
 def check_python(python: Path, modules: Sequence[str], what: str) -> None:
-    """UserError unless this Python can import the modules."""
+    """Raise UserError unless this Python can import the modules."""
     script = "import importlib.util as u, sys\nfor name in sys.argv[1:]:\n  try: found = u.find_spec(name)\n"
     script += "  except ImportError: found = None\n  if not found: print(name)"
     try:
@@ -148,7 +155,7 @@ def check_python(python: Path, modules: Sequence[str], what: str) -> None:
         )
 
 
-def _make_bench(folder: Path, python: Path, scratch: Path, bmv2_arbitration: bool) -> Bench:
+def _make_environment(folder: Path, python: Path, scratch: Path, bmv2_arbitration: bool) -> SuiteEnvironment:
     mount("tmpfs", str(scratch), "tmpfs", 0)
     temporary = Path("/tmp")
     _make_private(temporary, scratch)
@@ -176,11 +183,11 @@ def _make_bench(folder: Path, python: Path, scratch: Path, bmv2_arbitration: boo
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "GRADBED_"))}
     path = os.pathsep.join((str(programs), str(python.parent), os.environ.get("PATH", os.defpath)))
     environment = {**inherited, "PATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
-    return Bench(folder, python, scratch, environment)
+    return SuiteEnvironment(folder, python, scratch, environment)
 
 
 def _make_private(folder: Path, scratch: Path) -> None:
-    """What is written below `folder` from here on is seen in this sandbox alone, and goes with it."""
+    """Keep what is written below a folder from now on within this sandbox, with which it goes."""
     name = f"private{len(list(scratch.iterdir()))}"
     upper, work = scratch / name / "upper", scratch / name / "work"
     upper.mkdir(parents=True)

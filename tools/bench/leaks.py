@@ -34,8 +34,8 @@ from tools.bench.memory_profile import files_below, networks_of, processes
 
 TOPOLOGY = "star:2"
 COMMAND_TIMEOUT_S = 120.0
-TOLD_EVERY = 100
-PATIENCE_S = 20.0
+PRINT_EVERY = 100
+TIMEOUT_S = 20.0
 """For the kernel to take down what a killed command left."""
 
 SHARED_MEMORY = "/dev/shm"
@@ -43,15 +43,15 @@ REACHED = "0% dropped"
 IS_UP = "switches are up"
 
 
-class Leftover(Exception):
-    """Something was left, or a network did not come up."""
+class ResourceLeak(Exception):
+    """A resource was left behind, or something else went wrong with a network or a job."""
 
 
-def run_bench_leftovers(starts: int) -> int:
+def run_bench_leaks(starts: int) -> int:
     """Print how many networks came and went, and how long each way took. Exit status 1 if one left something."""
-    require_root("python -m tools.bench leftovers")
-    with scratch_folder("leftovers") as folder:
-        return run_in_sandbox(lambda: _in_sandbox(starts, folder), "python -m tools.bench leftovers")
+    require_root("python -m tools.bench leaks")
+    with scratch_folder("leaks") as folder:
+        return run_in_sandbox(lambda: _in_sandbox(starts, folder), "python -m tools.bench leaks")
 
 
 def _in_sandbox(starts: int, folder: Path) -> int:
@@ -59,8 +59,8 @@ def _in_sandbox(starts: int, folder: Path) -> int:
     mount("tmpfs", SHARED_MEMORY, "tmpfs", MS_NOSUID | MS_NODEV)
     try:
         times_s = come_and_go(starts, folder, WAYS)
-    except Leftover as leftover:
-        print(leftover, file=sys.stderr)
+    except ResourceLeak as leak:
+        print(leak, file=sys.stderr)
         return 1
     rows = [(way, len(each), statistics.median(each), max(each)) for way, each in times_s.items()]
     columns = (
@@ -94,12 +94,12 @@ def come_and_go(starts: int, folder: Path, ways: Mapping[str, Callable[[], None]
         start_s = time.monotonic()
         ways[way]()
         times_s[way].append(time.monotonic() - start_s)
-        if (number + 1) % TOLD_EVERY == 0:
+        if (number + 1) % PRINT_EVERY == 0:
             print(f"{number + 1} networks", flush=True)
         if way == names[-1]:
             now = held(folder)
             if before is not None and now != before:
-                raise Leftover(f"after {number + 1} networks: {_difference(before, now)}")
+                raise ResourceLeak(f"after {number + 1} networks: {_difference(before, now)}")
             before = before or now
     return times_s
 
@@ -143,7 +143,7 @@ def by_prompt() -> None:
     with _up() as command:
         said, _ = command.communicate("pingall\n", timeout=COMMAND_TIMEOUT_S)
     if command.returncode != 0 or REACHED not in said:
-        raise Leftover(f"gradbed up ended with status {command.returncode}:\n{said}")
+        raise ResourceLeak(f"gradbed up ended with status {command.returncode}:\n{said}")
 
 
 def by_program() -> None:
@@ -157,7 +157,7 @@ def by_program() -> None:
     }
     with hold(order) as network:
         if not network.names("s1")["tables"]:
-            raise Leftover("the switch of a network for a program has no tables")
+            raise ResourceLeak("the switch of a network for a program has no tables")
 
 
 def by_kill() -> None:
@@ -166,11 +166,11 @@ def by_kill() -> None:
     with _up() as command, _killed(command):
         assert command.stdout is not None
         if not any(IS_UP in line for line in command.stdout):
-            raise Leftover(f"gradbed up ended with status {command.wait()}")
-    deadline_s = time.monotonic() + PATIENCE_S
+            raise ResourceLeak(f"gradbed up ended with status {command.wait()}")
+    deadline_s = time.monotonic() + TIMEOUT_S
     while len(processes()) > before:
         if time.monotonic() > deadline_s:
-            raise Leftover(f"{PATIENCE_S:g} s after SIGKILL processes of gradbed up are still there")
+            raise ResourceLeak(f"{TIMEOUT_S:g} s after SIGKILL processes of gradbed up are still there")
         time.sleep(0.02)
 
 

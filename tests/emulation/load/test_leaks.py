@@ -15,7 +15,7 @@ import pytest
 from gradbed.common.namespaces import MS_NODEV, mount
 from gradbed.common.sandbox import run_in_sandbox
 from tests.command import tool
-from tools.bench.leftovers import SHARED_MEMORY, Leftover, come_and_go
+from tools.bench.leaks import SHARED_MEMORY, ResourceLeak, come_and_go
 
 pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
@@ -59,8 +59,8 @@ def complaint(folder: Path, way: Callable[[Path], object]) -> str:
         try:
             come_and_go(3, temporary, {"only": lambda: KEPT.append(way(temporary))})
             told.write_text("")
-        except Leftover as leftover:
-            told.write_text(str(leftover))
+        except ResourceLeak as leak:
+            told.write_text(str(leak))
         return 0
 
     assert run_in_sandbox(run) == 0
@@ -80,6 +80,6 @@ def test_nothing_left_is_nothing_told(tmp_path: Path) -> None:
 
 @pytest.mark.nightly
 def test_networks_leave_nothing() -> None:
-    done = tool("bench", "leftovers", "--starts", "21", timeout_s=600)
+    done = tool("bench", "leaks", "--starts", "21", timeout_s=600)
     assert done.returncode == 0, done.stderr
     assert "21 networks, up and down; nothing is left" in done.stdout
