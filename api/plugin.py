@@ -1,7 +1,8 @@
-"""What authors of plug-ins import, to make systems, topologies and compressors in packages of their own.
+"""What authors of plug-ins import, to extend gradbed from packages of their own.
 
-A package names its plug-ins by entry points, of the groups gradbed.systems, gradbed.topologies and
-gradbed.compressors (docs/plugins.md). What is importable elsewhere in gradbed is private, and may change any day.
+A package names its plug-ins by entry points of the groups gradbed.systems, topologies, compressors,
+congestion_controls and collectives (docs/plugins.md). What is importable elsewhere in gradbed is private, and may
+change any day.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 from gradbed.common.modules import lazy_names
 
 if TYPE_CHECKING:
+    from gradbed.common.congestion_control import CongestionControl
     from gradbed.common.errors import UserError
     from gradbed.controller.core.service import NoSettings, Service
     from gradbed.controller.planning.plan import Plan, SwitchPlan, TableEntry
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from gradbed.formats.header import Field, Header
     from gradbed.hosts.agents.context import AgentContext
     from gradbed.hosts.agents.description import AgentAddress, Description
+    from gradbed.hosts.collectives.schedule import CollectiveAction, CollectiveCall, CollectiveStep, Operation
     from gradbed.hosts.compressors.content import Content
     from gradbed.hosts.compressors.methods import Compressor, Setting
     from gradbed.hosts.protocols.frames import frame_type, mac_array, pack_datagrams, well_formed_datagrams
@@ -41,7 +44,11 @@ __all__ = [
     "AgentAddress",
     "AgentContext",
     "AgentSpec",
+    "CollectiveAction",
+    "CollectiveCall",
+    "CollectiveStep",
     "Compressor",
+    "CongestionControl",
     "Content",
     "Description",
     "Endpoint",
@@ -55,6 +62,7 @@ __all__ = [
     "Metric",
     "NetworkSetup",
     "NoSettings",
+    "Operation",
     "Phase",
     "Plan",
     "Point",
@@ -87,6 +95,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "gradbed.common.congestion_control": "CongestionControl",
     "gradbed.common.errors": "UserError",
     "gradbed.controller.core.service": "NoSettings Service",
     "gradbed.controller.planning.plan": "Plan SwitchPlan TableEntry",
@@ -107,6 +116,7 @@ _MODULES = {
     "gradbed.hosts.compressors.content": "Content",
     "gradbed.hosts.compressors.methods": "Compressor Setting",
     "gradbed.hosts.protocols.frames": "frame_type mac_array pack_datagrams well_formed_datagrams",
+    "gradbed.hosts.collectives.schedule": "CollectiveAction CollectiveCall CollectiveStep Operation",
     "gradbed.topo.addressing": "make_host make_switch",
     "gradbed.topo.graph": "Endpoint Host Link Switch Topology",
     "gradbed.topo.link": "LinkModel UNLIMITED",

@@ -1,4 +1,4 @@
-"""What other packages bring to gradbed: systems, topologies and compressors, by name.
+"""What other packages bring to gradbed, by name: systems, topologies, compressors, congestion controls, collectives.
 
 A package names them in its metadata, as entry points (https://packaging.python.org/specifications/entry-points):
 
@@ -19,7 +19,7 @@ from typing import Any, Literal
 from gradbed.common.errors import UserError, unforeseen
 from gradbed.common.modules import attribute
 
-Group = Literal["systems", "topologies", "compressors"]
+Group = Literal["systems", "topologies", "compressors", "congestion_controls", "collectives"]
 
 
 @functools.cache

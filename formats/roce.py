@@ -13,9 +13,9 @@ An acknowledgement has an AETH. The PSN of a positive one is the last packet tha
 of a negative one (syndrome 0x60) the packet that is missing. A congestion notification packet (CNP) has 16 bytes of
 zeros.
 
-Two things go beyond RoCE. With selective repeat, or where congestion control is DCTCP, an acknowledgement has a
-SELECTIVE header behind its AETH: how many bytes came marked so far, modulo 2^32, and of a block of 64 packets which
-have come. And a receiver holds packets that came out of order, as IRN does (Mittal et al., "Revisiting Network
+Two things go beyond RoCE. With selective repeat, or where the congestion control asks for it, an acknowledgement has
+a SELECTIVE header behind its AETH: how many bytes came marked so far, modulo 2^32, and of a block of 64 packets
+which have come. And a receiver holds packets that came out of order, as IRN does (Mittal et al., "Revisiting Network
 Support for RDMA", SIGCOMM 2018); Wireshark shows that header as payload.
 """
 

@@ -14,6 +14,10 @@ tiny = tiny.system:TinySystem
 circle = tiny.shapes:circle
 [gradbed.compressors]
 every = tiny.compressors:every
+[gradbed.congestion_controls]
+tahoe = tiny.congestion:Tahoe
+[gradbed.collectives]
+linear = tiny.collectives:LINEAR
 """
 
 

@@ -11,16 +11,17 @@ a thousand messages.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from gradbed.common.congestion_control import is_plugin, unknown_control
 from gradbed.hosts.agents.description import AgentAddress
 from gradbed.hosts.agents.fragment_streams import StreamOptions, StreamStatistics
 
@@ -83,9 +84,48 @@ class CollectiveCounts(NamedTuple):
 # ---- Queue pairs ----
 
 
-CongestionControl = Literal["none", "dctcp", "dcqcn"]
-"""none: a window of constant size. dctcp: a window that ECN marks reduce (RFC 8257). dcqcn: a rate that congestion
-notification packets reduce (Zhu et al., SIGCOMM 2015)."""
+@dataclass(frozen=True)
+class QueuePairControl:
+    """What hosts and experiments know of a congestion control, which the engine carries out."""
+
+    summary: str
+    """For the help of options."""
+    needs_window: bool = False
+    """It is meaningless without a window_bytes."""
+    echoes_marks: bool = False
+    """Acknowledgements carry the marked bytes (gradbed.formats.roce)."""
+    has_fixed_timers: bool = False
+    """Its timers are those of fast links, and do not stretch when a network is emulated slower than it is."""
+
+
+CONGESTION_CONTROLS: Mapping[str, QueuePairControl] = {
+    "none": QueuePairControl("none (a window of constant size)"),
+    # RFC 8257: ECN marks reduce a window.
+    "dctcp": QueuePairControl("dctcp", needs_window=True, echoes_marks=True),
+    # Zhu et al., SIGCOMM 2015: congestion notification packets reduce a rate.
+    "dcqcn": QueuePairControl("dcqcn", has_fixed_timers=True),
+}
+"""By name; switch/runtime/engine/transport/congestion.c has the same ones."""
+
+_IN_PYTHON = QueuePairControl("", echoes_marks=True)
+"""Those of other packages (gradbed.common.congestion_control)."""
+
+
+def queue_pair_control(name: str) -> QueuePairControl:
+    """Return a congestion control by its name; ValueError if there is none."""
+    if name in CONGESTION_CONTROLS:
+        return CONGESTION_CONTROLS[name]
+    if is_plugin(name):
+        return _IN_PYTHON
+    raise ValueError(unknown_control(name, CONGESTION_CONTROLS))
+
+
+def _known(name: str) -> str:
+    queue_pair_control(name)
+    return name
+
+
+CongestionControlName = Annotated[str, AfterValidator(_known)]
 
 Recovery = Literal["go-back-n", "selective-repeat"]
 
@@ -98,10 +138,10 @@ class QueuePairOptions(BaseModel):
     mtu_bytes: int = Field(default=4096, ge=64, le=64_000)
     """Of a packet's part of a message."""
     window_bytes: int = Field(default=0, ge=0)
-    """At most so much is unacknowledged; 0: no limit. Where dctcp begins, and what it does not exceed."""
+    """Most bytes that are unacknowledged, also for a congestion control that moves the window; 0: no limit."""
     rate_bps: int = Field(default=0, ge=0)
-    """Of the card, at which dcqcn begins, and which no queue pair exceeds; 0: the link's."""
-    congestion_control: CongestionControl = "none"
+    """Rate of the card, which no queue pair exceeds; 0: the link's."""
+    congestion_control: CongestionControlName = "none"
     recovery: Recovery = "go-back-n"
     timeout_us: int = Field(default=1000, ge=1)
     """Without an acknowledgement that tells something new, what is unacknowledged is sent again. Longer where the
@@ -116,9 +156,9 @@ class QueuePairOptions(BaseModel):
     """Of its packets: their DSCP is 8 times it (class selector, RFC 2474)."""
 
     @model_validator(mode="after")
-    def _window_of_dctcp(self) -> Self:
-        if self.congestion_control == "dctcp" and not self.window_bytes:
-            raise ValueError("dctcp needs a window_bytes")
+    def _has_a_window(self) -> Self:
+        if queue_pair_control(self.congestion_control).needs_window and not self.window_bytes:
+            raise ValueError(f"{self.congestion_control} needs a window_bytes")
         return self
 
 

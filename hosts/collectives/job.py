@@ -11,7 +11,7 @@ from gradbed.hosts.agents.description import Description, WorkerAddress
 from gradbed.hosts.learning.fragments import fragment_count
 from gradbed.hosts.learning.settings import ExternalSettings, Settings, TrainingSettings
 from gradbed.hosts.learning.workload import gradient_values
-from gradbed.hosts.transport.congestion_window import CongestionControl
+from gradbed.hosts.transport.congestion_window import CongestionControlName
 from gradbed.hosts.transport.packet_numbers import PACKET_NUMBERS
 from gradbed.hosts.transport.retransmission_timeout import sender_seed
 
@@ -27,7 +27,7 @@ class CollectiveJob(Description):
     workers: tuple[WorkerAddress, ...]
     window_fragments: int = Field(default=32, ge=1)
     """A worker never has more fragments unacknowledged."""
-    congestion_control: CongestionControl = "aimd"
+    congestion_control: CongestionControlName = "aimd"
     """aimd: a worker's window follows what it hears of queues (ECN) and losses. ecn: of queues alone, which suits
     links that lose packets for other reasons. none: the window is always window_fragments."""
     min_timeout_us: int = Field(default=10_000, ge=1000)

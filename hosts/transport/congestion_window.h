@@ -15,6 +15,9 @@ struct gb_congestion_window {
     int64_t acks, total;        /* total: of what the window was when ACKs came */
     int64_t least, greatest, last, decreases, congestion_marks;
     bool adapts, heeds_losses;
+    /* Of a control in Python (common/congestion_control.py), else NULL: the window after an event, in fragments. */
+    uint64_t (*control_acknowledged)(uint64_t order, uint64_t next_order, uint32_t marked, uint32_t limiting);
+    uint64_t (*control_lost)(uint64_t order, uint64_t next_order);
 };
 
 static inline void window_open(struct gb_congestion_window *window, int64_t maximum, bool adapts, bool heeds_losses) {
@@ -37,6 +40,11 @@ static inline void window_set(struct gb_congestion_window *window, double size) 
     window->last = fragments;
 }
 
+static inline void window_control(struct gb_congestion_window *window, uint64_t fragments) {
+    window->decreases += (int64_t)fragments < window_fragments(window);
+    window_set(window, (double)fragments);
+}
+
 static inline void window_decrease(struct gb_congestion_window *window, int64_t order, int64_t next_order, int least) {
     if (!window->adapts || order < window->counts_from || window->size <= least)
         return;
@@ -50,8 +58,10 @@ static inline void window_acknowledged(struct gb_congestion_window *window, int6
                                        bool marked, bool limiting) {
     window->acks++;
     window->total += window_fragments(window);
-    if (marked) {
-        window->congestion_marks++;
+    window->congestion_marks += marked;
+    if (window->control_acknowledged) {
+        window_control(window, window->control_acknowledged((uint64_t)order, (uint64_t)next_order, marked, limiting));
+    } else if (marked) {
         window_decrease(window, order, next_order, GB_LEAST_FRAGMENTS);
     } else if (limiting && window->adapts && window->size < (double)window->maximum) {
         window_set(window, window->size + (window->size < window->threshold ? 1.0 : 1.0 / window->size));
@@ -59,7 +69,9 @@ static inline void window_acknowledged(struct gb_congestion_window *window, int6
 }
 
 static inline void window_lost(struct gb_congestion_window *window, int64_t order, int64_t next_order) {
-    if (window->heeds_losses)
+    if (window->control_lost)
+        window_control(window, window->control_lost((uint64_t)order, (uint64_t)next_order));
+    else if (window->heeds_losses)
         window_decrease(window, order, next_order, GB_LEAST_AFTER_LOSS_FRAGMENTS);
 }
 

@@ -4,15 +4,20 @@ What TCP counts in segments is counted in fragments here (RFC 5681, section 3.1)
 the window by one fragment, later a window's worth of ACKs does. An ACK that is marked (ECN, RFC 3168, section
 6.1.2) or a loss halves it, at most once per round trip: only transmissions that were made after the last decrease
 count. Time and packets are the caller's; transmissions are numbered in the order in which they were made.
+
+Aggregation's workers have the controls of this module in C (congestion_window.h), since they handle millions of ACKs;
+tests hold the two against each other.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable, Mapping
+from typing import Annotated, Protocol
 
+from pydantic import AfterValidator
+
+from gradbed.common.congestion_control import is_plugin, load_control, unknown_control
 from gradbed.hosts.transport.statistics import WindowStatistics
-
-CongestionControl = Literal["aimd", "ecn", "none"]
 
 INITIAL_FRAGMENTS = 10
 """RFC 6928, section 2."""
@@ -24,14 +29,44 @@ LEAST_AFTER_LOSS_FRAGMENTS = 8
 small windows then drive the workers apart, and timers grow with the wait for each other."""
 
 
-class CongestionWindow:
-    """One worker's window; it stays from round to round."""
+class CongestionWindow(Protocol):
+    """One sender's window; it stays from round to round."""
 
-    def __init__(self, maximum_fragments: int, control: CongestionControl) -> None:
-        """control: aimd, or ecn: the same without heed of losses, or none: the window is always the maximum."""
+    statistics: WindowStatistics
+
+    @property
+    def fragments(self) -> int:
+        """Fragments that may be unacknowledged."""
+
+    def acknowledged(self, order: int, next_order: int, marked: bool, limiting: bool) -> None:
+        """Take in an ACK to the transmission with place `order`.
+
+        Args:
+            order: The place of the transmission among all.
+            next_order: The place of the next transmission.
+            marked: The packet, or one in its sum, met congestion.
+            limiting: Fragments wait for the window to open. If none do, ACKs do not show that the network carries
+                more (RFC 7661).
+        """
+
+    def lost(self, order: int, *, next_order: int) -> None:
+        """Take in that the transmission with place `order` is lost."""
+
+
+class AimdWindow:
+    """Additive increase, multiplicative decrease, as TCP has it."""
+
+    def __init__(self, maximum_fragments: int, *, adapts: bool = True, heeds_losses: bool = True) -> None:
+        """Open the window.
+
+        Args:
+            maximum_fragments: The window is never larger.
+            adapts: False: the window is always the maximum.
+            heeds_losses: False: marks alone close the window.
+        """
         self._maximum = maximum_fragments
-        self._adapts = control != "none"
-        self._heeds_losses = control == "aimd"
+        self._adapts = adapts
+        self._heeds_losses = heeds_losses
         self._size = float(min(INITIAL_FRAGMENTS, maximum_fragments) if self._adapts else maximum_fragments)
         self._threshold = float(maximum_fragments)
         self._counts_from = 0
@@ -44,11 +79,6 @@ class CongestionWindow:
         return int(self._size)
 
     def acknowledged(self, order: int, next_order: int, marked: bool, limiting: bool) -> None:
-        """An ACK to the transmission with place `order` has come.
-
-        next_order: the place of the next transmission. limiting: fragments wait for the window to open; where none
-        do, ACKs do not show that the network carries more (RFC 7661).
-        """
         self._acks += 1
         self._total += int(self._size)
         self.statistics.mean = self._total / self._acks
@@ -59,7 +89,6 @@ class CongestionWindow:
             self._set(self._size + (1.0 if self._size < self._threshold else 1.0 / self._size))
 
     def lost(self, order: int, *, next_order: int) -> None:
-        """The transmission with place `order` is taken for lost."""
         if self._heeds_losses:
             self._decrease(order, next_order, LEAST_AFTER_LOSS_FRAGMENTS)
 
@@ -78,3 +107,62 @@ class CongestionWindow:
             statistics.least = min(statistics.least, fragments)
             statistics.greatest = max(statistics.greatest, fragments)
             statistics.last = fragments
+
+
+class PluginWindow:
+    """The window of another package's control (gradbed.common.congestion_control), with what is counted of it."""
+
+    def __init__(self, name: str, maximum_fragments: int) -> None:
+        self._control = load_control(name, maximum_fragments)
+        self._maximum = maximum_fragments
+        self._acks = 0
+        self._total = 0
+        self.fragments = self._window()
+        self.statistics = WindowStatistics(least=self.fragments, greatest=self.fragments, last=self.fragments)
+
+    def acknowledged(self, order: int, next_order: int, marked: bool, limiting: bool) -> None:
+        self._acks += 1
+        self._total += self.fragments
+        self.statistics.mean = self._total / self._acks
+        self.statistics.congestion_marks += marked
+        self._control.acknowledged(order, next_order, marked=marked, limiting=limiting)
+        self._read()
+
+    def lost(self, order: int, *, next_order: int) -> None:
+        self._control.lost(order, next_order)
+        self._read()
+
+    def _window(self) -> int:
+        return min(self._maximum, max(1, int(self._control.window)))
+
+    def _read(self) -> None:
+        before, self.fragments, statistics = self.fragments, self._window(), self.statistics
+        statistics.decreases += self.fragments < before
+        statistics.least = min(statistics.least, self.fragments)
+        statistics.greatest = max(statistics.greatest, self.fragments)
+        statistics.last = self.fragments
+
+
+CONGESTION_CONTROLS: Mapping[str, Callable[[int], CongestionWindow]] = {
+    "aimd": AimdWindow,
+    "ecn": lambda maximum: AimdWindow(maximum, heeds_losses=False),
+    "none": lambda maximum: AimdWindow(maximum, adapts=False),
+}
+"""By name: what opens a window of so many fragments at most."""
+CONGESTION_CONTROL_HELP = "Of the window: aimd, ecn (without heed of losses), none, or a plug-in's."
+
+
+def congestion_window(maximum_fragments: int, control: str) -> CongestionWindow:
+    """Open the window of a congestion control."""
+    if control in CONGESTION_CONTROLS:
+        return CONGESTION_CONTROLS[control](maximum_fragments)
+    return PluginWindow(control, maximum_fragments)
+
+
+def _known(name: str) -> str:
+    if name not in CONGESTION_CONTROLS and not is_plugin(name):
+        raise ValueError(unknown_control(name, CONGESTION_CONTROLS))
+    return name
+
+
+CongestionControlName = Annotated[str, AfterValidator(_known)]

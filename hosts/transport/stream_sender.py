@@ -16,7 +16,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gradbed.hosts.transport.congestion_window import CongestionControl, CongestionWindow
+from gradbed.hosts.transport.congestion_window import congestion_window
 from gradbed.hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
 from gradbed.hosts.transport.retransmission_timeout import RetransmissionTimeout, backed_off_us, randomised_us
 from gradbed.hosts.transport.statistics import StreamStatistics
@@ -49,14 +49,14 @@ class StreamSender:
         *,
         window_packets: int,
         min_timeout_us: int,
-        congestion_control: CongestionControl = "aimd",
+        congestion_control: str = "aimd",
         first_sequence: int = 0,
         seed: int = 0,
     ) -> None:
         """window_packets: the window's maximum. Unacknowledged sequence numbers are never further apart than an
         acknowledgement tells of. seed: of random delays of timers that have run out before (sender_seed); 0: none."""
         self._seed = seed
-        self._window = CongestionWindow(window_packets, congestion_control)
+        self._window = congestion_window(window_packets, congestion_control)
         self._min_timeout_us = min_timeout_us
         self._timeout = RetransmissionTimeout(INITIAL_FACTOR * min_timeout_us)
         self._timeouts = 0

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradbed.common.closing import Closing
+from gradbed.common.congestion_control import WindowCallbacks, is_plugin
 from gradbed.common.errors import UserError
 from gradbed.switch.engine import Engine, abi
 from gradbed.switch.engine.statistics import pattern_structs
@@ -23,9 +24,10 @@ from gradbed.switch.runtime.library import ENGINE_HEADERS
 
 
 MOST_MESSAGE_BYTES = ENGINE_HEADERS.constant("GB_MOST_MESSAGE_BYTES")
-CONGESTION_CONTROLS = ("none", "dctcp", "dcqcn")
-"""By their numbers."""
+MOST_WINDOW_PACKETS = 2**15
+"""Of a pair whose window_bytes is 0, for a control in Python."""
 RECOVERIES = ("go-back-n", "selective-repeat")
+"""By their numbers."""
 SENT, RECEIVED, FAILED, STREAMED, STREAM_FAILED, COLLECTIVE, COLLECTIVE_FAILED, COLLECTIVE_ENDED = (
     ENGINE_HEADERS.constant(f"GB_COMPLETION_{name}")
     for name in (
@@ -193,6 +195,8 @@ class HostQueuePairs(Closing):
         # Likewise vectors, by their streams and tags.
         self._collectives: dict[int, tuple[object, ...]] = {}
         # And all that collectives use, by their tags.
+        self._callbacks: dict[int, WindowCallbacks] = {}
+        # Of pairs whose congestion control is in Python, by their numbers.
         self._counts: dict[str, Any] | None = None
 
     def connect(
@@ -209,25 +213,37 @@ class HostQueuePairs(Closing):
     ) -> None:
         """for_collectives: what comes is for collectives, and not told. numbers: the other fields of struct
         gb_queue_pair_options. UserError if the number is taken."""
+        name, callbacks = congestion_control.encode(), None
+        if self._engine.call("congestion_control", name) < 0 and is_plugin(congestion_control):
+            most = numbers["window_bytes"] // numbers["mtu_bytes"] or MOST_WINDOW_PACKETS
+            callbacks = WindowCallbacks(congestion_control, most)
         options = QueuePairOptionsStruct(
             number=number,
             peer_number=peer_number,
-            congestion_control=CONGESTION_CONTROLS.index(congestion_control),
+            congestion_control=self._engine.call("congestion_control", b"callback" if callbacks else name),
             recovery=RECOVERIES.index(recovery),
             for_collectives=for_collectives,
             src_mac=(ctypes.c_uint8 * 6)(*src_mac),
             dst_mac=(ctypes.c_uint8 * 6)(*dst_mac),
             **numbers,
         )
+        if callbacks is not None:
+            options.window_acknowledged, options.window_lost = callbacks.acknowledged, callbacks.lost
+            options.window_packets = callbacks.window
         code = self._call("connect_pair", ctypes.byref(options))
         if code == -errno.EEXIST:
             raise UserError(f"there is a queue pair {number} at this interface already")
         if code == -errno.ENODATA:
-            raise UserError("dcqcn needs a rate: give the link one, or the queue pair a rate_bps")
+            raise UserError(f"{congestion_control} needs a rate: give the link one, or the queue pair a rate_bps")
         if code == -errno.ENOMEM:
             raise MemoryError("out of memory for a queue pair")
         if code < 0:
-            raise UserError(f"queue pair {number} to {peer_number}: numbers are 1 to 2^24 - 1, dctcp has a window")
+            raise UserError(
+                f"queue pair {number} to {peer_number}: numbers are 1 to 2^24 - 1, and {congestion_control} is a "
+                "congestion control that the engine has, with a window if it needs one"
+            )
+        if callbacks is not None:
+            self._callbacks[number] = callbacks
 
     def send(self, number: int, tag: int, size_bytes: int, data: NDArray[np.generic] | None = None) -> None:
         """As gradbed.hosts.agents.queue_pairs.QueuePairs.send."""
@@ -331,6 +347,8 @@ class HostQueuePairs(Closing):
         found: list[CardCompletion] = []
         if self._counts is not None:
             return found
+        for callbacks in self._callbacks.values():
+            callbacks.check()
         count = _AT_ONCE
         while count == _AT_ONCE:
             count = self._call("completions", self._completions, _AT_ONCE)
@@ -381,6 +399,7 @@ class HostQueuePairs(Closing):
             self._sending.clear()
             self._streaming.clear()
             self._collectives.clear()
+            self._callbacks.clear()
 
     def _call(self, name: str, *arguments: object) -> int:
         return self._engine.call(name, self._consumer, *arguments)

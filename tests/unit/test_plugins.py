@@ -49,6 +49,67 @@ def test_a_compressor_on_a_topology(outside: Path, tmp_path: Path) -> None:
     assert 4 * 300 < float(point["wire_bytes"]) < 4 * 900 / 2
 
 
+@pytest.mark.parametrize("exchange", ["server", "ring"])
+def test_a_congestion_control_of_aggregation(outside: Path, tmp_path: Path, exchange: str) -> None:
+    """Of the workers' senders: in C, which calls Python, and in Python."""
+    options = [
+        "--workload",
+        "synthetic",
+        "--values",
+        "20000",
+        "--workers",
+        "4",
+        "--rounds",
+        "1",
+        "--clock",
+        "virtual",
+    ]
+    words = ["run", "aggregation", "--topology", "star:5", "--exchange", exchange, *options]
+    times = {}
+    for control in ("tahoe", "none"):
+        run_well(*words, "--congestion-control", control, "--output", tmp_path / control, PYTHONPATH=outside)
+        (point,) = rows(tmp_path / control / "aggregation" / "latest" / "points.csv")
+        times[control] = float(point["round_time_s"])
+    assert times["none"] < times["tahoe"], "its window of one packet at first costs nothing: it was not asked"
+
+
+def test_a_congestion_control_of_queue_pairs(outside: Path, tmp_path: Path) -> None:
+    """The engine calls it for each packet: a window of one packet at first takes longer than a constant one."""
+    words = ["run", "training", "--topology", "star:4", "--size-bytes", "1000000", "--k-min", "20"]
+    times = {}
+    for control in ("tahoe", "none"):
+        run_well(*words, "--congestion-control", control, "--output", tmp_path / control, PYTHONPATH=outside)
+        (point,) = rows(tmp_path / control / "training" / "latest" / "points.csv")
+        times[control] = float(point["collective_time_s"])
+    assert times["none"] < times["tahoe"] < 3 * times["none"]
+
+
+def test_a_collective(outside: Path, tmp_path: Path) -> None:
+    """Each of four ranks sends its vector to three others, and the run checks their sums."""
+    words = [
+        "run",
+        "training",
+        "--topology",
+        "star:4",
+        "--size-bytes",
+        "40000",
+        "--contents",
+        "--algorithm",
+        "linear",
+    ]
+    run_well(*words, "--output", tmp_path, PYTHONPATH=outside)
+    (point,) = rows(tmp_path / "training" / "latest" / "points.csv")
+    assert (float(point["messages"]), float(point["message_bytes"])) == (4 * 3, 4 * 3 * 40_000)
+    refused = gradbed("run", "training", "--algorithm", "linaer", PYTHONPATH=outside)
+    assert refused.returncode == 2 and "linaer" in refused.stderr and "linear" in refused.stderr
+
+
+def test_a_congestion_control_that_nobody_has(outside: Path) -> None:
+    refused = gradbed("run", "training", "--congestion-control", "cubic", PYTHONPATH=outside)
+    assert refused.returncode == 2
+    assert "no congestion control is called 'cubic': there are none, dctcp, dcqcn, tahoe" in refused.stderr
+
+
 def test_a_parameter_that_a_compressor_refuses(outside: Path) -> None:
     refused = gradbed("run", "compression", "--compress", "every:x", PYTHONPATH=outside)
     assert refused.returncode == 2
@@ -57,12 +118,14 @@ def test_a_parameter_that_a_compressor_refuses(outside: Path) -> None:
 
 @pytest.mark.parametrize("place", ["broken:it", "absent.module:it", "json:absent"])
 def test_a_plugin_that_cannot_be_loaded_is_one_line(place: str, tmp_path: Path) -> None:
-    groups = ("systems", "topologies", "compressors")
+    groups = ("systems", "topologies", "compressors", "congestion_controls", "collectives")
     install_broken(tmp_path, "".join(f"[gradbed.{group}]\nfaulty = {place}\n" for group in groups))
     asked = {
         "systems": ["run", "faulty"],
         "topologies": ["topo", "show", "faulty:1"],
         "compressors": ["run", "compression", "--compress", "faulty:1"],
+        "congestion_controls": ["run", "training", "--topology", "star:2", "--congestion-control", "faulty"],
+        "collectives": ["run", "training", "--topology", "star:2", "--algorithm", "faulty"],
     }
     for group, words in asked.items():
         refused = gradbed(*words, PYTHONPATH=tmp_path)

@@ -14,6 +14,7 @@ from gradbed.experiments.configuration.sections import Section, option
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.torch_scripts import ScriptSection
 from gradbed.formats.aggregation import SlotPolicy
+from gradbed.hosts.transport.congestion_window import CONGESTION_CONTROL_HELP, CongestionControlName
 from gradbed.topo.graph import Topology
 
 Baseline = Literal["parameter-server", "ring", "gloo"]
@@ -69,9 +70,7 @@ class _Workload(Section):
     rounds: int = option(10, "Gradients that every worker sends.", ge=1)
     lanes: int = option(352, "int32 lanes of a gradient packet.", ge=32, le=352, multiple_of=32)
     window_fragments: int = option(32, "Fragments that a worker has unacknowledged at most.", ge=1)
-    congestion_control: Literal["aimd", "ecn", "none"] = option(
-        "aimd", "Of the window: aimd, ecn (without heed of losses) or none."
-    )
+    congestion_control: CongestionControlName = option("aimd", CONGESTION_CONTROL_HELP)
     exchange: Literal["server", "ring", "gloo"] = option(
         "server", "Who sums: the server and the switches; or the workers (ring all-reduce, PyTorch's Gloo)."
     )

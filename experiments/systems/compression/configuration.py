@@ -14,6 +14,7 @@ from gradbed.experiments.torch_scripts import ScriptSection
 from gradbed.hosts.compressors.methods import parsed
 from gradbed.hosts.systems.compression.description import Pacing
 from gradbed.hosts.systems.compression.ratio import RatioRule
+from gradbed.hosts.transport.congestion_window import CONGESTION_CONTROL_HELP, CongestionControlName
 from gradbed.hosts.transport.stream_receiver import SELECTIVE_BITS
 
 
@@ -68,9 +69,7 @@ class TransportSection(Section):
         "even", "Rate of a worker: none (its window's), even (B1/N), active (over those still sending) or aimd."
     )
     window_packets: int = option(64, "Packets that a worker has unacknowledged at most.", ge=4, le=SELECTIVE_BITS)
-    congestion_control: Literal["aimd", "ecn", "none"] = option(
-        "aimd", "Of the window, without pacing: aimd, ecn (without heed of losses) or none."
-    )
+    congestion_control: CongestionControlName = option("aimd", f"{CONGESTION_CONTROL_HELP} It counts without pacing.")
     min_timeout_us: int = option(10_000, "Wait so much longer than a usual round trip before sending again.", ge=1000)
     left_after_us: int = option(5_000_000, "A worker that is silent for so long has left.", ge=1000)
     give_up_us: int = option(30_000_000, "Silence of the server after which a worker ends the run.", ge=1000)

@@ -7,14 +7,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
-from gradbed.common.suggestion import suggestion
 from gradbed.controller.systems.training.entries import PolicyName
 from gradbed.controller.systems.training.service import Marking
 from gradbed.experiments.configuration.point import PointConfiguration
 from gradbed.experiments.configuration.sections import Section, option
-from gradbed.hosts.agents.queue_pairs import CongestionControl, Recovery
-from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, Rule
-from gradbed.hosts.systems.training.execution import Operation
+from gradbed.hosts.agents.queue_pairs import CONGESTION_CONTROLS, CongestionControlName, Recovery
+from gradbed.hosts.collectives.schedule import Operation
+from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, Rule, algorithm_named
 from gradbed.hosts.systems.training.source import CollectiveSource, FileSource, Source, TransformerSource
 from gradbed.hosts.systems.training.traces.opening import open_trace
 from gradbed.hosts.systems.training.traces.trace import TraceSettings
@@ -32,7 +31,7 @@ OperationName = Literal[
     "scatter",
     "barrier",
 ]
-"""As gradbed.hosts.systems.training.execution.Operation has them."""
+"""As gradbed.hosts.collectives.schedule.Operation has them."""
 HIDDEN: dict[str, Any] = {"option": False}
 """Of fields that are no options of the command line, since another says the same."""
 
@@ -88,7 +87,7 @@ class CollectivesSection(Section):
     algorithm: str = option(
         AUTO,
         "Of collectives: auto (by operation, size and ranks), or one for all operations that it does: "
-        f"{', '.join(each.value for each in Algorithm)}.",
+        f"{', '.join(each.value for each in Algorithm)}; or a plug-in's.",
     )
     chunks: int = option(
         1, "Of the algorithm named: parts that follow each other through it, so that steps overlap.", ge=1, le=4096
@@ -107,9 +106,8 @@ class CollectivesSection(Section):
     @field_validator("algorithm")
     @classmethod
     def _known(cls, algorithm: str) -> str:
-        known = [AUTO, *(each.value for each in Algorithm)]
-        if algorithm not in known:
-            raise ValueError(f"no algorithm is called {algorithm!r}{suggestion(algorithm, known)}")
+        if algorithm != AUTO:
+            algorithm_named(algorithm)
         return algorithm
 
     @property
@@ -117,14 +115,16 @@ class CollectivesSection(Section):
         """Before those that come with the system."""
         if self.algorithm == AUTO:
             return self.table
-        return (Rule(algorithm=Algorithm(self.algorithm), chunks=self.chunks), *self.table)
+        return (Rule(algorithm=self.algorithm, chunks=self.chunks), *self.table)
 
 
 class TransportSection(Section):
     """How messages get through (hosts/agents/queue_pairs.py). Times are nominal."""
 
-    congestion_control: CongestionControl = option(
-        "none", "none (a window of constant size), dctcp or dcqcn, which need marks (--k-min)."
+    congestion_control: CongestionControlName = option(
+        "none",
+        f"{', '.join(each.summary for each in CONGESTION_CONTROLS.values())}, or a plug-in's; all but none need "
+        "marks (--k-min).",
     )
     recovery: Recovery = option("go-back-n", "What is sent again after a loss: go-back-n or selective-repeat.")
     mtu_bytes: int = option(4096, "Of a packet's part of a message.", ge=64, le=64_000)

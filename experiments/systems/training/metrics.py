@@ -12,16 +12,17 @@ from gradbed.experiments.phases import Measured
 from gradbed.experiments.systems.training.configuration import CollectiveWorkload
 from gradbed.experiments.systems.training.phase import TrainingPhase
 from gradbed.experiments.tables.metric import Metric, Value
+from gradbed.hosts.agents.queue_pairs import queue_pair_control
+from gradbed.hosts.collectives.schedule import Operation
 from gradbed.hosts.systems.training.collectives.algorithms import choose
 from gradbed.hosts.systems.training.collectives.costs import ACKNOWLEDGEMENT_BYTES, Packets, cost_ns, of_topology
 from gradbed.hosts.systems.training.collectives.formulas import hosts_bound_ns, switches_bound_ns
-from gradbed.hosts.systems.training.execution import Operation
 
 # ---- What collectives should take ----
 
 
 SELECTIVE_BYTES = 16
-"""That acknowledgements of selective repeat and of dctcp have more."""
+"""Size of the SELECTIVE header (gradbed.formats.roce), which some acknowledgements have."""
 
 
 def expected_of_collectives(phase: TrainingPhase) -> dict[str, Value]:
@@ -47,7 +48,9 @@ def expected_of_collectives(phase: TrainingPhase) -> dict[str, Value]:
         has_racks=True,
     )
     transport = phase.configuration.transport
-    selective = transport.recovery == "selective-repeat" or transport.congestion_control == "dctcp"
+    selective = (
+        transport.recovery == "selective-repeat" or queue_pair_control(transport.congestion_control).echoes_marks
+    )
     packets = Packets(
         transport.mtu_bytes,
         transport.acknowledge_every,

@@ -16,6 +16,7 @@ from gradbed.experiments.systems.training.metrics import METRICS
 from gradbed.experiments.systems.training.placement import place_ranks
 from gradbed.experiments.systems.training.point import TrainingPoint, underlay_of
 from gradbed.experiments.tables.metric import Metric
+from gradbed.hosts.agents.queue_pairs import CONGESTION_CONTROLS, queue_pair_control
 
 
 class TrainingSystem(System[TrainingConfiguration]):
@@ -45,9 +46,11 @@ class TrainingSystem(System[TrainingConfiguration]):
     }
 
     def check(self, configuration: TrainingConfiguration) -> None:
-        if configuration.transport.congestion_control == "dcqcn":
-            # Its timers are those of fast links, and do not stretch with the network (experiments/scale.py).
-            VIRTUAL_CLOCK.require(configuration.clock == "virtual", "--congestion-control dcqcn", "dctcp")
+        control = configuration.transport.congestion_control
+        if queue_pair_control(control).has_fixed_timers:
+            # They do not stretch with the network (experiments/scale.py).
+            others = [name for name, each in CONGESTION_CONTROLS.items() if each.echoes_marks]
+            VIRTUAL_CLOCK.require(configuration.clock == "virtual", f"--congestion-control {control}", *others)
         switches = configuration.switches
         if switches.k_max is not None and (switches.k_min is None or switches.k_min > switches.k_max):
             raise UserError("--k-max: it needs a --k-min, and is at least as large")

@@ -12,8 +12,8 @@ from gradbed.common.errors import UserError
 from gradbed.hosts.agents.description import AgentAddress, Description, parse_description
 from gradbed.hosts.agents.fragment_streams import StreamOptions
 from gradbed.hosts.agents.queue_pairs import QueuePairOptions
+from gradbed.hosts.collectives.schedule import Operation
 from gradbed.hosts.systems.training.collectives.algorithms import Rule
-from gradbed.hosts.systems.training.execution import Operation
 from gradbed.hosts.systems.training.source import Source
 
 

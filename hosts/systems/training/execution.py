@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from gradbed.hosts.collectives.schedule import Operation
+
 
 class Kind(str, Enum):
     """What a node is."""
@@ -18,25 +20,6 @@ class Kind(str, Enum):
     SEND = "send"
     RECEIVE = "receive"
     COLLECTIVE = "collective"
-
-
-class Operation(str, Enum):
-    """What a collective does. size_bytes of its node is each rank's input, as follows.
-
-    all-reduce, reduce: the vector. reduce-scatter: the vector, of which the rank keeps one part. all-gather, gather:
-    the rank's own part. all-to-all: all that the rank sends, equal parts for each rank of the group, itself included.
-    scatter: the root's vector. broadcast: the vector. barrier: 0.
-    """
-
-    ALL_REDUCE = "all-reduce"
-    REDUCE_SCATTER = "reduce-scatter"
-    ALL_GATHER = "all-gather"
-    ALL_TO_ALL = "all-to-all"
-    BROADCAST = "broadcast"
-    REDUCE = "reduce"
-    GATHER = "gather"
-    SCATTER = "scatter"
-    BARRIER = "barrier"
 
 
 @dataclass(frozen=True)

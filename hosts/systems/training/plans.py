@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from gradbed.common.errors import UserError
+from gradbed.hosts.collectives.schedule import Operation, Schedule
 from gradbed.hosts.systems.training.collectives.algorithms import choose, schedule
-from gradbed.hosts.systems.training.collectives.schedule import Schedule
 from gradbed.hosts.systems.training.contents import VALUE_BYTES
 from gradbed.hosts.systems.training.description import TrainingJob
-from gradbed.hosts.systems.training.execution import Node, Operation
+from gradbed.hosts.systems.training.execution import Node
 
 INSTANCE_BITS = 14
 GROUP_BITS = 31

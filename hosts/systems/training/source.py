@@ -10,7 +10,8 @@ from pydantic import Field
 
 from gradbed.common.errors import UserError
 from gradbed.hosts.agents.description import Description
-from gradbed.hosts.systems.training.execution import Kind, Node, Operation
+from gradbed.hosts.collectives.schedule import Operation
+from gradbed.hosts.systems.training.execution import Kind, Node
 from gradbed.hosts.systems.training.traces.graph import RankGraph, graph_of
 from gradbed.hosts.systems.training.traces.opening import open_trace
 from gradbed.hosts.systems.training.traces.trace import Trace, TraceSettings
@@ -19,7 +20,7 @@ from gradbed.hosts.systems.training.traces.transformer_model import TransformerM
 
 class CollectiveSource(Description):
     """The same collective of all ranks again and again. size_bytes: as of
-    gradbed.hosts.systems.training.execution.Operation.
+    gradbed.hosts.collectives.schedule.Operation.
     root: of those that have one."""
 
     kind: Literal["collective"] = "collective"

@@ -9,7 +9,8 @@ import pytest
 
 from gradbed.common.errors import UserError
 from gradbed.experiments import torch_recording
-from gradbed.hosts.systems.training.execution import Kind, Operation
+from gradbed.hosts.collectives.schedule import Operation
+from gradbed.hosts.systems.training.execution import Kind
 from gradbed.hosts.systems.training.traces.opening import open_trace
 from tests.emulation.torch_example import TORCH_DIGITS, torch_digits
 

@@ -14,8 +14,8 @@ from gradbed.experiments.scale import Scale
 from gradbed.experiments.study.running.execution import run_now
 from gradbed.experiments.study.running.measure import PointOrder, measure
 from gradbed.experiments.systems import find_system
+from gradbed.hosts.collectives.schedule import Operation
 from gradbed.hosts.systems.training.collectives.algorithms import algorithms
-from gradbed.hosts.systems.training.execution import Operation
 from gradbed.switch.virtual import Stop, VirtualFabric
 
 KINDS = ("fat-tree:4", "leaf-spine:2,3,3", "torus:3,2,2", "dragonfly:2,4,2")

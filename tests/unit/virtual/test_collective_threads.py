@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gradbed.hosts.systems.training.collectives.schedule import Action, Schedule, Step
+from gradbed.hosts.collectives.schedule import CollectiveAction, CollectiveStep, Schedule
 from gradbed.topo.link import LinkModel
 from tests.sanitized_python import no_data_race
 from tests.unit.virtual.transport.network import FORWARD, Line
@@ -26,18 +26,18 @@ SHORT, LAST = 240, 30_000
 def random_schedules(draw: random.Random) -> list[Schedule]:
     """Messages of one size, each of which may wait for what came to its sender before, and a long one, so that for
     long nobody is told of anything: when it begins is told by its end."""
-    steps: list[list[Step]] = [[] for _ in range(HOSTS)]
+    steps: list[list[CollectiveStep]] = [[] for _ in range(HOSTS)]
     for _ in range(draw.randrange(20, 80)):
         source, target = draw.sample(range(HOSTS), 2)
-        came = [place for place, step in enumerate(steps[source]) if step.action is Action.RECEIVE]
+        came = [place for place, step in enumerate(steps[source]) if step.action is CollectiveAction.RECEIVE]
         after = (came[-1],) if came and draw.random() < 0.7 else ()
-        steps[source].append(Step(Action.SEND, target, 0, SHORT, after=after))
-        steps[target].append(Step(Action.RECEIVE, source, 0, SHORT))
+        steps[source].append(CollectiveStep(CollectiveAction.SEND, target, 0, SHORT, after=after))
+        steps[target].append(CollectiveStep(CollectiveAction.RECEIVE, source, 0, SHORT))
     for rank, own in enumerate(steps):
-        came = [place for place, step in enumerate(own) if step.action is Action.RECEIVE]
+        came = [place for place, step in enumerate(own) if step.action is CollectiveAction.RECEIVE]
         after = (draw.choice(came),) if came else ()
-        own.append(Step(Action.SEND, (rank + 1) % HOSTS, 0, LAST, after=after))
-        own.append(Step(Action.RECEIVE, (rank - 1) % HOSTS, 0, LAST))
+        own.append(CollectiveStep(CollectiveAction.SEND, (rank + 1) % HOSTS, 0, LAST, after=after))
+        own.append(CollectiveStep(CollectiveAction.RECEIVE, (rank - 1) % HOSTS, 0, LAST))
     return [of_steps(*each, elements=LAST) for each in steps]
 
 
@@ -97,9 +97,9 @@ def test_what_nobody_expected_is_told_soon() -> None:
             for a, b, sent in ((1, 5, SHORT - 1), (3, 6, LAST)):
                 for here, there, size in ((a, b, sent), (b, a, LAST)):
                     steps = (
-                        Step(Action.SEND, there - 1, 0, size),
-                        Step(Action.RECEIVE, there - 1, 0, SHORT),
-                        Step(Action.RECEIVE, there - 1, 0, LAST),
+                        CollectiveStep(CollectiveAction.SEND, there - 1, 0, size),
+                        CollectiveStep(CollectiveAction.RECEIVE, there - 1, 0, SHORT),
+                        CollectiveStep(CollectiveAction.RECEIVE, there - 1, 0, LAST),
                     )
                     line.open(here).begin_collective(TAG, on_card(of_steps(*steps, elements=LAST)))
             stop = line.fabric.run_until(None)

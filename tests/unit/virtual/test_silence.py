@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradbed.hosts.systems.training.collectives.schedule import Action, Schedule, Step
+from gradbed.hosts.collectives.schedule import CollectiveAction, CollectiveStep, Schedule
 from gradbed.topo.link import LinkModel
 from tests.unit.virtual.transport.network import Line
 from tests.unit.virtual.transport.test_collectives import TAG, exchange, of_steps, on_card, star
@@ -52,7 +52,10 @@ def check(line: Line, found: list[tuple[int, int]]) -> list[float]:
 
 
 def one_message(rank: int) -> Schedule:
-    return of_steps(Step(Action.SEND, 1 - rank, 0, ELEMENTS), Step(Action.RECEIVE, 1 - rank, 0, ELEMENTS))
+    return of_steps(
+        CollectiveStep(CollectiveAction.SEND, 1 - rank, 0, ELEMENTS),
+        CollectiveStep(CollectiveAction.RECEIVE, 1 - rank, 0, ELEMENTS),
+    )
 
 
 @pytest.mark.parametrize("recovery", ["go-back-n", "selective-repeat"])
@@ -80,7 +83,13 @@ def test_both_ways_are_awaited() -> None:
 
 
 def small_messages(rank: int, count: int) -> Schedule:
-    return of_steps(*(Step(action, 1 - rank, 0, 1) for _ in range(count) for action in (Action.SEND, Action.RECEIVE)))
+    return of_steps(
+        *(
+            CollectiveStep(action, 1 - rank, 0, 1)
+            for _ in range(count)
+            for action in (CollectiveAction.SEND, CollectiveAction.RECEIVE)
+        )
+    )
 
 
 @pytest.mark.parametrize("link", [FAR, LOSSY, SHAKY], ids=["far", "lossy", "shaky"])
@@ -109,7 +118,11 @@ def pair_that_fails(**options: Any) -> tuple[list[int], list[int]]:
     with Line([1, 1], CLEAN) as line:
         line.connect_end(1, 2, 1, 1, for_collectives=True, timeout_ns=100_000, **options)
         line.connect_end(2, 1, 7, 7, for_collectives=True, timeout_ns=SECOND_NS)
-        send = of_steps(Step(Action.SEND, 1, 0, 4), Step(Action.RECEIVE, 1, 0, ELEMENTS), elements=ELEMENTS)
+        send = of_steps(
+            CollectiveStep(CollectiveAction.SEND, 1, 0, 4),
+            CollectiveStep(CollectiveAction.RECEIVE, 1, 0, ELEMENTS),
+            elements=ELEMENTS,
+        )
         collective = replace(on_card(send), pairs=np.ones(1, np.uint32))
         line.open(1).begin_collective(TAG, collective)
         found = []

@@ -13,14 +13,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gradbed.common.congestion_control import WindowCallbacks
 from gradbed.formats.aggregation import Flags
 from gradbed.hosts.systems.aggregation.statistics import SenderStatistics
 from gradbed.hosts.systems.aggregation.worker.library import int32s_at, sender_library
-from gradbed.hosts.transport.congestion_window import CongestionControl
 from gradbed.hosts.transport.statistics import WindowStatistics
 
 RETRIES = 3
 """How often a fragment is sent again before switches are told to give up its sum."""
+_WINDOWS_IN_C = {"aimd": (True, True), "ecn": (True, False), "none": (False, False)}
+"""Congestion controls of congestion_window.h: whether the window adapts, and whether it heeds losses. Any other one
+is a plug-in, which C calls in Python."""
 
 
 class Attempt(IntEnum):
@@ -63,7 +66,7 @@ class Sender:
         window_fragments: int,
         min_timeout_us: int,
         paths: Sequence[int] = (0,),
-        congestion_control: CongestionControl = "aimd",
+        congestion_control: str = "aimd",
         span_fragments: int | None = None,
         retries: int = RETRIES,
         seed: int = 0,
@@ -73,14 +76,15 @@ class Sender:
         retries: 0 makes all that is sent again a RESEND. seed: of random delays of timers that have run out before
         (gradbed.hosts.transport.retransmission_timeout.sender_seed); 0: none."""
         self.window_fragments = window_fragments
+        adapts, heeds_losses = _WINDOWS_IN_C.get(congestion_control, (False, False))
         self._library = sender_library()
         self.pointer = self._library.gb_sender_create(
             window_fragments,
             min_timeout_us,
             np.array(paths, np.int32).ctypes.data,
             len(paths),
-            congestion_control != "none",
-            congestion_control == "aimd",
+            adapts,
+            heeds_losses,
             span_fragments or 0,
             retries,
             seed,
@@ -88,8 +92,22 @@ class Sender:
         if not self.pointer:
             raise MemoryError
         weakref.finalize(self, self._library.gb_sender_free, self.pointer)
-        """For who calls the library."""
         self._state = self.pointer.contents
+        self._callbacks: WindowCallbacks | None = None
+        if congestion_control not in _WINDOWS_IN_C:
+            self._callbacks = WindowCallbacks(congestion_control, window_fragments)
+            self._use(self._callbacks)
+
+    def _use(self, callbacks: WindowCallbacks) -> None:
+        """Let a control in Python move the window."""
+        window = self._state.window
+        window.control_acknowledged, window.control_lost = callbacks.acknowledged, callbacks.lost
+        window.size = window.least = window.greatest = window.last = callbacks.window
+
+    @property
+    def is_native(self) -> bool:
+        """All of it is C: the congestion control is no plug-in."""
+        return self._callbacks is None
 
     def begin(self, first_number: int, count: int, now_us: int) -> None:
         """Start a round of `count` fragments, the first with packet number `first_number`."""
@@ -115,7 +133,13 @@ class Sender:
 
     @property
     def deadline_us(self) -> int | None:
-        """When `transmissions` has something to send at the latest; None: only an ACK can bring that about."""
+        """When `transmissions` has something to send at the latest; None: only an ACK can bring that about.
+
+        Raises:
+            UserError: The congestion control is a plug-in and has failed.
+        """
+        if self._callbacks is not None:
+            self._callbacks.check()
         due_us: int = self._library.gb_sender_deadline_us(self.pointer)
         return None if due_us < 0 else due_us
 

@@ -25,7 +25,6 @@ class ServerExchange(PacketExchange):
         super().__init__(context, job.give_up_us)
         self._job = job
         self._interface = interface
-        self._native_turn = self._act
         groups = dict.fromkeys(job.multicast)
         for group in groups:
             interface.join(mac_bytes(group.mac))
@@ -47,6 +46,8 @@ class ServerExchange(PacketExchange):
             span_fragments=job.span_fragments,
             seed=job.sender_seed(index),
         )
+        if self._sender.is_native:
+            self._native_turn = self._act
 
     def all_reduce(self, round_number: int, values: NDArray[np.int32]) -> NDArray[np.int64] | None:
         self._round = round_number

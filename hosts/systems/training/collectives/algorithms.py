@@ -9,13 +9,28 @@ operation, a range of sizes or a group.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from functools import lru_cache
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from gradbed.common.errors import UserError
+from gradbed.common.errors import UserError, unforeseen
+from gradbed.common.plugins import load_plugin, plugins
+from gradbed.common.suggestion import suggestion
+from gradbed.hosts.collectives.schedule import (
+    CollectiveCall,
+    CollectiveStep,
+    ExchangeSteps,
+    Operation,
+    Pattern,
+    PatternSteps,
+    Schedule,
+    Steps,
+    StoredSteps,
+    part,
+)
 from gradbed.hosts.systems.training.collectives import (
     direct,
     halving_doubling,
@@ -24,17 +39,6 @@ from gradbed.hosts.systems.training.collectives import (
     ring,
     trees,
 )
-from gradbed.hosts.systems.training.collectives.schedule import (
-    ExchangeSteps,
-    Pattern,
-    PatternSteps,
-    Schedule,
-    Step,
-    Steps,
-    StoredSteps,
-    part,
-)
-from gradbed.hosts.systems.training.execution import Operation
 
 
 class Algorithm(str, Enum):
@@ -53,25 +57,31 @@ class Algorithm(str, Enum):
     DISSEMINATION = "dissemination"
 
 
-@dataclass(frozen=True)
-class Call:
-    """What a schedule is asked for (`schedule`). elements: of the whole vector; an all-gather's has all parts."""
-
-    group_size: int
-    rank: int
-    elements: int
-    chunks: int = 1
-    root: int = 0
-    racks: tuple[int, ...] | None = None
-    inside: Algorithm = Algorithm.RING
-    between: Algorithm = Algorithm.RING
+AnyAlgorithm = Algorithm | str
+"""One of this module, or the name of another package's (entry points of the group gradbed.collectives)."""
 
 
-Made = Sequence[Step]
-Maker = Callable[[Call], Made]
+def algorithm_named(text: str) -> AnyAlgorithm:
+    """Return the algorithm of that name; ValueError if there is none."""
+    names = algorithm_names()
+    if text not in names:
+        raise ValueError(f"no algorithm is called {text!r}{suggestion(text, names)}")
+    return Algorithm(text) if text in _BUILT_IN else text
 
 
-def _rotated(pattern: Callable[[Call], Pattern]) -> Maker:
+def algorithm_names() -> list[str]:
+    """Return the names of all algorithms, those of other packages last."""
+    return [*_BUILT_IN, *(name for name in plugins("collectives") if name not in _BUILT_IN)]
+
+
+_BUILT_IN = [each.value for each in Algorithm]
+
+
+Made = Sequence[CollectiveStep]
+Maker = Callable[[CollectiveCall], Made]
+
+
+def _rotated(pattern: Callable[[CollectiveCall], Pattern]) -> Maker:
     return lambda call: PatternSteps(pattern(call), call.rank, call.elements)
 
 
@@ -80,7 +90,7 @@ def _exchanged(*, pairwise: bool) -> Maker:
 
 
 def _binary(*, up: bool, down: bool) -> Maker:
-    def steps(call: Call) -> Made:
+    def steps(call: CollectiveCall) -> Made:
         place = trees.binary_tree(call.group_size, call.rank, call.root)
         return trees.steps([place], call.elements, call.chunks, up=up, down=down)
 
@@ -88,7 +98,7 @@ def _binary(*, up: bool, down: bool) -> Maker:
 
 
 def _double(*, up: bool, down: bool) -> Maker:
-    def steps(call: Call) -> Made:
+    def steps(call: CollectiveCall) -> Made:
         if up and down:
             places = trees.two_trees(call.group_size, call.rank)
         else:
@@ -98,11 +108,11 @@ def _double(*, up: bool, down: bool) -> Maker:
     return steps
 
 
-def _hierarchical(call: Call) -> Made:
+def _hierarchical(call: CollectiveCall) -> Made:
     if call.racks is None or len(call.racks) != call.group_size:
         raise UserError(f"a hierarchical all-reduce needs the rack of each of the {call.group_size} ranks")
 
-    def among(algorithm: Algorithm) -> hierarchical.SubSteps:
+    def among(algorithm: AnyAlgorithm) -> hierarchical.SubSteps:
         if algorithm is Algorithm.RECURSIVE_DOUBLING:
             raise UserError(
                 "recursive-doubling needs room beside the vector, which parts of a hierarchical all-reduce have not: "
@@ -110,13 +120,18 @@ def _hierarchical(call: Call) -> Made:
             )
 
         def steps(operation: Operation, size: int, rank: int, elements: int) -> Made:
-            return _maker(algorithm, operation)(Call(size, rank, elements))
+            return _maker(algorithm, operation)(CollectiveCall(size, rank, elements))
 
         return steps
 
     racks = hierarchical.Racks.of(call.racks)
     return hierarchical.all_reduce(
-        racks, call.rank, call.elements, call.chunks, among(call.inside), among(call.between)
+        racks,
+        call.rank,
+        call.elements,
+        call.chunks,
+        among(algorithm_named(call.inside)),
+        among(algorithm_named(call.between)),
     )
 
 
@@ -173,22 +188,35 @@ _MAKERS: Mapping[Algorithm, Mapping[Operation, Maker]] = {
 }
 
 
-def _maker(algorithm: Algorithm, operation: Operation) -> Maker:
-    maker = _MAKERS[algorithm].get(operation)
+def _makers(algorithm: AnyAlgorithm) -> Mapping[Operation, Maker]:
+    if isinstance(algorithm, Algorithm):
+        return _MAKERS[algorithm]
+    makers: Mapping[Operation, Maker] = load_plugin("collectives", algorithm)
+    return makers
+
+
+def _maker(algorithm: AnyAlgorithm, operation: Operation) -> Maker:
+    maker = _makers(algorithm).get(operation)
     if maker is None:
-        able = " or ".join(other.value for other in algorithms(operation))
-        raise UserError(f"{algorithm.value} does no {operation.value}: choose {able}")
+        raise UserError(does_not(algorithm, operation))
     return maker
 
 
+def does_not(algorithm: AnyAlgorithm, operation: Operation) -> str:
+    """Say that an algorithm does not do an operation, and which ones do."""
+    able = " or ".join(other.value for other in algorithms(operation))
+    name = algorithm.value if isinstance(algorithm, Algorithm) else algorithm
+    return f"{name} does no {operation.value}: choose {able}"
+
+
 def algorithms(operation: Operation) -> tuple[Algorithm, ...]:
-    """Those that do it."""
+    """Return the algorithms of this module that do an operation."""
     return tuple(algorithm for algorithm in Algorithm if operation in _MAKERS[algorithm])
 
 
 @lru_cache(8192)
 def schedule(
-    algorithm: Algorithm,
+    algorithm: AnyAlgorithm,
     operation: Operation,
     group_size: int,
     rank: int,
@@ -197,8 +225,8 @@ def schedule(
     chunks: int = 1,
     root: int = 0,
     racks: tuple[int, ...] | None = None,
-    inside: Algorithm = Algorithm.RING,
-    between: Algorithm = Algorithm.RING,
+    inside: AnyAlgorithm = Algorithm.RING,
+    between: AnyAlgorithm = Algorithm.RING,
 ) -> Schedule:
     """A rank's part of a collective; equal calls return the same value.
 
@@ -216,12 +244,25 @@ def schedule(
     if elements < 0 or chunks < 1:
         raise UserError(f"a collective needs 0 or more elements and at least one chunk, got {elements} and {chunks}")
     vector = elements * group_size if operation is Operation.ALL_GATHER else elements
-    steps = maker(Call(group_size, rank, vector, chunks, root, racks, inside, between))
+    call = CollectiveCall(group_size, rank, vector, chunks, root, racks, inside, between)
+    steps = maker(call) if isinstance(algorithm, Algorithm) else _made_by_plugin(algorithm, maker, call)
     laid_out = _laid_out(operation, group_size, rank, elements, rank == root, steps)
     if algorithm is not Algorithm.RECURSIVE_DOUBLING:
         return laid_out
     start, stop = recursive_doubling.output(group_size, rank, elements)
     return replace(laid_out, elements=2 * elements, output_start=start, output_stop=stop)
+
+
+def _made_by_plugin(name: str, maker: Maker, call: CollectiveCall) -> Made:
+    """Raise a UserError for what another package's algorithm does not take, and for its mistakes."""
+    try:
+        return maker(call)
+    except UserError:
+        raise
+    except ValueError as error:
+        raise UserError(f"{name}: {error}") from error
+    except Exception as error:
+        raise UserError(f"the plug-in {name!r} of gradbed.collectives failed: {unforeseen(error)}") from error
 
 
 def _laid_out(operation: Operation, size: int, rank: int, elements: int, at_root: bool, steps: Made) -> Schedule:
@@ -258,7 +299,7 @@ class Rule(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    algorithm: Algorithm
+    algorithm: Annotated[AnyAlgorithm, BeforeValidator(algorithm_named)]
     operation: Operation | None = None
     """None: all that the algorithm does."""
     from_bytes: int = Field(default=0, ge=0)
@@ -275,9 +316,8 @@ class Rule(BaseModel):
 
     @model_validator(mode="after")
     def _able(self) -> Rule:
-        if self.operation is not None and self.algorithm not in algorithms(self.operation):
-            able = " or ".join(other.value for other in algorithms(self.operation))
-            raise ValueError(f"{self.algorithm.value} does no {self.operation.value}: choose {able}")
+        if self.operation is not None and self.operation not in _makers(self.algorithm):
+            raise ValueError(does_not(self.algorithm, self.operation))
         if self.below_bytes is not None and self.below_bytes <= self.from_bytes:
             raise ValueError(f"no size is {self.from_bytes} bytes or more and below {self.below_bytes}")
         if self.to_ranks is not None and self.to_ranks < self.from_ranks:
@@ -288,7 +328,7 @@ class Rule(BaseModel):
         """has_racks: whether it is known which rack each rank is in."""
         ranks = len(group)
         return (
-            (self.operation is operation if self.operation else self.algorithm in algorithms(operation))
+            (self.operation is operation if self.operation else operation in _makers(self.algorithm))
             and self.from_bytes <= size_bytes
             and (self.below_bytes is None or size_bytes < self.below_bytes)
             and self.from_ranks <= ranks

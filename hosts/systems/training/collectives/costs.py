@@ -21,10 +21,9 @@ from typing import NamedTuple
 
 import networkx
 
-from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, algorithms, schedule
+from gradbed.hosts.collectives.schedule import Operation, Schedule
+from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, AnyAlgorithm, algorithms, schedule
 from gradbed.hosts.systems.training.collectives.progress import Progress, Send
-from gradbed.hosts.systems.training.collectives.schedule import Schedule
-from gradbed.hosts.systems.training.execution import Operation
 from gradbed.topo.graph import Topology
 
 # ---- One message: packets, links in a row, store and forward ----
@@ -52,7 +51,7 @@ Path = tuple[Hop, ...]
 
 
 class Packets(NamedTuple):
-    """How a message is cut. acknowledgement_bytes: 78 with selective repeat or dctcp, which tell more."""
+    """How a message is cut. acknowledgement_bytes: 16 more where they have a SELECTIVE header (formats/roce.py)."""
 
     mtu_bytes: int = 4096
     acknowledge_every: int = 4
@@ -281,7 +280,7 @@ MOST_PIECES = 64
 
 
 def cost_ns(
-    algorithm: Algorithm,
+    algorithm: AnyAlgorithm,
     operation: Operation,
     group_size: int,
     size_bytes: int,
@@ -290,8 +289,8 @@ def cost_ns(
     chunks: int = 1,
     root: int = 0,
     racks: tuple[int, ...] | None = None,
-    inside: Algorithm = Algorithm.RING,
-    between: Algorithm = Algorithm.RING,
+    inside: AnyAlgorithm = Algorithm.RING,
+    between: AnyAlgorithm = Algorithm.RING,
 ) -> float:
     """Until the last rank has its result (Progress.has_result), when all begin at once. size_bytes: of a rank's input
     (Operation); the rest as for schedule(). UserError as there.
@@ -338,7 +337,7 @@ def cost_ns(
     return schedule_ns(schedules, network, pieces=_pieces(algorithm, size_bytes, chunks, network))
 
 
-def _pieces(algorithm: Algorithm, size_bytes: int, chunks: int, network: Network) -> int:
+def _pieces(algorithm: AnyAlgorithm, size_bytes: int, chunks: int, network: Network) -> int:
     if algorithm is Algorithm.RECURSIVE_DOUBLING:
         # In folded groups ranks that need not wait send to those that still receive in the round before.
         return min(MOST_PIECES, network.packets.count(size_bytes))

@@ -11,7 +11,13 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from gradbed.hosts.systems.training.collectives.schedule import Action, Pattern, PatternStep, Step, part
+from gradbed.hosts.collectives.schedule import (
+    CollectiveAction,
+    CollectiveStep,
+    Pattern,
+    PatternStep,
+    part,
+)
 
 
 @lru_cache(64)
@@ -19,8 +25,8 @@ def direct_all_gather(size: int) -> Pattern:
     """Rank r has part r, and sends it to all."""
     steps = []
     for away in range(1, size):
-        steps.append(PatternStep(Action.SEND, away, 0))
-        steps.append(PatternStep(Action.RECEIVE, size - away, size - away))
+        steps.append(PatternStep(CollectiveAction.SEND, away, 0))
+        steps.append(PatternStep(CollectiveAction.RECEIVE, size - away, size - away))
     return Pattern(tuple(steps), size)
 
 
@@ -29,8 +35,8 @@ def direct_reduce_scatter(size: int) -> Pattern:
     """Rank r receives part r of all. Its own is added to, and sent to nobody: nothing waits."""
     steps = []
     for away in range(1, size):
-        steps.append(PatternStep(Action.SEND, away, away))
-        steps.append(PatternStep(Action.ADD, size - away, 0))
+        steps.append(PatternStep(CollectiveAction.SEND, away, away))
+        steps.append(PatternStep(CollectiveAction.ADD, size - away, 0))
     return Pattern(tuple(steps), size)
 
 
@@ -39,14 +45,14 @@ def sharded_server(size: int) -> Pattern:
     """Reduce-scatter, then all-gather: each rank is the parameter server of its part (M. Li et al., "Scaling
     distributed machine learning with the parameter server", OSDI 2014). 2 (N - 1) / N of the vector out and in."""
     steps = list(direct_reduce_scatter(size).steps)
-    adds = tuple(place for place, step in enumerate(steps) if step.action is Action.ADD)
+    adds = tuple(place for place, step in enumerate(steps) if step.action is CollectiveAction.ADD)
     join = len(steps)
-    steps.append(PatternStep(Action.COPY, 0, None, after=adds))
+    steps.append(PatternStep(CollectiveAction.COPY, 0, None, after=adds))
     for away in range(1, size):
-        steps.append(PatternStep(Action.SEND, away, 0, after=(join,)))
+        steps.append(PatternStep(CollectiveAction.SEND, away, 0, after=(join,)))
         # Its part came out of the buffer in the first phase, in the step to the same rank.
         sent = 2 * (size - away - 1)
-        steps.append(PatternStep(Action.RECEIVE, size - away, size - away, after=(sent,)))
+        steps.append(PatternStep(CollectiveAction.RECEIVE, size - away, size - away, after=(sent,)))
     return Pattern(tuple(steps), size)
 
 
@@ -57,8 +63,8 @@ def dissemination_barrier(size: int) -> Pattern:
     away = 1
     while away < size:
         heard = tuple(range(1, len(steps), 2))
-        steps.append(PatternStep(Action.SEND, away, None, after=heard[-1:]))
-        steps.append(PatternStep(Action.RECEIVE, size - away, None, after=heard[-1:]))
+        steps.append(PatternStep(CollectiveAction.SEND, away, None, after=heard[-1:]))
+        steps.append(PatternStep(CollectiveAction.RECEIVE, size - away, None, after=heard[-1:]))
         away *= 2
     return Pattern(tuple(steps), size)
 
@@ -66,43 +72,43 @@ def dissemination_barrier(size: int) -> Pattern:
 @lru_cache(64)
 def all_to_all(size: int, *, pairwise: bool) -> Pattern:
     """Carried out as ExchangeSteps. pairwise: a round begins when what comes in the one before is there."""
-    steps = [PatternStep(Action.COPY, 0, 0)]
+    steps = [PatternStep(CollectiveAction.COPY, 0, 0)]
     for away in range(1, size):
         before = (len(steps) - 1,) if pairwise and away > 1 else ()
-        steps.append(PatternStep(Action.SEND, away, away, after=before))
-        steps.append(PatternStep(Action.RECEIVE, size - away, size - away))
+        steps.append(PatternStep(CollectiveAction.SEND, away, away, after=before))
+        steps.append(PatternStep(CollectiveAction.RECEIVE, size - away, size - away))
     return Pattern(tuple(steps), size)
 
 
-def gather(size: int, rank: int, root: int, elements: int) -> list[Step]:
+def gather(size: int, rank: int, root: int, elements: int) -> list[CollectiveStep]:
     """Of equal vectors, to the root, where they lie in the order of ranks."""
     if rank != root:
-        return [Step(Action.SEND, root, 0, elements)]
+        return [CollectiveStep(CollectiveAction.SEND, root, 0, elements)]
     others = (rank for rank in range(size) if rank != root)
-    return [Step(Action.RECEIVE, peer, peer * elements, (peer + 1) * elements) for peer in others]
+    return [CollectiveStep(CollectiveAction.RECEIVE, peer, peer * elements, (peer + 1) * elements) for peer in others]
 
 
-def scatter(size: int, rank: int, root: int, elements: int) -> list[Step]:
+def scatter(size: int, rank: int, root: int, elements: int) -> list[CollectiveStep]:
     """Of the root's vector: part r to rank r."""
     if rank != root:
-        return [Step(Action.RECEIVE, root, *part(elements, size, rank))]
+        return [CollectiveStep(CollectiveAction.RECEIVE, root, *part(elements, size, rank))]
     others = ((root + away) % size for away in range(1, size))
-    return [Step(Action.SEND, peer, *part(elements, size, peer)) for peer in others]
+    return [CollectiveStep(CollectiveAction.SEND, peer, *part(elements, size, peer)) for peer in others]
 
 
-def parameter_server(size: int, rank: int, server: int, elements: int, chunks: int) -> list[Step]:
+def parameter_server(size: int, rank: int, server: int, elements: int, chunks: int) -> list[CollectiveStep]:
     """All-reduce over one member: all send it their vectors, and it sends back the sum, chunk after chunk."""
-    steps: list[Step] = []
+    steps: list[CollectiveStep] = []
     others = [(server + away) % size for away in range(1, size)]
     for chunk in range(chunks):
         start, stop = part(elements, chunks, chunk)
         if rank != server:
-            steps.append(Step(Action.SEND, server, start, stop))
-            steps.append(Step(Action.RECEIVE, server, start, stop, after=(len(steps) - 1,)))
+            steps.append(CollectiveStep(CollectiveAction.SEND, server, start, stop))
+            steps.append(CollectiveStep(CollectiveAction.RECEIVE, server, start, stop, after=(len(steps) - 1,)))
             continue
         begin = len(steps)
-        steps.extend(Step(Action.ADD, peer, start, stop) for peer in others)
-        steps.append(Step(Action.COPY, rank, 0, 0, after=tuple(range(begin, len(steps)))))
+        steps.extend(CollectiveStep(CollectiveAction.ADD, peer, start, stop) for peer in others)
+        steps.append(CollectiveStep(CollectiveAction.COPY, rank, 0, 0, after=tuple(range(begin, len(steps)))))
         join = len(steps) - 1
-        steps.extend(Step(Action.SEND, peer, start, stop, after=(join,)) for peer in others)
+        steps.extend(CollectiveStep(CollectiveAction.SEND, peer, start, stop, after=(join,)) for peer in others)
     return steps

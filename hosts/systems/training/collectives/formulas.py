@@ -18,8 +18,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from gradbed.common.errors import UserError
+from gradbed.hosts.collectives.schedule import Operation
 from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, algorithms
-from gradbed.hosts.systems.training.execution import Operation
 
 # ---- The alpha-beta model ----
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gradbed.hosts.systems.training.collectives.schedule import Action, Step
+from gradbed.hosts.collectives.schedule import CollectiveAction, CollectiveStep
 
 Range = tuple[int, int]
 
@@ -79,49 +79,58 @@ def _exchanges(size: int, rank: int, elements: int, *, nearest_first: bool = Fal
     return _hypercube(size, rank, elements, nearest_first=nearest_first)
 
 
-def _halve(steps: list[Step], exchanges: list[_Exchange]) -> tuple[list[tuple[int, ...]], tuple[int, ...]]:
+def _halve(steps: list[CollectiveStep], exchanges: list[_Exchange]) -> tuple[list[tuple[int, ...]], tuple[int, ...]]:
     """The places of each exchange's sends, and of the last receives. Receives wait for those before: a send needs all
     that came before."""
     sends: list[tuple[int, ...]] = []
     last: tuple[int, ...] = ()
     for exchange in exchanges:
         begin = len(steps)
-        steps.extend(Step(Action.SEND, exchange.to, *given, after=last) for given in exchange.given)
+        steps.extend(
+            CollectiveStep(CollectiveAction.SEND, exchange.to, *given, after=last) for given in exchange.given
+        )
         middle = len(steps)
-        steps.extend(Step(Action.ADD, exchange.source, *kept, after=last) for kept in exchange.kept)
+        steps.extend(
+            CollectiveStep(CollectiveAction.ADD, exchange.source, *kept, after=last) for kept in exchange.kept
+        )
         sends.append(tuple(range(begin, middle)))
         last = tuple(range(middle, len(steps)))
     return sends, last
 
 
 def _double(
-    steps: list[Step], exchanges: list[_Exchange], sends: list[tuple[int, ...]], last: tuple[int, ...]
+    steps: list[CollectiveStep], exchanges: list[_Exchange], sends: list[tuple[int, ...]], last: tuple[int, ...]
 ) -> None:
     """sends: the places of each exchange's sends when vectors were halved: what comes back takes the place of what
     was sent there. last: what all waits for."""
     for exchange, given in zip(reversed(exchanges), reversed(sends), strict=True):
-        steps.extend(Step(Action.SEND, exchange.source, *kept, after=last) for kept in exchange.kept)
+        steps.extend(
+            CollectiveStep(CollectiveAction.SEND, exchange.source, *kept, after=last) for kept in exchange.kept
+        )
         middle = len(steps)
-        steps.extend(Step(Action.RECEIVE, exchange.to, *back, after=(*given, *last)) for back in exchange.given)
+        steps.extend(
+            CollectiveStep(CollectiveAction.RECEIVE, exchange.to, *back, after=(*given, *last))
+            for back in exchange.given
+        )
         last = tuple(range(middle, len(steps)))
 
 
-def all_reduce(size: int, rank: int, elements: int) -> list[Step]:
-    steps: list[Step] = []
+def all_reduce(size: int, rank: int, elements: int) -> list[CollectiveStep]:
+    steps: list[CollectiveStep] = []
     exchanges = _exchanges(size, rank, elements, nearest_first=True)
     _double(steps, exchanges, *_halve(steps, exchanges))
     return steps
 
 
-def reduce_scatter(size: int, rank: int, elements: int) -> list[Step]:
-    steps: list[Step] = []
+def reduce_scatter(size: int, rank: int, elements: int) -> list[CollectiveStep]:
+    steps: list[CollectiveStep] = []
     _halve(steps, _exchanges(size, rank, elements))
     return steps
 
 
-def all_gather(size: int, rank: int, elements: int) -> list[Step]:
+def all_gather(size: int, rank: int, elements: int) -> list[CollectiveStep]:
     """elements: of all parts."""
-    steps: list[Step] = []
+    steps: list[CollectiveStep] = []
     exchanges = _exchanges(size, rank, elements)
     _double(steps, exchanges, [()] * len(exchanges), ())
     return steps

@@ -15,10 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from gradbed.hosts.systems.training.collectives.schedule import Action, Step, part
-from gradbed.hosts.systems.training.execution import Operation
+from gradbed.hosts.collectives.schedule import CollectiveAction, CollectiveStep, Operation, part
 
-SubSteps = Callable[[Operation, int, int, int], Sequence[Step]]
+SubSteps = Callable[[Operation, int, int, int], Sequence[CollectiveStep]]
 """Of an operation, a group size, a rank and the whole vector's elements: what the ranks of a rack, or those of one
 place in all racks, do."""
 
@@ -46,15 +45,15 @@ class Racks:
         return next((members, members.index(rank)) for members in self.members if rank in members)
 
 
-class _Steps(list[Step]):
+class _Steps(list[CollectiveStep]):
     """Steps of phases, each among some of the ranks and on a range of the buffer."""
 
     def phase(
         self,
-        steps: Sequence[Step],
+        steps: Sequence[CollectiveStep],
         ranks: Sequence[int],
         offset: int,
-        after: Callable[[Step], tuple[int, ...]],
+        after: Callable[[CollectiveStep], tuple[int, ...]],
     ) -> range:
         """Add the steps of a schedule among `ranks` on the buffer from offset on; after: what each waits for besides.
         Returns their places."""
@@ -62,23 +61,23 @@ class _Steps(list[Step]):
         for step in steps:
             earlier = tuple(begin + place for place in step.after)
             start, stop = step.start + offset, step.stop + offset
-            self.append(Step(step.action, ranks[step.peer], start, stop, (*earlier, *after(step))))
+            self.append(CollectiveStep(step.action, ranks[step.peer], start, stop, (*earlier, *after(step))))
         return range(begin, len(self))
 
     def join(self, places: Sequence[int], rank: int) -> tuple[int, ...]:
         """One step that is complete when these are."""
         if len(places) <= 1:
             return tuple(places)
-        self.append(Step(Action.COPY, rank, 0, 0, after=tuple(places)))
+        self.append(CollectiveStep(CollectiveAction.COPY, rank, 0, 0, after=tuple(places)))
         return (len(self) - 1,)
 
     def receives(self, places: Sequence[int]) -> list[int]:
-        return [place for place in places if self[place].action in (Action.ADD, Action.RECEIVE)]
+        return [place for place in places if self[place].action in (CollectiveAction.ADD, CollectiveAction.RECEIVE)]
 
 
 def all_reduce(
     racks: Racks, rank: int, elements: int, chunks: int, inside: SubSteps, between: SubSteps
-) -> list[Step]:
+) -> list[CollectiveStep]:
     """inside: of reduce-scatter and all-gather; between: of all-reduce."""
     members, place = racks.place(rank)
     columns = racks.columns
@@ -87,16 +86,16 @@ def all_reduce(
         start, stop = part(elements, chunks, chunk)
         if place >= columns:
             server = members[place % columns]
-            steps.append(Step(Action.SEND, server, start, stop))
-            steps.append(Step(Action.RECEIVE, server, start, stop, after=(len(steps) - 1,)))
+            steps.append(CollectiveStep(CollectiveAction.SEND, server, start, stop))
+            steps.append(CollectiveStep(CollectiveAction.RECEIVE, server, start, stop, after=(len(steps) - 1,)))
             continue
         guests = members[place + columns :: columns]
         came = []
         for guest in guests:
             came.append(len(steps))
-            steps.append(Step(Action.ADD, guest, start, stop))
+            steps.append(CollectiveStep(CollectiveAction.ADD, guest, start, stop))
         ended = _chunk(steps, racks, rank, (start, stop), tuple(came), inside, between)
-        steps.extend(Step(Action.SEND, guest, start, stop, after=ended) for guest in guests)
+        steps.extend(CollectiveStep(CollectiveAction.SEND, guest, start, stop, after=ended) for guest in guests)
     return steps
 
 
@@ -130,8 +129,8 @@ def _chunk(
     total = steps.join([*own, *steps.receives(summed)], rank)
     free = steps.join(added, rank)
 
-    def after(step: Step) -> tuple[int, ...]:
-        if step.action is Action.RECEIVE:
+    def after(step: CollectiveStep) -> tuple[int, ...]:
+        if step.action is CollectiveAction.RECEIVE:
             return free
         covers_own = step.start <= own_start and own_stop <= step.stop
         return total if covers_own or not step.after else ()

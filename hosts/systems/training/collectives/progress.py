@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradbed.hosts.agents.queue_pairs import COPY, SEND
-from gradbed.hosts.systems.training.collectives.schedule import Action, Schedule
+from gradbed.hosts.collectives.schedule import CollectiveAction, Schedule
 
 
 class Send(NamedTuple):
@@ -116,7 +116,7 @@ class Progress:
         contents = np.empty(0, buffer.dtype) if data is None else data.view(buffer.dtype)
         if len(contents) != length:
             raise ValueError(f"step {step} takes {length} elements, got {len(contents)}")
-        if what.action is Action.ADD:
+        if what.action is CollectiveAction.ADD:
             buffer[what.start : what.stop] += contents
         else:
             buffer[what.start : what.stop] = contents

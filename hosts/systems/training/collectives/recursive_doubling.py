@@ -8,12 +8,12 @@ vectors: a rank does not wait for acknowledgements.
 from __future__ import annotations
 
 from gradbed.hosts.collectives.recursive_doubling import last_step, partners
-from gradbed.hosts.systems.training.collectives.schedule import Action, Step
+from gradbed.hosts.collectives.schedule import CollectiveAction, CollectiveStep
 
 
-def all_reduce(size: int, rank: int, elements: int) -> list[Step]:
+def all_reduce(size: int, rank: int, elements: int) -> list[CollectiveStep]:
     """Of a buffer of two vectors; the input is in the first half."""
-    steps: list[Step] = []
+    steps: list[CollectiveStep] = []
     halves = ((0, elements), (elements, 2 * elements))
     half = 0
     whole: tuple[int, ...] = ()  # the step that completed the partial sum in `half`
@@ -21,19 +21,21 @@ def all_reduce(size: int, rank: int, elements: int) -> list[Step]:
     for partner in partners(size, rank):
         if partner.sends:
             sent[half] = (len(steps),)
-            steps.append(Step(Action.SEND, partner.peer, *halves[half], after=whole))
+            steps.append(CollectiveStep(CollectiveAction.SEND, partner.peer, *halves[half], after=whole))
         if not partner.receives:
             continue
         if partner.sends:
             other = 1 - half
             steps.append(
-                Step(Action.COPY, rank, *halves[other], after=(*whole, *sent[other]), source=halves[half][0])
+                CollectiveStep(
+                    CollectiveAction.COPY, rank, *halves[other], after=(*whole, *sent[other]), source=halves[half][0]
+                )
             )
             whole, half = (len(steps) - 1,), other
-        action = Action.ADD
+        action = CollectiveAction.ADD
         if partner.step == last_step(size):
-            action, half = Action.RECEIVE, 1 - half
-        steps.append(Step(action, partner.peer, *halves[half], after=whole))
+            action, half = CollectiveAction.RECEIVE, 1 - half
+        steps.append(CollectiveStep(action, partner.peer, *halves[half], after=whole))
         whole = (len(steps) - 1,)
     return steps
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gradbed.hosts.systems.training.collectives.schedule import Action, Step, part
+from gradbed.hosts.collectives.schedule import CollectiveAction, CollectiveStep, part
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,9 @@ def _tops(size: int) -> tuple[int, int]:
     return top - 1, _first(size, top) - 1
 
 
-def steps(trees: Sequence[Place], elements: int, chunks: int, *, up: bool, down: bool) -> list[Step]:
+def steps(trees: Sequence[Place], elements: int, chunks: int, *, up: bool, down: bool) -> list[CollectiveStep]:
     """up: reduce; down: broadcast; both: all-reduce. Chunks take trees in turn; each tree has `chunks` of them."""
-    made: list[Step] = []
+    made: list[CollectiveStep] = []
     for chunk in range(chunks * len(trees)):
         place = trees[chunk % len(trees)]
         start, stop = part(elements, chunks * len(trees), chunk)
@@ -99,14 +99,14 @@ def steps(trees: Sequence[Place], elements: int, chunks: int, *, up: bool, down:
         if up:
             for child in place.children:
                 came.append(len(made))
-                made.append(Step(Action.ADD, child, start, stop))
+                made.append(CollectiveStep(CollectiveAction.ADD, child, start, stop))
             if place.parent is not None:
-                made.append(Step(Action.SEND, place.parent, start, stop, after=tuple(came)))
+                made.append(CollectiveStep(CollectiveAction.SEND, place.parent, start, stop, after=tuple(came)))
                 came = [len(made) - 1]
         if down:
             if place.parent is not None:
-                made.append(Step(Action.RECEIVE, place.parent, start, stop, after=tuple(came)))
+                made.append(CollectiveStep(CollectiveAction.RECEIVE, place.parent, start, stop, after=tuple(came)))
                 came = [len(made) - 1]
             for child in place.children:
-                made.append(Step(Action.SEND, child, start, stop, after=tuple(came)))
+                made.append(CollectiveStep(CollectiveAction.SEND, child, start, stop, after=tuple(came)))
     return made

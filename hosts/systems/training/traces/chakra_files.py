@@ -18,7 +18,7 @@ from typing import Any
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
-from gradbed.hosts.systems.training.execution import Operation
+from gradbed.hosts.collectives.schedule import Operation
 
 # ---- Records: what a file says of a node, whichever way it is written down ----
 

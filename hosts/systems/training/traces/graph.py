@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from gradbed.hosts.systems.training.execution import Kind, Node, Operation
+from gradbed.hosts.collectives.schedule import Operation
+from gradbed.hosts.systems.training.execution import Kind, Node
 
 KINDS = tuple(Kind)
 OPERATIONS = tuple(Operation)

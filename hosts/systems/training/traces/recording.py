@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from gradbed.common.errors import UserError
-from gradbed.hosts.systems.training.execution import Kind, Node, Operation
+from gradbed.hosts.collectives.schedule import Operation
+from gradbed.hosts.systems.training.execution import Kind, Node
 from gradbed.hosts.systems.training.traces.chakra import write_trace
 from gradbed.hosts.systems.training.traces.chakra_files import BrokenFile
 from gradbed.hosts.systems.training.traces.checks import check_trace

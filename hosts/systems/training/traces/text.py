@@ -16,7 +16,8 @@ from enum import IntEnum
 from pathlib import Path
 
 from gradbed.common.errors import UserError
-from gradbed.hosts.systems.training.execution import Kind, Node, Operation
+from gradbed.hosts.collectives.schedule import Operation
+from gradbed.hosts.systems.training.execution import Kind, Node
 from gradbed.hosts.systems.training.traces.graph import RankGraph, graph_of
 from gradbed.hosts.systems.training.traces.trace import Trace, TraceSettings
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 from enum import IntEnum
 from typing import Literal, NamedTuple
 
-from gradbed.hosts.systems.training.execution import Kind, Node, Operation
+from gradbed.hosts.collectives.schedule import Operation
+from gradbed.hosts.systems.training.execution import Kind, Node
 from gradbed.hosts.systems.training.traces.graph import RankGraph, graph_of
 from gradbed.hosts.systems.training.traces.trace import Trace
 from gradbed.hosts.systems.training.traces.transformer_layers import (

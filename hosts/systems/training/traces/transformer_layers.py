@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
-from gradbed.hosts.systems.training.execution import Kind, Node, Operation
+from gradbed.hosts.collectives.schedule import Operation
+from gradbed.hosts.systems.training.execution import Kind, Node
 from gradbed.hosts.systems.training.traces.transformer_model import TransformerModel
 
 # ---- Costs ----

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/transport/congestion.h"
 #include "engine/transport/roce.h"
 #include "engine/transport/stream.h"
 
@@ -175,22 +176,25 @@ uint64_t consumers_silence_ns(const struct gb_engine *engine) {
 /* ---- Pairs ---- */
 
 static bool valid(const struct gb_queue_pair_options *options) {
+    const struct congestion_control *control = congestion_control(options->congestion_control);
     return options->number && options->number <= GB_MOST_PAIR_NUMBER && options->peer_number &&
            options->peer_number <= GB_MOST_PAIR_NUMBER && options->mtu_bytes &&
            options->mtu_bytes <= GB_MOST_MTU_BYTES && options->timeout_ns && options->give_up_after &&
            options->acknowledge_every && options->priority < GB_PRIORITIES && options->for_collectives <= 1 &&
-           options->congestion_control <= GB_DCQCN && options->recovery <= GB_SELECTIVE_REPEAT &&
-           (options->congestion_control != GB_DCTCP || options->window_bytes);
+           options->recovery <= GB_SELECTIVE_REPEAT && control && (!control->needs_window || options->window_bytes) &&
+           (control != &congestion_callback || (options->window_acknowledged && options->window_lost));
 }
 
 static int connect_pair(struct consumer *consumer, const struct gb_queue_pair_options *options) {
     uint64_t line_bps = options->rate_bps ? options->rate_bps : consumer->card->link->model->rate_bps;
-    if (options->congestion_control == GB_DCQCN && !line_bps)
+    const struct congestion_control *control = congestion_control(options->congestion_control);
+    if (control->needs_rate && !line_bps)
         return -ENODATA;
-    struct queue_pair *pair = calloc(1, sizeof *pair);
+    struct queue_pair *pair = calloc(1, sizeof *pair + control->state_bytes);
     if (!pair)
         return -ENOMEM;
     pair->options = *options;
+    pair->congestion = control;
     pair->consumer = consumer;
     int outcome = card_add(consumer->card, pair);
     if (outcome < 0) {

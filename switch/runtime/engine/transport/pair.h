@@ -61,21 +61,6 @@ struct receiver {
     bool in_message, acknowledge, negative, negative_told, cnp, had_cnp;
 };
 
-struct dctcp {
-    uint64_t alpha;                 /* of 2^DCTCP_BITS */
-    uint64_t window_end, acked_bytes, marked_bytes, slow_start_bytes;
-    uint64_t loss_end;              /* what is lost before it was sent before the last reaction */
-    uint32_t last_marked;
-};
-
-struct dcqcn {
-    uint64_t line_bps, target_bps, alpha;   /* alpha: of 2^DCQCN_BITS */
-    uint64_t bytes;                 /* since the last byte event */
-    uint32_t time_stage, byte_stage;
-    bool reduced;                   /* the rate, below the line's */
-    uint64_t alpha_ns, rate_ns;     /* when alpha decays next, and when the rate grows while it is reduced */
-};
-
 struct queue_pair {
     struct gb_queue_pair_options options;
     struct card *card;
@@ -87,9 +72,9 @@ struct queue_pair {
     uint32_t data_sum, control_sum; /* of the IPv4 header without its length */
     struct sender sender;
     struct receiver receiver;
-    struct dctcp dctcp;
-    struct dcqcn dcqcn;
     struct gb_queue_pair_statistics statistics;
+    const struct congestion_control *congestion;
+    uint64_t congestion_state[];    /* of that, congestion->state_bytes */
 };
 
 struct consumer {
@@ -157,14 +142,13 @@ bool receiver_wants(const struct queue_pair *);
 void receiver_open(struct queue_pair *);
 void receiver_close(struct partition *, struct queue_pair *);
 
-/* ---- Congestion control (congestion.c) ---- */
+/* ---- Congestion control (congestion.c): the pair's own, as congestion.h says ---- */
 
+/* NULL if there is none of that number. */
+const struct congestion_control *congestion_control(uint32_t number);
 void congestion_open(struct queue_pair *, uint64_t line_bps);
-/* Let window and rate be those of that time. */
 void congestion_catch_up(struct queue_pair *, uint64_t now_ns);
-/* acked_bytes: newly; marked_bytes: of all that came at the receiver, modulo 2^32. */
 void congestion_acknowledged(struct queue_pair *, uint64_t acked_bytes, uint32_t marked_bytes);
-/* A packet was lost; all that was unacknowledged for long. */
 void congestion_loss(struct queue_pair *);
 void congestion_timeout(struct queue_pair *);
 void congestion_notified(struct queue_pair *, uint64_t now_ns);

@@ -13,17 +13,22 @@
 #define GB_MOST_MESSAGE_BYTES (UINT64_C(1) << 31)
 #define GB_MOST_MTU_BYTES 64000
 
-enum gb_congestion_control { GB_NO_CONTROL, GB_DCTCP, GB_DCQCN };
 enum gb_recovery { GB_GO_BACK_N, GB_SELECTIVE_REPEAT };
 
 struct gb_queue_pair_options {
+    /* Of control "callback" (congestion/callback.c), else NULL: how many packets the window has then. number: of a packet,
+     * of those that were sent first; next_number: of the next one. limiting: packets wait for the window to open. */
+    uint64_t (*window_acknowledged)(uint64_t number, uint64_t next_number, uint32_t marked, uint32_t limiting);
+    uint64_t (*window_lost)(uint64_t number, uint64_t next_number);
+    uint64_t window_packets;        /* and at first */
     uint64_t window_bytes;          /* 0: no limit */
     uint64_t rate_bps;              /* of whole frames; 0: the link's */
     uint64_t timeout_ns;            /* longer while round trips are */
     uint32_t number, peer_number;
     uint32_t mtu_bytes, give_up_after, acknowledge_every, priority;
     uint32_t reordering_packets;    /* selective repeat: so many later ones may have come before one counts as lost */
-    uint32_t congestion_control, recovery;
+    uint32_t congestion_control;    /* gb_engine_congestion_control */
+    uint32_t recovery;
     uint32_t first_psn;             /* of both directions */
     uint32_t src_ip, dst_ip;
     uint32_t for_collectives;       /* 1: what comes is for the consumer's collectives */
@@ -70,7 +75,9 @@ struct gb_consumer_counts {
 int gb_engine_open_consumer(struct gb_engine *, uint64_t device_id, uint32_t port);
 /* With all its pairs, wherever their messages are. May be repeated. */
 int gb_engine_close_consumer(struct gb_engine *, uint32_t consumer);
-/* -EEXIST: the number is taken. -ENODATA: dcqcn has neither a rate nor a link with one. */
+/* The number of a congestion control. -ENOENT: none has that name. */
+int gb_engine_congestion_control(struct gb_engine *, const char *name);
+/* -EEXIST: the number is taken. -ENODATA: a control that needs a rate has neither one nor a link with one. */
 int gb_engine_connect_pair(struct gb_engine *, uint32_t consumer, const struct gb_queue_pair_options *);
 /* data: stays the caller's, and as it is until the message is complete; NULL: a length alone. -ENOENT: no such pair. */
 int gb_engine_send_message(struct gb_engine *, uint32_t consumer, uint32_t pair, uint64_t tag, uint64_t size_bytes,

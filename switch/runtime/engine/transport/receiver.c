@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/transport/congestion.h"
 #include "engine/transport/roce.h"
 
 enum { FIRST_HELD = 64 };
@@ -160,7 +161,7 @@ static void note_mark(struct partition *part, struct queue_pair *pair, const str
     struct receiver *receiver = &pair->receiver;
     pair->statistics.marked++;
     receiver->marked_bytes += arrival->payload_bytes;
-    if (pair->options.congestion_control != GB_DCQCN ||
+    if (!pair->congestion->sends_cnps ||
         (receiver->had_cnp && part->now_ns - receiver->cnp_ns < CNP_PAUSE_NS))
         return;
     receiver->cnp = receiver->had_cnp = true;
@@ -225,7 +226,7 @@ static struct packet *acknowledgement(struct partition *part, struct queue_pair 
     struct receiver *receiver = &pair->receiver;
     struct acknowledgement told = {
         .negative = receiver->negative,
-        .selective = selective(pair) || pair->options.congestion_control == GB_DCTCP,
+        .selective = selective(pair) || pair->congestion->echoes_marks,
         .psn = (uint32_t)receiver->expected,
         .marked_bytes = receiver->marked_bytes,
         .block_psn = (uint32_t)receiver->expected,

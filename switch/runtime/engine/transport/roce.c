@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "engine/transport/congestion.h"
+
 enum {
     IP_OFFSET = 14,
     UDP_OFFSET = 34,
@@ -70,7 +72,7 @@ static uint32_t source_port(uint32_t number, uint32_t peer_number) {
 }
 
 static uint8_t tos_of(const struct queue_pair *pair, bool data) {
-    uint8_t ecn = data && pair->options.congestion_control != GB_NO_CONTROL ? ECT_0 : 0;
+    uint8_t ecn = data && pair->congestion->ecn_capable ? ECT_0 : 0;
     return (uint8_t)(pair->options.priority << 5 | ecn);
 }
 

@@ -16,7 +16,6 @@ from gradbed.hosts.learning.fragments import restored, shifted
 from gradbed.hosts.systems.aggregation.collector import Collector
 from gradbed.hosts.systems.aggregation.description import aggregation_paths
 from gradbed.hosts.systems.aggregation.worker.sender import RETRIES, Attempt, Sender
-from gradbed.hosts.transport.congestion_window import CongestionControl
 from tests.unit.hosts.aggregation.slot_model import Label, Packet
 
 JOB = 7
@@ -103,7 +102,7 @@ class JobSettings:
     start_skew_us: int = 3000
     stall_us: int = 0
     magnitude: int = 1 << 20
-    congestion_control: CongestionControl = "aimd"
+    congestion_control: str = "aimd"
     span: int | None = None
     retries: int = RETRIES
     seed: int = 1

@@ -9,7 +9,6 @@ import numpy as np
 
 from gradbed.hosts.collectives.ring_all_reduce import RingMessage, RingReduction
 from gradbed.hosts.learning.fragments import restored, shifted
-from gradbed.hosts.transport.congestion_window import CongestionControl
 from gradbed.hosts.transport.stream_receiver import StreamReceiver
 from gradbed.hosts.transport.stream_sender import StreamSender
 from tests.unit.hosts.aggregation.simulation import Clock
@@ -30,7 +29,7 @@ class RingSettings:
     duplicate: float = 0.0
     mark: float = 0.0
     jitter_us: int = 0
-    congestion_control: CongestionControl = "aimd"
+    congestion_control: str = "aimd"
     first_sequence: int = 0
     magnitude: int = 1 << 20
     pause_us: int = 300

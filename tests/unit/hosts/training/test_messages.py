@@ -17,8 +17,9 @@ from gradbed.hosts.agents.queue_pairs import (
     QueuePairOptions,
     QueuePairs,
 )
+from gradbed.hosts.collectives.schedule import Operation
 from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, schedule
-from gradbed.hosts.systems.training.execution import Kind, Node, Operation
+from gradbed.hosts.systems.training.execution import Kind, Node
 from gradbed.hosts.systems.training.messages import PLACE_BITS, Lane, Messages, PointToPoint, begin_collective
 from gradbed.hosts.systems.training.plans import Plan
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.hosts.systems.training.execution import Kind, Node, Operation
+from gradbed.hosts.collectives.schedule import Operation
+from gradbed.hosts.systems.training.execution import Kind, Node
 from gradbed.hosts.systems.training.traces.chakra import write_trace
 from gradbed.hosts.systems.training.traces.opening import open_trace
 from gradbed.hosts.systems.training.traces.trace import TraceSettings

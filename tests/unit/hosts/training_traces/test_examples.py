@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.hosts.systems.training.execution import Kind, Operation
+from gradbed.hosts.collectives.schedule import Operation
+from gradbed.hosts.systems.training.execution import Kind
 from gradbed.hosts.systems.training.traces.checks import check_trace
 from gradbed.hosts.systems.training.traces.opening import open_trace
 

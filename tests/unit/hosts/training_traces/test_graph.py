@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradbed.hosts.systems.training.execution import Kind, Node, Operation
+from gradbed.hosts.collectives.schedule import Operation
+from gradbed.hosts.systems.training.execution import Kind, Node
 from gradbed.hosts.systems.training.traces.graph import BrokenGraph, Pool, graph_of
 
 RANKS = st.integers(0, 1 << 20)

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.hosts.systems.training.execution import Kind, Node, Operation
+from gradbed.hosts.collectives.schedule import Operation
+from gradbed.hosts.systems.training.execution import Kind, Node
 from gradbed.hosts.systems.training.traces.recording import RecordedTrace, convert_recording
 from tests.unit.hosts.training_traces.recordings import ANY, BROADCAST, RECEIVE, REDUCE, SEND, Recording, tensor
 

@@ -8,8 +8,8 @@ from gradbed.hosts.transport.congestion_window import (
     INITIAL_FRAGMENTS,
     LEAST_AFTER_LOSS_FRAGMENTS,
     LEAST_FRAGMENTS,
-    CongestionControl,
     CongestionWindow,
+    congestion_window,
 )
 
 
@@ -23,7 +23,7 @@ def acknowledge(
 
 
 def test_slow_start_doubles_then_a_window_of_acks_opens_it_by_one() -> None:
-    window = CongestionWindow(200, "aimd")
+    window = congestion_window(200, "aimd")
     order = acknowledge(window, 0, INITIAL_FRAGMENTS)
     order = acknowledge(window, order, 20)
     assert window.fragments == 40
@@ -36,7 +36,7 @@ def test_slow_start_doubles_then_a_window_of_acks_opens_it_by_one() -> None:
 
 
 def test_one_decrease_for_all_that_was_sent_before_it() -> None:
-    window = CongestionWindow(64, "aimd")
+    window = congestion_window(64, "aimd")
     acknowledge(window, 0, 54)
     assert window.fragments == 64
     window.lost(54, next_order=100)
@@ -51,7 +51,7 @@ def test_one_decrease_for_all_that_was_sent_before_it() -> None:
 
 @pytest.mark.parametrize("maximum", [1, 3, 50])
 def test_bounds(maximum: int) -> None:
-    window = CongestionWindow(maximum, "aimd")
+    window = congestion_window(maximum, "aimd")
     acknowledge(window, 0, 200)
     assert window.fragments == maximum
     for order in range(200, 220):
@@ -64,7 +64,7 @@ def test_bounds(maximum: int) -> None:
 
 
 def test_acks_open_no_window_that_nothing_waits_for() -> None:
-    window = CongestionWindow(64, "aimd")
+    window = congestion_window(64, "aimd")
     acknowledge(window, 0, 100, limiting=False)
     assert window.fragments == INITIAL_FRAGMENTS
 
@@ -72,8 +72,8 @@ def test_acks_open_no_window_that_nothing_waits_for() -> None:
 @pytest.mark.parametrize(
     ("control", "after_loss", "after_mark"), [("aimd", 20, 10), ("ecn", 40, 20), ("none", 40, 40)]
 )
-def test_what_each_control_heeds(control: CongestionControl, after_loss: int, after_mark: int) -> None:
-    window = CongestionWindow(40, control)
+def test_what_each_control_heeds(control: str, after_loss: int, after_mark: int) -> None:
+    window = congestion_window(40, control)
     order = acknowledge(window, 0, 60)
     window.lost(order, next_order=order)
     assert window.fragments == after_loss

@@ -20,7 +20,7 @@ from gradbed.hosts.agents.launching import INTERFACES
 from gradbed.hosts.agents.queue_pairs import CompletionKind, QueuePairOptions, QueuePairs
 from gradbed.hosts.agents.virtual.clock import VirtualClock
 from gradbed.hosts.agents.virtual.launcher import VirtualLauncher
-from gradbed.hosts.systems.training.collectives.schedule import Action, Step
+from gradbed.hosts.collectives.schedule import CollectiveAction, CollectiveStep
 from gradbed.topo.link import LinkModel
 from tests.unit.virtual.transport import roce_frames as rf
 from tests.unit.virtual.transport.network import Line, contents
@@ -195,10 +195,10 @@ def test_collectives_of_a_paused_agent_wait_for_it() -> None:
     def answers(here: int, there: int) -> Script:
         def script(context: AgentContext) -> None:
             one = of_steps(
-                Step(Action.SEND, there - 1, 0, 4),
-                Step(Action.RECEIVE, there - 1, 0, 4),
-                Step(Action.SEND, there - 1, 0, 4, (1,)),
-                Step(Action.RECEIVE, there - 1, 0, 4, (2,)),
+                CollectiveStep(CollectiveAction.SEND, there - 1, 0, 4),
+                CollectiveStep(CollectiveAction.RECEIVE, there - 1, 0, 4),
+                CollectiveStep(CollectiveAction.SEND, there - 1, 0, 4, (1,)),
+                CollectiveStep(CollectiveAction.RECEIVE, there - 1, 0, 4, (2,)),
             )
             with context.open_queue_pairs(address(here)) as pairs:
                 opened.append(pairs)

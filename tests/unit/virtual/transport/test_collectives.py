@@ -12,10 +12,15 @@ from numpy.typing import NDArray
 
 from gradbed.common.errors import UserError
 from gradbed.hosts.agents.queue_pairs import CardCollective
+from gradbed.hosts.collectives.schedule import (
+    CollectiveAction,
+    CollectiveStep,
+    Operation,
+    Schedule,
+    StoredSteps,
+)
 from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, algorithms, schedule
 from gradbed.hosts.systems.training.collectives.progress import Progress
-from gradbed.hosts.systems.training.collectives.schedule import Action, Schedule, Step, StoredSteps
-from gradbed.hosts.systems.training.execution import Operation
 from gradbed.switch.engine.queue_pairs import CardCompletion
 from gradbed.topo.link import LinkModel
 from tests.unit.hosts.training.collectives.random_network import inputs, outputs
@@ -120,7 +125,10 @@ def test_times_and_links_are_those_of_agents(algorithm: Algorithm, operation: Op
             assert by_cards(cards, schedules, [None] * size) == by_agents(agents, schedules)
             assert link_rows(cards) == link_rows(agents)
             sizes = [
-                4 * (step.stop - step.start) for one in schedules for step in one.steps if step.action is Action.SEND
+                4 * (step.stop - step.start)
+                for one in schedules
+                for step in one.steps
+                if step.action is CollectiveAction.SEND
             ]
             counts = [cards.open(rank + 1).collective_counts() for rank in range(size)]
             assert sum(each["messages"] for each in counts) == len(sizes)
@@ -148,17 +156,17 @@ def test_results_are_those_of_numpy(algorithm: Algorithm, operation: Operation, 
         np.testing.assert_array_equal(buffer[one.output_start : one.output_stop], expected.astype(np.int32))
 
 
-def of_steps(*steps: Step, elements: int = 4) -> Schedule:
+def of_steps(*steps: CollectiveStep, elements: int = 4) -> Schedule:
     return Schedule(StoredSteps(steps), elements, 0, elements, 0, elements)
 
 
 def exchange(rank: int, elements: int = 4) -> Schedule:
     """Each sends the other its vector; what comes takes its place, and goes back."""
     steps = (
-        Step(Action.SEND, 1 - rank, 0, elements),
-        Step(Action.RECEIVE, 1 - rank, 0, elements, after=(0,)),
-        Step(Action.SEND, 1 - rank, 0, elements, after=(1,)),
-        Step(Action.ADD, 1 - rank, 0, elements, after=(2,)),
+        CollectiveStep(CollectiveAction.SEND, 1 - rank, 0, elements),
+        CollectiveStep(CollectiveAction.RECEIVE, 1 - rank, 0, elements, after=(0,)),
+        CollectiveStep(CollectiveAction.SEND, 1 - rank, 0, elements, after=(1,)),
+        CollectiveStep(CollectiveAction.ADD, 1 - rank, 0, elements, after=(2,)),
     )
     return of_steps(*steps, elements=elements)
 
@@ -172,7 +180,12 @@ def test_who_begins_late_takes_what_has_come() -> None:
         line.run(100_000)
         assert second.collective_counts()["early"] == 1
         assert not first.begin_collective(
-            3 * TAG, on_card(of_steps(Step(Action.SEND, 1, 0, 4), Step(Action.RECEIVE, 1, 0, 4)))
+            3 * TAG,
+            on_card(
+                of_steps(
+                    CollectiveStep(CollectiveAction.SEND, 1, 0, 4), CollectiveStep(CollectiveAction.RECEIVE, 1, 0, 4)
+                )
+            ),
         )
         line.run(200_000)
         assert second.collective_counts()["early"] == 2
@@ -181,7 +194,12 @@ def test_who_begins_late_takes_what_has_come() -> None:
         line.run()
         assert [each.kind for each in line.done[1] + line.done[2]] == [COLLECTIVE] * 2
         assert second.begin_collective(
-            3 * TAG, on_card(of_steps(Step(Action.SEND, 0, 0, 4), Step(Action.RECEIVE, 0, 0, 4)))
+            3 * TAG,
+            on_card(
+                of_steps(
+                    CollectiveStep(CollectiveAction.SEND, 0, 0, 4), CollectiveStep(CollectiveAction.RECEIVE, 0, 0, 4)
+                )
+            ),
         )
         line.run()
         assert [each.tag for each in line.done[1]] == [TAG, 3 * TAG]
@@ -194,7 +212,10 @@ def test_time_stops_for_results_alone() -> None:
     """Neither for messages nor when the last one is acknowledged."""
     with star(2, for_collectives=True) as line:
         for rank in range(2):
-            steps = (Step(Action.SEND, 1 - rank, 0, 4), Step(Action.RECEIVE, 1 - rank, 4, 8))
+            steps = (
+                CollectiveStep(CollectiveAction.SEND, 1 - rank, 0, 4),
+                CollectiveStep(CollectiveAction.RECEIVE, 1 - rank, 4, 8),
+            )
             line.open(rank + 1).begin_collective(TAG, on_card(of_steps(*steps, elements=8)))
         told = []
         idle = False
@@ -237,14 +258,18 @@ def test_held_in_the_middle_it_goes_on_where_it_was() -> None:
 @pytest.mark.parametrize(
     "takes",
     [
-        [Step(Action.RECEIVE, 0, 0, 4), Step(Action.RECEIVE, 0, 0, 3), Step(Action.RECEIVE, 2, 0, 4)],
-        [Step(Action.RECEIVE, 0, 0, 4), Step(Action.RECEIVE, 2, 0, 4)],
-        [Step(Action.RECEIVE, 2, 0, 4)],
+        [
+            CollectiveStep(CollectiveAction.RECEIVE, 0, 0, 4),
+            CollectiveStep(CollectiveAction.RECEIVE, 0, 0, 3),
+            CollectiveStep(CollectiveAction.RECEIVE, 2, 0, 4),
+        ],
+        [CollectiveStep(CollectiveAction.RECEIVE, 0, 0, 4), CollectiveStep(CollectiveAction.RECEIVE, 2, 0, 4)],
+        [CollectiveStep(CollectiveAction.RECEIVE, 2, 0, 4)],
     ],
     ids=["another size", "one too many", "of another rank"],
 )
-def test_a_message_that_is_none_of_it_is_told(takes: list[Step]) -> None:
-    sends = Step(Action.SEND, 1, 0, 4)
+def test_a_message_that_is_none_of_it_is_told(takes: list[CollectiveStep]) -> None:
+    sends = CollectiveStep(CollectiveAction.SEND, 1, 0, 4)
     with star(3, for_collectives=True) as line:
         line.open(1).begin_collective(TAG, on_card(of_steps(sends, sends)))
         line.open(2).begin_collective(TAG, on_card(of_steps(*takes)))
@@ -257,8 +282,10 @@ def test_a_message_that_is_none_of_it_is_told(takes: list[Step]) -> None:
 
 def test_a_length_alone_is_no_contents() -> None:
     with star(2, for_collectives=True) as line:
-        line.open(1).begin_collective(TAG, on_card(of_steps(Step(Action.SEND, 1, 0, 4))))
-        line.open(2).begin_collective(TAG, on_card(of_steps(Step(Action.RECEIVE, 0, 0, 4)), np.zeros(4, np.int32)))
+        line.open(1).begin_collective(TAG, on_card(of_steps(CollectiveStep(CollectiveAction.SEND, 1, 0, 4))))
+        line.open(2).begin_collective(
+            TAG, on_card(of_steps(CollectiveStep(CollectiveAction.RECEIVE, 0, 0, 4)), np.zeros(4, np.int32))
+        )
         line.run()
         assert [each.kind for each in line.done[2]] == [COLLECTIVE_FAILED]
 
@@ -295,10 +322,10 @@ def test_what_cannot_be_is_refused() -> None:
         with pytest.raises(UserError, match="that it needs is not for collectives"):
             plain.open(1).begin_collective(TAG, on_card(exchange(0)))
         with pytest.raises(UserError, match="that it needs is not for collectives"):
-            pairs.begin_collective(2 * TAG, on_card(of_steps(Step(Action.SEND, 2, 0, 4))))
+            pairs.begin_collective(2 * TAG, on_card(of_steps(CollectiveStep(CollectiveAction.SEND, 2, 0, 4))))
         with pytest.raises(UserError, match=r"at most 2\^31 bytes: a collective needs more ranks or chunks"):
-            pairs.begin_collective(2 * TAG, on_card(of_steps(Step(Action.SEND, 1, 0, 1 << 30))))
-        many = on_card(of_steps(*(Step(Action.SEND, 1, 0, 0) for _ in range((1 << 18) + 1))))
+            pairs.begin_collective(2 * TAG, on_card(of_steps(CollectiveStep(CollectiveAction.SEND, 1, 0, 1 << 30))))
+        many = on_card(of_steps(*(CollectiveStep(CollectiveAction.SEND, 1, 0, 0) for _ in range((1 << 18) + 1))))
         with pytest.raises(UserError, match="at most 262,144 messages between two ranks: take fewer chunks"):
             pairs.begin_collective(2 * TAG, many)
         assert pairs.begin_collective(2 * TAG, on_card(of_steps()))

@@ -15,8 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gradbed.common.errors import UserError
 from gradbed.formats.roce import Opcode
+from gradbed.hosts.agents.queue_pairs import CONGESTION_CONTROLS
 from gradbed.topo.link import LinkModel
+from tests.command import ROOT
 from tests.examples import examples
 from tests.unit.virtual.transport import roce_frames as rf
 from tests.unit.virtual.transport.network import Line
@@ -306,3 +309,34 @@ def test_what_is_marked_on_its_way_slows_a_card_down() -> None:
         line.run(line.fabric.now_ns + 10_000)
         assert line.open(2).statistics(1)["cnps_sent"] == 1
         assert line.open(1).statistics(1)["rate_bps"] == LINE_BPS // 2
+
+
+# ---- Where controls are named ----
+
+
+def test_hosts_and_engine_have_the_same_controls() -> None:
+    """And agree on what each of them needs."""
+    with Line([1, 1], LinkModel()) as line:
+        engine = line.fabric.engine
+        for number, (name, control) in enumerate(CONGESTION_CONTROLS.items(), 1):
+            assert engine.call("congestion_control", name.encode()) >= 0
+            if control.needs_window:
+                with pytest.raises(UserError, match=f"{name} is a congestion control .* window"):
+                    line.connect_end(1, 2, number, 1, congestion_control=name)
+            line.connect_end(1, 2, number, 1, congestion_control=name, window_bytes=32_000, rate_bps=10**9)
+        assert engine.call("congestion_control", b"cubic") < 0
+    numbers = (ROOT / "switch/runtime/engine/transport/congestion.c").read_text().count("    &congestion_")
+    assert numbers == len(CONGESTION_CONTROLS) + 1, "all controls but that of callbacks are known to hosts"
+
+
+@pytest.mark.parametrize("name", sorted(CONGESTION_CONTROLS.keys() - {"none"}))
+def test_a_control_is_named_in_three_files(name: str) -> None:
+    """Its own, and the lists of the engine and of hosts (CONTRIBUTING.md, "Add a congestion control")."""
+    folders = ("common", "controller", "hosts", "switch", "experiments")
+    paths = (path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".c", ".h"))
+    found = {path.relative_to(ROOT).as_posix() for path in paths if name in path.read_text(encoding="utf-8")}
+    assert found == {
+        f"switch/runtime/engine/transport/congestion/{name}.c",
+        "switch/runtime/engine/transport/congestion.c",
+        "hosts/agents/queue_pairs.py",
+    }

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from gradbed.hosts.collectives.schedule import Schedule
 from gradbed.hosts.systems.training.collectives.progress import Progress, Send
-from gradbed.hosts.systems.training.collectives.schedule import Schedule
 
 Route = Callable[[int, int], Sequence[str]]
 """The nodes between two hosts; hosts themselves are left out."""

@@ -9,9 +9,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from gradbed.hosts.collectives.schedule import Operation, Schedule
 from gradbed.hosts.systems.training.collectives.progress import Progress, Send
-from gradbed.hosts.systems.training.collectives.schedule import Schedule
-from gradbed.hosts.systems.training.execution import Operation
 
 Vector = NDArray[np.int64]
 

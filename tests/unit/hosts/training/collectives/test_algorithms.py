@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradbed.common.errors import UserError
+from gradbed.hosts.collectives.schedule import CollectiveAction, Operation
 from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, algorithms, schedule
 from gradbed.hosts.systems.training.collectives.progress import Progress
-from gradbed.hosts.systems.training.collectives.schedule import Action
-from gradbed.hosts.systems.training.execution import Operation
 from tests.examples import examples
 from tests.unit.hosts.training.collectives.random_network import carried_out, inputs, outputs
 
@@ -97,11 +96,11 @@ def test_sends_and_receives_match_and_wait_for_earlier_steps(
             assert step == one.steps[place]
             assert all(0 <= earlier < place for earlier in step.after)
             assert 0 <= step.start <= step.stop <= one.elements
-            if step.action is Action.SEND:
+            if step.action is CollectiveAction.SEND:
                 sent.setdefault((rank, step.peer), []).append(step.stop - step.start)
-            elif step.action is not Action.COPY:
+            elif step.action is not CollectiveAction.COPY:
                 received.setdefault((step.peer, rank), []).append(step.stop - step.start)
-        assert one.steps.peers == {step.peer for step in one.steps if step.action is not Action.COPY}
+        assert one.steps.peers == {step.peer for step in one.steps if step.action is not CollectiveAction.COPY}
     assert sent == received
     assert all(sender != receiver for sender, receiver in sent)
 
@@ -109,7 +108,7 @@ def test_sends_and_receives_match_and_wait_for_earlier_steps(
 def sends(algorithm: Algorithm, operation: Operation, size: int, rank: int, elements: int, **more: int) -> list[int]:
     """Lengths of what a rank sends."""
     steps = schedule(algorithm, operation, size, rank, elements, **more).steps
-    return [step.stop - step.start for step in steps if step.action is Action.SEND]
+    return [step.stop - step.start for step in steps if step.action is CollectiveAction.SEND]
 
 
 @pytest.mark.parametrize("size", [2, 3, 8, 16, 17])
@@ -147,7 +146,7 @@ def test_halving_and_doubling_sends_as_little_in_groups_of_other_sizes(size: int
             (Operation.ALL_GATHER, 6, 1),
         ):
             steps = schedule(Algorithm.HALVING_DOUBLING, operation, size, rank, elements).steps
-            out = [step for step in steps if step.action is Action.SEND]
+            out = [step for step in steps if step.action is CollectiveAction.SEND]
             assert sum(step.stop - step.start for step in out) == 6 * phases * (size - 1)
             assert len({(step.peer, step.after) for step in out}) == phases * rounds
 
@@ -180,8 +179,8 @@ def test_two_trees_load_every_rank_alike(size: int) -> None:
         total = 0
         for rank in range(size):
             one = schedule(Algorithm.DOUBLE_BINARY_TREE, operation, size, rank, elements, chunks=chunks)
-            out = sum(step.stop - step.start for step in one.steps if step.action is Action.SEND)
-            into = sum(step.stop - step.start for step in one.steps if step.action is not Action.SEND)
+            out = sum(step.stop - step.start for step in one.steps if step.action is CollectiveAction.SEND)
+            into = sum(step.stop - step.start for step in one.steps if step.action is not CollectiveAction.SEND)
             assert out <= most * elements
             assert into <= most * elements
             total += out
@@ -219,7 +218,7 @@ def test_an_all_to_all_sends_each_part_once(algorithm: Algorithm) -> None:
 
 def test_in_pairwise_exchange_no_two_ranks_send_to_the_same_one() -> None:
     schedules = [schedule(Algorithm.PAIRWISE, Operation.ALL_TO_ALL, 7, rank, 70) for rank in range(7)]
-    peers = [[step.peer for step in one.steps if step.action is Action.SEND] for one in schedules]
+    peers = [[step.peer for step in one.steps if step.action is CollectiveAction.SEND] for one in schedules]
     for chosen in zip(*peers, strict=True):
         assert sorted(chosen) == list(range(7))
 

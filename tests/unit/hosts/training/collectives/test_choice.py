@@ -6,8 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from gradbed.common.errors import UserError
+from gradbed.hosts.collectives.schedule import Operation
 from gradbed.hosts.systems.training.collectives.algorithms import DEFAULT_TABLE, Algorithm, Rule, algorithms, choose
-from gradbed.hosts.systems.training.execution import Operation
 
 
 @pytest.mark.parametrize("operation", list(Operation))

@@ -7,6 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from gradbed.common.errors import UserError
+from gradbed.hosts.collectives.schedule import Operation
 from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, algorithms, schedule
 from gradbed.hosts.systems.training.collectives.costs import (
     Hop,
@@ -18,7 +19,6 @@ from gradbed.hosts.systems.training.collectives.costs import (
     of_topology,
     star,
 )
-from gradbed.hosts.systems.training.execution import Operation
 from gradbed.topo.link import LinkModel
 from gradbed.topo.shapes import fat_tree
 from tests.examples import examples

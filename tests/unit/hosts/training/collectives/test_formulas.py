@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from gradbed.common.errors import UserError
+from gradbed.hosts.collectives.schedule import Operation
 from gradbed.hosts.systems.training.collectives import formulas as bounds
 from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, algorithms
 from gradbed.hosts.systems.training.collectives.costs import cost_ns, star
 from gradbed.hosts.systems.training.collectives.formulas import AlphaBeta, alpha_beta_ns
-from gradbed.hosts.systems.training.execution import Operation
 
 MODEL = AlphaBeta(alpha_ns=1_000_000.0, beta_ns_per_byte=1.0, gamma_ns_per_byte=0.0001)
 """So that messages, bytes sent and bytes added stand apart in a number: M SSS SSS.AAAA"""

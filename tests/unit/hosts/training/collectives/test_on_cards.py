@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gradbed.hosts.collectives.schedule import Operation
 from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, algorithms, schedule
 from gradbed.hosts.systems.training.collectives.costs import cost_ns, star
 from gradbed.hosts.systems.training.collectives.progress import Progress
-from gradbed.hosts.systems.training.execution import Operation
 from gradbed.topo.link import LinkModel
 from tests.unit.hosts.training.collectives.random_network import inputs, outputs
 from tests.unit.virtual.transport.network import FAILED, RECEIVED, Line

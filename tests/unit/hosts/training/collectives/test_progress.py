@@ -5,13 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gradbed.hosts.collectives.schedule import (
+    CollectiveAction,
+    CollectiveStep,
+    Operation,
+    Schedule,
+    StoredSteps,
+)
 from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, schedule
 from gradbed.hosts.systems.training.collectives.progress import Progress
-from gradbed.hosts.systems.training.collectives.schedule import Action, Schedule, Step, StoredSteps
-from gradbed.hosts.systems.training.execution import Operation
 
 
-def of_steps(*steps: Step, elements: int = 4) -> Schedule:
+def of_steps(*steps: CollectiveStep, elements: int = 4) -> Schedule:
     return Schedule(StoredSteps(steps), elements, 0, elements, 0, elements)
 
 
@@ -47,7 +52,11 @@ def test_an_acknowledged_send_is_no_result() -> None:
 
 def test_a_message_that_comes_early_waits_for_its_step() -> None:
     """What takes the place of what is being sent."""
-    steps = (Step(Action.SEND, 1, 0, 4), Step(Action.RECEIVE, 1, 0, 4, after=(0,)), Step(Action.SEND, 1, 0, 4, (1,)))
+    steps = (
+        CollectiveStep(CollectiveAction.SEND, 1, 0, 4),
+        CollectiveStep(CollectiveAction.RECEIVE, 1, 0, 4, after=(0,)),
+        CollectiveStep(CollectiveAction.SEND, 1, 0, 4, (1,)),
+    )
     buffer = np.arange(4)
     progress = Progress(of_steps(*steps), buffer)
     progress.ready()
@@ -61,7 +70,7 @@ def test_a_message_that_comes_early_waits_for_its_step() -> None:
 
 def test_messages_of_one_peer_match_by_their_turn() -> None:
     """Whatever the order in which they come, in bytes or in values."""
-    steps = (Step(Action.ADD, 3, 0, 2), Step(Action.RECEIVE, 3, 2, 4))
+    steps = (CollectiveStep(CollectiveAction.ADD, 3, 0, 2), CollectiveStep(CollectiveAction.RECEIVE, 3, 2, 4))
     buffer = np.array([1, 2, 3, 4], np.int32)
     progress = Progress(of_steps(*steps), buffer)
     progress.received(3, 1, np.array([30, 40], np.int32).view(np.uint8))
@@ -71,7 +80,10 @@ def test_messages_of_one_peer_match_by_their_turn() -> None:
 
 
 def test_a_copy_is_made_when_what_it_waits_for_is_complete() -> None:
-    steps = (Step(Action.RECEIVE, 1, 0, 2), Step(Action.COPY, 0, 2, 4, after=(0,), source=0))
+    steps = (
+        CollectiveStep(CollectiveAction.RECEIVE, 1, 0, 2),
+        CollectiveStep(CollectiveAction.COPY, 0, 2, 4, after=(0,), source=0),
+    )
     buffer = np.zeros(4, np.int64)
     progress = Progress(of_steps(*steps), buffer)
     assert not progress.has_result
@@ -81,7 +93,7 @@ def test_a_copy_is_made_when_what_it_waits_for_is_complete() -> None:
 
 
 def test_what_is_not_expected_is_refused() -> None:
-    progress = Progress(of_steps(Step(Action.RECEIVE, 1, 0, 2)), np.zeros(4))
+    progress = Progress(of_steps(CollectiveStep(CollectiveAction.RECEIVE, 1, 0, 2)), np.zeros(4))
     for peer, turn in ((2, 0), (1, 1)):
         with pytest.raises(ValueError, match=f"message {turn} of rank {peer} is none of this collective"):
             progress.received(peer, turn, np.zeros(2))
@@ -94,7 +106,11 @@ def test_what_is_not_expected_is_refused() -> None:
 
 
 def test_what_waits_for_a_send_and_is_no_receive_goes_on_when_it_is_told() -> None:
-    steps = (Step(Action.SEND, 1, 0, 4), Step(Action.SEND, 1, 0, 4, after=(0,)), Step(Action.RECEIVE, 1, 0, 4, (1,)))
+    steps = (
+        CollectiveStep(CollectiveAction.SEND, 1, 0, 4),
+        CollectiveStep(CollectiveAction.SEND, 1, 0, 4, after=(0,)),
+        CollectiveStep(CollectiveAction.RECEIVE, 1, 0, 4, (1,)),
+    )
     progress = Progress(of_steps(*steps))
     assert [send.step for send in progress.ready()] == [0]
     progress.sent(0)

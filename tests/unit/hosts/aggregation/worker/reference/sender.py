@@ -24,7 +24,7 @@ from collections.abc import Collection, Sequence
 
 from gradbed.hosts.systems.aggregation.statistics import SenderStatistics
 from gradbed.hosts.systems.aggregation.worker.sender import RETRIES, Attempt, Transmission
-from gradbed.hosts.transport.congestion_window import CongestionControl, CongestionWindow
+from gradbed.hosts.transport.congestion_window import congestion_window
 from gradbed.hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
 from gradbed.hosts.transport.retransmission_timeout import CONSTANT_TIMEOUTS, randomised_us
 from tests.unit.hosts.aggregation.worker.reference.round_trips import RoundTrips
@@ -68,7 +68,7 @@ class Sender:
         window_fragments: int,
         min_timeout_us: int,
         paths: Sequence[int] = (0,),
-        congestion_control: CongestionControl = "aimd",
+        congestion_control: str = "aimd",
         span_fragments: int | None = None,
         retries: int = RETRIES,
         seed: int = 0,
@@ -76,7 +76,7 @@ class Sender:
         """window_fragments: the window's maximum. paths: the paths that packet numbers take in turn: number n
         goes paths[n % len(paths)]. span_fragments: unacknowledged fragments are never so many or more apart.
         retries: 0 makes all that is sent again a RESEND."""
-        self._window = CongestionWindow(window_fragments, congestion_control)
+        self._window = congestion_window(window_fragments, congestion_control)
         self._maximum_fragments = window_fragments
         self._span_fragments = span_fragments
         self._paths = tuple(paths)

@@ -3,8 +3,7 @@
 Thousands of ranks carry out collectives in one process, so steps are kept short and made when looked at. In a ring
 rank r + 1 does what rank r does, with all peers and parts one further. A group of 1,024 has four million steps;
 together its ranks keep one list of four thousand. Of other steps a rank keeps some 20 bytes each, and shares what
-waits for what with the ranks of which it is the same.
-"""
+waits for what with the ranks of which it is the same."""
 
 from __future__ import annotations
 
@@ -22,6 +21,49 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradbed.hosts.agents.queue_pairs import ADD, COPY, RECEIVE, SEND, CardSchedule, Lists
+
+# ---- What is asked ----
+
+
+class Operation(str, Enum):
+    """What a collective does. size_bytes of its node is each rank's input, as follows.
+
+    all-reduce, reduce: the vector. reduce-scatter: the vector, of which the rank keeps one part. all-gather, gather:
+    the rank's own part. all-to-all: all that the rank sends, equal parts for each rank of the group, itself included.
+    scatter: the root's vector. broadcast: the vector. barrier: 0.
+    """
+
+    ALL_REDUCE = "all-reduce"
+    REDUCE_SCATTER = "reduce-scatter"
+    ALL_GATHER = "all-gather"
+    ALL_TO_ALL = "all-to-all"
+    BROADCAST = "broadcast"
+    REDUCE = "reduce"
+    GATHER = "gather"
+    SCATTER = "scatter"
+    BARRIER = "barrier"
+
+
+@dataclass(frozen=True)
+class CollectiveCall:
+    """What a rank asks of an algorithm: its part of one collective."""
+
+    group_size: int
+    rank: int
+    """Place in the group, from 0."""
+    elements: int
+    """Of the whole vector; that of an all-gather has the parts of all ranks."""
+    chunks: int = 1
+    """Parts that follow each other, so that steps overlap."""
+    root: int = 0
+    """Place of the root in the group."""
+    racks: tuple[int, ...] | None = None
+    """The rack of each rank, if they are known."""
+    inside: str = "ring"
+    """Algorithm inside racks, for hierarchical ones."""
+    between: str = "ring"
+    """Algorithm between racks."""
+
 
 # ---- What steps wait for, without ranges: all that decides which of them may begin ----
 
@@ -114,7 +156,7 @@ def shared_structure(steps: tuple[tuple[str, int, tuple[int, ...]], ...]) -> Str
 # ---- Schedules ----
 
 
-class Action(str, Enum):
+class CollectiveAction(str, Enum):
     """What a step does."""
 
     SEND = "send"
@@ -127,7 +169,7 @@ class Action(str, Enum):
 
 
 @dataclass(frozen=True)
-class Step:
+class CollectiveStep:
     """A send or receive of the elements start:stop of a rank's buffer. Without elements, it is an empty message.
 
     peer: the other rank's place in the group. The i-th send to a peer is for its i-th receive from this rank, in the
@@ -137,7 +179,7 @@ class Step:
     it waits. source: of a copy, whose peer is the rank.
     """
 
-    action: Action
+    action: CollectiveAction
     peer: int
     start: int
     stop: int
@@ -145,7 +187,7 @@ class Step:
     source: int = 0
 
 
-class Steps(Sequence[Step], ABC):
+class Steps(Sequence[CollectiveStep], ABC):
     """A rank's steps, and by their places what can be told without making them (below are two kinds).
     structure: what waits for what, for Progress; ranks that do the same share it."""
 
@@ -177,19 +219,19 @@ class Steps(Sequence[Step], ABC):
         """Return the source of each step, of shape (steps,)."""
 
     @abstractmethod
-    def _step(self, place: int) -> Step: ...
+    def _step(self, place: int) -> CollectiveStep: ...
 
     def __len__(self) -> int:
         return len(self.structure.waits)
 
-    def __iter__(self) -> Iterator[Step]:
+    def __iter__(self) -> Iterator[CollectiveStep]:
         return map(self._step, range(len(self)))
 
     @overload
-    def __getitem__(self, place: int) -> Step: ...
+    def __getitem__(self, place: int) -> CollectiveStep: ...
     @overload
-    def __getitem__(self, place: slice) -> Sequence[Step]: ...
-    def __getitem__(self, place: int | slice) -> Step | Sequence[Step]:
+    def __getitem__(self, place: slice) -> Sequence[CollectiveStep]: ...
+    def __getitem__(self, place: int | slice) -> CollectiveStep | Sequence[CollectiveStep]:
         places = range(len(self))[place]
         return self._step(places) if isinstance(places, int) else [self._step(each) for each in places]
 
@@ -219,7 +261,7 @@ def part(elements: int, parts: int, number: int) -> tuple[int, int]:
 # ---- Steps kept short ----
 
 
-_ACTIONS = tuple(Action)
+_ACTIONS = tuple(CollectiveAction)
 Integers = TypeVar("Integers", int, NDArray[np.int64])
 
 
@@ -228,7 +270,7 @@ class PatternStep:
     """A step of rank 0. peer: how many places further the other rank is. part: of the vector, likewise; None: of no
     part. chunk: of the part."""
 
-    action: Action
+    action: CollectiveAction
     peer: int
     part: int | None
     chunk: int = 0
@@ -261,7 +303,7 @@ class Pattern:
 class StoredSteps(Steps):
     """Any steps of one rank."""
 
-    def __init__(self, steps: Sequence[Step]) -> None:
+    def __init__(self, steps: Sequence[CollectiveStep]) -> None:
         self._actions = bytes(_ACTIONS.index(step.action) for step in steps)
         self._starts = array("q", (step.start for step in steps))
         self._stops = array("q", (step.stop for step in steps))
@@ -289,8 +331,8 @@ class StoredSteps(Steps):
     def sources(self) -> NDArray[np.int64]:
         return np.array([self._sources.get(place, 0) for place in range(len(self))], np.int64)
 
-    def _step(self, place: int) -> Step:
-        return Step(
+    def _step(self, place: int) -> CollectiveStep:
+        return CollectiveStep(
             _ACTIONS[self._actions[place]],
             self.peer(place),
             *self.range(place),
@@ -309,11 +351,13 @@ class PatternSteps(Steps):
     def key(self, peer: int) -> int:
         return (peer - self.rank) % self.pattern.group_size
 
-    def _step(self, place: int) -> Step:
+    def _step(self, place: int) -> CollectiveStep:
         step = self.pattern.steps[place]
         start, stop = self.range(place)
-        source = part(self.elements, self.pattern.group_size, self.rank)[0] if step.action is Action.COPY else 0
-        return Step(step.action, self.peer(place), start, stop, step.after, source)
+        source = (
+            part(self.elements, self.pattern.group_size, self.rank)[0] if step.action is CollectiveAction.COPY else 0
+        )
+        return CollectiveStep(step.action, self.peer(place), start, stop, step.after, source)
 
     def peer(self, place: int) -> int:
         return (self.rank + self.structure.peers[place]) % self.pattern.group_size
@@ -349,7 +393,7 @@ class ExchangeSteps(PatternSteps):
 
     def range(self, place: int) -> tuple[int, int]:
         step = self.pattern.steps[place]
-        if step.action is Action.SEND or step.part is None:
+        if step.action is CollectiveAction.SEND or step.part is None:
             return super().range(place)
         start, stop = part(self.elements, self.pattern.group_size, self.rank)
         begin = self.elements + (self.rank + step.part) % self.pattern.group_size * (stop - start)
