@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from gradbed.common.capabilities import GRADBED_SWITCHES
 from gradbed.emulation.statistics import ClassCounts, DataPlaneStatistics, DirectionStatistics
 from gradbed.switch.engine.statistics import Patterns
-from gradbed.switch.insight.recorder import Recording
+from gradbed.switch.insight.recorder import TraceRecording
 from gradbed.topo.graph import Link, Topology
 from gradbed.topo.link import LinkModel
 from gradbed.topo.places import Place
@@ -181,6 +181,6 @@ class Fabric(ABC):
         """How many packets the file holds. UserError if it could not be written."""
         raise GRADBED_SWITCHES.missing("to capture what passes links")
 
-    def records(self, file: Path) -> Recording:
+    def records(self, file: Path) -> TraceRecording:
         """What programs did since the last call; the file is for the way. UserError if it was too much to keep."""
         raise GRADBED_SWITCHES.missing("to see what programs do")

@@ -13,7 +13,7 @@ from gradbed.cli.p4 import setup as p4_setup
 from gradbed.common.errors import UserError
 
 if TYPE_CHECKING:
-    from gradbed.switch.stf.statements import Script, Statement
+    from gradbed.switch.stf.statements import Script, StfStatement
 
 Outputs = Sequence[tuple[int, bytes]]
 
@@ -119,7 +119,7 @@ def _on_our_switch(
     return outcomes
 
 
-def _apply(apply: Callable[[Statement], None], scripts: Sequence[Script]) -> None:
+def _apply(apply: Callable[[StfStatement], None], scripts: Sequence[Script]) -> None:
     for script in scripts:
         for statement in script.statements:
             apply(statement)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gradbed.switch.insight.recorder import InstrumentedProgram
     from gradbed.switch.insight.source import SourceMap
     from gradbed.switch.insight.traced_switch import TracedSwitch
-    from gradbed.switch.state.pipeline import Pipeline
+    from gradbed.switch.state.pipeline import ForwardingPipeline
 
 Entries = Annotated[
     list[Path] | None,
@@ -44,7 +44,7 @@ class Setup:
 
     program: InstrumentedProgram
     sources: SourceMap
-    pipeline: Pipeline | None
+    pipeline: ForwardingPipeline | None
 
     def fill(self, switch: TracedSwitch, entries: Sequence[Path], switch_name: str | None) -> None:
         """Write what the files say into a fresh switch."""

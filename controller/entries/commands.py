@@ -27,7 +27,7 @@ from gradbed.controller.southbound.p4runtime.codec import (
 )
 from gradbed.controller.southbound.p4runtime.schema import ProgramSchema
 from gradbed.switch.simple_switch.cli.arguments import CommandError
-from gradbed.switch.simple_switch.cli.command import Shell
+from gradbed.switch.simple_switch.cli.command import SimpleSwitchShell
 
 _RANK = Rank(2)
 OF_THE_NETWORK = {
@@ -93,14 +93,14 @@ def _is_left_out(command: str) -> bool:
     return command in (*OF_THE_NETWORK, *_WITHOUT_EFFECT) or _SHOWING.fullmatch(command) is not None
 
 
-class _Shell(Shell):
+class _Shell(SimpleSwitchShell):
     """One whose mistakes are the caller's."""
 
     def __init__(self, memory: _Memory) -> None:
         super().__init__(memory)  # type: ignore[arg-type]
 
     def onecmd(self, line: str) -> bool:
-        return bool(super(Shell, self).onecmd(line))
+        return bool(super(SimpleSwitchShell, self).onecmd(line))
 
 
 class _Memory:

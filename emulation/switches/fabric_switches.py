@@ -14,7 +14,7 @@ from gradbed.emulation.fabric import ForeignSwitches
 from gradbed.emulation.switches.fabric_layout import LinkKind, fabric_config
 from gradbed.emulation.switches.gradbed_fabric import GradbedFabric
 from gradbed.switch.fabric_commands import Answer, Command, TakeRecords
-from gradbed.switch.insight.recorder import Recording, read_recording
+from gradbed.switch.insight.recorder import TraceRecording, read_recording
 from gradbed.switch.server.addresses import OutsideAddress
 from gradbed.topo.graph import Topology
 
@@ -140,7 +140,7 @@ class FabricSwitches(GradbedFabric):
             self._process.stop()
             self._process = None
 
-    def records(self, file: Path) -> Recording:
+    def records(self, file: Path) -> TraceRecording:
         answer = self._ask(TakeRecords(file=file))
         if answer.get("lost"):
             raise UserError(

@@ -13,7 +13,7 @@ from gradbed.switch.bmv2_json.model import ProgramModel
 from gradbed.switch.insight.traced_switch import Passage
 from gradbed.switch.stf import read_stf, run_script
 from gradbed.switch.stf.runner import difference, run_on
-from gradbed.switch.stf.statements import CheckCounter, Expect, NoPacket, Packet, RegisterRead, Script, Statement
+from gradbed.switch.stf.statements import CheckCounter, Expect, NoPacket, Packet, RegisterRead, Script, StfStatement
 
 
 def check_packets(subject: Subject, test: Path) -> Finding | None:
@@ -46,7 +46,7 @@ class _Watched:
     def model(self) -> ProgramModel:
         return self.watch.model
 
-    def apply(self, statement: Statement) -> None:
+    def apply(self, statement: StfStatement) -> None:
         self.watch.switch.target.apply(statement)
 
     def send(self, packet: Packet) -> None:

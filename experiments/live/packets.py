@@ -14,7 +14,7 @@ from gradbed.experiments.live.recording import Recording, Row
 from gradbed.experiments.programs import Program
 
 if TYPE_CHECKING:
-    from gradbed.switch.state.pipeline import Pipeline
+    from gradbed.switch.state.pipeline import ForwardingPipeline
 
 
 # ---- Headers ----
@@ -112,7 +112,7 @@ def trace_of(recording: Recording, switch: str, port: int, frame: str) -> str:
 
 
 @cache
-def _pipeline(name: str, source: str, macros: tuple[tuple[str, str], ...]) -> Pipeline:
+def _pipeline(name: str, source: str, macros: tuple[tuple[str, str], ...]) -> ForwardingPipeline:
     from finsy.proto import p4i
     from google.protobuf import text_format
 
@@ -126,7 +126,7 @@ def _pipeline(name: str, source: str, macros: tuple[tuple[str, str], ...]) -> Pi
     return build_pipeline(info, files.json.read_bytes(), build_instrumented)
 
 
-def _fill(traced: Any, pipeline: Pipeline, plan: Any) -> None:
+def _fill(traced: Any, pipeline: ForwardingPipeline, plan: Any) -> None:
     from gradbed.controller.planning.plan import SwitchPlan
     from gradbed.controller.southbound.p4runtime.codec import batches
     from gradbed.controller.southbound.p4runtime.schema import ProgramSchema

@@ -56,7 +56,7 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class Field:
+class FieldReference:
     """A field of a header by its position in the header type."""
 
     header: HeaderReference
@@ -64,7 +64,7 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Argument:
+class RuntimeArgument:
     """A parameter of the action that is running."""
 
     index: int
@@ -106,7 +106,7 @@ class Complement:
 
 
 @dataclass(frozen=True)
-class Cast:
+class CastOperation:
     """op: two_comp_mod, usat_cast, sat_cast"""
 
     op: str
@@ -128,14 +128,14 @@ class FromBoolean:
 
 Data = (
     Constant
-    | Field
-    | Argument
+    | FieldReference
+    | RuntimeArgument
     | RegisterCell
     | Lookahead
     | StackCount
     | Arithmetic
     | Complement
-    | Cast
+    | CastOperation
     | Choice
     | FromBoolean
 )
@@ -209,8 +209,8 @@ class UnionsEqual:
 class VariableFieldsEqual:
     """Variable-length fields: equal in length and contents (P4_16, 8.10)."""
 
-    left: Field
-    right: Field
+    left: FieldReference
+    right: FieldReference
 
 
 Boolean = (
@@ -247,17 +247,17 @@ class Calculation:
 
 
 @dataclass(frozen=True)
-class RegisterArray:
+class RegisterReference:
     name: str
 
 
 @dataclass(frozen=True)
-class CounterArray:
+class CounterReference:
     name: str
 
 
 @dataclass(frozen=True)
-class MeterArray:
+class MeterReference:
     name: str
 
 
@@ -284,9 +284,9 @@ Parameter = (
     | HeaderStack
     | UnionStack
     | Calculation
-    | RegisterArray
-    | CounterArray
-    | MeterArray
+    | RegisterReference
+    | CounterReference
+    | MeterReference
     | ExternInstance
     | Text
     | Vector

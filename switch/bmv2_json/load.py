@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from gradbed.switch.bmv2_json import expressions as ex
 from gradbed.switch.bmv2_json import model as m
 from gradbed.switch.bmv2_json.load_expressions import (
-    Names,
+    NameTable,
     boolean,
     data,
     field,
@@ -18,7 +18,7 @@ from gradbed.switch.bmv2_json.load_expressions import (
     target_field,
 )
 from gradbed.switch.bmv2_json.load_pipelines import load_pipelines
-from gradbed.switch.bmv2_json.reader import MalformedProgram, Node
+from gradbed.switch.bmv2_json.reader import JsonNode, MalformedProgram
 
 _CORE_ERRORS = (
     "NoError",
@@ -38,12 +38,12 @@ _Named = TypeVar("_Named")
 def load_program(json: Mapping[str, Any]) -> m.ProgramModel:
     """Read and check a whole program."""
     try:
-        return _Loader(Node(dict(json))).load()
+        return _Loader(JsonNode(dict(json))).load()
     except RecursionError:
         raise MalformedProgram("BMv2 JSON: expressions are nested too deeply") from None
 
 
-def _unique(items: Iterable[tuple[Node, str, _Named]], what: str) -> dict[str, _Named]:
+def _unique(items: Iterable[tuple[JsonNode, str, _Named]], what: str) -> dict[str, _Named]:
     result: dict[str, _Named] = {}
     for node, name, value in items:
         if name in result:
@@ -53,16 +53,16 @@ def _unique(items: Iterable[tuple[Node, str, _Named]], what: str) -> dict[str, _
 
 
 class _Loader:
-    def __init__(self, root: Node) -> None:
+    def __init__(self, root: JsonNode) -> None:
         self.root = root
-        self.names = Names()
+        self.names = NameTable()
 
     def load(self) -> m.ProgramModel:
         root, names = self.root, self.names
         if root.get("header_types") is None and root.get("pipelines") is None:
             raise MalformedProgram("no BMv2 JSON of a P4 program: it has neither header_types nor pipelines")
 
-        def objects(key: str, what: str, read: Callable[[Node], _Named]) -> dict[str, _Named]:
+        def objects(key: str, what: str, read: Callable[[JsonNode], _Named]) -> dict[str, _Named]:
             return _unique(((n, n["name"].text(), read(n)) for n in root.list(key)), what)
 
         program = root.get("program")
@@ -110,7 +110,7 @@ class _Loader:
             names.types[node["name"].text()] = self._header_type(node)
         by_id: dict[int, str] = {}
         for node in root.list("headers"):
-            header = m.Header(
+            header = m.HeaderInstance(
                 node["name"].text(),
                 node["id"].integer(),
                 names.types[named(node["header_type"], "header type", names.types)],
@@ -128,7 +128,7 @@ class _Loader:
             types = {names.headers[e].type for e in elements}
             if len(types) != 1 or any(names.headers[e].metadata for e in elements):
                 raise node.error("a header stack is made of headers of one type")
-            names.stacks[node["name"].text()] = m.Stack(node["name"].text(), elements)
+            names.stacks[node["name"].text()] = m.StackInstance(node["name"].text(), elements)
         self._unions(by_id, placed)
 
     def _unions(self, by_id: dict[int, str], placed: set[str]) -> None:
@@ -155,10 +155,10 @@ class _Loader:
             name = node["name"].text()
             if name in names.stacks:
                 raise node.error(f"a second stack named '{name[:80]}'")
-            names.union_stacks[name] = m.Stack(name, unions)
+            names.union_stacks[name] = m.StackInstance(name, unions)
 
     @staticmethod
-    def _elements(node: Node, key: str, by_id: dict[int, str], placed: set[str]) -> tuple[str, ...]:
+    def _elements(node: JsonNode, key: str, by_id: dict[int, str], placed: set[str]) -> tuple[str, ...]:
         elements = []
         for item in node.list(key):
             name = by_id.get(item.integer())
@@ -170,7 +170,7 @@ class _Loader:
             raise node.error(f"'{key}' is empty")
         return tuple(elements)
 
-    def _header_type(self, node: Node) -> m.HeaderType:
+    def _header_type(self, node: JsonNode) -> m.HeaderType:
         name = node["name"].text()
         max_length = node.get("max_length")
         max_length_bytes = max_length.integer(0, _MAX_VARIABLE_BYTES) if max_length else 0
@@ -197,8 +197,8 @@ class _Loader:
             fields[at] = m.FieldType(fields[at].name, room, variable=True)
         return m.HeaderType(name, tuple(fields), max_length_bytes)
 
-    def _aliases(self) -> dict[str, ex.Field]:
-        aliases: dict[str, ex.Field] = {}
+    def _aliases(self) -> dict[str, ex.FieldReference]:
+        aliases: dict[str, ex.FieldReference] = {}
         for node in self.root.list("field_aliases"):
             alias, target = node.pair()
             aliases[alias.text()] = target_field(self.names, target)
@@ -226,7 +226,7 @@ class _Loader:
         initial = node.get("init_state")
         return m.Parser(named(initial, "parser state", names) if initial else None, states)
 
-    def _state(self, node: Node, states: set[str], value_sets: Mapping[str, m.ValueSet]) -> m.State:
+    def _state(self, node: JsonNode, states: set[str], value_sets: Mapping[str, m.ValueSet]) -> m.ParseState:
         key: list[ex.Data] = []
         widths: list[int] = []
         for item in node.list("transition_key"):
@@ -241,7 +241,7 @@ class _Loader:
             if transition is not None:
                 transitions.append(transition)
         operations = node.list("parser_ops")
-        return m.State(
+        return m.ParseState(
             node["name"].text(),
             tuple(self._operation(item) for item in operations),
             tuple(key),
@@ -252,13 +252,13 @@ class _Loader:
         )
 
     def _transition(
-        self, node: Node, next_state: str | None, widths: list[int], value_sets: Mapping[str, m.ValueSet]
-    ) -> m.Transition | None:
+        self, node: JsonNode, next_state: str | None, widths: list[int], value_sets: Mapping[str, m.ValueSet]
+    ) -> m.StateTransition | None:
         kind_node = node.get("type")
         value_node, mask_node = node.get("value"), node.get("mask")
         kind = kind_node.text() if kind_node else ("default" if value_node is None else "hexstr")
         if kind == "default":
-            return m.Transition(next_state, source=node.source())
+            return m.StateTransition(next_state, source=node.source())
         if kind not in ("hexstr", "parse_vset"):
             raise node.error(f"transition type '{kind[:40]}' is not supported")
         padded_bits = sum((w + 7) // 8 * 8 for w in widths)
@@ -268,12 +268,12 @@ class _Loader:
             name = named(node["value"], "value set", value_sets)
             if value_sets[name].width != sum(widths):
                 raise node.error(f"value set '{name}' is not as wide as the transition key")
-            return m.Transition(next_state, None, mask if mask_node else None, name, node.source())
+            return m.StateTransition(next_state, None, mask if mask_node else None, name, node.source())
         value, fits = _without_padding(node["value"].hexadecimal() & padded_mask, widths)
         # A value with bits that no field has can never be met.
-        return m.Transition(next_state, value & mask, mask, source=node.source()) if fits else None
+        return m.StateTransition(next_state, value & mask, mask, source=node.source()) if fits else None
 
-    def _operation(self, node: Node) -> m.ParserOperation:
+    def _operation(self, node: JsonNode) -> m.ParserOperation:
         op = node["op"].text()
         parameters = node.list("parameters")
         wanted = {"extract": 1, "extract_VL": 2, "set": 2, "verify": 2, "shift": 1, "advance": 1, "primitive": 1}
@@ -290,7 +290,7 @@ class _Loader:
             return m.Extract(header, data(self.names, parameters[1]))
         if op == "set":
             target = data(self.names, parameters[0])
-            if not isinstance(target, ex.Field):
+            if not isinstance(target, ex.FieldReference):
                 raise parameters[0].error("this field cannot be written")
             return m.Assign(target, data(self.names, parameters[1]))
         if op == "verify":
@@ -303,7 +303,7 @@ class _Loader:
             return m.Advance(data(self.names, parameters[0]))
         return self._primitive(parameters[0])
 
-    def _extracted(self, node: Node) -> ex.HeaderReference:
+    def _extracted(self, node: JsonNode) -> ex.HeaderReference:
         kind, value = node["type"].text(), node["value"]
         if kind == "regular":
             name = named(value, "header", self.names.headers)
@@ -347,18 +347,18 @@ class _Loader:
             actions[identifier] = m.Action(node["name"].text(), identifier, parameters, primitives, node.source())
         return actions
 
-    def _primitive(self, node: Node) -> m.Primitive:
+    def _primitive(self, node: JsonNode) -> m.Primitive:
         parameters = tuple(parameter(self.names, item) for item in node.list("parameters"))
         return m.Primitive(node["op"].text(), parameters, node.source())
 
-    def _calculation(self, node: Node) -> m.CalculationDefinition:
+    def _calculation(self, node: JsonNode) -> m.CalculationDefinition:
         inputs = []
         with_payload = False
         for item in node.list("input"):
             kind = item["type"].text()
             if kind == "field":
                 value = field(self.names, item["value"])
-                if isinstance(value, ex.Field):
+                if isinstance(value, ex.FieldReference):
                     inputs.append(m.CalculationInput(field=value))
                     continue
                 raise item.error("a header's validity cannot be part of a calculation")
@@ -374,11 +374,11 @@ class _Loader:
         return m.CalculationDefinition(node["name"].text(), node["algo"].text(), tuple(inputs), with_payload)
 
     @staticmethod
-    def _extern(node: Node) -> m.Extern:
+    def _extern(node: JsonNode) -> m.Extern:
         attributes = {n["name"].text(): n["value"].hexadecimal() for n in node.list("attribute_values")}
         return m.Extern(node["name"].text(), node["type"].text(), attributes)
 
-    def _checksum(self, node: Node) -> m.Checksum:
+    def _checksum(self, node: JsonNode) -> m.Checksum:
         verify, update, condition = node.get("verify"), node.get("update"), node.get("if_cond")
         return m.Checksum(
             node["name"].text(),
@@ -392,20 +392,20 @@ class _Loader:
 
     # ---- State ----
 
-    def _value_set(self, node: Node) -> m.ValueSet:
+    def _value_set(self, node: JsonNode) -> m.ValueSet:
         return m.ValueSet(node["name"].text(), node["compressed_bitwidth"].integer(1, 4096))
 
-    def _register(self, node: Node) -> m.Register:
+    def _register(self, node: JsonNode) -> m.Register:
         return m.Register(
             node["name"].text(), node["bitwidth"].integer(1, _MAX_FIELD_BITS), node["size"].integer(0, _MAX_CELLS)
         )
 
-    def _counter(self, node: Node) -> m.Counter:
+    def _counter(self, node: JsonNode) -> m.Counter:
         if node["is_direct"].boolean():
             return m.Counter(node["name"].text(), 0, node["binding"].text())
         return m.Counter(node["name"].text(), node["size"].integer(0, _MAX_CELLS))
 
-    def _meter(self, node: Node) -> m.Meter:
+    def _meter(self, node: JsonNode) -> m.Meter:
         unit = node["type"].text()
         if unit not in ("packets", "bytes"):
             raise node["type"].error("a meter counts packets or bytes")
@@ -414,25 +414,25 @@ class _Loader:
             return m.Meter(node["name"].text(), unit, 0, node["binding"].text(), target)
         return m.Meter(node["name"].text(), unit, node["size"].integer(0, _MAX_CELLS))
 
-    def _digest(self, node: Node) -> m.DigestList:
+    def _digest(self, node: JsonNode) -> m.DigestList:
         elements = tuple(data(self.names, item) for item in node.list("elements"))
         return m.DigestList(node["id"].integer(), node["name"].text(), elements)
 
-    def _field_list(self, node: Node) -> m.FieldList:
-        fields: list[ex.Field] = []
+    def _field_list(self, node: JsonNode) -> m.FieldList:
+        fields: list[ex.FieldReference] = []
         for item in node.list("elements"):
             value = parameter(self.names, item)
-            if isinstance(value, ex.Field):
+            if isinstance(value, ex.FieldReference):
                 fields.append(value)
             elif isinstance(value, ex.NamedHeader):
                 header = self.names.headers[value.name]
-                fields.extend(ex.Field(value, i) for i in range(len(header.type.fields)))
+                fields.extend(ex.FieldReference(value, i) for i in range(len(header.type.fields)))
             else:
                 raise item.error("a field list is made of fields and headers")
         return m.FieldList(node["id"].integer(), tuple(fields))
 
 
-def _operation_source(node: Node) -> m.Source | None:
+def _operation_source(node: JsonNode) -> m.Source | None:
     """Its own, or that of the primitive that it is."""
     return node.source() or (node.list("parameters")[0].source() if node["op"].value == "primitive" else None)
 

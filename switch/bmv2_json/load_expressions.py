@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradbed.switch.bmv2_json import expressions as ex
-from gradbed.switch.bmv2_json.model import Header, HeaderType, Stack, UnionInstance
-from gradbed.switch.bmv2_json.reader import Node
+from gradbed.switch.bmv2_json.model import HeaderInstance, HeaderType, StackInstance, UnionInstance
+from gradbed.switch.bmv2_json.reader import JsonNode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,15 +18,15 @@ _MAX_CAST_WIDTH = 1 << 16
 VALID = "$valid$"
 
 
-class Names:
+class NameTable:
     """The headers, stacks, unions and other objects that expressions may refer to."""
 
     def __init__(self) -> None:
         self.types: dict[str, HeaderType] = {}
-        self.headers: dict[str, Header] = {}
-        self.stacks: dict[str, Stack] = {}
+        self.headers: dict[str, HeaderInstance] = {}
+        self.stacks: dict[str, StackInstance] = {}
         self.unions: dict[str, UnionInstance] = {}
-        self.union_stacks: dict[str, Stack] = {}
+        self.union_stacks: dict[str, StackInstance] = {}
         self.calculations: set[str] = set()
         self.registers: set[str] = set()
         self.counters: set[str] = set()
@@ -46,7 +46,7 @@ class Names:
         return self.unions[self.union_stacks[reference.stack].elements[0]]
 
 
-def named(node: Node, what: str, names: Mapping[str, object] | set[str]) -> str:
+def named(node: JsonNode, what: str, names: Mapping[str, object] | set[str]) -> str:
     """The name in `node`, which must be one of `names`."""
     name = node.text()
     if name not in names:
@@ -54,18 +54,18 @@ def named(node: Node, what: str, names: Mapping[str, object] | set[str]) -> str:
     return name
 
 
-def field_of(names: Names, header: ex.HeaderReference, node: Node) -> ex.Data:
+def field_of(names: NameTable, header: ex.HeaderReference, node: JsonNode) -> ex.Data:
     """A field by name; $valid$ gives the header's validity."""
     wanted = node.text()
     if wanted == VALID:
         return ex.FromBoolean(ex.IsValid(header))
     for index, field in enumerate(names.header_type(header).fields):
         if field.name == wanted:
-            return ex.Field(header, index)
+            return ex.FieldReference(header, index)
     raise node.error(f"no field '{wanted[:80]}' in header type {names.header_type(header).name}")
 
 
-def field(names: Names, node: Node) -> ex.Data:
+def field(names: NameTable, node: JsonNode) -> ex.Data:
     """A [header, field] pair. p4c also writes an element chosen at run time as the header, as a bare operation."""
     header, member = node.pair()
     if isinstance(header.value, dict):
@@ -76,17 +76,17 @@ def field(names: Names, node: Node) -> ex.Data:
     return field_of(names, ex.NamedHeader(named(header, "header", names.headers)), member)
 
 
-def target_field(names: Names, node: Node) -> ex.Field:
+def target_field(names: NameTable, node: JsonNode) -> ex.FieldReference:
     """A [header, field] pair that can be written."""
     target = field(names, node)
-    if not isinstance(target, ex.Field):
+    if not isinstance(target, ex.FieldReference):
         raise node.error("this field cannot be written")
     return target
 
 
-def key_width(names: Names, node: Node, value: ex.Data) -> int:
+def key_width(names: NameTable, node: JsonNode, value: ex.Data) -> int:
     """Bits of a key's element, which is a field, a validity or lookahead bits."""
-    if isinstance(value, ex.Field):
+    if isinstance(value, ex.FieldReference):
         kind = names.header_type(value.header).fields[value.index]
         if kind.variable:
             raise node.error("a variable-length field cannot be a key")
@@ -98,28 +98,28 @@ def key_width(names: Names, node: Node, value: ex.Data) -> int:
     raise node.error("a key is made of fields")
 
 
-def data(names: Names, node: Node) -> ex.Data:
+def data(names: NameTable, node: JsonNode) -> ex.Data:
     value = parameter(names, node)
     if not isinstance(value, ex.Data):
         raise node.error("expected a number, got " + _kind(value))
     return value
 
 
-def boolean(names: Names, node: Node) -> ex.Boolean:
+def boolean(names: NameTable, node: JsonNode) -> ex.Boolean:
     value = parameter(names, node)
     if not isinstance(value, ex.Boolean):
         raise node.error("expected a Boolean, got " + _kind(value))
     return value
 
 
-def _header(names: Names, node: Node) -> ex.HeaderReference:
+def _header(names: NameTable, node: JsonNode) -> ex.HeaderReference:
     value = parameter(names, node)
     if not isinstance(value, ex.HeaderReference):
         raise node.error("expected a header, got " + _kind(value))
     return value
 
 
-def _union(names: Names, node: Node) -> ex.UnionReference:
+def _union(names: NameTable, node: JsonNode) -> ex.UnionReference:
     value = parameter(names, node)
     if not isinstance(value, ex.UnionReference):
         raise node.error("expected a header union, got " + _kind(value))
@@ -138,7 +138,7 @@ def _kind(value: ex.Parameter) -> str:
     return "a " + type(value).__name__.lower()
 
 
-def parameter(names: Names, node: Node) -> ex.Parameter:  # noqa: C901 (one case for each kind)
+def parameter(names: NameTable, node: JsonNode) -> ex.Parameter:  # noqa: C901 (one case for each kind)
     """A 'type value object': whatever a primitive, an expression or a key may refer to."""
     kind = node["type"].text()
     if kind == "expression":
@@ -153,7 +153,7 @@ def parameter(names: Names, node: Node) -> ex.Parameter:  # noqa: C901 (one case
     if kind == "field":
         return field(names, value)
     if kind in ("runtime_data", "local"):
-        return ex.Argument(value.integer())
+        return ex.RuntimeArgument(value.integer())
     if kind == "header":
         return ex.NamedHeader(named(value, "header", names.headers))
     if kind == "header_stack":
@@ -179,11 +179,11 @@ def parameter(names: Names, node: Node) -> ex.Parameter:  # noqa: C901 (one case
     if kind == "calculation":
         return ex.Calculation(named(value, "calculation", names.calculations))
     if kind == "register_array":
-        return ex.RegisterArray(named(value, "register array", names.registers))
+        return ex.RegisterReference(named(value, "register array", names.registers))
     if kind == "counter_array":
-        return ex.CounterArray(named(value, "counter array", names.counters))
+        return ex.CounterReference(named(value, "counter array", names.counters))
     if kind == "meter_array":
-        return ex.MeterArray(named(value, "meter array", names.meters))
+        return ex.MeterReference(named(value, "meter array", names.meters))
     if kind == "extern":
         return ex.ExternInstance(named(value, "extern instance", names.externs))
     if kind == "string":
@@ -195,7 +195,7 @@ def parameter(names: Names, node: Node) -> ex.Parameter:  # noqa: C901 (one case
     raise node.error(f"type '{kind[:40]}' is not supported")
 
 
-def _union_stack_field(names: Names, value: Node) -> ex.Data:
+def _union_stack_field(names: NameTable, value: JsonNode) -> ex.Data:
     parts = list(value)
     if len(parts) != 3:
         raise value.error(f"expected three elements, got {len(parts)}")
@@ -206,7 +206,7 @@ def _union_stack_field(names: Names, value: Node) -> ex.Data:
     return field_of(names, ex.UnionMember(union, members.index(parts[1].text())), parts[2])
 
 
-def _operation(names: Names, node: Node) -> ex.Parameter:
+def _operation(names: NameTable, node: JsonNode) -> ex.Parameter:
     op = node["op"].text()
     left, right = node.get("left"), node["right"]
     if op == "?":
@@ -225,7 +225,7 @@ def _operation(names: Names, node: Node) -> ex.Parameter:
         count = ex.StackCount(stack.name)
         return count if op == "size_stack" else ex.Arithmetic("-", count, ex.Constant(1))
     if op in _CASTS:
-        return ex.Cast(op, data(names, node["left"]), _cast_width(names, right))
+        return ex.CastOperation(op, data(names, node["left"]), _cast_width(names, right))
     if op == "~":
         return ex.Complement(data(names, right))
     if op in _ARITHMETIC:
@@ -248,14 +248,14 @@ def _operation(names: Names, node: Node) -> ex.Parameter:
     raise node.error(f"operation '{op[:40]}' is not supported")
 
 
-def _cast_width(names: Names, node: Node) -> int:
+def _cast_width(names: NameTable, node: JsonNode) -> int:
     width = data(names, node)
     if not isinstance(width, ex.Constant) or not 1 <= width.value <= _MAX_CAST_WIDTH:
         raise node.error("a cast needs a constant width in bits")
     return width.value
 
 
-def _choice(names: Names, node: Node) -> ex.Data | ex.Boolean:
+def _choice(names: NameTable, node: JsonNode) -> ex.Data | ex.Boolean:
     condition = boolean(names, node["cond"])
     left, right = parameter(names, node["left"]), parameter(names, node["right"])
     if isinstance(left, ex.Data) and isinstance(right, ex.Data):
@@ -265,10 +265,10 @@ def _choice(names: Names, node: Node) -> ex.Data | ex.Boolean:
     raise node.error("both sides of '?' must be numbers, or both Booleans")
 
 
-def _access(names: Names, op: str, left: Node, right: Node) -> ex.Data | ex.HeaderReference:
+def _access(names: NameTable, op: str, left: JsonNode, right: JsonNode) -> ex.Data | ex.HeaderReference:
     if op == "access_field":
         header = _header(names, left)
-        return ex.Field(header, right.integer(0, len(names.header_type(header).fields) - 1))
+        return ex.FieldReference(header, right.integer(0, len(names.header_type(header).fields) - 1))
     if op == "access_union_header":
         union = _union(names, left)
         return ex.UnionMember(union, right.integer(0, len(names.union(union).members) - 1))
@@ -278,11 +278,11 @@ def _access(names: Names, op: str, left: Node, right: Node) -> ex.Data | ex.Head
     return ex.StackElement(stack.name, data(names, right))
 
 
-def _comparison(names: Names, op: str, node: Node) -> ex.Boolean:
+def _comparison(names: NameTable, op: str, node: JsonNode) -> ex.Boolean:
     left, right = parameter(names, node["left"]), parameter(names, node["right"])
     equal: ex.Boolean
     if _is_variable(names, left) and _is_variable(names, right) and op in ("==", "!="):
-        assert isinstance(left, ex.Field) and isinstance(right, ex.Field)
+        assert isinstance(left, ex.FieldReference) and isinstance(right, ex.FieldReference)
         equal = ex.VariableFieldsEqual(left, right)
         return equal if op == "==" else ex.Negation(equal)
     if isinstance(left, ex.Data) and isinstance(right, ex.Data):
@@ -299,5 +299,5 @@ def _comparison(names: Names, op: str, node: Node) -> ex.Boolean:
     raise node.error(f"'{op}' cannot compare {_kind(left)} with {_kind(right)}")
 
 
-def _is_variable(names: Names, value: ex.Parameter) -> bool:
-    return isinstance(value, ex.Field) and names.header_type(value.header).fields[value.index].variable
+def _is_variable(names: NameTable, value: ex.Parameter) -> bool:
+    return isinstance(value, ex.FieldReference) and names.header_type(value.header).fields[value.index].variable

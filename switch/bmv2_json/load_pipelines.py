@@ -7,16 +7,16 @@ from typing import Any
 
 from gradbed.switch.bmv2_json import expressions as ex
 from gradbed.switch.bmv2_json import model as m
-from gradbed.switch.bmv2_json.load_expressions import Names, boolean, data, field, key_width, named
+from gradbed.switch.bmv2_json.load_expressions import NameTable, boolean, data, field, key_width, named
 from gradbed.switch.bmv2_json.model import GREATEST_RANK, initial_priorities
-from gradbed.switch.bmv2_json.reader import Node
+from gradbed.switch.bmv2_json.reader import JsonNode
 
 _MATCHES = ("exact", "lpm", "ternary", "range")
 _MAX_TABLE_SIZE = 1 << 28
 
 
 def load_pipelines(
-    root: Node, names: Names, actions: Mapping[int, m.Action]
+    root: JsonNode, names: NameTable, actions: Mapping[int, m.Action]
 ) -> tuple[dict[str, m.Pipeline], dict[str, m.Profile]]:
     profiles: dict[str, m.Profile] = {}
     pipelines: dict[str, m.Pipeline] = {}
@@ -37,7 +37,7 @@ def load_pipelines(
         for item in node.list("conditionals"):
             name = item["name"].text()
             condition = boolean(names, item["expression"])
-            nodes[name] = m.Condition(
+            nodes[name] = m.ConditionalStep(
                 name,
                 condition,
                 _next(item, "true_next", nodes_here),
@@ -48,7 +48,7 @@ def load_pipelines(
             name, action = item["name"].text(), item["action_id"].integer()
             if action not in actions or actions[action].parameters:
                 raise item.error("calls an action that does not exist or has parameters")
-            nodes[name] = m.ActionCall(name, action, _next(item, "next_node", nodes_here), item.source())
+            nodes[name] = m.PipelineActionCall(name, action, _next(item, "next_node", nodes_here), item.source())
         pipeline = m.Pipeline(node["name"].text(), _next(node, "init_table", nodes_here), nodes)
         pipelines[pipeline.name] = pipeline
     return pipelines, profiles
@@ -56,19 +56,19 @@ def load_pipelines(
 
 def successors(node: m.ControlNode) -> list[str | None]:
     """Where control may go after `node`."""
-    if isinstance(node, m.Condition):
+    if isinstance(node, m.ConditionalStep):
         return [node.if_true, node.if_false]
-    if isinstance(node, m.ActionCall):
+    if isinstance(node, m.PipelineActionCall):
         return [node.next]
     return [node.next_hit, node.next_miss, node.next_without_action, *node.next_by_action.values()]
 
 
-def _next(node: Node, key: str, nodes: set[str]) -> str | None:
+def _next(node: JsonNode, key: str, nodes: set[str]) -> str | None:
     target = node.get(key)
     return named(target, "table or condition", nodes) if target else None
 
 
-def _profile(node: Node, names: Names) -> m.Profile:
+def _profile(node: JsonNode, names: NameTable) -> m.Profile:
     name = node["name"].text()
     selector = node.get("selector")
     calculation = None
@@ -76,7 +76,7 @@ def _profile(node: Node, names: Names) -> m.Profile:
         inputs = []
         for item in selector.list("input"):
             value = field(names, item["value"])
-            if not isinstance(value, ex.Field):
+            if not isinstance(value, ex.FieldReference):
                 raise item.error("a selector hashes fields")
             inputs.append(m.CalculationInput(field=value))
         calculation = m.CalculationDefinition(name, selector["algo"].text(), tuple(inputs))
@@ -85,8 +85,8 @@ def _profile(node: Node, names: Names) -> m.Profile:
 
 
 def _table(
-    node: Node,
-    names: Names,
+    node: JsonNode,
+    names: NameTable,
     actions: Mapping[int, m.Action],
     nodes: set[str],
     profiles: Mapping[str, m.Profile],
@@ -137,7 +137,7 @@ def _table(
     )
 
 
-def _following(node: Node, actions: Sequence[m.Action], nodes: set[str]) -> dict[str, Any]:
+def _following(node: JsonNode, actions: Sequence[m.Action], nodes: set[str]) -> dict[str, Any]:
     """The fields of a table that say where control goes after it."""
     by_name = {action.name: action.id for action in actions}
     following = node.get("next_tables")
@@ -166,14 +166,14 @@ def _following(node: Node, actions: Sequence[m.Action], nodes: set[str]) -> dict
     }
 
 
-def _table_action(node: Node, actions: Mapping[int, m.Action]) -> m.Action:
+def _table_action(node: JsonNode, actions: Mapping[int, m.Action]) -> m.Action:
     action = actions.get(node.integer())
     if action is None:
         raise node.error(f"no action with id {node.integer()}")
     return action
 
 
-def _key_field(node: Node, names: Names) -> m.KeyField:
+def _key_field(node: JsonNode, names: NameTable) -> m.KeyField:
     match = node["match_type"].text()
     target = node["target"]
     value: ex.Data
@@ -191,33 +191,37 @@ def _key_field(node: Node, names: Names) -> m.KeyField:
     return m.KeyField(label.text() if label else "", match, value, width, mask.hexadecimal() if mask else None)
 
 
-def _call(node: Node, actions: Mapping[int, m.Action], allowed: tuple[m.Action, ...], where: Node) -> m.Call:
+def _call(
+    node: JsonNode, actions: Mapping[int, m.Action], allowed: tuple[m.Action, ...], where: JsonNode
+) -> m.ActionEntry:
     action = actions.get(node["action_id"].integer())
     if action is None or action not in allowed:
         raise node.error(f"action {node['action_id'].integer()} is not one of the table's")
     arguments = tuple(item.hexadecimal() for item in node.list("action_data"))
     if len(arguments) != len(action.parameters):
         raise node.error(f"action '{action.name}' takes {len(action.parameters)} arguments, got {len(arguments)}")
-    return m.Call(action.id, tuple(v % (1 << p.width) for v, p in zip(arguments, action.parameters, strict=True)))
+    return m.ActionEntry(
+        action.id, tuple(v % (1 << p.width) for v, p in zip(arguments, action.parameters, strict=True))
+    )
 
 
-def _rank(node: Node, position: int) -> int:
+def _rank(node: JsonNode, position: int) -> int:
     rank = node.get("priority")
     return rank.integer(0, GREATEST_RANK) if rank else position
 
 
 def _entry(
-    node: Node,
+    node: JsonNode,
     key: tuple[m.KeyField, ...],
     actions: Mapping[int, m.Action],
     allowed: tuple[m.Action, ...],
     priority: int,
-) -> m.Entry:
+) -> m.ProgramEntry:
     parts = node.list("match_key")
     if len(parts) != len(key):
         raise node.error(f"an entry has {len(key)} key fields here, got {len(parts)}")
     const = node.get("const")
-    return m.Entry(
+    return m.ProgramEntry(
         tuple(_entry_field(item, wanted) for item, wanted in zip(parts, key, strict=True)),
         _call(node["action_entry"], actions, allowed, node),
         priority,
@@ -225,7 +229,7 @@ def _entry(
     )
 
 
-def _entry_field(node: Node, wanted: m.KeyField) -> m.EntryField:
+def _entry_field(node: JsonNode, wanted: m.KeyField) -> m.EntryField:
     full = (1 << wanted.width) - 1
     if wanted.match == "range":
         low, high = node["start"].hexadecimal() & full, node["end"].hexadecimal() & full

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
-from gradbed.switch.bmv2_json.expressions import Boolean, Data, Field, HeaderReference, Parameter
+from gradbed.switch.bmv2_json.expressions import Boolean, Data, FieldReference, HeaderReference, Parameter
 
 
 class Source(NamedTuple):
@@ -72,7 +72,7 @@ class HeaderType:
 
 
 @dataclass(frozen=True)
-class Header:
+class HeaderInstance:
     name: str
     id: int
     type: HeaderType
@@ -80,7 +80,7 @@ class Header:
 
 
 @dataclass(frozen=True)
-class Stack:
+class StackInstance:
     """elements: names of headers, or of unions in a stack of unions."""
 
     name: str
@@ -107,7 +107,7 @@ class Extract:
 
 @dataclass(frozen=True)
 class Assign:
-    target: Field
+    target: FieldReference
     value: Data
 
 
@@ -133,7 +133,7 @@ ParserOperation = Extract | Assign | Verify | Advance | Primitive
 
 
 @dataclass(frozen=True)
-class Transition:
+class StateTransition:
     """value and mask over the key's fields put together without padding; value_set instead of value, or neither."""
 
     next_state: str | None
@@ -144,14 +144,14 @@ class Transition:
 
 
 @dataclass(frozen=True)
-class State:
+class ParseState:
     """operation_sources: of each operation."""
 
     name: str
     operations: tuple[ParserOperation, ...]
     key: tuple[Data, ...]
     key_widths: tuple[int, ...]
-    transitions: tuple[Transition, ...]
+    transitions: tuple[StateTransition, ...]
     operation_sources: tuple[Source | None, ...] = field(default=(), compare=False)
     source: Source | None = field(default=None, compare=False)
 
@@ -159,7 +159,7 @@ class State:
 @dataclass(frozen=True)
 class Parser:
     initial: str | None
-    states: dict[str, State]
+    states: dict[str, ParseState]
 
 
 # ---- Calculations ----
@@ -169,7 +169,7 @@ class Parser:
 class CalculationInput:
     """One of: a field, a constant with its width, a header."""
 
-    field: Field | None = None
+    field: FieldReference | None = None
     constant: int = 0
     width: int = 0
     header: str | None = None
@@ -186,7 +186,7 @@ class CalculationDefinition:
 @dataclass(frozen=True)
 class Checksum:
     name: str
-    target: Field
+    target: FieldReference
     calculation: str
     condition: Boolean | None
     verify: bool
@@ -224,7 +224,7 @@ class KeyField:
 
 
 @dataclass(frozen=True)
-class Call:
+class ActionEntry:
     action_id: int
     arguments: tuple[int, ...]
 
@@ -238,11 +238,11 @@ class EntryField:
 
 
 @dataclass(frozen=True)
-class Entry:
+class ProgramEntry:
     """priority: the larger wins (initial_priorities). is_const: told only by this project's compiler."""
 
     key: tuple[EntryField, ...]
-    call: Call
+    call: ActionEntry
     priority: int
     is_const: bool = False
 
@@ -270,9 +270,9 @@ class Table:
     next_miss: str | None
     has_next_miss: bool
     next_without_action: str | None
-    default: Call | None
+    default: ActionEntry | None
     default_is_const: bool
-    entries: tuple[Entry, ...]
+    entries: tuple[ProgramEntry, ...]
     source: Source | None = field(default=None, compare=False)
 
     def action(self, name: str) -> Action:
@@ -283,7 +283,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Condition:
+class ConditionalStep:
     name: str
     expression: Boolean
     if_true: str | None
@@ -292,14 +292,14 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class ActionCall:
+class PipelineActionCall:
     name: str
     action_id: int
     next: str | None
     source: Source | None = field(default=None, compare=False)
 
 
-ControlNode = Table | Condition | ActionCall
+ControlNode = Table | ConditionalStep | PipelineActionCall
 
 
 @dataclass(frozen=True)
@@ -336,7 +336,7 @@ class Meter:
     unit: str
     size: int
     table: str | None = None
-    target: Field | None = None
+    target: FieldReference | None = None
 
 
 @dataclass(frozen=True)
@@ -373,7 +373,7 @@ class DigestList:
 @dataclass(frozen=True)
 class FieldList:
     id: int
-    fields: tuple[Field, ...]
+    fields: tuple[FieldReference, ...]
 
 
 @dataclass(frozen=True)
@@ -381,11 +381,11 @@ class ProgramModel:
     """Everything of one program; dictionaries keep the order of the JSON."""
 
     name: str
-    headers: dict[str, Header]
-    stacks: dict[str, Stack]
+    headers: dict[str, HeaderInstance]
+    stacks: dict[str, StackInstance]
     unions: dict[str, UnionInstance]
-    union_stacks: dict[str, Stack]
-    aliases: dict[str, Field]
+    union_stacks: dict[str, StackInstance]
+    aliases: dict[str, FieldReference]
     errors: dict[str, int]
     parser: Parser
     deparser: tuple[str, ...]

@@ -16,7 +16,7 @@ class MalformedProgram(ValueError):
     """The JSON is not a program that can be run; the text says where and why, in one line."""
 
 
-class Node:
+class JsonNode:
     """A value inside the JSON and the way to it, such as pipelines[0].tables[3].key."""
 
     def __init__(self, value: Any, path: str = "") -> None:
@@ -26,14 +26,14 @@ class Node:
     def error(self, problem: str) -> MalformedProgram:
         return MalformedProgram(f"BMv2 JSON: {self.path or 'top level'}: {problem}")
 
-    def get(self, key: str) -> Node | None:
+    def get(self, key: str) -> JsonNode | None:
         """The member of this object, or None where it is missing or null."""
         if not isinstance(self.value, dict):
             raise self.error("expected an object")
         value = self.value.get(key)
-        return None if value is None else Node(value, f"{self.path}.{key}" if self.path else key)
+        return None if value is None else JsonNode(value, f"{self.path}.{key}" if self.path else key)
 
-    def __getitem__(self, key: str) -> Node:
+    def __getitem__(self, key: str) -> JsonNode:
         node = self.get(key)
         if node is None:
             raise self.error(f"'{key}' is missing")
@@ -43,18 +43,18 @@ class Node:
         """True for members that are there, if only as null."""
         return isinstance(self.value, dict) and key in self.value
 
-    def __iter__(self) -> Iterator[Node]:
+    def __iter__(self) -> Iterator[JsonNode]:
         if not isinstance(self.value, list):
             raise self.error("expected an array")
         for index, value in enumerate(self.value):
-            yield Node(value, f"{self.path}[{index}]")
+            yield JsonNode(value, f"{self.path}[{index}]")
 
-    def list(self, key: str) -> list[Node]:
+    def list(self, key: str) -> list[JsonNode]:
         """The elements of a member array; none if it is missing."""
         node = self.get(key)
         return [] if node is None else list(node)
 
-    def pair(self) -> tuple[Node, Node]:
+    def pair(self) -> tuple[JsonNode, JsonNode]:
         items = list(self)
         if len(items) != 2:
             raise self.error(f"expected two elements, got {len(items)}")

@@ -40,7 +40,7 @@ _MAX_PHV_WORDS = 1 << 20
 
 
 @dataclass(frozen=True)
-class HeaderPlace:
+class HeaderLayout:
     """validity and first are indices into the PHV as C expressions; they are plain numbers for a fixed header."""
 
     type: HeaderType
@@ -49,7 +49,7 @@ class HeaderPlace:
 
 
 @dataclass(frozen=True)
-class StackPlace:
+class StackLayout:
     """elements: as declared, without the spare one. stride: words from one element's fields to the next."""
 
     counter: int
@@ -67,7 +67,7 @@ class Layout:
         self.model = model
         self.validity: dict[str, int] = {}
         self.first: dict[str, int] = {}
-        self.stacks: dict[str, StackPlace] = {}
+        self.stacks: dict[str, StackLayout] = {}
         self.member_of: dict[str, tuple[str, ...]] = {h: u.members for u in model.unions.values() for h in u.members}
         self._standard = _standard_places(model)
         self._place()
@@ -115,19 +115,19 @@ class Layout:
                     at += model.headers[header_name].type.words
             stride = (at - first) // len(elements)
             at += stride
-            self.stacks[name] = StackPlace(
+            self.stacks[name] = StackLayout(
                 counters[name], len(elements), stack_validity[name], len(elements[0]), first, stride
             )
         self.words = at
 
-    def header(self, name: str) -> HeaderPlace:
+    def header(self, name: str) -> HeaderLayout:
         kind = self.model.headers[name].type
-        return HeaderPlace(kind, str(self.validity.get(name, -1)), str(self.first[name]))
+        return HeaderLayout(kind, str(self.validity.get(name, -1)), str(self.first[name]))
 
     def is_metadata(self, name: str) -> bool:
         return self.model.headers[name].metadata
 
-    def standard(self, field: ex.Field) -> str | None:
+    def standard(self, field: ex.FieldReference) -> str | None:
         """The member of struct gb_standard_metadata that a field stands for."""
         if isinstance(field.header, ex.NamedHeader):
             return self._standard.get((field.header.name, field.index))

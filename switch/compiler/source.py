@@ -20,7 +20,7 @@ P4INCLUDE = Path(__file__).parent / "p4include"
 
 
 @dataclass(frozen=True)
-class Place:
+class SourceLocation:
     """A position for people: name of the file, line and column from 1, and the text of that line."""
 
     file: str
@@ -146,12 +146,12 @@ class SourceManager:
         """Whether a position is in core.p4 or v1model.p4."""
         return self.file_at(loc)[0].directory == P4INCLUDE
 
-    def locate(self, loc: int) -> Place:
+    def locate(self, loc: int) -> SourceLocation:
         source, offset = self.file_at(loc)
         index = source.line_index(offset)
         column = offset - source.line_starts[index] + 1
         file, line = self._presumed(source, offset, index + 1, source.name)
-        return Place(file, line, column, source.line_text(index))
+        return SourceLocation(file, line, column, source.line_text(index))
 
     def source_info(self, loc: int, end: int) -> dict[str, str | int]:
         """A position as BMv2 JSON has it: the first line of the fragment from loc to end."""

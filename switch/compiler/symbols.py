@@ -115,7 +115,7 @@ class ExternClass:
 
 
 @dataclass(frozen=True, slots=True)
-class Extern(t.Type):
+class ExternInstanceType(t.Type):
     klass: ExternClass
     arguments: tuple[t.Type, ...]
 
@@ -137,7 +137,7 @@ class Applicable(t.Type):
 
 
 @dataclass(frozen=True, slots=True)
-class Package(t.Type):
+class PackageType(t.Type):
     signature: Signature
     arguments: tuple[t.Type, ...] = ()
 
@@ -146,7 +146,7 @@ class Package(t.Type):
 
 
 @dataclass(eq=False, slots=True)
-class Table(t.Type):
+class TableType(t.Type):
     node: Declaration
 
     def __str__(self) -> str:
@@ -173,8 +173,8 @@ def substitute(type_: t.Type, bindings: Mapping[t.Variable, t.Type]) -> t.Type:
         return t.Stack(substitute(type_.element, bindings), type_.size)
     if isinstance(type_, t.ListOf):
         return t.ListOf(substitute(type_.element, bindings))
-    if isinstance(type_, Extern) and type_.arguments:
-        return Extern(type_.klass, _substitute_all(type_.arguments, bindings))
+    if isinstance(type_, ExternInstanceType) and type_.arguments:
+        return ExternInstanceType(type_.klass, _substitute_all(type_.arguments, bindings))
     if isinstance(type_, Applicable) and type_.arguments:
         return Applicable(type_.signature, _substitute_all(type_.arguments, bindings))
     return type_

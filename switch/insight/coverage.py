@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from gradbed.common.errors import UserError
-from gradbed.switch.bmv2_json.model import Condition, ProgramModel, Source, Table
+from gradbed.switch.bmv2_json.model import ConditionalStep, ProgramModel, Source, Table
 from gradbed.switch.codegen.emit import probes as p
 from gradbed.switch.insight.packet_state import Places
 from gradbed.switch.insight.recorder import InstrumentedProgram, Level
-from gradbed.switch.insight.records import Lookup, Record, Step, SwitchPass, TableEntry
+from gradbed.switch.insight.records import Lookup, Record, RecordedEntry, Step, SwitchPass
 from gradbed.switch.insight.source import Describer, SourceMap
 from gradbed.switch.insight.trace import case_text, is_hidden, matched_entry
 from gradbed.switch.insight.trace_events import match_text
 from gradbed.switch.insight.traced_switch import TracedSwitch
 from gradbed.switch.stf.runner import Outcome, absent_port, run_on
-from gradbed.switch.stf.statements import Packet, Script, Statement
+from gradbed.switch.stf.statements import Packet, Script, StfStatement
 
 # ---- One program ----
 
@@ -31,7 +31,7 @@ _STANDARD_FILES = ("core.p4", "v1model.p4")
 
 
 @dataclass(frozen=True)
-class Item:
+class CoverageItem:
     """Something that packets may reach. hits: packets that did."""
 
     name: str
@@ -40,7 +40,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Line:
+class CoveredLine:
     """A source line with code. hits: packets that reached its most visited part. missed: what on it none reached."""
 
     hits: int
@@ -58,8 +58,8 @@ class Report:
 
     program: str
     packets: int
-    items: dict[str, list[Item]]
-    lines: dict[str, dict[int, Line]] = field(default_factory=dict)
+    items: dict[str, list[CoverageItem]]
+    lines: dict[str, dict[int, CoveredLine]] = field(default_factory=dict)
 
     def reached(self, category: str) -> tuple[int, int]:
         """How many were reached, of how many."""
@@ -132,7 +132,7 @@ class Coverage:
         self._places = Places(program.model, program.layout)
         self._packets = 0
         self._hits: Counter[Hashable] = Counter()
-        self._entries: dict[Any, TableEntry] = {}
+        self._entries: dict[Any, RecordedEntry] = {}
         # What compilers make of one construct (inlined controls, expanded ranges and macros) is one thing here.
         self._constructs = {site: self._construct(site) for site in program.sites}
 
@@ -143,7 +143,7 @@ class Coverage:
         way = (site.outcome,) if isinstance(site, p.BranchTaken) else ()
         return type(site), source, *way
 
-    def see_entries(self, entries: Iterable[TableEntry]) -> None:
+    def see_entries(self, entries: Iterable[RecordedEntry]) -> None:
         """Entries that could be hit from now on."""
         for entry in entries:
             self._entries.setdefault(entry.identity, entry)
@@ -183,14 +183,14 @@ class Coverage:
         }
         return Report(self._program.model.name, self._packets, items, _lines(items))
 
-    def _states(self) -> list[Item]:
+    def _states(self) -> list[CoverageItem]:
         return [
-            Item(site.state, self._sources.of(site), self._hits[self._constructs[site]])
+            CoverageItem(site.state, self._sources.of(site), self._hits[self._constructs[site]])
             for site in self._program.sites
             if isinstance(site, p.StateEntered)
         ]
 
-    def _transitions(self) -> list[Item]:
+    def _transitions(self) -> list[CoverageItem]:
         items = []
         for site in self._program.sites:
             if not isinstance(site, p.TransitionTaken) or site.index is None:
@@ -201,19 +201,19 @@ class Coverage:
             name = f"{site.state}{case} -> {taken.next_state or 'accept'}"
             if source:
                 name = f"{site.state}: {source.fragment.removesuffix(';')}"
-            items.append(Item(name, source, self._hits[self._constructs[site]]))
+            items.append(CoverageItem(name, source, self._hits[self._constructs[site]]))
         return _merged(items)
 
-    def _tables(self) -> list[Item]:
+    def _tables(self) -> list[CoverageItem]:
         return [
-            Item(table.name, self._sources.of(p.TableApplied(table.name)), self._hits[_Table(table.name)])
+            CoverageItem(table.name, self._sources.of(p.TableApplied(table.name)), self._hits[_Table(table.name)])
             for table in self._user_tables()
         ]
 
     def _user_tables(self) -> list[Table]:
         return [table for table in self._program.model.tables.values() if not is_hidden(table.name)]
 
-    def _table_entries(self) -> list[Item]:
+    def _table_entries(self) -> list[CoverageItem]:
         order = {name: number for number, name in enumerate(self._program.model.tables)}
         items = []
         for identity, entry in sorted(self._entries.items(), key=lambda pair: order[pair[1].table]):
@@ -226,45 +226,45 @@ class Coverage:
             if matched.priority is not None:
                 parts.append(f"priority {matched.priority}")
             source = self._sources.of(p.TableApplied(entry.table))
-            items.append(Item(f"{entry.table} {', '.join(parts)}", source, self._hits[identity]))
+            items.append(CoverageItem(f"{entry.table} {', '.join(parts)}", source, self._hits[identity]))
         return items
 
-    def _action_items(self, statements: Sequence[Item]) -> list[Item]:
+    def _action_items(self, statements: Sequence[CoverageItem]) -> list[CoverageItem]:
         """Those that tables name. One that is called directly runs as a copy: its first statement tells."""
         by_source = {statement.source: statement.hits for statement in statements}
-        items: dict[str, Item] = {}
+        items: dict[str, CoverageItem] = {}
         for action in [action for table in self._user_tables() for action in table.actions]:
             first = self._sources.of(p.PrimitiveDone(action.id, 0))
             hits = max(self._hits[_Action(action.name)], by_source.get(first, 0) if first else 0)
-            items.setdefault(action.name, Item(action.name, self._sources.action(action.id), hits))
+            items.setdefault(action.name, CoverageItem(action.name, self._sources.action(action.id), hits))
         return list(items.values())
 
-    def _branches(self) -> list[Item]:
+    def _branches(self) -> list[CoverageItem]:
         items = []
         for site in self._program.sites:
             if isinstance(site, p.BranchTaken):
                 source = self._sources.of(site)
                 node = self._program.model.pipelines[site.pipeline].nodes[site.node]
-                assert isinstance(node, Condition)
+                assert isinstance(node, ConditionalStep)
                 text = source.fragment if source else Describer(self._places).text(node.expression)
                 hits = self._hits[self._constructs[site]]
-                items.append(Item(f"{text} is {str(site.outcome).lower()}", source, hits))
+                items.append(CoverageItem(f"{text} is {str(site.outcome).lower()}", source, hits))
         return _merged([*items, *(item for table in self._user_tables() for item in self._table_branches(table))])
 
-    def _table_branches(self, table: Table) -> list[Item]:
+    def _table_branches(self, table: Table) -> list[CoverageItem]:
         """Where the program goes on differently after a hit and a miss, or after one action and another."""
         source = self._sources.of(p.TableApplied(table.name))
         items = []
         if table.next_hit != table.next_miss:
             for hit, what in ((True, "hits"), (False, "misses")):
-                items.append(Item(f"{table.name} {what}", source, self._hits[_TableHits(table.name, hit)]))
+                items.append(CoverageItem(f"{table.name} {what}", source, self._hits[_TableHits(table.name, hit)]))
         if len(set(table.next_by_action.values())) > 1:
             for action in table.actions:
                 hits = self._hits[_TableRuns(table.name, action.id)]
-                items.append(Item(f"{table.name} runs {action.name}", source, hits))
+                items.append(CoverageItem(f"{table.name} runs {action.name}", source, hits))
         return items
 
-    def _statements(self) -> list[Item]:
+    def _statements(self) -> list[CoverageItem]:
         """Of parser states, actions, checksums and deparser."""
         items = []
         for site in self._program.sites:
@@ -272,7 +272,7 @@ class Coverage:
             if text is not None:
                 source = self._sources.of(site)
                 hits = self._hits[self._constructs[site]]
-                items.append(Item(source.fragment if source else text, source, hits))
+                items.append(CoverageItem(source.fragment if source else text, source, hits))
         return _merged(items)
 
     def _statement_text(self, site: p.Site) -> str | None:
@@ -293,25 +293,25 @@ class Coverage:
         return None
 
 
-def _merged(items: Sequence[Item]) -> list[Item]:
+def _merged(items: Sequence[CoverageItem]) -> list[CoverageItem]:
     """Each construct of the source once."""
-    merged: dict[Any, Item] = {}
+    merged: dict[Any, CoverageItem] = {}
     for number, item in enumerate(items):
         merged.setdefault((item.name, item.source) if item.source else number, item)
     return list(merged.values())
 
 
-def _lines(items: dict[str, list[Item]]) -> dict[str, dict[int, Line]]:
-    parts: dict[tuple[str, int], list[Item]] = {}
+def _lines(items: dict[str, list[CoverageItem]]) -> dict[str, dict[int, CoveredLine]]:
+    parts: dict[tuple[str, int], list[CoverageItem]] = {}
     for category, of_category in items.items():
         for item in of_category:
             # Entries have the source of their table; NoAction is declared in core.p4.
             if item.source and category != "table entries" and item.source.file not in _STANDARD_FILES:
                 parts.setdefault((item.source.file, item.source.line), []).append(item)
-    lines: dict[str, dict[int, Line]] = {}
+    lines: dict[str, dict[int, CoveredLine]] = {}
     for (file, number), of_line in parts.items():
         missed = tuple(item.name for item in of_line if not item.hits)
-        lines.setdefault(file, {})[number] = Line(max(item.hits for item in of_line), missed)
+        lines.setdefault(file, {})[number] = CoveredLine(max(item.hits for item in of_line), missed)
     return lines
 
 
@@ -334,7 +334,7 @@ class FabricCoverage:
         for each in passes:
             self._coverages[each.device_id].see_packet(each.records)
 
-    def see_entries(self, device_id: int, entries: Iterable[TableEntry]) -> None:
+    def see_entries(self, device_id: int, entries: Iterable[RecordedEntry]) -> None:
         """Those that a switch has now."""
         self._coverages[device_id].see_entries(entries)
 
@@ -389,7 +389,7 @@ class _CoveredTarget:
         self._changed = True
         self._outputs: list[tuple[int, bytes]] = []
 
-    def apply(self, statement: Statement) -> None:
+    def apply(self, statement: StfStatement) -> None:
         self._switch.target.apply(statement)
         self._changed = True
 

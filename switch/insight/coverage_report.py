@@ -9,7 +9,7 @@ from html import escape
 from rich.console import Console
 from rich.text import Text
 
-from gradbed.switch.insight.coverage import Item, Report, percent
+from gradbed.switch.insight.coverage import CoverageItem, Report, percent
 from gradbed.switch.insight.source import SourceMap
 
 # ---- Text ----
@@ -60,7 +60,7 @@ def _print_missed(report: Report, console: Console, whole: bool) -> None:
             console.print(Text(f"  {category:<14} ... {len(items) - len(shown)} more", style="dim"))
 
 
-def _place(item: Item) -> str:
+def _place(item: CoverageItem) -> str:
     return f"{item.source}  " if item.source else ""
 
 

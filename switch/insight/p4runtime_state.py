@@ -11,9 +11,9 @@ from finsy.proto import p4r, p4r_grpc
 
 from gradbed.common.errors import UserError
 from gradbed.switch.p4runtime.roles import Role
-from gradbed.switch.p4runtime.status import Code, RequestError
+from gradbed.switch.p4runtime.status import RequestError, StatusCode
 from gradbed.switch.state.device import Device
-from gradbed.switch.state.pipeline import Pipeline
+from gradbed.switch.state.pipeline import ForwardingPipeline
 from gradbed.switch.state.running_device import ForwardingState
 from gradbed.switch.state.switch_state import objects_of
 
@@ -130,7 +130,7 @@ def _is_state(entity: Any) -> bool:
 
 
 def write_updates(
-    device: Device, pipeline: Pipeline, updates: Iterable[Any], *, replace: bool = False
+    device: Device, pipeline: ForwardingPipeline, updates: Iterable[Any], *, replace: bool = False
 ) -> tuple[str, ...]:
     """Bring a device that has just loaded the pipeline to that state.
 
@@ -144,13 +144,13 @@ def write_updates(
     for outcome in outcomes:
         if outcome is None:
             continue
-        if outcome.code != Code.UNIMPLEMENTED:
+        if outcome.code != StatusCode.UNIMPLEMENTED:
             raise UserError(_one_line(outcome))
         missing.append(_one_line(outcome))
     return tuple(dict.fromkeys(missing))
 
 
-def _initial_entries(state: ForwardingState, pipeline: Pipeline) -> list[Any]:
+def _initial_entries(state: ForwardingState, pipeline: ForwardingPipeline) -> list[Any]:
     """Deletions of the entries that the program has brought along and that are not const."""
     deletions = []
     for table_id in pipeline.tables:

@@ -63,7 +63,7 @@ class Places:
             (header, index): member
             for header in layout.first
             for index in range(len(model.headers[header].type.fields))
-            if (member := layout.standard(ex.Field(ex.NamedHeader(header), index)))
+            if (member := layout.standard(ex.FieldReference(ex.NamedHeader(header), index)))
         }
         self.standard_widths = {
             member: model.headers[header].type.fields[index].width
@@ -160,7 +160,7 @@ class PacketState:
 
     def value(self, expression: Any) -> tuple[str, int, Value] | None:
         """Name, width and value of a field; None where it is no field of a header that can be told now."""
-        if not isinstance(expression, ex.Field):
+        if not isinstance(expression, ex.FieldReference):
             return None
         header = self._header(expression.header)
         if header is None:

@@ -170,7 +170,7 @@ class FabricRecorder:
 
 
 @dataclass(frozen=True)
-class Recording:
+class TraceRecording:
     """parts: words, and device ids by the addresses of states in them. entries: words by device id. start_us: when
     each switch came up, after the first one."""
 
@@ -179,7 +179,7 @@ class Recording:
     start_us: Mapping[int, int]
 
 
-def read_recording(file: Path, written: Mapping[str, Any]) -> Recording:
+def read_recording(file: Path, written: Mapping[str, Any]) -> TraceRecording:
     """written: what FabricRecorder.write returned."""
     every, at = as_words(file.read_bytes()), 0
     parts, entries = [], {}
@@ -191,4 +191,4 @@ def read_recording(file: Path, written: Mapping[str, Any]) -> Recording:
         at += each["entry_words"]
     first_ns = min(each["start_ns"] for each in written["devices"])
     start_us = {each["device_id"]: (each["start_ns"] - first_ns) // 1000 for each in written["devices"]}
-    return Recording(parts, entries, start_us)
+    return TraceRecording(parts, entries, start_us)

@@ -34,7 +34,7 @@ class FieldMatch:
 
 
 @dataclass(frozen=True)
-class TableEntry:
+class RecordedEntry:
     """handle: None is the default entry. What it runs: action_id None is nothing. match: empty without a handle."""
 
     table: str
@@ -90,7 +90,7 @@ class Step:
 class Lookup:
     site: TableApplied
     hit: bool
-    entry: TableEntry
+    entry: RecordedEntry
     key: tuple[int, ...]
     changes: Changes
 
@@ -155,7 +155,7 @@ def switch_passes(
         yield SwitchPass(*device, records)
 
 
-def read_entries(program: InstrumentedProgram, words: Sequence[int]) -> list[TableEntry]:
+def read_entries(program: InstrumentedProgram, words: Sequence[int]) -> list[RecordedEntry]:
     tables = list(program.model.tables.values())
     return [_entry(tables[body[0]], body[1:])[0] for _, _, body in split_records(words)]
 
@@ -205,7 +205,7 @@ def _numbers(words: Sequence[int], counts: Sequence[int]) -> list[int]:
     return numbers
 
 
-def _entry(table: Table, body: Sequence[int]) -> tuple[TableEntry, Sequence[int]]:
+def _entry(table: Table, body: Sequence[int]) -> tuple[RecordedEntry, Sequence[int]]:
     """An entry, and the words behind it."""
     handle, priority, member, group, packets, bytes_, action_id = body[:7]
     action = next((a for a in table.actions if a.id == action_id), None)
@@ -222,7 +222,7 @@ def _entry(table: Table, body: Sequence[int]) -> tuple[TableEntry, Sequence[int]
     for i, part in enumerate(table.key):
         ends = (columns[2][i], columns[3][i]) if part.match == "range" else (None, None)
         match.append(FieldMatch(columns[0][i], columns[1][i], *ends))
-    entry = TableEntry(
+    entry = RecordedEntry(
         table=table.name,
         handle=_optional(handle),
         priority=priority - (1 << 64) if priority >> 63 else priority,

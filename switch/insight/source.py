@@ -82,9 +82,9 @@ def _sites_of(node: m.ControlNode, pipeline: str) -> list[p.Site]:
     match node:
         case m.Table():
             return [p.TableApplied(node.name), *(p.CallMade(node.name, action.id) for action in node.actions)]
-        case m.Condition():
+        case m.ConditionalStep():
             return [p.BranchTaken(pipeline, node.name, outcome) for outcome in (True, False)]
-        case m.ActionCall():
+        case m.PipelineActionCall():
             return [p.CallMade(node.name, node.action_id)]
 
 
@@ -121,9 +121,9 @@ class Describer:
                 return str(value.value)
             case ex.Truth():
                 return "true" if value.value else "false"
-            case ex.Field():
+            case ex.FieldReference():
                 return self._field(value)
-            case ex.Argument(index=index):
+            case ex.RuntimeArgument(index=index):
                 return self._parameters[index] if index < len(self._parameters) else f"argument {index}"
             case ex.RegisterCell():
                 return f"{value.register}[{self.text(value.index)}]"
@@ -138,7 +138,7 @@ class Describer:
                 return f"~{self.text(value.operand)}"
             case ex.Negation():
                 return f"!{self.text(value.operand)}"
-            case ex.Cast() | ex.FromBoolean() | ex.NonZero():
+            case ex.CastOperation() | ex.FromBoolean() | ex.NonZero():
                 return self.text(value.operand)
             case ex.Choice() | ex.BooleanChoice():
                 return f"({self.text(value.condition)} ? {self.text(value.if_true)} : {self.text(value.if_false)})"
@@ -175,7 +175,7 @@ class Describer:
         name = union.name if isinstance(union, ex.NamedUnion) else model.union_stacks[union.stack].elements[0]
         return model.unions[name].member_names[reference.member]
 
-    def _field(self, field: ex.Field) -> str:
+    def _field(self, field: ex.FieldReference) -> str:
         header = field.header
         if isinstance(header, ex.NamedHeader):
             return self._places.field_name(header.name, field.index)
@@ -190,7 +190,7 @@ class Describer:
         return f"{self.header(header)}.{self._places.field_type(element, field.index).name}"
 
 
-def leaves(expression: Any) -> Iterator[ex.Field | ex.IsValid]:
+def leaves(expression: Any) -> Iterator[ex.FieldReference | ex.IsValid]:
     """The fields and validities that an expression looks at, each once, from left to right."""
-    kinds = (ex.Field, ex.IsValid)
+    kinds = (ex.FieldReference, ex.IsValid)
     yield from dict.fromkeys(part for part in ex.walk(expression, stop=kinds) if isinstance(part, kinds))

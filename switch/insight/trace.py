@@ -24,9 +24,9 @@ from gradbed.switch.insight.records import (
     End,
     Lookup,
     Record,
+    RecordedEntry,
     Step,
     SwitchPass,
-    TableEntry,
 )
 from gradbed.switch.insight.source import Describer, SourceMap, leaves
 from gradbed.switch.insight.trace_events import Trace
@@ -53,14 +53,14 @@ def build_trace(
     outputs: Sequence[tuple[int, bytes]],
 ) -> e.Trace:
     """frame: what arrived at `port`. outputs: what left meanwhile, in order."""
-    builder = _Builder(program, sources, frame, outputs)
+    builder = _TraceBuilder(program, sources, frame, outputs)
     for record in records:
         builder.take(record)
     builder.finish()
     return e.Trace(program.model.name, port, frame, tuple(builder.stages), tuple(outputs))
 
 
-class _Builder:
+class _TraceBuilder:
     def __init__(
         self,
         program: InstrumentedProgram,
@@ -68,7 +68,7 @@ class _Builder:
         frame: bytes,
         outputs: Sequence[tuple[int, bytes]],
     ) -> None:
-        self.stages: list[e.Stage] = []
+        self.stages: list[e.TraceStage] = []
         self._model = program.model
         self._sources = sources
         self._places = Places(program.model, program.layout)
@@ -90,7 +90,7 @@ class _Builder:
         self._drop: tuple[str, Source | None] | None = None
 
     @property
-    def _stage(self) -> e.Stage:
+    def _stage(self) -> e.TraceStage:
         return self.stages[-1]
 
     def take(self, record: Record) -> None:
@@ -114,12 +114,12 @@ class _Builder:
     # ---- Stages ----
 
     def _begin(self, record: Begin) -> None:
-        assert isinstance(record.site, p.Stage)
+        assert isinstance(record.site, p.ProbeStage)
         self._state = PacketState(self._places, record.state)
         parent, cause = self._origin(record, record.site.name)
         name = record.site.name
         port = self._state.standard("egress_port" if name in ("egress", "deparse") else "ingress_port")
-        stage = e.Stage(record.number, name, parent, cause, port)
+        stage = e.TraceStage(record.number, name, parent, cause, port)
         if name == "egress":
             stage.instance = self._state.standard("egress_rid")
         if name == "parse":
@@ -143,7 +143,7 @@ class _Builder:
             return record.parent, "clone"
         return record.parent, "multicast" if record.instance_type == _REPLICATED else "unicast"
 
-    def _by_number(self, number: int | None) -> e.Stage | None:
+    def _by_number(self, number: int | None) -> e.TraceStage | None:
         return next((stage for stage in self.stages if stage.number == number), None)
 
     def _frame_of(self, number: int | None) -> bytes:
@@ -177,7 +177,7 @@ class _Builder:
 
     def finish(self) -> None:
         """Fill in what became of each copy, now that all stages are known."""
-        children: dict[int, list[e.Stage]] = defaultdict(list)
+        children: dict[int, list[e.TraceStage]] = defaultdict(list)
         for stage in self.stages:
             if stage.parent is not None:
                 children[stage.parent].append(stage)
@@ -186,7 +186,9 @@ class _Builder:
             if stage.name == "deparse":
                 self._departure(stage)
 
-    def _followed(self, decision: e.Decision, stage: e.Stage, children: dict[int, list[e.Stage]]) -> e.Decision:
+    def _followed(
+        self, decision: e.Decision, stage: e.TraceStage, children: dict[int, list[e.TraceStage]]
+    ) -> e.Decision:
         after = children[stage.number]
         if decision.kind == "to_port":
             if any(child.cause == "unicast" for child in after):
@@ -205,7 +207,7 @@ class _Builder:
             return e.Decision("clone", decision.number, copies)
         return decision
 
-    def _departure(self, stage: e.Stage) -> None:
+    def _departure(self, stage: e.TraceStage) -> None:
         before = self._by_number(stage.parent)
         if before is not None and any(d.kind == "recirculate" for d in before.decisions):
             return
@@ -274,11 +276,11 @@ class _Builder:
             told.changes = changes
         self._parser_state.operations.append(told)
 
-    def _told(self, operation: m.ParserOperation, source: Source | None) -> e.Operation:
+    def _told(self, operation: m.ParserOperation, source: Source | None) -> e.ExecutedOperation:
         kinds = {m.Extract: "extract", m.Assign: "set", m.Verify: "verify", m.Advance: "advance"}
         op = operation.op if isinstance(operation, m.Primitive) else kinds[type(operation)]
         text = source.fragment if source else Describer(self._places).operation(operation)
-        return e.Operation(op, text, source)
+        return e.ExecutedOperation(op, text, source)
 
     def _extracted(self, reference: ex.HeaderReference, changes: tuple[Change, ...]) -> str | None:
         if isinstance(reference, ex.NamedHeader):
@@ -338,7 +340,7 @@ class _Builder:
     def _branch(self, site: p.BranchTaken) -> None:
         self._table = None
         node = self._model.pipelines[site.pipeline].nodes[site.node]
-        assert isinstance(node, m.Condition)
+        assert isinstance(node, m.ConditionalStep)
         source = self._sources.of(site)
         text = source.fragment if source else Describer(self._places).text(node.expression)
         operands = []
@@ -405,7 +407,7 @@ class _Builder:
         source = self._sources.of(site)
         names = tuple(parameter.name for parameter in action.parameters) if action else ()
         text = source.fragment if source else Describer(self._places, names).primitive(primitive)
-        statement = e.Statement(source, text, told, tuple(self._cells))
+        statement = e.ExecutedStatement(source, text, told, tuple(self._cells))
         self._cells = []
         for change in told:
             if isinstance(change, FieldChange) and change.name == "standard_metadata.egress_spec":
@@ -418,7 +420,7 @@ class _Builder:
         return (words[0], words[1]) if kind == "counter" else None
 
 
-def case_text(taken: m.Transition | None, widths: Sequence[int]) -> str:
+def case_text(taken: m.StateTransition | None, widths: Sequence[int]) -> str:
     """The case of a select: values and masks in hexadecimal, "default", or a value set's name."""
     if taken is None:
         return "none"
@@ -441,7 +443,7 @@ def case_text(taken: m.Transition | None, widths: Sequence[int]) -> str:
     return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
 
 
-def matched_entry(table: m.Table, entry: TableEntry) -> e.MatchedEntry:
+def matched_entry(table: m.Table, entry: RecordedEntry) -> e.MatchedEntry:
     parts = []
     for part, match in zip(table.key, entry.match, strict=True):
         if part.match == "lpm":

@@ -20,7 +20,7 @@ class FieldValue:
 
 
 @dataclass
-class Operation:
+class ExecutedOperation:
     """Of a parser state. op: extract, set, verify, advance or a primitive's name. data: the bytes that were taken.
 
     failed: it ended parsing with the state's error.
@@ -46,7 +46,7 @@ class ParserState:
     name: str
     source: Source | None
     at_byte: int
-    operations: list[Operation] = field(default_factory=list)
+    operations: list[ExecutedOperation] = field(default_factory=list)
     select: tuple[FieldValue, ...] = ()
     case: str | None = None
     following: str = ""
@@ -70,7 +70,7 @@ class CellUse:
 
 
 @dataclass(frozen=True)
-class Statement:
+class ExecutedStatement:
     source: Source | None
     text: str
     changes: tuple[Change, ...] = ()
@@ -124,7 +124,7 @@ class TableApplication:
     arguments: tuple[FieldValue, ...] = ()
     counted: tuple[int, int] | None = None
     changes: tuple[Change, ...] = ()
-    statements: list[Statement] = field(default_factory=list)
+    statements: list[ExecutedStatement] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class DigestMade:
     name: str
 
 
-Event = ParserState | TableApplication | Statement | Branch | ChecksumStep | Emitted | DigestMade
+Event = ParserState | TableApplication | ExecutedStatement | Branch | ChecksumStep | Emitted | DigestMade
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ class Decision:
 
 
 @dataclass
-class Stage:
+class TraceStage:
     """name: parse, ingress, egress or deparse. parent: number of the stage that the packet comes from.
 
     cause: arrived, continued, unicast, multicast, clone, resubmit or recirculate. port: of arrival, or of departure.
@@ -204,7 +204,7 @@ class Trace:
     program: str
     port: int
     frame: bytes
-    stages: tuple[Stage, ...]
+    stages: tuple[TraceStage, ...]
     outputs: tuple[tuple[int, bytes], ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -217,7 +217,7 @@ class Trace:
 _KINDS: dict[type, str] = {
     ParserState: "state",
     TableApplication: "table",
-    Statement: "statement",
+    ExecutedStatement: "statement",
     Branch: "condition",
     ChecksumStep: "checksum",
     Emitted: "emit",

@@ -29,7 +29,7 @@ _BYTES_A_LINE = 32
 
 
 @dataclass(frozen=True)
-class Line:
+class TextLine:
     """style: of rich. source: None leaves the left side empty."""
 
     text: str
@@ -65,26 +65,28 @@ class _Writer:
         self._sources = sources
         self._whole = whole
 
-    def trace(self, trace: e.Trace) -> Iterator[Line]:
-        yield Line(f"{trace.program}: {_count(len(trace.frame), 'byte')} arrive at port {trace.port}", 0, "bold")
+    def trace(self, trace: e.Trace) -> Iterator[TextLine]:
+        yield TextLine(f"{trace.program}: {_count(len(trace.frame), 'byte')} arrive at port {trace.port}", 0, "bold")
         for stage in trace.stages:
-            yield Line("")
-            yield Line(_title(stage), 0, "bold cyan")
+            yield TextLine("")
+            yield TextLine(_title(stage), 0, "bold cyan")
             yield from self._events(stage)
             for decision in stage.decisions:
                 yield from self._decision(decision)
-        yield Line("")
+        yield TextLine("")
         if trace.outputs:
             ports = ", ".join(f"port {port} ({_count(len(frame), 'byte')})" for port, frame in trace.outputs)
-            yield Line(f"Sent: {ports}", 0, "bold green")
+            yield TextLine(f"Sent: {ports}", 0, "bold green")
         else:
-            yield Line("Nothing was sent.", 0, "bold red")
+            yield TextLine("Nothing was sent.", 0, "bold red")
 
-    def _events(self, stage: e.Stage) -> Iterator[Line]:
+    def _events(self, stage: e.TraceStage) -> Iterator[TextLine]:
         headers: list[str] = []
-        for is_statement, group in itertools.groupby(stage.events, lambda event: isinstance(event, e.Statement)):
+        for is_statement, group in itertools.groupby(
+            stage.events, lambda event: isinstance(event, e.ExecutedStatement)
+        ):
             if is_statement:
-                yield from self._statements([event for event in group if isinstance(event, e.Statement)], 1)
+                yield from self._statements([event for event in group if isinstance(event, e.ExecutedStatement)], 1)
                 continue
             for event in group:
                 if isinstance(event, e.Emitted):
@@ -98,9 +100,9 @@ class _Writer:
                 elif isinstance(event, e.ChecksumStep):
                     yield from self._checksum(event)
                 elif isinstance(event, e.DigestMade):
-                    yield Line(f"digest {event.name} to the controller", 1, "magenta")
+                    yield TextLine(f"digest {event.name} to the controller", 1, "magenta")
         if stage.name == "deparse":
-            yield Line(f"emit {', '.join(headers)}" if headers else "no header is valid", 1)
+            yield TextLine(f"emit {', '.join(headers)}" if headers else "no header is valid", 1)
 
     def _line(self, source: Source | None, otherwise: str) -> str:
         """The source line without the braces of the block that it begins or ends."""
@@ -109,107 +111,107 @@ class _Writer:
 
     # ---- Parser ----
 
-    def _parser_state(self, state: e.ParserState) -> Iterator[Line]:
+    def _parser_state(self, state: e.ParserState) -> Iterator[TextLine]:
         line = self._line(state.source, f"state {state.name}")
         named = "" if state.name in line else f"  ({state.name})"
-        yield Line(line + named, 1, "bold", state.source)
+        yield TextLine(line + named, 1, "bold", state.source)
         for operation in state.operations:
             yield from self._operation(operation)
         if state.select or state.case is not None:
             values = ", ".join(f"{f.name} = {value_text(f.value, f.width, f.name)}" for f in state.select)
-            yield Line(f"select {values}: {state.case} -> {state.following}", 2, "", state.transition_source)
+            yield TextLine(f"select {values}: {state.case} -> {state.following}", 2, "", state.transition_source)
         elif state.error is None:
-            yield Line(f"-> {state.following}", 2, "", state.transition_source)
+            yield TextLine(f"-> {state.following}", 2, "", state.transition_source)
         if state.error is not None:
-            yield Line(f"-> reject: error.{state.error}", 2, "bold red")
+            yield TextLine(f"-> reject: error.{state.error}", 2, "bold red")
 
-    def _operation(self, operation: e.Operation) -> Iterator[Line]:
+    def _operation(self, operation: e.ExecutedOperation) -> Iterator[TextLine]:
         text = self._line(operation.source, operation.text)
         taken = f"  {_hexadecimal(operation.data)}" if operation.data else ""
-        yield Line(text + taken + ("  failed" if operation.failed else ""), 2, "", operation.source)
+        yield TextLine(text + taken + ("  failed" if operation.failed else ""), 2, "", operation.source)
         yield from self._fields(operation.fields)
         yield from self._changes(operation.changes, 3)
 
     # ---- Controls ----
 
-    def _branch(self, branch: e.Branch) -> Iterator[Line]:
+    def _branch(self, branch: e.Branch) -> Iterator[TextLine]:
         line = self._line(branch.source, f"if ({branch.text})")
-        yield Line(f"{line}  is {str(branch.outcome).lower()}", 1, "", branch.source)
+        yield TextLine(f"{line}  is {str(branch.outcome).lower()}", 1, "", branch.source)
         operands = ", ".join(f"{f.name} = {value_text(f.value, f.width, f.name)}" for f in branch.operands)
         if operands:
-            yield Line(operands, 2, "dim")
+            yield TextLine(operands, 2, "dim")
 
-    def _table(self, table: e.TableApplication) -> Iterator[Line]:
-        yield Line(f"table {table.name}", 1, "bold", table.source)
+    def _table(self, table: e.TableApplication) -> Iterator[TextLine]:
+        yield TextLine(f"table {table.name}", 1, "bold", table.source)
         for part in table.key:
-            yield Line(f"{part.name} = {value_text(part.value, part.width, part.name)}  ({part.match})", 2)
-        yield Line(table_outcome(table), 2, "green" if table.hit else "yellow")
+            yield TextLine(f"{part.name} = {value_text(part.value, part.width, part.name)}  ({part.match})", 2)
+        yield TextLine(table_outcome(table), 2, "green" if table.hit else "yellow")
         if table.counted:
             packets, bytes_ = table.counted
-            yield Line(f"direct counter: {_count(packets, 'packet')}, {_count(bytes_, 'byte')}", 2)
+            yield TextLine(f"direct counter: {_count(packets, 'packet')}, {_count(bytes_, 'byte')}", 2)
         yield from self._changes(table.changes, 2)
         if table.action is not None:
             arguments = ", ".join(f"{a.name} = {value_text(a.value, a.width, a.name)}" for a in table.arguments)
-            yield Line(f"action {table.action}({arguments})", 2, "bold", table.action_source)
+            yield TextLine(f"action {table.action}({arguments})", 2, "bold", table.action_source)
         else:
-            yield Line("no action", 2)
+            yield TextLine("no action", 2)
         yield from self._statements(table.statements, 3)
 
-    def _statements(self, statements: Sequence[e.Statement], depth: int) -> Iterator[Line]:
+    def _statements(self, statements: Sequence[e.ExecutedStatement], depth: int) -> Iterator[TextLine]:
         """Statements in order. Those of one source line, such as a macro over all lanes, are told together."""
         for _, group in itertools.groupby(statements, lambda s: str(s.source) if s.source else s.text):
             same = list(group)
             source = same[0].source
-            yield Line(self._line(source, same[0].text), depth, "", source)
+            yield TextLine(self._line(source, same[0].text), depth, "", source)
             effects = [line for statement in same for line in self._effects(statement, depth + 1)]
             shown = effects if self._whole or len(effects) <= _EFFECTS_SHOWN else effects[:_EFFECTS_SHOWN]
             yield from shown
             if len(effects) > len(shown):
-                yield Line(f"... {len(effects) - len(shown)} more changes", depth + 1, "dim")
+                yield TextLine(f"... {len(effects) - len(shown)} more changes", depth + 1, "dim")
 
-    def _effects(self, statement: e.Statement, depth: int) -> Iterator[Line]:
+    def _effects(self, statement: e.ExecutedStatement, depth: int) -> Iterator[TextLine]:
         for use in statement.cells:
-            yield Line(cell_text(use), depth, "magenta")
+            yield TextLine(cell_text(use), depth, "magenta")
         yield from self._changes(statement.changes, depth)
 
-    def _checksum(self, step: e.ChecksumStep) -> Iterator[Line]:
-        yield Line(self._line(step.source, f"{step.task}_checksum of {step.target}"), 1, "", step.source)
+    def _checksum(self, step: e.ChecksumStep) -> Iterator[TextLine]:
+        yield TextLine(self._line(step.source, f"{step.task}_checksum of {step.target}"), 1, "", step.source)
         if step.task == "verify":
             wrong = any(isinstance(c, FieldChange) and c.new for c in step.changes)
-            yield Line("wrong" if wrong else "right", 2, "red" if wrong else "green")
+            yield TextLine("wrong" if wrong else "right", 2, "red" if wrong else "green")
         yield from self._changes(step.changes, 2)
 
-    def _changes(self, changes: Iterable[Change], depth: int) -> Iterator[Line]:
+    def _changes(self, changes: Iterable[Change], depth: int) -> Iterator[TextLine]:
         for change in changes:
             if isinstance(change, FieldChange):
                 old, new = (value_text(v, change.width, change.name) for v in (change.old, change.new))
-                yield Line(f"{change.name}: {old} -> {new}", depth, "yellow")
+                yield TextLine(f"{change.name}: {old} -> {new}", depth, "yellow")
             elif isinstance(change, ValidityChange):
-                yield Line(f"{change.header}: {'valid' if change.valid else 'not valid'}", depth, "yellow")
+                yield TextLine(f"{change.header}: {'valid' if change.valid else 'not valid'}", depth, "yellow")
             elif isinstance(change, Request):
-                yield Line(_request_text(change), depth, "yellow")
+                yield TextLine(_request_text(change), depth, "yellow")
 
-    def _fields(self, fields: Sequence[e.FieldValue]) -> Iterator[Line]:
+    def _fields(self, fields: Sequence[e.FieldValue]) -> Iterator[TextLine]:
         shown = fields if self._whole or len(fields) <= 4 * _FIELDS_SHOWN else fields[:_FIELDS_SHOWN]
         for field in shown:
-            yield Line(f"{field.name} = {value_text(field.value, field.width, field.name)}", 3)
+            yield TextLine(f"{field.name} = {value_text(field.value, field.width, field.name)}", 3)
         if len(fields) > len(shown):
-            yield Line(f"... {len(fields) - len(shown)} more fields", 3, "dim")
+            yield TextLine(f"... {len(fields) - len(shown)} more fields", 3, "dim")
 
     # ---- Decisions ----
 
-    def _decision(self, decision: e.Decision) -> Iterator[Line]:
+    def _decision(self, decision: e.Decision) -> Iterator[TextLine]:
         style = "bold red" if decision.kind == "drop" else "bold green"
-        yield Line(f"=> {decision_text(decision)}", 1, style, decision.source)
+        yield TextLine(f"=> {decision_text(decision)}", 1, style, decision.source)
         if decision.kind == "sent":
             frame = decision.frame if self._whole else decision.frame[:_FRAME_SHOWN]
             for at in range(0, len(frame), _BYTES_A_LINE):
-                yield Line(f"{at:04x}  {frame[at : at + _BYTES_A_LINE].hex(' ', 2)}", 2)
+                yield TextLine(f"{at:04x}  {frame[at : at + _BYTES_A_LINE].hex(' ', 2)}", 2)
             if len(frame) < len(decision.frame):
-                yield Line(f"... {len(decision.frame) - len(frame)} more bytes", 2, "dim")
+                yield TextLine(f"... {len(decision.frame) - len(frame)} more bytes", 2, "dim")
 
 
-def _title(stage: e.Stage) -> str:
+def _title(stage: e.TraceStage) -> str:
     title = _TITLES[stage.name]
     if stage.name == "parse":
         if stage.cause == "arrived":
@@ -298,7 +300,7 @@ def decisions(trace: e.Trace, sources: SourceMap) -> list[str]:
     ]
 
 
-def _of_stage(stage: e.Stage, sources: SourceMap) -> Iterator[tuple[str, Source | None]]:
+def _of_stage(stage: e.TraceStage, sources: SourceMap) -> Iterator[tuple[str, Source | None]]:
     for event in stage.events:
         if isinstance(event, e.ParserState):
             if event.error is not None:
@@ -317,7 +319,7 @@ def _of_stage(stage: e.Stage, sources: SourceMap) -> Iterator[tuple[str, Source 
             yield f"table {event.name}: {table_outcome(event)}, {action}", event.source
             for statement in event.statements:
                 yield from _cells(statement)
-        elif isinstance(event, e.Statement):
+        elif isinstance(event, e.ExecutedStatement):
             yield from _cells(event)
         elif isinstance(event, e.DigestMade):
             yield f"digest {event.name} to the controller", None
@@ -325,7 +327,7 @@ def _of_stage(stage: e.Stage, sources: SourceMap) -> Iterator[tuple[str, Source 
         yield f"=> {decision_text(decision)}", decision.source
 
 
-def _cells(statement: e.Statement) -> Iterator[tuple[str, Source | None]]:
+def _cells(statement: e.ExecutedStatement) -> Iterator[tuple[str, Source | None]]:
     for use in statement.cells:
         if use.array == "register":
             yield cell_text(use), statement.source

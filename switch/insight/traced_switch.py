@@ -10,7 +10,7 @@ from gradbed.common.errors import UserError
 from gradbed.switch.engine.abi import DROP_PORT, MAX_FRAME_BYTES
 from gradbed.switch.engine.device import EngineDevice
 from gradbed.switch.insight.recorder import InstrumentedProgram, Level, as_words, recording
-from gradbed.switch.insight.records import Record, TableEntry, read_entries, read_records
+from gradbed.switch.insight.records import Record, RecordedEntry, read_entries, read_records
 from gradbed.switch.stf.engine_target import EngineTarget
 from gradbed.switch.stf.names import NoFit
 from gradbed.switch.stf.statements import Expect, NoPacket, Packet, Script, StfError
@@ -100,7 +100,7 @@ class TracedSwitch:
         with_values = self._recorder.level == Level.VALUES
         return Passage(read_records(self.program, with_values, words) if recorded else [], outputs)
 
-    def entries(self, table: str) -> list[TableEntry]:
+    def entries(self, table: str) -> list[RecordedEntry]:
         """The entries of a table as they are now."""
         words = self._recorder.entries(self.device.state, len(self.program.model.tables))
         return [entry for entry in read_entries(self.program, as_words(words)) if entry.table == table]

@@ -10,7 +10,7 @@ from gradbed.switch.p4runtime.status import RequestError, invalid
 from gradbed.switch.p4runtime.values import Translations, ValueCodec, value_codec
 
 
-class Call(NamedTuple):
+class ActionValue(NamedTuple):
     """An action by its P4Info id, with its arguments in declaration order."""
 
     action_id: int
@@ -33,7 +33,7 @@ class WatchPort(NamedTuple):
 
 
 class WeightedCall(NamedTuple):
-    call: Call
+    call: ActionValue
     weight: int
     watch: WatchPort | None
 
@@ -46,7 +46,7 @@ class ActionSet(NamedTuple):
     size_semantics: int
 
 
-AnyCall = Call | MemberCall | GroupCall | ActionSet
+AnyCall = ActionValue | MemberCall | GroupCall | ActionSet
 
 
 class ParameterCodec(NamedTuple):

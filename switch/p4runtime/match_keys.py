@@ -15,7 +15,7 @@ from gradbed.switch.device import KeyMatch
 from gradbed.switch.p4runtime import bytestrings
 from gradbed.switch.p4runtime.status import RequestError, invalid
 from gradbed.switch.p4runtime.values import (
-    Number,
+    NumberCodec,
     Translations,
     ValueCodec,
     controller_width_bits,
@@ -49,7 +49,7 @@ class MatchField:
         self.width_bits = width_bits
         self.device_width_bits = min(width_bits, device_width_bits)
         self.device_greatest = (1 << self.device_width_bits) - 1
-        self.values = values or Number(self.device_width_bits)
+        self.values = values or NumberCodec(self.device_width_bits)
 
     def decode(self, match: Any) -> Any:
         """Canonical value of a FieldMatch whose oneof is of this kind. Raises RequestError."""

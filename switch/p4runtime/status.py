@@ -25,7 +25,7 @@ LOG = logging.getLogger(__name__)
 DETAILS_KEY = "grpc-status-details-bin"
 
 
-class Code(IntEnum):
+class StatusCode(IntEnum):
     """The canonical codes of google.rpc.Code that this server uses."""
 
     OK = 0
@@ -48,7 +48,7 @@ GRPC_CODES = {code: status for status in grpc.StatusCode for code in (status.val
 class RequestError(Exception):
     """A request, or one update or query of a batch, that fails with a canonical code and one line of text."""
 
-    def __init__(self, code: Code, message: str) -> None:
+    def __init__(self, code: StatusCode, message: str) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
@@ -64,7 +64,7 @@ class BatchError(Exception):
 
     def details(self) -> bytes:
         """google.rpc.Status with one p4.v1.Error per element, in the order of the batch."""
-        status = rpc_status.Status(code=Code.UNKNOWN, message=self.message)
+        status = rpc_status.Status(code=StatusCode.UNKNOWN, message=self.message)
         texts_bytes = _room_for_texts(len(self.outcomes))
         for outcome in self.outcomes:
             error = p4r.Error()
@@ -103,14 +103,14 @@ def _room_for_texts(error_count: int) -> int:
     return next((limit - needed for limit in CLIENT_LIMITS_BYTES if needed < limit), 0)
 
 
-invalid = partial(RequestError, Code.INVALID_ARGUMENT)
-not_found = partial(RequestError, Code.NOT_FOUND)
-denied = partial(RequestError, Code.PERMISSION_DENIED)
-out_of_range = partial(RequestError, Code.OUT_OF_RANGE)
-exists_already = partial(RequestError, Code.ALREADY_EXISTS)
-exhausted = partial(RequestError, Code.RESOURCE_EXHAUSTED)
-failed_precondition = partial(RequestError, Code.FAILED_PRECONDITION)
-unimplemented = partial(RequestError, Code.UNIMPLEMENTED)
+invalid = partial(RequestError, StatusCode.INVALID_ARGUMENT)
+not_found = partial(RequestError, StatusCode.NOT_FOUND)
+denied = partial(RequestError, StatusCode.PERMISSION_DENIED)
+out_of_range = partial(RequestError, StatusCode.OUT_OF_RANGE)
+exists_already = partial(RequestError, StatusCode.ALREADY_EXISTS)
+exhausted = partial(RequestError, StatusCode.RESOURCE_EXHAUSTED)
+failed_precondition = partial(RequestError, StatusCode.FAILED_PRECONDITION)
+unimplemented = partial(RequestError, StatusCode.UNIMPLEMENTED)
 
 _OF_A_DEVICE: tuple[tuple[type[Exception], Callable[[str], RequestError]], ...] = (
     (EntryExists, exists_already),
@@ -132,7 +132,7 @@ def from_exception(error: Exception) -> RequestError:
         if isinstance(error, kind):
             return failure(text)
     LOG.error("unexpected %s", type(error).__name__, exc_info=error)
-    return RequestError(Code.INTERNAL, f"{type(error).__name__}: {text}")
+    return RequestError(StatusCode.INTERNAL, f"{type(error).__name__}: {text}")
 
 
 # ---- Requests that are no protobuf messages of their kind ----
@@ -152,6 +152,6 @@ class MalformedRequests(grpc.aio.ServerInterceptor):  # type: ignore[misc]
             try:
                 return parse(body)
             except DecodeError:
-                return RequestError(Code.INTERNAL, f"the request is no {name}")
+                return RequestError(StatusCode.INTERNAL, f"the request is no {name}")
 
         return handler._replace(request_deserializer=parse_or_say)

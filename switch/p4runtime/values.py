@@ -19,7 +19,7 @@ from gradbed.switch.p4runtime.status import exhausted, invalid, out_of_range
 # ---- Types that controllers name by strings ----
 
 
-class Names:
+class TranslatedNames:
     """The strings of one type, as a value codec. Used from several threads."""
 
     def __init__(self, type_name: str, width_bits: int) -> None:
@@ -73,10 +73,10 @@ class Translations:
     """The types of one program that controllers name by strings. Types with one URI share their names."""
 
     def __init__(self) -> None:
-        self._types: dict[tuple[str, int], Names] = {}
+        self._types: dict[tuple[str, int], TranslatedNames] = {}
 
-    def names(self, type_name: str, uri: str, width_bits: int) -> Names:
-        return self._types.setdefault((uri or type_name, width_bits), Names(type_name, width_bits))
+    def names(self, type_name: str, uri: str, width_bits: int) -> TranslatedNames:
+        return self._types.setdefault((uri or type_name, width_bits), TranslatedNames(type_name, width_bits))
 
 
 # ---- Types that P4Info names ----
@@ -95,7 +95,7 @@ class ValueCodec(Protocol):
     def encode(self, value: int) -> bytes: ...
 
 
-class Number:
+class NumberCodec:
     """Values that are numbers to both."""
 
     encode = staticmethod(bytestrings.encode)
@@ -138,7 +138,7 @@ def value_codec(
         translated: Any = _translated_type(described, type_info)
         return translations.names(described.type_name.name, translated.uri, device_width_bits or _UNUSED_WIDTH_BITS)
     width_bits = controller_width_bits(described, type_info)
-    return Number(width_bits if device_width_bits is None else min(width_bits, device_width_bits))
+    return NumberCodec(width_bits if device_width_bits is None else min(width_bits, device_width_bits))
 
 
 def is_translated(described: Any, type_info: Any) -> bool:
@@ -226,7 +226,7 @@ class NamedCell(CellCodec):
 
     oneof = "bitstring"
 
-    def __init__(self, width_bits: int, names: Names) -> None:
+    def __init__(self, width_bits: int, names: TranslatedNames) -> None:
         super().__init__(width_bits)
         self._names = names
 

@@ -27,7 +27,7 @@ def parser_frames(program: Json, rng: random.Random, count: int) -> list[bytes]:
     compared: dict[Place, set[int]] = {}
     for place, number in _comparisons(program):
         compared.setdefault(place, set()).update((number, number + 1))
-    return [_Walk(program, compared, rng).frame() for _ in range(count)]
+    return [_InputWalk(program, compared, rng).frame() for _ in range(count)]
 
 
 def _comparisons(value: Any) -> Iterator[tuple[Place, int]]:
@@ -44,7 +44,7 @@ def _comparisons(value: Any) -> Iterator[tuple[Place, int]]:
             yield from _comparisons(inner)
 
 
-class _Walk:
+class _InputWalk:
     """One walk from the first state on. Bits are appended as headers are extracted; what a transition asks for is
     written into the fields (or the lookahead) that it selects on."""
 

@@ -6,31 +6,31 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from gradbed.switch.reference import syntax as x
-from gradbed.switch.reference.calls import Calls, Externs
+from gradbed.switch.reference.calls import CallInterpreter, Externs
 from gradbed.switch.reference.expressions import ParserFailure
 from gradbed.switch.reference.parse import parse_expressions
 from gradbed.switch.reference.scope import (
     Cell,
+    Environment,
     Generic,
+    LValue,
     Overloads,
-    Parameter,
-    Place,
-    Scope,
     Subroutine,
-    Typed,
+    TypedExpression,
+    TypedParameter,
     constant,
 )
 from gradbed.switch.reference.statements import Step
 from gradbed.switch.reference.tables import (
-    ActionCall,
     AnyValue,
-    Entry,
-    Exact,
-    Key,
+    ExactMatcher,
     ListedAction,
-    Masked,
+    MaskedMatcher,
     Matcher,
-    Table,
+    RuntimeActionCall,
+    RuntimeEntry,
+    RuntimeKey,
+    RuntimeTable,
 )
 from gradbed.switch.reference.tokens import Position, ProgramError
 from gradbed.switch.reference.types import (
@@ -38,9 +38,9 @@ from gradbed.switch.reference.types import (
     BlockType,
     EnumType,
     ExternType,
-    NewType,
-    Record,
-    Type,
+    IntroducedType,
+    RecordType,
+    ValueType,
     base_of,
     bits_of,
 )
@@ -53,15 +53,15 @@ MAX_VALUES = 1 << 16
 class Architecture(Externs, Protocol):
     """What blocks ask of the architecture besides its functions."""
 
-    def construct(self, type_: ExternType, name: str, values: Sequence[Value], types: Sequence[Type]) -> Any: ...
-    def table_applied(self, table: Table, entry: Entry | None) -> None: ...
-    def choose(self, table: Table, entry: Entry, values: Sequence[Value]) -> ActionCall: ...
+    def construct(self, type_: ExternType, name: str, values: Sequence[Value], types: Sequence[ValueType]) -> Any: ...
+    def table_applied(self, table: RuntimeTable, entry: RuntimeEntry | None) -> None: ...
+    def choose(self, table: RuntimeTable, entry: RuntimeEntry, values: Sequence[Value]) -> RuntimeActionCall: ...
 
 
-class ValueSet:
+class RuntimeValueSet:
     """A parser value set: members are set by the control plane, each one matcher for each field."""
 
-    def __init__(self, name: str, type_: Type, size: int) -> None:
+    def __init__(self, name: str, type_: ValueType, size: int) -> None:
         self.name = name
         self.size = size
         self.types = _flat_types(type_)
@@ -73,10 +73,10 @@ class ValueSet:
         return any(all(m.matches(v) for m, v in zip(each, parts, strict=True)) for each in self.members)
 
 
-def _flat_types(type_: Type) -> list[Type]:
+def _flat_types(type_: ValueType) -> list[ValueType]:
     """The types of a value set's fields, also of structs in structs."""
     base = base_of(type_)
-    if not isinstance(base, Record):
+    if not isinstance(base, RecordType):
         return [type_]
     return [inner for each in base.fields for inner in _flat_types(each.type)]
 
@@ -86,67 +86,67 @@ def _flat(value: Value) -> list[Value]:
     return [value] if parts is None else [inner for part in parts for inner in _flat(part)]
 
 
-class Blocks(Calls):
+class BlockInterpreter(CallInterpreter):
     """A program with all its instances."""
 
     externs: Architecture
 
-    def __init__(self, program: x.Program, architecture: Architecture) -> None:
+    def __init__(self, program: x.ProgramNode, architecture: Architecture) -> None:
         self.externs = architecture
         self.error_names = set()
         self.match_kinds: set[str] = set()
-        self.tables: dict[str, Table] = {}
+        self.tables: dict[str, RuntimeTable] = {}
         self.actions: dict[str, Subroutine] = {}
-        self.value_sets: dict[str, ValueSet] = {}
+        self.value_sets: dict[str, RuntimeValueSet] = {}
         self.objects: dict[str, Any] = {}
-        self.root = Scope()
-        self.package: tuple[list[x.Argument], x.Package] | None = None
+        self.root = Environment()
+        self.package: tuple[list[x.ArgumentNode], x.PackageNode] | None = None
         self._paths: dict[int, str] = {}
         self._action_names: dict[int, str] = {}
-        self._functions: dict[tuple[int, tuple[Type, ...]], Subroutine] = {}
+        self._functions: dict[tuple[int, tuple[ValueType, ...]], Subroutine] = {}
         for node in program.declarations:
             step = self.declare(node, self.root)
-            if step is not None and isinstance(node, x.Variable):
+            if step is not None and isinstance(node, x.VariableNode):
                 raise ProgramError(node.position, "variables stand in controls, parsers and functions")
 
     # ---- Declarations ----
 
-    def declare(self, node: x.Node, scope: Scope) -> Step | None:
-        if isinstance(node, x.Variable):
+    def declare(self, node: x.SyntaxNode, scope: Environment) -> Step | None:
+        if isinstance(node, x.VariableNode):
             return self.variable(node, scope)
-        if isinstance(node, x.Constant):
+        if isinstance(node, x.ConstantNode):
             type_ = self.type(node.type, scope)
             value = self.as_type(node.value, scope, type_)
             scope.set(node.name, constant(type_, value.run()))
-        elif isinstance(node, x.Fields):
+        elif isinstance(node, x.FieldsNode):
             if node.type_parameters:
                 scope.set(node.name, Generic(node, scope))
             else:
-                scope.set(node.name, Record(node.kind, node.name, self.fields(node, scope)))
-        elif isinstance(node, x.Enum):
+                scope.set(node.name, RecordType(node.kind, node.name, self.fields(node, scope)))
+        elif isinstance(node, x.EnumNode):
             scope.set(node.name, self._enum(node, scope))
-        elif isinstance(node, x.Typedef):
+        elif isinstance(node, x.TypedefNode):
             type_ = self.type(node.type, scope)
-            scope.set(node.name, NewType(node.name, type_) if node.new else type_)
-        elif isinstance(node, x.Members):
+            scope.set(node.name, IntroducedType(node.name, type_) if node.new else type_)
+        elif isinstance(node, x.MembersNode):
             (self.error_names if node.name == "error" else self.match_kinds).update(node.members)
-        elif isinstance(node, x.Function):
+        elif isinstance(node, x.FunctionNode):
             self._function(node, scope)
-        elif isinstance(node, x.Extern | x.Control | x.Parser | x.Package):
+        elif isinstance(node, x.ExternNode | x.ControlNode | x.ParserNode | x.PackageNode):
             scope.set(node.name, Generic(node, scope))
-        elif isinstance(node, x.Action):
+        elif isinstance(node, x.ActionNode):
             self._action(node, scope)
-        elif isinstance(node, x.Instantiation):
+        elif isinstance(node, x.InstantiationNode):
             self._instance(node, scope)
-        elif isinstance(node, x.Table):
+        elif isinstance(node, x.TableNode):
             self._table(node, scope)
-        elif isinstance(node, x.ValueSet):
+        elif isinstance(node, x.ValueSetNode):
             self._value_set(node, scope)
         else:
             raise ProgramError(node.position, f"{type(node).__name__} is not in the reference")
         return None
 
-    def _enum(self, node: x.Enum, scope: Scope) -> EnumType:
+    def _enum(self, node: x.EnumNode, scope: Environment) -> EnumType:
         if node.type is None:
             return EnumType(node.name, None, tuple((name, name) for name, _ in node.members))
         underlying = self.type(node.type, scope)
@@ -159,7 +159,7 @@ class Blocks(Calls):
             members.append((name, int(self.as_type(value, scope, underlying).run())))
         return EnumType(node.name, underlying, tuple(members))
 
-    def _function(self, node: x.Function, scope: Scope) -> None:
+    def _function(self, node: x.FunctionNode, scope: Environment) -> None:
         generic = Generic(node, scope)
         made: Any = generic
         if node.body is not None and not node.type_parameters:
@@ -170,11 +170,11 @@ class Blocks(Calls):
         else:
             scope.set(node.name, Overloads([made]))
 
-    def specialised_function(self, generic: Generic, types: dict[str, Type]) -> Subroutine:
-        node: x.Function = generic.declaration
+    def specialised_function(self, generic: Generic, types: dict[str, ValueType]) -> Subroutine:
+        node: x.FunctionNode = generic.declaration
         key = (id(node), tuple(types.values()))
         if key not in self._functions:
-            inner = Scope(generic.scope)
+            inner = Environment(generic.scope)
             for name, type_ in types.items():
                 inner.set(name, type_)
             assert node.body is not None
@@ -183,18 +183,20 @@ class Blocks(Calls):
             self._functions[key] = made
         return self._functions[key]
 
-    def _subroutine(self, name: str, parameters: list[x.Parameter], result: Type, inner: Scope) -> Subroutine:
+    def _subroutine(
+        self, name: str, parameters: list[x.ParameterNode], result: ValueType, inner: Environment
+    ) -> Subroutine:
         """Its parameters with their cells, in the inner scope; the body is its maker's."""
         made = Subroutine(name, [], result)
         for each in parameters:
             type_ = self.type(each.type, inner)
             default = self.as_type(each.default, inner, type_) if each.default is not None else None
-            made.parameters.append(Parameter(each.name, each.direction, type_, default))
+            made.parameters.append(TypedParameter(each.name, each.direction, type_, default))
             made.cells.append(inner.variable(each.name, type_, [None]))
         return made
 
-    def _action(self, node: x.Action, scope: Scope) -> None:
-        inner = Scope(scope)
+    def _action(self, node: x.ActionNode, scope: Environment) -> None:
+        inner = Environment(scope)
         made = self._subroutine(node.name, node.parameters, VOID, inner)
         made.body = self.body_of(node.body, inner, VOID)
         made.is_action = True
@@ -205,16 +207,16 @@ class Blocks(Calls):
 
     # ---- Names of the control plane (P4Runtime: @name, else the path of instances) ----
 
-    def _named(self, node: x.Declaration, scope: Scope) -> str:
+    def _named(self, node: x.DeclarationNode, scope: Environment) -> str:
         return self._path_of(scope, self._own_name(node.name, node.annotations))
 
-    def _own_name(self, name: str, annotations: list[x.Annotation]) -> str:
+    def _own_name(self, name: str, annotations: list[x.AnnotationNode]) -> str:
         for each in annotations:
             if each.name == "name" and each.tokens:
                 return "".join(token.text[1:-1] for token in each.tokens if token.kind == "string")
         return name
 
-    def _path_of(self, scope: Scope, name: str) -> str:
+    def _path_of(self, scope: Environment, name: str) -> str:
         if name.startswith("."):
             return name[1:]
         path = scope.find(_PATH)
@@ -222,30 +224,35 @@ class Blocks(Calls):
 
     # ---- Instances ----
 
-    def _instance(self, node: x.Instantiation, scope: Scope) -> None:
+    def _instance(self, node: x.InstantiationNode, scope: Environment) -> None:
         name = self._own_name(node.name, node.annotations)
-        type_name = node.type.name if isinstance(node.type, x.NamedNode) else ""
+        type_name = node.type.name if isinstance(node.type, x.NamedTypeNode) else ""
         meaning = scope.find(type_name)
-        if isinstance(meaning, Generic) and isinstance(meaning.declaration, x.Package):
+        if isinstance(meaning, Generic) and isinstance(meaning.declaration, x.PackageNode):
             if node.name == "main":
                 self.package = (node.arguments, meaning.declaration)
             return
         scope.set(node.name, self._made(node.type, node.arguments, scope, self._path_of(scope, name), node.position))
 
     def _made(
-        self, type_node: x.TypeNode, arguments: list[x.Argument], scope: Scope, path: str, position: Position
-    ) -> Typed:
+        self,
+        type_node: x.TypeNode,
+        arguments: list[x.ArgumentNode],
+        scope: Environment,
+        path: str,
+        position: Position,
+    ) -> TypedExpression:
         """An object of an extern, parser or control, by its constructor."""
-        type_name = type_node.name if isinstance(type_node, x.NamedNode) else ""
+        type_name = type_node.name if isinstance(type_node, x.NamedTypeNode) else ""
         meaning = scope.get(type_name, position)
         if isinstance(meaning, ExternType):
             meaning = scope.outermost.get(meaning.name, position)
-            type_: Type = scope.get(type_name, position)
+            type_: ValueType = scope.get(type_name, position)
         else:
             type_ = self.type(type_node, scope)
         if not isinstance(meaning, Generic):
             raise ProgramError(position, f"{type_name} cannot be instantiated")
-        if isinstance(meaning.declaration, x.Extern):
+        if isinstance(meaning.declaration, x.ExternNode):
             assert isinstance(type_, ExternType)
             given = [self.expression(argument.value, scope) for argument in arguments]
             made = self.externs.construct(type_, path, [each.run() for each in given], [each.type for each in given])
@@ -257,31 +264,36 @@ class Blocks(Calls):
         names = [argument.name for argument in arguments]
         return constant(BlockType(type_name), self.instantiate(meaning, values, names, path, position))
 
-    def constructor_argument(self, argument: x.Argument, scope: Scope, path: str) -> Typed:
+    def constructor_argument(self, argument: x.ArgumentNode, scope: Environment, path: str) -> TypedExpression:
         value = argument.value
-        if isinstance(value, x.Call) and isinstance(value.function, x.Name | x.TypeName):
-            name = value.function.name if isinstance(value.function, x.Name) else ""
+        if isinstance(value, x.CallNode) and isinstance(value.function, x.NameNode | x.TypeNameNode):
+            name = value.function.name if isinstance(value.function, x.NameNode) else ""
             node = (
                 value.function.type
-                if isinstance(value.function, x.TypeName)
-                else x.NamedNode(name, value.type_arguments, position=value.position)
+                if isinstance(value.function, x.TypeNameNode)
+                else x.NamedTypeNode(name, value.type_arguments, position=value.position)
             )
             meaning = scope.find(getattr(node, "name", ""))
-            if isinstance(meaning, Generic) and not isinstance(meaning.declaration, x.Function | x.Fields):
+            if isinstance(meaning, Generic) and not isinstance(meaning.declaration, x.FunctionNode | x.FieldsNode):
                 return self._made(node, value.arguments, scope, path, value.position)
         return self.expression(value, scope)
 
-    def direct_instance(self, declaration: Any, scope: Scope, position: Position) -> Subroutine:
+    def direct_instance(self, declaration: Any, scope: Environment, position: Position) -> Subroutine:
         """Type.apply(...): an instance without a name (section 14.3)."""
         path = self._path_of(scope, declaration.declaration.name)
         return self.instantiate(declaration, [], [], path, position)
 
     def instantiate(
-        self, generic: Generic, values: Sequence[Typed], names: Sequence[str | None], path: str, position: Position
+        self,
+        generic: Generic,
+        values: Sequence[TypedExpression],
+        names: Sequence[str | None],
+        path: str,
+        position: Position,
     ) -> Subroutine:
         """A parser or control with the arguments of its constructor."""
-        node: x.Control | x.Parser = generic.declaration
-        inner = Scope(generic.scope)
+        node: x.ControlNode | x.ParserNode = generic.declaration
+        inner = Environment(generic.scope)
         inner.set(_PATH, path)
         by_name = {name: value for name, value in zip(names, values, strict=True) if name is not None}
         for index, parameter in enumerate(node.constructor):
@@ -296,7 +308,7 @@ class Blocks(Calls):
             inner.set(parameter.name, given)
         made = self._subroutine(path, node.parameters, VOID, inner)
         first = self.sequence(node.locals, inner)
-        if isinstance(node, x.Control):
+        if isinstance(node, x.ControlNode):
             if node.body is None:
                 raise ProgramError(position, f"{node.name} has no body")
             apply = self.body_of(node.body, inner, VOID)
@@ -312,13 +324,13 @@ class Blocks(Calls):
 
     # ---- Parsers (section 13) ----
 
-    def _states(self, node: x.Parser, scope: Scope) -> Callable[[], Value]:
+    def _states(self, node: x.ParserNode, scope: Environment) -> Callable[[], Value]:
         if node.states is None:
             raise ProgramError(node.position, f"{node.name} has no states")
         known = {state.name for state in node.states} | {"accept", "reject"}
         states: dict[str, tuple[Step, Callable[[], str]]] = {}
         for state in node.states:
-            inner = Scope(scope)
+            inner = Environment(scope)
             step = self.sequence(state.statements, inner)
             states[state.name] = (step, self._transition(state.transition, inner, known))
 
@@ -336,7 +348,7 @@ class Blocks(Calls):
 
         return run
 
-    def _transition(self, node: x.Transition | None, scope: Scope, known: set[str]) -> Callable[[], str]:
+    def _transition(self, node: x.TransitionNode | None, scope: Environment, known: set[str]) -> Callable[[], str]:
         if node is None:
             return lambda: "reject"
         for _, state in node.cases:
@@ -349,7 +361,7 @@ class Blocks(Calls):
         cases: list[tuple[list[Callable[[], Matcher]], str]] = []
         whole: dict[int, Matcher] = {}
         for keys, state in node.cases:
-            value_set = self.value_set(scope.find(keys.name)) if isinstance(keys, x.Name) else None
+            value_set = self.value_set(scope.find(keys.name)) if isinstance(keys, x.NameNode) else None
             if value_set is not None and len(values) > 1:
                 # One name for all: a value set whose fields are those of the select.
                 whole[len(cases)] = value_set
@@ -370,11 +382,11 @@ class Blocks(Calls):
 
         return select
 
-    def _items(self, keys: x.Expression, count: int) -> list[x.Expression]:
-        items: list[x.Expression]
-        if isinstance(keys, x.Tuple | x.ListExpression) and count > 1:
+    def _items(self, keys: x.ExpressionNode, count: int) -> list[x.ExpressionNode]:
+        items: list[x.ExpressionNode]
+        if isinstance(keys, x.TupleNode | x.ListExpressionNode) and count > 1:
             items = keys.items
-        elif isinstance(keys, x.Anything):
+        elif isinstance(keys, x.AnythingNode):
             return [keys] * count
         else:
             items = [keys]
@@ -382,34 +394,37 @@ class Blocks(Calls):
             raise ProgramError(keys.position, f"{len(items)} sets where {count} are needed")
         return items
 
-    def _value_set(self, node: x.ValueSet, scope: Scope) -> None:
+    def _value_set(self, node: x.ValueSetNode, scope: Environment) -> None:
         name = self._named(node, scope)
-        made = ValueSet(name, self.type(node.type, scope), self.natural(node.size, scope))
+        made = RuntimeValueSet(name, self.type(node.type, scope), self.natural(node.size, scope))
         self.value_sets[name] = made
         scope.set(node.name, made)
 
     def value_set(self, meaning: Any) -> Matcher | None:
-        return meaning if isinstance(meaning, ValueSet) else None
+        return meaning if isinstance(meaning, RuntimeValueSet) else None
 
     # ---- Tables (section 14.2) ----
 
-    def _table(self, node: x.Table, scope: Scope) -> None:
+    def _table(self, node: x.TableNode, scope: Environment) -> None:
         name = self._named(node, scope)
         keys = [self._key(each, scope) for each in node.keys]
         references = list(node.actions)
         default_node = node.properties.get("default_action")
-        default = self._reference(default_node) if default_node is not None else x.ActionReference("NoAction", [])
+        default = self._reference(default_node) if default_node is not None else x.ActionReferenceNode("NoAction", [])
         if not any(each.name == default.name for each in references):
             references.append(default)
         actions = {each.name: self._listed(each, scope) for each in references}
         chosen = actions[default.name]
-        table = Table(
-            name, keys, actions, ActionCall(default.name, self._data(chosen, self._given(default, chosen), scope))
+        table = RuntimeTable(
+            name,
+            keys,
+            actions,
+            RuntimeActionCall(default.name, self._data(chosen, self._given(default, chosen), scope)),
         )
         for property_, attribute in (("counters", "counter"), ("meters", "meter"), ("implementation", "profile")):
             value = node.properties.get(property_)
             if value is not None:
-                argument = x.Argument(None, value, position=value.position)
+                argument = x.ArgumentNode(None, value, position=value.position)
                 made = self.constructor_argument(argument, scope, f"{name}.{property_}").run()
                 setattr(table, attribute, made)
                 if hasattr(made, "tables"):
@@ -426,22 +441,22 @@ class Blocks(Calls):
         self.tables[name] = table
         scope.set(node.name, constant(BlockType("table"), table))
 
-    def _key(self, node: x.Key, scope: Scope) -> Key:
+    def _key(self, node: x.KeyNode, scope: Environment) -> RuntimeKey:
         if node.match not in self.match_kinds:
             raise ProgramError(node.position, f"there is no match kind {node.match}")
         typed = self.expression(node.value, scope)
         bits = bits_of(typed.type)
         name = self._own_name("", node.annotations) or _written(node.value)
-        return Key(name, node.match, typed, bits.width if bits is not None else None)
+        return RuntimeKey(name, node.match, typed, bits.width if bits is not None else None)
 
-    def _reference(self, node: x.Expression) -> x.ActionReference:
-        if isinstance(node, x.Name):
-            return x.ActionReference(node.name, [], position=node.position)
-        if isinstance(node, x.Call) and isinstance(node.function, x.Name):
-            return x.ActionReference(node.function.name, node.arguments, position=node.position)
+    def _reference(self, node: x.ExpressionNode) -> x.ActionReferenceNode:
+        if isinstance(node, x.NameNode):
+            return x.ActionReferenceNode(node.name, [], position=node.position)
+        if isinstance(node, x.CallNode) and isinstance(node.function, x.NameNode):
+            return x.ActionReferenceNode(node.function.name, node.arguments, position=node.position)
         raise ProgramError(node.position, "an action is needed")
 
-    def _listed(self, node: x.ActionReference, scope: Scope) -> ListedAction:
+    def _listed(self, node: x.ActionReferenceNode, scope: Environment) -> ListedAction:
         """Arguments for parameters with a direction stand in the list; the control plane gives the others."""
         subroutine = scope.get(node.name, node.position)
         if not isinstance(subroutine, Subroutine) or not subroutine.is_action:
@@ -459,7 +474,7 @@ class Blocks(Calls):
         data = [subroutine.cells[index] for index in plain]
 
         def run(values: Sequence[Value]) -> None:
-            saved: list[tuple[Value, Place | None]] = [copy() for copy in copies]
+            saved: list[tuple[Value, LValue | None]] = [copy() for copy in copies]
             for cell, (value, _) in zip(bound, saved, strict=True):
                 cell[0] = value
             for cell, value in zip(data, values, strict=True):
@@ -468,13 +483,13 @@ class Blocks(Calls):
 
         return ListedAction(self._action_names[id(subroutine)], subroutine, run)
 
-    def _given(self, reference: x.ActionReference, action: ListedAction) -> list[x.Argument]:
+    def _given(self, reference: x.ActionReferenceNode, action: ListedAction) -> list[x.ArgumentNode]:
         """Of the arguments in an entry or default action, those for the control plane's parameters."""
         directed = len(action.subroutine.parameters) - len(action.subroutine.data)
         total = len(action.subroutine.parameters)
         return reference.arguments[directed:] if len(reference.arguments) == total else reference.arguments
 
-    def _data(self, action: ListedAction, arguments: list[x.Argument], scope: Scope) -> tuple[Value, ...]:
+    def _data(self, action: ListedAction, arguments: list[x.ArgumentNode], scope: Environment) -> tuple[Value, ...]:
         parameters = action.subroutine.data
         by_name = {argument.name: argument for argument in arguments if argument.name is not None}
         if len(arguments) != len(parameters):
@@ -488,7 +503,9 @@ class Blocks(Calls):
             found.append(self.as_type(argument.value, scope, parameter.type).run())
         return tuple(found)
 
-    def _entries(self, node: x.Table, table: Table, scope: Scope, largest_wins: bool, delta: int) -> None:
+    def _entries(
+        self, node: x.TableNode, table: RuntimeTable, scope: Environment, largest_wins: bool, delta: int
+    ) -> None:
         """Priorities as section 14.2.1.4 counts them; here the larger wins, so others are turned round."""
         keys = table.matched_keys
         priorities: list[int | None] = [
@@ -522,9 +539,11 @@ class Blocks(Calls):
             if action is None:
                 raise ProgramError(entry.position, f"{table.name} has no action {entry.action.name}")
             data = self._data(action, self._given(entry.action, action), scope)
-            table.entries.append(Entry(matchers, ActionCall(entry.action.name, data), priority, constant=True))
+            table.entries.append(
+                RuntimeEntry(matchers, RuntimeActionCall(entry.action.name, data), priority, constant=True)
+            )
 
-    def _ranks(self, entries: list[x.Entry], scope: Scope) -> list[int]:
+    def _ranks(self, entries: list[x.EntryNode], scope: Environment) -> list[int]:
         """1, 2, ... in order, of which the smallest wins; @priority, which is p4c's own, gives another rank."""
         ranks = list(range(1, len(entries) + 1))
         for index, entry in enumerate(entries):
@@ -533,13 +552,13 @@ class Blocks(Calls):
                     ranks[index] = self.natural(parse_expressions(annotation.tokens)[0], scope)
         return ranks
 
-    def apply_table(self, table: Table) -> tuple[bool, str]:
+    def apply_table(self, table: RuntimeTable) -> tuple[bool, str]:
         """Key, entry, action (section 14.2.2); returns whether it hit, and the action's name in the table."""
         values = [copied(value) for value in table.values()]
         entry = table.find(values) if table.keys else None
         if entry is None:
             call = table.default
-        elif isinstance(entry.call, ActionCall):
+        elif isinstance(entry.call, RuntimeActionCall):
             call = entry.call
         else:
             call = self.externs.choose(table, entry, values)
@@ -554,25 +573,25 @@ _PATH = "path of this instance"
 """In a scope: what goes before the names of what it declares. No program has a name with a blank."""
 
 
-def _entry_matcher(matcher: Matcher, key: Key) -> Matcher:
+def _entry_matcher(matcher: Matcher, key: RuntimeKey) -> Matcher:
     """A single value in a field that takes prefixes is one of full length."""
-    if isinstance(matcher, Exact) and key.match == "lpm" and key.width is not None:
-        return Masked(int(matcher.value), (1 << key.width) - 1)
+    if isinstance(matcher, ExactMatcher) and key.match == "lpm" and key.width is not None:
+        return MaskedMatcher(int(matcher.value), (1 << key.width) - 1)
     if isinstance(matcher, AnyValue) and key.match == "lpm":
-        return Masked(0, 0)
+        return MaskedMatcher(0, 0)
     return matcher
 
 
-def _written(node: x.Expression) -> str:
+def _written(node: x.ExpressionNode) -> str:
     """A key field's name: as it is written (P4Runtime, section on @name)."""
-    if isinstance(node, x.Name):
+    if isinstance(node, x.NameNode):
         return node.name
-    if isinstance(node, x.Member):
+    if isinstance(node, x.MemberNode):
         return f"{_written(node.base)}.{node.name}"
-    if isinstance(node, x.Index) and isinstance(node.index, x.Number):
+    if isinstance(node, x.IndexNode) and isinstance(node.index, x.NumberNode):
         return f"{_written(node.base)}[{node.index.value}]"
-    if isinstance(node, x.Slice) and isinstance(node.high, x.Number) and isinstance(node.low, x.Number):
+    if isinstance(node, x.SliceNode) and isinstance(node.high, x.NumberNode) and isinstance(node.low, x.NumberNode):
         return f"{_written(node.base)}[{node.high.value}:{node.low.value}]"
-    if isinstance(node, x.Call) and isinstance(node.function, x.Member) and node.function.name == "isValid":
+    if isinstance(node, x.CallNode) and isinstance(node.function, x.MemberNode) and node.function.name == "isValid":
         return f"{_written(node.function.base)}.isValid()"
     return ""

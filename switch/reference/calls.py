@@ -8,34 +8,34 @@ from typing import Any, Protocol
 from gradbed.switch.reference import syntax as x
 from gradbed.switch.reference.scope import (
     Cell,
+    Environment,
     Generic,
+    LValue,
     Overloads,
-    Parameter,
-    Place,
-    Scope,
     Subroutine,
-    Typed,
+    TypedExpression,
+    TypedParameter,
     argument_order,
     constant,
 )
-from gradbed.switch.reference.statements import RESULT, Statements
-from gradbed.switch.reference.tables import Table
+from gradbed.switch.reference.statements import RESULT, StatementInterpreter
+from gradbed.switch.reference.tables import RuntimeTable
 from gradbed.switch.reference.tokens import Position, ProgramError
 from gradbed.switch.reference.types import (
     ANYTHING,
     BOOLEAN,
     VOID,
-    ApplyResult,
-    Bits,
+    ApplyResultType,
+    BitsType,
     BlockType,
     ExternType,
-    Record,
-    Stack,
-    Type,
+    RecordType,
+    StackType,
+    ValueType,
     base_of,
     size_in_bits,
 )
-from gradbed.switch.reference.values import Composite, Header, Union, Value, copied, default, invalidate
+from gradbed.switch.reference.values import Composite, RuntimeHeader, RuntimeUnion, Value, copied, default, invalidate
 
 _SIZES = {
     "minSizeInBits": (False, 1),
@@ -48,47 +48,47 @@ _SIZES = {
 class Externs(Protocol):
     """What the architecture has. types: of the arguments; values: the arguments, where it leaves those of `out`."""
 
-    def function(self, name: str, types: Sequence[Type]) -> Callable[[list[Value]], Value] | None: ...
+    def function(self, name: str, types: Sequence[ValueType]) -> Callable[[list[Value]], Value] | None: ...
     def method(
-        self, of: ExternType, name: str, types: Sequence[Type], result: Type
+        self, of: ExternType, name: str, types: Sequence[ValueType], result: ValueType
     ) -> Callable[[Any, list[Value]], Value] | None: ...
 
 
-class Calls(Statements):
+class CallInterpreter(StatementInterpreter):
     """What of an elaborated program is called."""
 
     externs: Externs
 
-    def direct_instance(self, declaration: Any, scope: Scope, position: Position) -> Subroutine:
+    def direct_instance(self, declaration: Any, scope: Environment, position: Position) -> Subroutine:
         raise NotImplementedError
 
-    def specialised_function(self, generic: Generic, types: dict[str, Type]) -> Subroutine:
+    def specialised_function(self, generic: Generic, types: dict[str, ValueType]) -> Subroutine:
         raise NotImplementedError
 
-    def apply_table(self, table: Table) -> tuple[bool, str]:
+    def apply_table(self, table: RuntimeTable) -> tuple[bool, str]:
         raise NotImplementedError
 
     # ---- Which call it is ----
 
-    def call(self, node: x.Call, scope: Scope, expected: Type | None) -> Typed:
+    def call(self, node: x.CallNode, scope: Environment, expected: ValueType | None) -> TypedExpression:
         function = node.function
-        if isinstance(function, x.Member):
+        if isinstance(function, x.MemberNode):
             return self._method(node, function, scope)
-        if not isinstance(function, x.Name):
+        if not isinstance(function, x.NameNode):
             raise ProgramError(node.position, "this cannot be called")
         meaning = (scope.outermost if function.absolute else scope).get(function.name, node.position)
         if isinstance(meaning, Overloads):
             meaning = self._overload(meaning, node)
-        if isinstance(meaning, Generic) and isinstance(meaning.declaration, x.Function):
+        if isinstance(meaning, Generic) and isinstance(meaning.declaration, x.FunctionNode):
             if meaning.declaration.body is None:
                 return self._extern_function(meaning, node, scope)
             meaning = self._inferred(meaning, node, scope)
         if isinstance(meaning, Subroutine):
             run = self.invocation(meaning, node.arguments, scope, node.position)
-            return Typed(meaning.result, run)
+            return TypedExpression(meaning.result, run)
         raise ProgramError(node.position, f"{function.name} cannot be called")
 
-    def _overload(self, found: Overloads, node: x.Call) -> Any:
+    def _overload(self, found: Overloads, node: x.CallNode) -> Any:
         for each in found.functions:
             declared = each.declaration.parameters if isinstance(each, Generic) else each.parameters
             needed = sum(parameter.default is None for parameter in declared)
@@ -102,7 +102,7 @@ class Calls(Statements):
     # ---- The calling convention ----
 
     def invocation(
-        self, of: Subroutine, arguments: list[x.Argument], scope: Scope, position: Position
+        self, of: Subroutine, arguments: list[x.ArgumentNode], scope: Environment, position: Position
     ) -> Callable[[], Value]:
         """Section 6.8: evaluate arguments left to right and save l-values; call; copy out left to right."""
         copies = [
@@ -120,7 +120,7 @@ class Calls(Statements):
 
         return run
 
-    def finish(self, of: Subroutine, cells: list[Cell], places: Sequence[Place | None]) -> Value:
+    def finish(self, of: Subroutine, cells: list[Cell], places: Sequence[LValue | None]) -> Value:
         """Run the body on the copies, then copy out, also where exit or a parser's error ends the body."""
         try:
             return of.body()
@@ -130,8 +130,8 @@ class Calls(Statements):
                     place.set(copied(cell[0]))
 
     def _copy_in(
-        self, parameter: Parameter, argument: x.Expression | None, scope: Scope, position: Position
-    ) -> Callable[[], tuple[Value, Place | None]]:
+        self, parameter: TypedParameter, argument: x.ExpressionNode | None, scope: Environment, position: Position
+    ) -> Callable[[], tuple[Value, LValue | None]]:
         """Evaluate one argument: a value of its own, and the l-value to which it is copied back."""
         type_ = parameter.type
         if argument is None:
@@ -144,7 +144,7 @@ class Calls(Statements):
             if parameter.direction == "out":
                 return lambda: (default(type_), find())
 
-            def read() -> tuple[Value, Place | None]:
+            def read() -> tuple[Value, LValue | None]:
                 place = find()
                 return copied(place.get()), place
 
@@ -154,42 +154,42 @@ class Calls(Statements):
 
     # ---- Generic functions ----
 
-    def _inferred(self, generic: Generic, node: x.Call, scope: Scope) -> Subroutine:
+    def _inferred(self, generic: Generic, node: x.CallNode, scope: Environment) -> Subroutine:
         """A generic function with the types of these arguments."""
         declaration = generic.declaration
-        types: dict[str, Type] = {}
+        types: dict[str, ValueType] = {}
         if node.type_arguments:
             for name, each in zip(declaration.type_parameters, node.type_arguments, strict=True):
                 types[name] = self.type(each, scope)
         else:
-            inner = Scope(generic.scope)
+            inner = Environment(generic.scope)
             for name in declaration.type_parameters:
                 inner.set(name, ANYTHING)
-            plain = [Parameter(p.name, p.direction, ANYTHING) for p in declaration.parameters]
+            plain = [TypedParameter(p.name, p.direction, ANYTHING) for p in declaration.parameters]
             for index, argument in argument_order(plain, node.arguments, node.position):
-                if argument is not None and not isinstance(argument, x.Anything):
+                if argument is not None and not isinstance(argument, x.AnythingNode):
                     self._infer(declaration.parameters[index].type, self.expression(argument, scope).type, types)
         missing = [name for name in declaration.type_parameters if name not in types]
         if missing:
             raise ProgramError(node.position, f"cannot tell what {missing[0]} is")
         return self.specialised_function(generic, types)
 
-    def _infer(self, declared: x.TypeNode, given: Type, types: dict[str, Type]) -> None:
-        if isinstance(declared, x.NamedNode) and not declared.arguments:
+    def _infer(self, declared: x.TypeNode, given: ValueType, types: dict[str, ValueType]) -> None:
+        if isinstance(declared, x.NamedTypeNode) and not declared.arguments:
             types.setdefault(declared.name, given)
-        elif isinstance(declared, x.StackNode) and isinstance(given, Stack):
+        elif isinstance(declared, x.StackTypeNode) and isinstance(given, StackType):
             self._infer(declared.element, given.element, types)
 
     # ---- Methods ----
 
-    def _method(self, node: x.Call, function: x.Member, scope: Scope) -> Typed:
+    def _method(self, node: x.CallNode, function: x.MemberNode, scope: Environment) -> TypedExpression:
         name = function.name
-        if name == "apply" and isinstance(function.base, x.Name | x.TypeName):
-            base_name = function.base.name if isinstance(function.base, x.Name) else None
+        if name == "apply" and isinstance(function.base, x.NameNode | x.TypeNameNode):
+            base_name = function.base.name if isinstance(function.base, x.NameNode) else None
             meaning = scope.find(base_name) if base_name else None
-            if isinstance(meaning, Generic) and isinstance(meaning.declaration, x.Control | x.Parser):
+            if isinstance(meaning, Generic) and isinstance(meaning.declaration, x.ControlNode | x.ParserNode):
                 made = self.direct_instance(meaning, scope, node.position)
-                return Typed(VOID, self.invocation(made, node.arguments, scope, node.position))
+                return TypedExpression(VOID, self.invocation(made, node.arguments, scope, node.position))
         of_type = self.type_named(function.base, scope)
         if of_type is not None and name in _SIZES:
             return self._size(of_type, name)
@@ -201,35 +201,37 @@ class Calls(Statements):
             return self._apply(base, node, scope)
         if isinstance(kind, ExternType):
             return self._extern_method(base, kind, node, function, scope)
-        if isinstance(kind, Stack) and name in ("push_front", "pop_front"):
+        if isinstance(kind, StackType) and name in ("push_front", "pop_front"):
             count, stack = self.natural(node.arguments[0].value, scope), base.run
             if name == "push_front":
-                return Typed(VOID, lambda: stack().push(count))
-            return Typed(VOID, lambda: stack().pop(count))
-        if isinstance(kind, Record) and name in ("isValid", "setValid", "setInvalid"):
+                return TypedExpression(VOID, lambda: stack().push(count))
+            return TypedExpression(VOID, lambda: stack().pop(count))
+        if isinstance(kind, RecordType) and name in ("isValid", "setValid", "setInvalid"):
             return self._validity(base, name, function, scope)
         raise ProgramError(node.position, f"a value of {base.type} has no method {name}")
 
-    def _size(self, type_: Type, name: str) -> Typed:
+    def _size(self, type_: ValueType, name: str) -> TypedExpression:
         greatest, unit = _SIZES[name]
-        return constant(Bits(32), -(-size_in_bits(type_, greatest) // unit))
+        return constant(BitsType(32), -(-size_in_bits(type_, greatest) // unit))
 
-    def _apply(self, base: Typed, node: x.Call, scope: Scope) -> Typed:
+    def _apply(self, base: TypedExpression, node: x.CallNode, scope: Environment) -> TypedExpression:
         block = base.run()
-        if isinstance(block, Table):
-            return Typed(ApplyResult(block.name), lambda: self.apply_table(block))
+        if isinstance(block, RuntimeTable):
+            return TypedExpression(ApplyResultType(block.name), lambda: self.apply_table(block))
         if not isinstance(block, Subroutine):
             raise ProgramError(node.position, f"{base.type} cannot be applied")
-        return Typed(VOID, self.invocation(block, node.arguments, scope, node.position))
+        return TypedExpression(VOID, self.invocation(block, node.arguments, scope, node.position))
 
-    def _validity(self, base: Typed, name: str, function: x.Member, scope: Scope) -> Typed:
+    def _validity(
+        self, base: TypedExpression, name: str, function: x.MemberNode, scope: Environment
+    ) -> TypedExpression:
         header = base.run
         if name == "isValid":
-            return Typed(BOOLEAN, lambda: _is_valid(header()))
+            return TypedExpression(BOOLEAN, lambda: _is_valid(header()))
         if name == "setInvalid":
-            return Typed(VOID, lambda: invalidate(header()))
+            return TypedExpression(VOID, lambda: invalidate(header()))
         union = None
-        if isinstance(function.base, x.Member):
+        if isinstance(function.base, x.MemberNode):
             owner = self.expression(function.base.base, scope) if self._has_value(function.base.base, scope) else None
             if owner is not None and _kind(owner.type) == "header_union":
                 union = owner.run
@@ -242,16 +244,16 @@ class Calls(Statements):
             if union is not None:
                 union().make_valid(found)
 
-        return Typed(VOID, set_valid)
+        return TypedExpression(VOID, set_valid)
 
-    def _has_value(self, node: x.Expression, scope: Scope) -> bool:
+    def _has_value(self, node: x.ExpressionNode, scope: Environment) -> bool:
         return self.type_named(node, scope) is None
 
     # ---- Externs ----
 
-    def _extern_function(self, generic: Generic, node: x.Call, scope: Scope) -> Typed:
+    def _extern_function(self, generic: Generic, node: x.CallNode, scope: Environment) -> TypedExpression:
         declaration = generic.declaration
-        inner = Scope(generic.scope)
+        inner = Environment(generic.scope)
         for index, name in enumerate(declaration.type_parameters):
             given = index < len(node.type_arguments)
             inner.set(name, self.type(node.type_arguments[index], scope) if given else ANYTHING)
@@ -261,33 +263,37 @@ class Calls(Statements):
         if implementation is None:
             raise ProgramError(node.position, f"extern function {declaration.name} is not in the reference")
         wraps = _wraps(types)
-        return Typed(result, lambda: _run_extern(implementation, copies, order, wraps))
+        return TypedExpression(result, lambda: _run_extern(implementation, copies, order, wraps))
 
     def _extern_arguments(
-        self, declaration: x.Function, inner: Scope, node: x.Call, scope: Scope
-    ) -> tuple[list[Callable[[], tuple[Value, Place | None]]], list[Type], list[int]]:
+        self, declaration: x.FunctionNode, inner: Environment, node: x.CallNode, scope: Environment
+    ) -> tuple[list[Callable[[], tuple[Value, LValue | None]]], list[ValueType], list[int]]:
         """Arguments as they are copied in, in the order of the call; their types, in that of the declaration."""
-        parameters = [Parameter(p.name, p.direction, self.type(p.type, inner), None) for p in declaration.parameters]
-        copies: list[Callable[[], tuple[Value, Place | None]]] = []
-        types: list[Type] = [each.type for each in parameters]
+        parameters = [
+            TypedParameter(p.name, p.direction, self.type(p.type, inner), None) for p in declaration.parameters
+        ]
+        copies: list[Callable[[], tuple[Value, LValue | None]]] = []
+        types: list[ValueType] = [each.type for each in parameters]
         order: list[int] = []
         for index, argument in argument_order(parameters, node.arguments, node.position):
             parameter = parameters[index]
             assert argument is not None
-            if parameter.direction in ("out", "inout") and not isinstance(argument, x.Anything):
+            if parameter.direction in ("out", "inout") and not isinstance(argument, x.AnythingNode):
                 found, _ = self.target(argument, scope)
                 types[index] = found
-                parameter = Parameter(parameter.name, parameter.direction, found)
-            elif parameter.type == ANYTHING and not isinstance(argument, x.Anything):
+                parameter = TypedParameter(parameter.name, parameter.direction, found)
+            elif parameter.type == ANYTHING and not isinstance(argument, x.AnythingNode):
                 types[index] = self.expression(argument, scope).type
-                parameter = Parameter(parameter.name, parameter.direction, types[index])
+                parameter = TypedParameter(parameter.name, parameter.direction, types[index])
             copies.append(self._copy_in(parameter, argument, scope, node.position))
             order.append(index)
         return copies, types, order
 
-    def _extern_method(self, base: Typed, kind: ExternType, node: x.Call, function: x.Member, scope: Scope) -> Typed:
+    def _extern_method(
+        self, base: TypedExpression, kind: ExternType, node: x.CallNode, function: x.MemberNode, scope: Environment
+    ) -> TypedExpression:
         generic = scope.outermost.get(kind.name, node.position)
-        declaration: x.Extern = generic.declaration
+        declaration: x.ExternNode = generic.declaration
         methods = [
             each
             for each in declaration.methods
@@ -296,7 +302,7 @@ class Calls(Statements):
         if not methods:
             raise ProgramError(node.position, f"{kind.name} has no such method {function.name}")
         method = methods[0]
-        inner = Scope(generic.scope)
+        inner = Environment(generic.scope)
         for index, name in enumerate(declaration.type_parameters):
             inner.set(name, kind.arguments[index] if index < len(kind.arguments) else ANYTHING)
         for index, name in enumerate(method.type_parameters):
@@ -318,20 +324,22 @@ class Calls(Statements):
                 after()
             return value
 
-        return Typed(result, run)
+        return TypedExpression(result, run)
 
-    def _after_extract(self, function: x.Member, node: x.Call, scope: Scope) -> Callable[[], None] | None:
+    def _after_extract(
+        self, function: x.MemberNode, node: x.CallNode, scope: Environment
+    ) -> Callable[[], None] | None:
         """extract(stack.next) moves the stack on (section 8.18)."""
         if function.name != "extract":
             return None
         argument = node.arguments[0].value
         # In a stack of unions it stands before the header: extract(stack.next.header).
-        while isinstance(argument, x.Member) and argument.name != "next":
+        while isinstance(argument, x.MemberNode) and argument.name != "next":
             argument = argument.base
-        if not isinstance(argument, x.Member):
+        if not isinstance(argument, x.MemberNode):
             return None
         owner = self.expression(argument.base, scope)
-        if not isinstance(base_of(owner.type), Stack):
+        if not isinstance(base_of(owner.type), StackType):
             return None
 
         def advance() -> None:
@@ -341,7 +349,7 @@ class Calls(Statements):
 
     # ---- Bodies ----
 
-    def body_of(self, block: x.Block, scope: Scope, result: Type) -> Callable[[], Value]:
+    def body_of(self, block: x.BlockNode, scope: Environment, result: ValueType) -> Callable[[], Value]:
         """The statements of a function or action, as what its callers run."""
         cell: Cell = [None]
         scope.set(RESULT, (result, cell))
@@ -356,7 +364,7 @@ class Calls(Statements):
 
 def _run_extern(
     implementation: Callable[[list[Value]], Value],
-    copies: list[Callable[[], tuple[Value, Place | None]]],
+    copies: list[Callable[[], tuple[Value, LValue | None]]],
     order: list[int],
     wraps: list[Callable[[int], int] | None],
 ) -> Value:
@@ -373,19 +381,19 @@ def _run_extern(
     return result
 
 
-def _wraps(types: Sequence[Type]) -> list[Callable[[int], int] | None]:
+def _wraps(types: Sequence[ValueType]) -> list[Callable[[int], int] | None]:
     kinds = [base_of(type_) for type_ in types]
-    return [kind.wrap if isinstance(kind, Bits) else None for kind in kinds]
+    return [kind.wrap if isinstance(kind, BitsType) else None for kind in kinds]
 
 
-def _kind(type_: Type) -> str:
+def _kind(type_: ValueType) -> str:
     base = base_of(type_)
-    return base.kind if isinstance(base, Record) else ""
+    return base.kind if isinstance(base, RecordType) else ""
 
 
 def _is_valid(value: Composite) -> bool:
     """Of a union: whether one of its headers is."""
-    if isinstance(value, Union):
+    if isinstance(value, RuntimeUnion):
         return any(part.valid for part in value.parts)
-    assert isinstance(value, Header)
+    assert isinstance(value, RuntimeHeader)
     return value.valid

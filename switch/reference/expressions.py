@@ -7,17 +7,17 @@ from typing import Any
 
 from gradbed.switch.reference import syntax as x
 from gradbed.switch.reference.scope import (
+    CellLValue,
+    DiscardedLValue,
+    Environment,
     Generic,
-    Item,
-    Nowhere,
-    Place,
-    Scope,
-    SlicePlace,
-    Typed,
-    UnionItem,
+    LValue,
+    SliceLValue,
+    TypedExpression,
+    UnionMemberLValue,
     constant,
 )
-from gradbed.switch.reference.tables import AnyValue, Between, Exact, Masked, Matcher
+from gradbed.switch.reference.tables import AnyValue, ExactMatcher, MaskedMatcher, Matcher, RangeMatcher
 from gradbed.switch.reference.tokens import Position, ProgramError
 from gradbed.switch.reference.types import (
     ANYTHING,
@@ -29,23 +29,32 @@ from gradbed.switch.reference.types import (
     MATCH_KIND,
     STRING,
     VOID,
-    ApplyResult,
-    Bits,
+    ApplyResultType,
+    BitsType,
     BlockType,
     EnumType,
     ExternType,
-    Field,
+    IntroducedType,
     ListType,
-    NewType,
-    Record,
-    Stack,
-    Type,
-    Varbit,
+    RecordField,
+    RecordType,
+    StackType,
+    ValueType,
+    VarbitType,
     base_of,
     bits_of,
     tuple_of,
 )
-from gradbed.switch.reference.values import Composite, Header, StackValue, Union, Value, copied, default, equal
+from gradbed.switch.reference.values import (
+    Composite,
+    RuntimeHeader,
+    RuntimeStack,
+    RuntimeUnion,
+    Value,
+    copied,
+    default,
+    equal,
+)
 
 PLAIN_TYPES = {
     "bool": BOOLEAN,
@@ -72,29 +81,29 @@ class UndefinedOperation(Exception):
     """The packet made the program do what has no meaning at all, such as dividing by zero."""
 
 
-class Expressions:
+class ExpressionInterpreter:
     """What of an elaborated program evaluates."""
 
     error_names: set[str]
 
-    def call(self, node: x.Call, scope: Scope, expected: Type | None) -> Typed:
+    def call(self, node: x.CallNode, scope: Environment, expected: ValueType | None) -> TypedExpression:
         raise NotImplementedError
 
     def value_set(self, meaning: Any) -> Matcher | None:
         raise NotImplementedError
 
-    def constructed(self, node: x.Expression, scope: Scope) -> Any:
+    def constructed(self, node: x.ExpressionNode, scope: Environment) -> Any:
         raise NotImplementedError
 
     # ---- Types ----
 
-    def type(self, node: x.TypeNode, scope: Scope) -> Type:
-        if isinstance(node, x.BitsNode):
+    def type(self, node: x.TypeNode, scope: Environment) -> ValueType:
+        if isinstance(node, x.BitsTypeNode):
             width = self.natural(node.width, scope)
-            return Varbit(width) if node.kind == "varbit" else Bits(width, node.kind == "int")
-        if isinstance(node, x.StackNode):
-            return Stack(self.type(node.element, scope), self.natural(node.size, scope))
-        assert isinstance(node, x.NamedNode)
+            return VarbitType(width) if node.kind == "varbit" else BitsType(width, node.kind == "int")
+        if isinstance(node, x.StackTypeNode):
+            return StackType(self.type(node.element, scope), self.natural(node.size, scope))
+        assert isinstance(node, x.NamedTypeNode)
         if node.name in PLAIN_TYPES and not node.arguments:
             return PLAIN_TYPES[node.name]
         arguments = [self.type(each, scope) for each in node.arguments]
@@ -103,36 +112,36 @@ class Expressions:
         if node.name == "list":
             return ListType(arguments[0])
         meaning = scope.get(node.name, node.position)
-        if isinstance(meaning, Type):
+        if isinstance(meaning, ValueType):
             return meaning
         if isinstance(meaning, Generic):
             return self.specialised(meaning, arguments, node.position)
         raise ProgramError(node.position, f"{node.name} is no type")
 
-    def specialised(self, generic: Generic, arguments: list[Type], position: Position) -> Type:
+    def specialised(self, generic: Generic, arguments: list[ValueType], position: Position) -> ValueType:
         """A generic struct, header or extern with its type arguments."""
         declaration = generic.declaration
-        if isinstance(declaration, x.Extern):
+        if isinstance(declaration, x.ExternNode):
             return ExternType(declaration.name, tuple(arguments))
-        if not isinstance(declaration, x.Fields):
+        if not isinstance(declaration, x.FieldsNode):
             return BlockType(declaration.name)
         if len(arguments) != len(declaration.type_parameters):
             raise ProgramError(position, f"{declaration.name} has {len(declaration.type_parameters)} type parameters")
-        inner = Scope(generic.scope)
+        inner = Environment(generic.scope)
         for name, type_ in zip(declaration.type_parameters, arguments, strict=True):
             inner.set(name, type_)
         name = declaration.name
         if arguments:
             name = f"{name}<{', '.join(map(str, arguments))}>"
-        return Record(declaration.kind, name, self.fields(declaration, inner))
+        return RecordType(declaration.kind, name, self.fields(declaration, inner))
 
-    def fields(self, declaration: x.Fields, scope: Scope) -> tuple[Field, ...]:
+    def fields(self, declaration: x.FieldsNode, scope: Environment) -> tuple[RecordField, ...]:
         return tuple(
-            Field(each.name, self.type(each.type, scope), {a.name: a.tokens for a in each.annotations})
+            RecordField(each.name, self.type(each.type, scope), {a.name: a.tokens for a in each.annotations})
             for each in declaration.fields
         )
 
-    def natural(self, node: x.Expression, scope: Scope) -> int:
+    def natural(self, node: x.ExpressionNode, scope: Environment) -> int:
         """A number that is known when the program is compiled."""
         typed = self.expression(node, scope)
         if not typed.constant:
@@ -141,45 +150,45 @@ class Expressions:
 
     # ---- Conversions (section 8.11) ----
 
-    def converted(self, typed: Typed, target: Type, position: Position) -> Typed:
+    def converted(self, typed: TypedExpression, target: ValueType, position: Position) -> TypedExpression:
         """The implicit conversion to a type."""
         conversion = self.conversion(typed.type, target, position)
         if conversion is None:
-            return typed if typed.type == target else Typed(target, typed.run, typed.constant, typed.place)
+            return typed if typed.type == target else TypedExpression(target, typed.run, typed.constant, typed.place)
         run = typed.run
         if typed.constant:
             return constant(target, conversion(run()))
-        return Typed(target, lambda: conversion(run()))
+        return TypedExpression(target, lambda: conversion(run()))
 
-    def as_type(self, node: x.Expression, scope: Scope, target: Type) -> Typed:
+    def as_type(self, node: x.ExpressionNode, scope: Environment, target: ValueType) -> TypedExpression:
         """An expression where a value of this type is needed."""
         return self.converted(self.expression(node, scope, target), target, node.position)
 
-    def conversion(self, source: Type, target: Type, position: Position) -> Conversion | None:
+    def conversion(self, source: ValueType, target: ValueType, position: Position) -> Conversion | None:
         """None if the value stays as it is."""
         if source == target or target == ANYTHING:
             return None
         bits = bits_of(target)
-        if source == INTEGER and isinstance(base_of(target), Bits) and bits is not None:
+        if source == INTEGER and isinstance(base_of(target), BitsType) and bits is not None:
             return bits.wrap
         if source in (INVALID_HEADER, DEFAULT):
             return lambda _: default(target)
         from_base, to_base = base_of(source), base_of(target)
         if from_base == to_base:
             return None
-        if isinstance(from_base, Record) and from_base.kind in ("tuple", "unnamed"):
+        if isinstance(from_base, RecordType) and from_base.kind in ("tuple", "unnamed"):
             return self._from_list(from_base, to_base, position)
         if (
-            isinstance(from_base, Record)
-            and isinstance(to_base, Record)
+            isinstance(from_base, RecordType)
+            and isinstance(to_base, RecordType)
             and (from_base.kind, len(from_base.fields)) == (to_base.kind, len(to_base.fields))
         ):
             return None
         raise ProgramError(position, f"a value of {source} where {target} is needed")
 
-    def _from_list(self, source: Record, target: Type, position: Position) -> Conversion:
+    def _from_list(self, source: RecordType, target: ValueType, position: Position) -> Conversion:
         """{a, b} and {x = a, y = b} as a tuple, struct, header, stack or list."""
-        if isinstance(target, Stack | ListType):
+        if isinstance(target, StackType | ListType):
             element = target.element
             steps = [self.conversion(each.type, element, position) for each in source.fields]
 
@@ -188,10 +197,10 @@ class Expressions:
                 if isinstance(target, ListType):
                     return Composite(target, parts)
                 parts += [default(element) for _ in range(target.size - len(parts))]
-                return StackValue(target, parts)
+                return RuntimeStack(target, parts)
 
             return to_elements
-        if not isinstance(target, Record):
+        if not isinstance(target, RecordType):
             raise ProgramError(position, f"a list where {target} is needed")
         if source.kind == "unnamed":
             order = [source.indices[each.name] for each in target.fields if each.name in source.indices]
@@ -207,77 +216,85 @@ class Expressions:
         def to_record(value: Composite) -> Value:
             parts = [copied(value.parts[i]) if step is None else step(value.parts[i]) for i, step in moves]
             if target.kind == "header":
-                return Header(target, parts, valid=True)
-            return Union(target, parts) if target.kind == "header_union" else Composite(target, parts)
+                return RuntimeHeader(target, parts, valid=True)
+            return RuntimeUnion(target, parts) if target.kind == "header_union" else Composite(target, parts)
 
         return to_record
 
     # ---- Expressions ----
 
-    def expression(self, node: x.Expression, scope: Scope, expected: Type | None = None) -> Typed:
+    def expression(
+        self, node: x.ExpressionNode, scope: Environment, expected: ValueType | None = None
+    ) -> TypedExpression:
         """expected: where the context gives a type; lists and `...` are made for it."""
-        if isinstance(node, x.Number):
+        if isinstance(node, x.NumberNode):
             if node.width is None:
                 return constant(INTEGER, node.value)
-            bits = Bits(node.width, node.signed)
+            bits = BitsType(node.width, node.signed)
             return constant(bits, bits.wrap(node.value))
-        if isinstance(node, x.Boolean):
+        if isinstance(node, x.BooleanNode):
             return constant(BOOLEAN, node.value)
-        if isinstance(node, x.String):
+        if isinstance(node, x.StringNode):
             return constant(STRING, node.value)
-        if isinstance(node, x.Name):
+        if isinstance(node, x.NameNode):
             return self._name(node, scope)
-        if isinstance(node, x.Member):
+        if isinstance(node, x.MemberNode):
             return self._member(node, scope)
-        if isinstance(node, x.Index):
+        if isinstance(node, x.IndexNode):
             return self._index(node, scope)
-        if isinstance(node, x.Slice):
+        if isinstance(node, x.SliceNode):
             return self._slice(node, scope)
-        if isinstance(node, x.Unary):
+        if isinstance(node, x.UnaryNode):
             return self._folded(self._unary(node, scope))
-        if isinstance(node, x.Binary):
+        if isinstance(node, x.BinaryNode):
             return self._folded(self._binary(node, scope))
-        if isinstance(node, x.Conditional):
+        if isinstance(node, x.ConditionalNode):
             return self._folded(self._conditional(node, scope, expected))
-        if isinstance(node, x.Cast):
+        if isinstance(node, x.CastNode):
             return self._folded(self._cast(node, scope))
-        if isinstance(node, x.Call):
+        if isinstance(node, x.CallNode):
             return self.call(node, scope, expected)
-        if isinstance(node, x.ListExpression):
+        if isinstance(node, x.ListExpressionNode):
             return self._list(node, scope, expected)
-        if isinstance(node, x.InvalidHeader):
-            return constant(INVALID_HEADER, None) if expected is None else Typed(expected, lambda: default(expected))
-        if isinstance(node, x.Dots):
-            return constant(DEFAULT, None) if expected is None else Typed(expected, lambda: default(expected))
+        if isinstance(node, x.InvalidHeaderNode):
+            return (
+                constant(INVALID_HEADER, None)
+                if expected is None
+                else TypedExpression(expected, lambda: default(expected))
+            )
+        if isinstance(node, x.DotsNode):
+            return (
+                constant(DEFAULT, None) if expected is None else TypedExpression(expected, lambda: default(expected))
+            )
         raise ProgramError(node.position, f"{type(node).__name__} is no value")
 
-    def _folded(self, typed: Typed) -> Typed:
+    def _folded(self, typed: TypedExpression) -> TypedExpression:
         return constant(typed.type, typed.run()) if typed.constant else typed
 
-    def _name(self, node: x.Name, scope: Scope) -> Typed:
+    def _name(self, node: x.NameNode, scope: Environment) -> TypedExpression:
         meaning = (scope.outermost if node.absolute else scope).get(node.name, node.position)
-        if isinstance(meaning, Typed):
+        if isinstance(meaning, TypedExpression):
             return meaning
         raise ProgramError(node.position, f"{node.name} is no value")
 
-    def type_named(self, node: x.Expression, scope: Scope) -> Type | None:
+    def type_named(self, node: x.ExpressionNode, scope: Environment) -> ValueType | None:
         """The type that an expression is the name of."""
-        if isinstance(node, x.TypeName):
+        if isinstance(node, x.TypeNameNode):
             return self.type(node.type, scope)
-        if not isinstance(node, x.Name):
+        if not isinstance(node, x.NameNode):
             return None
         meaning = (scope.outermost if node.absolute else scope).find(node.name)
         if meaning is None and node.name == "error":
             return ERROR
-        return meaning if isinstance(meaning, Type) else None
+        return meaning if isinstance(meaning, ValueType) else None
 
-    def _member(self, node: x.Member, scope: Scope) -> Typed:
+    def _member(self, node: x.MemberNode, scope: Environment) -> TypedExpression:
         of_type = self.type_named(node.base, scope)
         if of_type == ERROR:
             if node.name not in self.error_names:
                 raise ProgramError(node.position, f"there is no error {node.name}")
             return constant(ERROR, node.name)
-        if isinstance(of_type, NewType):
+        if isinstance(of_type, IntroducedType):
             of_type = base_of(of_type) if not isinstance(of_type.base, EnumType) else of_type.base
         if isinstance(of_type, EnumType):
             if node.name not in of_type.values:
@@ -285,42 +302,44 @@ class Expressions:
             return constant(of_type, of_type.values[node.name])
         base = self.expression(node.base, scope)
         kind = base_of(base.type)
-        if isinstance(kind, ApplyResult):
+        if isinstance(kind, ApplyResultType):
             return self._apply_result(node, base)
-        if isinstance(kind, Stack):
+        if isinstance(kind, StackType):
             return self._stack_member(node, base, kind)
-        if not isinstance(kind, Record) or node.name not in kind.indices:
+        if not isinstance(kind, RecordType) or node.name not in kind.indices:
             raise ProgramError(node.position, f"a value of {base.type} has no member {node.name}")
         index = kind.indices[node.name]
         run = base.run
 
-        def place() -> Place:
+        def place() -> LValue:
             value = run()
-            return UnionItem(value, index) if isinstance(value, Union) else Item(value.parts, index)
+            return (
+                UnionMemberLValue(value, index) if isinstance(value, RuntimeUnion) else CellLValue(value.parts, index)
+            )
 
-        return Typed(
+        return TypedExpression(
             kind.fields[index].type,
             lambda: run().parts[index],
             base.constant,
             place if base.place is not None else None,
         )
 
-    def _apply_result(self, node: x.Member, base: Typed) -> Typed:
+    def _apply_result(self, node: x.MemberNode, base: TypedExpression) -> TypedExpression:
         run = base.run
         if node.name == "hit":
-            return Typed(BOOLEAN, lambda: run()[0])
+            return TypedExpression(BOOLEAN, lambda: run()[0])
         if node.name == "miss":
-            return Typed(BOOLEAN, lambda: not run()[0])
+            return TypedExpression(BOOLEAN, lambda: not run()[0])
         if node.name == "action_run":
-            return Typed(base.type, lambda: run()[1])
+            return TypedExpression(base.type, lambda: run()[1])
         raise ProgramError(node.position, f"{base.type} has no {node.name}")
 
-    def _stack_member(self, node: x.Member, base: Typed, stack: Stack) -> Typed:
+    def _stack_member(self, node: x.MemberNode, base: TypedExpression, stack: StackType) -> TypedExpression:
         run = base.run
         if node.name == "size":
-            return constant(Bits(32), stack.size)
+            return constant(BitsType(32), stack.size)
         if node.name == "lastIndex":
-            return Typed(Bits(32), lambda: (run().next - 1) & 0xFFFFFFFF)
+            return TypedExpression(BitsType(32), lambda: (run().next - 1) & 0xFFFFFFFF)
         if node.name not in ("next", "last"):
             raise ProgramError(node.position, f"a header stack has no {node.name}")
         back = node.name == "last"
@@ -336,17 +355,17 @@ class Expressions:
             parts, index = element()
             return parts[index]
 
-        return Typed(stack.element, value, place=lambda: Item(*element()))
+        return TypedExpression(stack.element, value, place=lambda: CellLValue(*element()))
 
-    def _index(self, node: x.Index, scope: Scope) -> Typed:
+    def _index(self, node: x.IndexNode, scope: Environment) -> TypedExpression:
         base = self.expression(node.base, scope)
         index = self.expression(node.index, scope)
         kind = base_of(base.type)
         run, at = base.run, index.run
-        if isinstance(kind, Record) and kind.kind == "tuple":
+        if isinstance(kind, RecordType) and kind.kind == "tuple":
             which = self.natural(node.index, scope)
-            return Typed(kind.fields[which].type, lambda: run().parts[which], base.constant)
-        if not isinstance(kind, Stack):
+            return TypedExpression(kind.fields[which].type, lambda: run().parts[which], base.constant)
+        if not isinstance(kind, StackType):
             raise ProgramError(node.position, f"a value of {base.type} has no elements")
         element = kind.element
         if index.constant and not 0 <= index.run() < kind.size:
@@ -361,9 +380,11 @@ class Expressions:
             parts, number = found()
             return parts[number]
 
-        return Typed(element, value, place=(lambda: Item(*found())) if base.place is not None else None)
+        return TypedExpression(
+            element, value, place=(lambda: CellLValue(*found())) if base.place is not None else None
+        )
 
-    def _slice(self, node: x.Slice, scope: Scope) -> Typed:
+    def _slice(self, node: x.SliceNode, scope: Environment) -> TypedExpression:
         base = self.expression(node.base, scope)
         low = self.natural(node.low, scope)
         high = self.natural(node.high, scope)
@@ -378,39 +399,39 @@ class Expressions:
         if base.place is not None and bits is not None:
             find, whole = base.place, bits
 
-            def place() -> Place:
-                return SlicePlace(find(), whole, high, low)
+            def place() -> LValue:
+                return SliceLValue(find(), whole, high, low)
 
-        made = Typed(Bits(high - low + 1), lambda: run() >> low & mask, base.constant, place)
+        made = TypedExpression(BitsType(high - low + 1), lambda: run() >> low & mask, base.constant, place)
         return self._folded(made)
 
-    def _unary(self, node: x.Unary, scope: Scope) -> Typed:
+    def _unary(self, node: x.UnaryNode, scope: Environment) -> TypedExpression:
         operand = self.expression(node.operand, scope)
         run = operand.run
         kind = base_of(operand.type)
         if node.operator == "!":
-            return Typed(BOOLEAN, lambda: not run(), operand.constant)
+            return TypedExpression(BOOLEAN, lambda: not run(), operand.constant)
         if node.operator == "+":
-            return Typed(kind, run, operand.constant)
+            return TypedExpression(kind, run, operand.constant)
         if kind == INTEGER and node.operator == "-":
-            return Typed(INTEGER, lambda: -run(), operand.constant)
-        if not isinstance(kind, Bits):
+            return TypedExpression(INTEGER, lambda: -run(), operand.constant)
+        if not isinstance(kind, BitsType):
             raise ProgramError(node.position, f"{node.operator} of a value of {operand.type}")
         wrap = kind.wrap
         if node.operator == "-":
-            return Typed(kind, lambda: wrap(-run()), operand.constant)
-        return Typed(kind, lambda: wrap(~run()), operand.constant)
+            return TypedExpression(kind, lambda: wrap(-run()), operand.constant)
+        return TypedExpression(kind, lambda: wrap(~run()), operand.constant)
 
-    def _binary(self, node: x.Binary, scope: Scope) -> Typed:
+    def _binary(self, node: x.BinaryNode, scope: Environment) -> TypedExpression:
         operator = node.operator
         left = self.expression(node.left, scope)
         right = self.expression(node.right, scope)
         fixed = left.constant and right.constant
         a, b = left.run, right.run
         if operator == "&&":
-            return Typed(BOOLEAN, lambda: a() and b(), fixed or (left.constant and not a()))
+            return TypedExpression(BOOLEAN, lambda: a() and b(), fixed or (left.constant and not a()))
         if operator == "||":
-            return Typed(BOOLEAN, lambda: a() or b(), fixed or (left.constant and a()))
+            return TypedExpression(BOOLEAN, lambda: a() or b(), fixed or (left.constant and a()))
         if operator in ("<<", ">>"):
             return self._shift(operator, left, right, node.position)
         if operator == "++":
@@ -418,50 +439,56 @@ class Expressions:
         left, right = self.unified(left, right, node.position)
         return self.operation(operator, left, right, node.position)
 
-    def operation(self, operator: str, left: Typed, right: Typed, position: Position) -> Typed:
+    def operation(
+        self, operator: str, left: TypedExpression, right: TypedExpression, position: Position
+    ) -> TypedExpression:
         """An operator on two values of one type; shifts and `++` are others."""
         fixed = left.constant and right.constant
         a, b = left.run, right.run
         if operator in ("==", "!="):
             same = operator == "=="
-            if isinstance(base_of(left.type), Record | Stack):
+            if isinstance(base_of(left.type), RecordType | StackType):
                 # The left operand is a value of its own by the time the right one is evaluated.
-                return Typed(BOOLEAN, lambda: equal(copied(a()), b()) == same, fixed)
-            return Typed(BOOLEAN, lambda: (a() == b()) == same, fixed)
+                return TypedExpression(BOOLEAN, lambda: equal(copied(a()), b()) == same, fixed)
+            return TypedExpression(BOOLEAN, lambda: (a() == b()) == same, fixed)
         if operator in _COMPARISONS:
             compare = _COMPARISONS[operator]
-            return Typed(BOOLEAN, lambda: compare(a(), b()), fixed)
+            return TypedExpression(BOOLEAN, lambda: compare(a(), b()), fixed)
         kind = base_of(left.type)
-        if operator in _ARITHMETIC and isinstance(kind, Bits):
+        if operator in _ARITHMETIC and isinstance(kind, BitsType):
             compute, wrap = _ARITHMETIC[operator], kind.wrap
-            return Typed(kind, lambda: wrap(compute(a(), b())), fixed)
+            return TypedExpression(kind, lambda: wrap(compute(a(), b())), fixed)
         if operator in _ARITHMETIC and kind == INTEGER:
             compute = _ARITHMETIC[operator]
-            return Typed(kind, lambda: compute(a(), b()), fixed)
-        if operator in ("|+|", "|-|") and isinstance(kind, Bits):
+            return TypedExpression(kind, lambda: compute(a(), b()), fixed)
+        if operator in ("|+|", "|-|") and isinstance(kind, BitsType):
             saturate = kind.saturate
             if operator == "|+|":
-                return Typed(kind, lambda: saturate(a() + b()), fixed)
-            return Typed(kind, lambda: saturate(a() - b()), fixed)
+                return TypedExpression(kind, lambda: saturate(a() + b()), fixed)
+            return TypedExpression(kind, lambda: saturate(a() - b()), fixed)
         raise ProgramError(position, f"{operator} of values of {left.type}")
 
-    def unified(self, left: Typed, right: Typed, position: Position) -> tuple[Typed, Typed]:
+    def unified(
+        self, left: TypedExpression, right: TypedExpression, position: Position
+    ) -> tuple[TypedExpression, TypedExpression]:
         """Both operands as one type: numbers without a width and lists take that of the other (section 8.11.2)."""
         a, b = base_of(left.type), base_of(right.type)
         if left.type == right.type:
             return left, right
-        if a in (INTEGER, INVALID_HEADER, DEFAULT) or (isinstance(a, Record) and a.kind in ("tuple", "unnamed")):
+        if a in (INTEGER, INVALID_HEADER, DEFAULT) or (isinstance(a, RecordType) and a.kind in ("tuple", "unnamed")):
             if b == INTEGER:
                 return left, right
             return self.converted(left, right.type, position), right
         return left, self.converted(right, left.type, position)
 
-    def _shift(self, operator: str, left: Typed, right: Typed, position: Position) -> Typed:
+    def _shift(
+        self, operator: str, left: TypedExpression, right: TypedExpression, position: Position
+    ) -> TypedExpression:
         a, b = left.run, right.run
         kind = base_of(left.type)
         fixed = left.constant and right.constant
         wrap: Callable[[int], int]
-        if isinstance(kind, Bits):
+        if isinstance(kind, BitsType):
             wrap, width = kind.wrap, kind.width
         elif kind == INTEGER and right.constant:
             wrap, width = int, MAX_SHIFT
@@ -475,54 +502,56 @@ class Expressions:
             by = min(by, width)
             return wrap(value << by) if operator == "<<" else value >> by
 
-        return Typed(kind, shift, fixed)
+        return TypedExpression(kind, shift, fixed)
 
-    def _concatenation(self, left: Typed, right: Typed, position: Position) -> Typed:
+    def _concatenation(self, left: TypedExpression, right: TypedExpression, position: Position) -> TypedExpression:
         one, two = base_of(left.type), base_of(right.type)
-        if not isinstance(one, Bits) or not isinstance(two, Bits):
+        if not isinstance(one, BitsType) or not isinstance(two, BitsType):
             raise ProgramError(position, f"++ of values of {left.type} and {right.type}")
-        made = Bits(one.width + two.width, one.signed)
+        made = BitsType(one.width + two.width, one.signed)
         a, b, wrap, width, mask = left.run, right.run, made.wrap, two.width, two.mask
-        return Typed(made, lambda: wrap(a() << width | b() & mask), left.constant and right.constant)
+        return TypedExpression(made, lambda: wrap(a() << width | b() & mask), left.constant and right.constant)
 
-    def _conditional(self, node: x.Conditional, scope: Scope, expected: Type | None) -> Typed:
+    def _conditional(
+        self, node: x.ConditionalNode, scope: Environment, expected: ValueType | None
+    ) -> TypedExpression:
         condition = self.expression(node.condition, scope)
         then, other = self.unified(
             self.expression(node.then, scope, expected), self.expression(node.other, scope, expected), node.position
         )
-        if then.type == INTEGER and not condition.constant and isinstance(expected, Bits):
+        if then.type == INTEGER and not condition.constant and isinstance(expected, BitsType):
             then, other = (self.converted(each, expected, node.position) for each in (then, other))
         choose, a, b = condition.run, then.run, other.run
         fixed = condition.constant and (then if choose() else other).constant
-        return Typed(then.type, lambda: a() if choose() else b(), fixed)
+        return TypedExpression(then.type, lambda: a() if choose() else b(), fixed)
 
-    def _cast(self, node: x.Cast, scope: Scope) -> Typed:
+    def _cast(self, node: x.CastNode, scope: Environment) -> TypedExpression:
         target = self.type(node.type, scope)
         operand = self.expression(node.operand, scope, target)
         step = self.cast(operand.type, target, node.position)
         run = operand.run
         if step is None:
-            return Typed(target, run, operand.constant)
-        return Typed(target, lambda: step(run()), operand.constant)
+            return TypedExpression(target, run, operand.constant)
+        return TypedExpression(target, lambda: step(run()), operand.constant)
 
-    def cast(self, source: Type, target: Type, position: Position) -> Conversion | None:
+    def cast(self, source: ValueType, target: ValueType, position: Position) -> Conversion | None:
         """An explicit cast (section 8.11.1)."""
         one, two = base_of(source), base_of(target)
         if one == two:
             return None
-        if isinstance(two, Bits) and (isinstance(one, Bits) or one in (INTEGER, BOOLEAN)):
+        if isinstance(two, BitsType) and (isinstance(one, BitsType) or one in (INTEGER, BOOLEAN)):
             return lambda value: two.wrap(int(value))
-        if two == BOOLEAN and (isinstance(one, Bits) or one == INTEGER):
+        if two == BOOLEAN and (isinstance(one, BitsType) or one == INTEGER):
             return bool
-        if two == INTEGER and isinstance(bits_of(one), Bits):
+        if two == INTEGER and isinstance(bits_of(one), BitsType):
             return int
         return self.conversion(source, target, position)
 
-    def _list(self, node: x.ListExpression, scope: Scope, expected: Type | None) -> Typed:
+    def _list(self, node: x.ListExpressionNode, scope: Environment, expected: ValueType | None) -> TypedExpression:
         """The items are evaluated in the order in which they are written, each to a value of its own."""
         target = base_of(expected) if expected is not None else None
-        wanted: list[Type | None] = [None] * len(node.items)
-        if isinstance(target, Record):
+        wanted: list[ValueType | None] = [None] * len(node.items)
+        if isinstance(target, RecordType):
             for index in range(len(node.items)):
                 if node.names is not None:
                     name = node.names[index]
@@ -531,34 +560,34 @@ class Expressions:
                     wanted[index] = target.fields[target.indices[name]].type
                 elif index < len(target.fields):
                     wanted[index] = target.fields[index].type
-        elif isinstance(target, Stack | ListType):
+        elif isinstance(target, StackType | ListType):
             wanted = [target.element] * len(node.items)
-        items: list[Typed] = []
+        items: list[TypedExpression] = []
         for each, type_ in zip(node.items, wanted, strict=True):
             item = self.expression(each, scope, type_)
             items.append(item if type_ is None else self.converted(item, type_, each.position))
         runs = [item.run for item in items]
         if node.names is None:
-            made: Type = tuple_of([item.type for item in items])
+            made: ValueType = tuple_of([item.type for item in items])
         else:
             named = zip(node.names, items, strict=True)
-            made = Record("unnamed", "{...}", tuple(Field(name, item.type) for name, item in named))
+            made = RecordType("unnamed", "{...}", tuple(RecordField(name, item.type) for name, item in named))
         fixed = all(item.constant for item in items)
 
         def build() -> Composite:
             return Composite(made, [copied(run()) for run in runs])
 
         if node.rest:
-            if not isinstance(target, Record):
+            if not isinstance(target, RecordType):
                 raise ProgramError(node.position, "... needs a struct, header or tuple")
-            return Typed(target, self._with_rest(target, build, node), fixed)
-        typed = Typed(made, build, fixed)
-        if isinstance(target, Record | Stack | ListType) and expected is not None:
+            return TypedExpression(target, self._with_rest(target, build, node), fixed)
+        typed = TypedExpression(made, build, fixed)
+        if isinstance(target, RecordType | StackType | ListType) and expected is not None:
             return self.converted(typed, expected, node.position)
         return typed
 
     def _with_rest(
-        self, target: Record, build: Callable[[], Composite], node: x.ListExpression
+        self, target: RecordType, build: Callable[[], Composite], node: x.ListExpressionNode
     ) -> Callable[[], Value]:
         names = node.names or [each.name for each in target.fields[: len(node.items)]]
         indices = [target.indices[name] for name in names]
@@ -567,7 +596,7 @@ class Expressions:
             made = default(target)
             for index, value in zip(indices, build().parts, strict=True):
                 made.parts[index] = value
-            if isinstance(made, Header):
+            if isinstance(made, RuntimeHeader):
                 made.valid = True
             return made
 
@@ -575,11 +604,13 @@ class Expressions:
 
     # ---- L-values ----
 
-    def target(self, node: x.Expression, scope: Scope, type_: Type | None = None) -> tuple[Type, Callable[[], Place]]:
+    def target(
+        self, node: x.ExpressionNode, scope: Environment, type_: ValueType | None = None
+    ) -> tuple[ValueType, Callable[[], LValue]]:
         """The l-value of an assignment, or of an out or inout argument. type_: what `_` stands for."""
-        if isinstance(node, x.Anything):
+        if isinstance(node, x.AnythingNode):
             nothing = type_ or ANYTHING
-            return nothing, lambda: Nowhere(nothing)
+            return nothing, lambda: DiscardedLValue(nothing)
         typed = self.expression(node, scope)
         if typed.place is None:
             raise ProgramError(node.position, "an l-value is needed")
@@ -587,25 +618,25 @@ class Expressions:
 
     # ---- Sets (section 8.15) ----
 
-    def matcher(self, node: x.Expression, scope: Scope, type_: Type) -> Callable[[], Matcher]:
+    def matcher(self, node: x.ExpressionNode, scope: Environment, type_: ValueType) -> Callable[[], Matcher]:
         """A set of values of this type. It is made when it is needed: a set need not be constant in a select."""
-        if isinstance(node, x.Anything):
+        if isinstance(node, x.AnythingNode):
             everything = AnyValue()
             return lambda: everything
-        if isinstance(node, x.Binary) and node.operator in ("&&&", ".."):
+        if isinstance(node, x.BinaryNode) and node.operator in ("&&&", ".."):
             low = self.as_type(node.left, scope, type_)
             high = self.as_type(node.right, scope, type_)
             if node.operator == "..":
-                return self._ready(lambda: Between(low.run(), high.run()), low.constant and high.constant)
-            return self._ready(lambda: Masked(low.run(), high.run()), low.constant and high.constant)
-        if isinstance(node, x.Name):
+                return self._ready(lambda: RangeMatcher(low.run(), high.run()), low.constant and high.constant)
+            return self._ready(lambda: MaskedMatcher(low.run(), high.run()), low.constant and high.constant)
+        if isinstance(node, x.NameNode):
             values = self.value_set(scope.find(node.name))
             if values is not None:
                 return lambda: values
-        if isinstance(node, x.Tuple) and isinstance(base_of(type_), Record):
-            node = x.ListExpression(node.items, position=node.position)
+        if isinstance(node, x.TupleNode) and isinstance(base_of(type_), RecordType):
+            node = x.ListExpressionNode(node.items, position=node.position)
         value = self.as_type(node, scope, type_)
-        return self._ready(lambda: Exact(value.run()), value.constant)
+        return self._ready(lambda: ExactMatcher(value.run()), value.constant)
 
     def _ready(self, make: Callable[[], Matcher], fixed: bool) -> Callable[[], Matcher]:
         if not fixed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from gradbed.switch.reference import syntax as x
-from gradbed.switch.reference.tokens import Position, ProgramError, Token
+from gradbed.switch.reference.tokens import Position, ProgramError, SourceToken
 
 _BASE_TYPES = frozenset(("bit", "int", "varbit", "bool", "error", "string", "void", "tuple", "list", "match_kind"))
 _ASSIGNMENTS = frozenset(("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", "|+|=", "|-|="))
@@ -25,22 +25,22 @@ _LEVELS: tuple[tuple[str, ...], ...] = (
 _BEGINS_OPERAND = frozenset(("(", "{", "!", "~", "-", "+", "."))
 
 
-def parse_program(found: list[Token]) -> x.Program:
+def parse_program(found: list[SourceToken]) -> x.ProgramNode:
     """Parse a whole program."""
     parser = _Parser(found)
-    declarations: list[x.Node] = []
+    declarations: list[x.SyntaxNode] = []
     while parser.kind != "end":
         if not parser.take(";"):
             declarations.append(parser.declaration())
-    return x.Program(declarations)
+    return x.ProgramNode(declarations)
 
 
-def parse_expressions(found: list[Token]) -> list[x.Expression]:
+def parse_expressions(found: list[SourceToken]) -> list[x.ExpressionNode]:
     """Parse the inside of an annotation as expressions with commas between."""
     if not found:
         return []
     last = found[-1]
-    parser = _Parser([*found, Token("end", "", last.position, last.end, last.end)])
+    parser = _Parser([*found, SourceToken("end", "", last.position, last.end, last.end)])
     items = [parser.expression()]
     while parser.take(","):
         items.append(parser.expression())
@@ -48,7 +48,7 @@ def parse_expressions(found: list[Token]) -> list[x.Expression]:
 
 
 class _Parser:
-    def __init__(self, found: list[Token]) -> None:
+    def __init__(self, found: list[SourceToken]) -> None:
         self._tokens = found
         self._at = 0
         # What is a type decides whether `(a)` is a cast and `<` begins type arguments.
@@ -68,7 +68,7 @@ class _Parser:
     def here(self) -> Position:
         return self._tokens[self._at].position
 
-    def ahead(self, count: int = 1) -> Token:
+    def ahead(self, count: int = 1) -> SourceToken:
         return self._tokens[min(self._at + count, len(self._tokens) - 1)]
 
     def sees(self, text: str) -> bool:
@@ -85,7 +85,7 @@ class _Parser:
         if not self.take(text):
             self.fail(f"expected '{text}', got '{self.text}'")
 
-    def next(self) -> Token:
+    def next(self) -> SourceToken:
         self._at += 1
         return self._tokens[self._at - 1]
 
@@ -103,7 +103,7 @@ class _Parser:
 
     # ---- Types ----
 
-    def is_type(self, token: Token) -> bool:
+    def is_type(self, token: SourceToken) -> bool:
         return token.kind == "name" and (token.text in _BASE_TYPES or token.text in self._types)
 
     def type(self) -> x.TypeNode:
@@ -119,18 +119,18 @@ class _Parser:
             else:
                 width = self.primary()
             self.require(">")
-            node = x.BitsNode(name, width, position=here)
+            node = x.BitsTypeNode(name, width, position=here)
         elif name == "bit":
-            node = x.BitsNode(name, x.Number(1, None, False, position=here), position=here)
+            node = x.BitsTypeNode(name, x.NumberNode(1, None, False, position=here), position=here)
         elif self.sees("<"):
-            node = x.NamedNode(name, self.type_arguments(), position=here)
+            node = x.NamedTypeNode(name, self.type_arguments(), position=here)
         else:
-            node = x.NamedNode(name, position=here)
+            node = x.NamedTypeNode(name, position=here)
         while self.sees("["):
             self.next()
             size = self.expression()
             self.require("]")
-            node = x.StackNode(node, size, position=here)
+            node = x.StackTypeNode(node, size, position=here)
         return node
 
     def type_arguments(self) -> list[x.TypeNode]:
@@ -153,13 +153,13 @@ class _Parser:
 
     # ---- Declarations ----
 
-    def annotations(self) -> list[x.Annotation]:
-        found: list[x.Annotation] = []
+    def annotations(self) -> list[x.AnnotationNode]:
+        found: list[x.AnnotationNode] = []
         while self.sees("@"):
             here = self.here
             self.next()
             name = self.next().text
-            inside: list[Token] = []
+            inside: list[SourceToken] = []
             if self.sees("(") or self.sees("["):
                 depth = 0
                 while True:
@@ -173,16 +173,16 @@ class _Parser:
                         break
                     inside.append(token)
                 inside = inside[1:]
-            found.append(x.Annotation(name, inside, position=here))
+            found.append(x.AnnotationNode(name, inside, position=here))
         return found
 
-    def declaration(self) -> x.Node:
+    def declaration(self) -> x.SyntaxNode:
         annotations = self.annotations()
         here = self.here
         if self.kind != "name":
             self.fail(f"expected a declaration, got '{self.text}'")
         word = self.text
-        node: x.Declaration
+        node: x.DeclarationNode
         if word == "const":
             node = self.constant()
         elif word in ("struct", "header", "header_union"):
@@ -209,37 +209,37 @@ class _Parser:
         node.annotations = annotations
         return node
 
-    def constant(self) -> x.Constant:
+    def constant(self) -> x.ConstantNode:
         self.require("const")
         type_ = self.type()
         name = self.name()
         self.require("=")
         value = self.expression()
         self.require(";")
-        return x.Constant(name, type_, value)
+        return x.ConstantNode(name, type_, value)
 
-    def fields(self) -> x.Fields:
+    def fields(self) -> x.FieldsNode:
         kind = self.next().text
         name = self.name()
         self._types.add(name)
         parameters = self.type_parameters()
         self.require("{")
-        found: list[x.Field] = []
+        found: list[x.FieldNode] = []
         while not self.take("}"):
             annotations = self.annotations()
             here = self.here
             type_ = self.type()
-            found.append(x.Field(self.name(), type_, annotations=annotations, position=here))
+            found.append(x.FieldNode(self.name(), type_, annotations=annotations, position=here))
             self.require(";")
-        return x.Fields(name, kind, parameters, found)
+        return x.FieldsNode(name, kind, parameters, found)
 
-    def enum(self) -> x.Enum:
+    def enum(self) -> x.EnumNode:
         self.require("enum")
         type_ = None if self.ahead().text == "{" else self.type()
         name = self.name()
         self._types.add(name)
         self.require("{")
-        found: list[tuple[str, x.Expression | None]] = []
+        found: list[tuple[str, x.ExpressionNode | None]] = []
         while not self.take("}"):
             self.annotations()
             member = self.name()
@@ -247,9 +247,9 @@ class _Parser:
             if not self.take(","):
                 self.require("}")
                 break
-        return x.Enum(name, type_, found)
+        return x.EnumNode(name, type_, found)
 
-    def typedef(self) -> x.Declaration:
+    def typedef(self) -> x.DeclarationNode:
         new = self.next().text == "type"
         self.annotations()
         if self.text in ("struct", "header", "header_union"):
@@ -260,9 +260,9 @@ class _Parser:
         name = self.name()
         self._types.add(name)
         self.require(";")
-        return x.Typedef(name, type_, new)
+        return x.TypedefNode(name, type_, new)
 
-    def members(self) -> x.Members:
+    def members(self) -> x.MembersNode:
         name = self.next().text
         self.require("{")
         found: list[str] = []
@@ -272,9 +272,9 @@ class _Parser:
             if not self.take(","):
                 self.require("}")
                 break
-        return x.Members(name, found)
+        return x.MembersNode(name, found)
 
-    def extern(self) -> x.Declaration:
+    def extern(self) -> x.DeclarationNode:
         self.require("extern")
         # An object has a body or nothing behind its name; a function has a result before it.
         if self.ahead().text in ("{", ";", "<") and self.text not in _BASE_TYPES:
@@ -283,16 +283,16 @@ class _Parser:
             self._types.add(name)
             parameters = self.type_parameters()
             if self.take(";"):
-                return x.Extern(name, parameters, [])
+                return x.ExternNode(name, parameters, [])
             if self.take("{"):
-                methods: list[x.Function] = []
+                methods: list[x.FunctionNode] = []
                 while not self.take("}"):
                     annotations = self.annotations()
                     here = self.here
                     if self.text == name and self.ahead().text == "(":
                         self.next()
                         methods.append(
-                            x.Function(name, x.NamedNode("void"), [], self.parameters(), None, position=here)
+                            x.FunctionNode(name, x.NamedTypeNode("void"), [], self.parameters(), None, position=here)
                         )
                         self.require(";")
                         continue
@@ -300,23 +300,23 @@ class _Parser:
                     method = self.function(body=False)
                     method.annotations, method.position = annotations, here
                     methods.append(method)
-                return x.Extern(name, parameters, methods)
+                return x.ExternNode(name, parameters, methods)
             self._at = start
         return self.function(body=False)
 
-    def function(self, body: bool) -> x.Function:
+    def function(self, body: bool) -> x.FunctionNode:
         result = self.type()
         name = self.name()
         type_parameters = self.type_parameters()
         parameters = self.parameters()
         if body and self.sees("{"):
-            return x.Function(name, result, type_parameters, parameters, self.block())
+            return x.FunctionNode(name, result, type_parameters, parameters, self.block())
         self.require(";")
-        return x.Function(name, result, type_parameters, parameters, None)
+        return x.FunctionNode(name, result, type_parameters, parameters, None)
 
-    def parameters(self) -> list[x.Parameter]:
+    def parameters(self) -> list[x.ParameterNode]:
         self.require("(")
-        found: list[x.Parameter] = []
+        found: list[x.ParameterNode] = []
         while not self.take(")"):
             if found:
                 self.require(",")
@@ -326,43 +326,43 @@ class _Parser:
             type_ = self.type()
             name = self.name()
             default = self.expression() if self.take("=") else None
-            found.append(x.Parameter(name, direction, type_, default, annotations=annotations, position=here))
+            found.append(x.ParameterNode(name, direction, type_, default, annotations=annotations, position=here))
         return found
 
-    def action(self) -> x.Action:
+    def action(self) -> x.ActionNode:
         self.require("action")
         name = self.name()
-        return x.Action(name, self.parameters(), self.block())
+        return x.ActionNode(name, self.parameters(), self.block())
 
-    def package(self) -> x.Package:
+    def package(self) -> x.PackageNode:
         self.require("package")
         name = self.name()
         self._types.add(name)
         type_parameters = self.type_parameters()
         parameters = self.parameters()
         self.require(";")
-        return x.Package(name, type_parameters, parameters)
+        return x.PackageNode(name, type_parameters, parameters)
 
-    def control(self) -> x.Control:
+    def control(self) -> x.ControlNode:
         self.require("control")
         name = self.name()
         self._types.add(name)
         type_parameters = self.type_parameters()
         parameters = self.parameters()
         if self.take(";"):
-            return x.Control(name, type_parameters, parameters, [], [], None)
+            return x.ControlNode(name, type_parameters, parameters, [], [], None)
         constructor = self.parameters() if self.sees("(") else []
         self.require("{")
-        found: list[x.Node] = []
+        found: list[x.SyntaxNode] = []
         while not self.sees("apply"):
             if not self.take(";"):
                 found.append(self.control_local())
         self.require("apply")
         body = self.block()
         self.require("}")
-        return x.Control(name, type_parameters, parameters, constructor, found, body)
+        return x.ControlNode(name, type_parameters, parameters, constructor, found, body)
 
-    def control_local(self) -> x.Node:
+    def control_local(self) -> x.SyntaxNode:
         start = self._at
         annotations = self.annotations()
         here = self.here
@@ -373,18 +373,18 @@ class _Parser:
         self._at = start
         return self.declaration()
 
-    def parser(self) -> x.Parser:
+    def parser(self) -> x.ParserNode:
         self.require("parser")
         name = self.name()
         self._types.add(name)
         type_parameters = self.type_parameters()
         parameters = self.parameters()
         if self.take(";"):
-            return x.Parser(name, type_parameters, parameters, [], [], None)
+            return x.ParserNode(name, type_parameters, parameters, [], [], None)
         constructor = self.parameters() if self.sees("(") else []
         self.require("{")
-        found: list[x.Node] = []
-        states: list[x.State] = []
+        found: list[x.SyntaxNode] = []
+        states: list[x.StateNode] = []
         while not self.take("}"):
             start = self._at
             annotations = self.annotations()
@@ -401,18 +401,18 @@ class _Parser:
                 self.require("(")
                 size = self.expression()
                 self.require(")")
-                found.append(x.ValueSet(self.name(), type_, size, annotations=annotations, position=here))
+                found.append(x.ValueSetNode(self.name(), type_, size, annotations=annotations, position=here))
                 self.require(";")
             elif not self.take(";"):
                 self._at = start
                 found.append(self.declaration())
-        return x.Parser(name, type_parameters, parameters, constructor, found, states)
+        return x.ParserNode(name, type_parameters, parameters, constructor, found, states)
 
-    def state(self) -> x.State:
+    def state(self) -> x.StateNode:
         self.require("state")
         name = self.name()
         self.require("{")
-        found: list[x.Node] = []
+        found: list[x.SyntaxNode] = []
         while not self.sees("transition") and not self.sees("}"):
             found.append(self.statement())
         transition = None
@@ -421,14 +421,14 @@ class _Parser:
             self.next()
             transition = self.transition(here)
         self.require("}")
-        return x.State(name, found, transition)
+        return x.StateNode(name, found, transition)
 
-    def transition(self, here: Position) -> x.Transition:
+    def transition(self, here: Position) -> x.TransitionNode:
         if self.sees("select") and self.ahead().text == "(":
             self.next()
             values = self.expressions("(", ")")
             self.require("{")
-            cases: list[tuple[x.Expression, str]] = []
+            cases: list[tuple[x.ExpressionNode, str]] = []
             while not self.take("}"):
                 self.annotations()
                 keys = self.keyset()
@@ -436,19 +436,19 @@ class _Parser:
                 cases.append((keys, self.name()))
                 self.require(";")
             self.take(";")
-            return x.Transition(values, cases, position=here)
+            return x.TransitionNode(values, cases, position=here)
         name = self.name()
         self.require(";")
-        return x.Transition([], [(x.Anything(position=here), name)], position=here)
+        return x.TransitionNode([], [(x.AnythingNode(position=here), name)], position=here)
 
-    def table(self) -> x.Table:
+    def table(self) -> x.TableNode:
         self.require("table")
         name = self.name()
         self.require("{")
-        keys: list[x.Key] = []
-        actions: list[x.ActionReference] = []
-        entries: list[x.Entry] = []
-        properties: dict[str, x.Expression] = {}
+        keys: list[x.KeyNode] = []
+        actions: list[x.ActionReferenceNode] = []
+        entries: list[x.EntryNode] = []
+        properties: dict[str, x.ExpressionNode] = {}
         while not self.take("}"):
             self.annotations()
             constant = self.take("const")
@@ -461,7 +461,7 @@ class _Parser:
                     value = self.expression()
                     self.require(":")
                     match = self.name()
-                    keys.append(x.Key(value, match, self.annotations(), position=here))
+                    keys.append(x.KeyNode(value, match, self.annotations(), position=here))
                     self.require(";")
             elif property_ == "actions":
                 self.require("{")
@@ -478,17 +478,17 @@ class _Parser:
             else:
                 properties[property_] = self.expression()
             self.take(";")
-        return x.Table(name, keys, actions, entries, properties)
+        return x.TableNode(name, keys, actions, entries, properties)
 
-    def action_reference(self) -> x.ActionReference:
+    def action_reference(self) -> x.ActionReferenceNode:
         annotations = self.annotations()
         here = self.here
         self.take(".")
         name = self.name()
         arguments = self.arguments() if self.sees("(") else []
-        return x.ActionReference(name, arguments, annotations, position=here)
+        return x.ActionReferenceNode(name, arguments, annotations, position=here)
 
-    def entry(self, constant: bool) -> x.Entry:
+    def entry(self, constant: bool) -> x.EntryNode:
         here = self.here
         constant = self.take("const") or constant
         priority = None
@@ -502,10 +502,10 @@ class _Parser:
         action = self.action_reference()
         annotations = self.annotations()
         self.take(";")
-        items = keys.items if isinstance(keys, x.Tuple) else [keys]
-        return x.Entry(items, action, priority, constant, annotations, position=here)
+        items = keys.items if isinstance(keys, x.TupleNode) else [keys]
+        return x.EntryNode(items, action, priority, constant, annotations, position=here)
 
-    def typed_declaration(self) -> x.Declaration:
+    def typed_declaration(self) -> x.DeclarationNode:
         """A variable, an instance, or a function."""
         start = self._at
         type_ = self.type()
@@ -515,36 +515,36 @@ class _Parser:
             if self.sees("=") and self.ahead().text == "{":
                 self.fail("objects with abstract methods are not in the reference")
             self.require(";")
-            return x.Instantiation(name, type_, arguments)
+            return x.InstantiationNode(name, type_, arguments)
         name = self.name()
         if self.sees("(") or self.sees("<"):
             self._at = start
             return self.function(body=True)
         value = self.expression() if self.take("=") else None
         self.require(";")
-        return x.Variable(name, type_, value)
+        return x.VariableNode(name, type_, value)
 
     # ---- Statements ----
 
-    def block(self) -> x.Block:
+    def block(self) -> x.BlockNode:
         here = self.here
         self.annotations()
         self.require("{")
-        found: list[x.Node] = []
+        found: list[x.SyntaxNode] = []
         while not self.take("}"):
             found.append(self.statement())
-        return x.Block(found, position=here)
+        return x.BlockNode(found, position=here)
 
-    def statement(self) -> x.Node:
+    def statement(self) -> x.SyntaxNode:
         start = self._at
         annotations = self.annotations()
         here = self.here
         if self.take(";"):
-            return x.Block([], position=here)
+            return x.BlockNode([], position=here)
         if self.sees("{"):
             return self.block()
         word = self.text if self.kind == "name" else ""
-        simple = {"exit": x.Exit, "break": x.Break, "continue": x.Continue}
+        simple = {"exit": x.ExitNode, "break": x.BreakNode, "continue": x.ContinueNode}
         if word == "if":
             self.next()
             self.require("(")
@@ -552,12 +552,12 @@ class _Parser:
             self.require(")")
             then = self.inner_statement()
             other = self.inner_statement() if self.take("else") else None
-            return x.If(condition, then, other, position=here)
+            return x.IfNode(condition, then, other, position=here)
         if word == "return":
             self.next()
             value = None if self.sees(";") else self.expression()
             self.require(";")
-            return x.Return(value, position=here)
+            return x.ReturnNode(value, position=here)
         if word in simple:
             self.next()
             self.require(";")
@@ -574,9 +574,9 @@ class _Parser:
         self.require(";")
         return found
 
-    def inner_statement(self) -> x.Statement:
+    def inner_statement(self) -> x.StatementNode:
         found = self.statement()
-        if not isinstance(found, x.Statement):
+        if not isinstance(found, x.StatementNode):
             raise ProgramError(found.position, "a declaration stands alone where a statement is needed")
         return found
 
@@ -600,38 +600,38 @@ class _Parser:
         finally:
             self._at = start
 
-    def simple_statement(self) -> x.Statement:
+    def simple_statement(self) -> x.StatementNode:
         """An assignment or a call, without the semicolon."""
         here = self.here
         target = self.postfix()
-        if isinstance(target, x.Call) and not (self.kind == "symbol" and self.text in _ASSIGNMENTS):
-            return x.CallStatement(target, position=here)
+        if isinstance(target, x.CallNode) and not (self.kind == "symbol" and self.text in _ASSIGNMENTS):
+            return x.CallStatementNode(target, position=here)
         if self.sees(">") and self.ahead().text == ">=":
             self._at += 2
-            return x.Assignment(target, ">>", self.expression(), position=here)
+            return x.AssignmentNode(target, ">>", self.expression(), position=here)
         if self.kind != "symbol" or self.text not in _ASSIGNMENTS:
             self.fail(f"expected a statement, got '{self.text}'")
         operator = self.next().text.removesuffix("=")
-        return x.Assignment(target, operator, self.expression(), position=here)
+        return x.AssignmentNode(target, operator, self.expression(), position=here)
 
-    def switch(self) -> x.Switch:
+    def switch(self) -> x.SwitchNode:
         here = self.here
         self.next()
         self.require("(")
         value = self.expression()
         self.require(")")
         self.require("{")
-        cases: list[x.SwitchCase] = []
+        cases: list[x.SwitchCaseNode] = []
         while not self.take("}"):
             self.annotations()
             at = self.here
             label = None if self.take("default") else self.expression()
             self.require(":")
             body = self.block() if self.sees("{") else None
-            cases.append(x.SwitchCase(label, body, position=at))
-        return x.Switch(value, cases, position=here)
+            cases.append(x.SwitchCaseNode(label, body, position=at))
+        return x.SwitchNode(value, cases, position=here)
 
-    def for_(self) -> x.Statement:
+    def for_(self) -> x.StatementNode:
         here = self.here
         self.next()
         self.require("(")
@@ -647,7 +647,7 @@ class _Parser:
             self.require("in")
             return self.for_in(None, name, here)
         self._at = start
-        initial: list[x.Node] = []
+        initial: list[x.SyntaxNode] = []
         while not self.take(";"):
             if initial:
                 self.require(",")
@@ -656,31 +656,33 @@ class _Parser:
             if self.begins_declaration():
                 type_ = self.type()
                 name = self.name()
-                initial.append(x.Variable(name, type_, self.expression() if self.take("=") else None, position=at))
+                initial.append(
+                    x.VariableNode(name, type_, self.expression() if self.take("=") else None, position=at)
+                )
             else:
                 initial.append(self.simple_statement())
         condition = self.expression()
         self.require(";")
-        updates: list[x.Statement] = []
+        updates: list[x.StatementNode] = []
         while not self.take(")"):
             if updates:
                 self.require(",")
             updates.append(self.simple_statement())
-        return x.For(initial, condition, updates, self.inner_statement(), position=here)
+        return x.ForNode(initial, condition, updates, self.inner_statement(), position=here)
 
-    def for_in(self, type_: x.TypeNode | None, name: str, here: Position) -> x.ForIn:
+    def for_in(self, type_: x.TypeNode | None, name: str, here: Position) -> x.ForInNode:
         items = self.expression()
         if self.sees(".."):
             self.next()
-            items = x.Binary("..", items, self.expression(), position=here)
+            items = x.BinaryNode("..", items, self.expression(), position=here)
         self.require(")")
-        return x.ForIn(type_, name, items, self.inner_statement(), position=here)
+        return x.ForInNode(type_, name, items, self.inner_statement(), position=here)
 
     # ---- Expressions ----
 
-    def expressions(self, begin: str, end: str) -> list[x.Expression]:
+    def expressions(self, begin: str, end: str) -> list[x.ExpressionNode]:
         self.require(begin)
-        found: list[x.Expression] = []
+        found: list[x.ExpressionNode] = []
         while not self.take(end):
             if found:
                 self.require(",")
@@ -689,9 +691,9 @@ class _Parser:
             found.append(self.expression())
         return found
 
-    def arguments(self) -> list[x.Argument]:
+    def arguments(self) -> list[x.ArgumentNode]:
         self.require("(")
-        found: list[x.Argument] = []
+        found: list[x.ArgumentNode] = []
         while not self.take(")"):
             if found:
                 self.require(",")
@@ -700,16 +702,16 @@ class _Parser:
             if self.kind == "name" and self.ahead().text == "=" and self.ahead().kind == "symbol":
                 name = self.name()
                 self.require("=")
-            value: x.Expression
+            value: x.ExpressionNode
             if self.sees("_") and self.ahead().text in (",", ")"):
                 self.next()
-                value = x.Anything(position=here)
+                value = x.AnythingNode(position=here)
             else:
                 value = self.expression()
-            found.append(x.Argument(name, value, position=here))
+            found.append(x.ArgumentNode(name, value, position=here))
         return found
 
-    def keyset(self) -> x.Expression:
+    def keyset(self) -> x.ExpressionNode:
         """What a select case or an entry's key may be."""
         here = self.here
         if self.sees("("):
@@ -722,34 +724,34 @@ class _Parser:
                         break
                     items.append(self.simple_keyset())
                 if self.take(")") and self.sees(":"):
-                    return x.Tuple(items, position=here) if len(items) > 1 else items[0]
+                    return x.TupleNode(items, position=here) if len(items) > 1 else items[0]
             except ProgramError:
                 pass  # it was the parenthesis of an expression or of a cast
             self._at = start
         return self.simple_keyset()
 
-    def simple_keyset(self) -> x.Expression:
+    def simple_keyset(self) -> x.ExpressionNode:
         here = self.here
         if self.take("default") or self.take("_"):
-            return x.Anything(position=here)
+            return x.AnythingNode(position=here)
         first = self.expression()
         for symbol in ("&&&", ".."):
             if self.take(symbol):
-                return x.Binary(symbol, first, self.expression(), position=here)
+                return x.BinaryNode(symbol, first, self.expression(), position=here)
         return first
 
-    def expression(self) -> x.Expression:
+    def expression(self) -> x.ExpressionNode:
         here = self.here
         if self.take("..."):
-            return x.Dots(position=here)
+            return x.DotsNode(position=here)
         condition = self.binary(0)
         if not self.take("?"):
             return condition
         then = self.expression()
         self.require(":")
-        return x.Conditional(condition, then, self.expression(), position=here)
+        return x.ConditionalNode(condition, then, self.expression(), position=here)
 
-    def binary(self, level: int) -> x.Expression:
+    def binary(self, level: int) -> x.ExpressionNode:
         if level == len(_LEVELS):
             return self.unary()
         here = self.here
@@ -758,7 +760,7 @@ class _Parser:
             operator = self.operator(_LEVELS[level])
             if operator is None:
                 return left
-            left = x.Binary(operator, left, self.binary(level + 1), position=here)
+            left = x.BinaryNode(operator, left, self.binary(level + 1), position=here)
 
     def operator(self, among: tuple[str, ...]) -> str | None:
         if self.kind != "symbol":
@@ -770,15 +772,15 @@ class _Parser:
             return ">>"
         return self.next().text if self.text in among else None
 
-    def unary(self) -> x.Expression:
+    def unary(self) -> x.ExpressionNode:
         here = self.here
         if self.kind == "symbol" and self.text in ("!", "~", "-", "+"):
-            return x.Unary(self.next().text, self.unary(), position=here)
+            return x.UnaryNode(self.next().text, self.unary(), position=here)
         if self.sees("(") and self.begins_cast():
             self.require("(")
             type_ = self.type()
             self.require(")")
-            return x.Cast(type_, self.unary(), position=here)
+            return x.CastNode(type_, self.unary(), position=here)
         return self.postfix()
 
     def begins_cast(self) -> bool:
@@ -797,31 +799,31 @@ class _Parser:
         finally:
             self._at = start
 
-    def postfix(self) -> x.Expression:
+    def postfix(self) -> x.ExpressionNode:
         found = self.primary()
         while True:
             here = self.here
             if self.take("."):
-                found = x.Member(found, self.name(), position=here)
+                found = x.MemberNode(found, self.name(), position=here)
             elif self.sees("["):
                 self.next()
                 first = self.expression()
                 if self.take(":"):
-                    found = x.Slice(found, first, self.expression(), position=here)
+                    found = x.SliceNode(found, first, self.expression(), position=here)
                 elif self.take("+:"):
-                    found = x.Slice(found, self.expression(), first, True, position=here)
+                    found = x.SliceNode(found, self.expression(), first, True, position=here)
                 else:
-                    found = x.Index(found, first, position=here)
+                    found = x.IndexNode(found, first, position=here)
                 self.require("]")
             elif self.sees("("):
-                found = x.Call(found, [], self.arguments(), position=here)
-            elif self.sees("<") and isinstance(found, x.Name | x.Member) and self.begins_type_arguments():
+                found = x.CallNode(found, [], self.arguments(), position=here)
+            elif self.sees("<") and isinstance(found, x.NameNode | x.MemberNode) and self.begins_type_arguments():
                 types = self.type_arguments()
                 if self.sees("("):
-                    found = x.Call(found, types, self.arguments(), position=here)
+                    found = x.CallNode(found, types, self.arguments(), position=here)
                 else:
-                    assert isinstance(found, x.Name)
-                    found = x.TypeName(x.NamedNode(found.name, types, position=here), position=here)
+                    assert isinstance(found, x.NameNode)
+                    found = x.TypeNameNode(x.NamedTypeNode(found.name, types, position=here), position=here)
             else:
                 return found
 
@@ -838,7 +840,7 @@ class _Parser:
         finally:
             self._at = start
 
-    def primary(self) -> x.Expression:
+    def primary(self) -> x.ExpressionNode:
         here = self.here
         token = self._tokens[self._at]
         if token.kind == "number":
@@ -849,7 +851,7 @@ class _Parser:
             text = token.text[1:-1]
             while self.kind == "string":
                 text += self.next().text[1:-1]
-            return x.String(text.replace('\\"', '"').replace("\\\\", "\\"), position=here)
+            return x.StringNode(text.replace('\\"', '"').replace("\\\\", "\\"), position=here)
         if token.text == "(" and token.kind == "symbol":
             self.next()
             inner = self.expression()
@@ -858,24 +860,24 @@ class _Parser:
         if token.text == "{" and token.kind == "symbol":
             return self.list_expression()
         if self.take("."):
-            return x.Name(self.name(), True, position=here)
+            return x.NameNode(self.name(), True, position=here)
         if token.text in ("true", "false"):
             self.next()
-            return x.Boolean(token.text == "true", position=here)
+            return x.BooleanNode(token.text == "true", position=here)
         if token.kind != "name":
             self.fail(f"expected an expression, got '{token.text}'")
         self.next()
         if token.text == "_":
-            return x.Anything(position=here)
-        return x.Name(token.text, position=here)
+            return x.AnythingNode(position=here)
+        return x.NameNode(token.text, position=here)
 
-    def list_expression(self) -> x.Expression:
+    def list_expression(self) -> x.ExpressionNode:
         here = self.here
         self.require("{")
         if self.take("#"):
             self.require("}")
-            return x.InvalidHeader(position=here)
-        items: list[x.Expression] = []
+            return x.InvalidHeaderNode(position=here)
+        items: list[x.ExpressionNode] = []
         names: list[str] = []
         rest = False
         while not self.take("}"):
@@ -891,10 +893,10 @@ class _Parser:
                 names.append(self.name())
                 self.require("=")
             items.append(self.expression())
-        return x.ListExpression(items, names or None, rest, position=here)
+        return x.ListExpressionNode(items, names or None, rest, position=here)
 
 
-def _number(token: Token) -> x.Number:
+def _number(token: SourceToken) -> x.NumberNode:
     text = token.text.replace("_", "")
     width: int | None = None
     signed = False
@@ -906,4 +908,4 @@ def _number(token: Token) -> x.Number:
     bases = {"0x": 16, "0b": 2, "0o": 8, "0d": 10}
     base = bases.get(digits[:2].lower())
     value = int(digits, 10) if base is None else int(digits[2:], base)
-    return x.Number(value, width, signed, position=token.position)
+    return x.NumberNode(value, width, signed, position=token.position)

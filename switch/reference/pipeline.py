@@ -10,36 +10,36 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from gradbed.common.errors import UserError
-from gradbed.switch.reference.blocks import Blocks, ValueSet
+from gradbed.switch.reference.blocks import BlockInterpreter, RuntimeValueSet
 from gradbed.switch.reference.expressions import ParserFailure
 from gradbed.switch.reference.parse import parse_expressions, parse_program
 from gradbed.switch.reference.scope import Subroutine
-from gradbed.switch.reference.statements import Exit
-from gradbed.switch.reference.syntax import Call, Name
+from gradbed.switch.reference.statements import ExitSignal
+from gradbed.switch.reference.syntax import CallNode, NameNode
 from gradbed.switch.reference.tables import (
-    ActionCall,
     AnyValue,
-    Between,
-    Entry,
-    Exact,
-    Group,
-    Key,
+    ExactMatcher,
     ListedAction,
-    Masked,
+    MaskedMatcher,
     Matcher,
-    Table,
+    RangeMatcher,
+    RuntimeActionCall,
+    RuntimeEntry,
+    RuntimeKey,
+    RuntimeTable,
+    SelectorGroup,
 )
 from gradbed.switch.reference.tokens import preprocess, tokens
-from gradbed.switch.reference.types import Record, Type, base_of, bits_of
+from gradbed.switch.reference.types import RecordType, ValueType, base_of, bits_of
 from gradbed.switch.reference.v1model import (
     DROP_PORT,
-    Counter,
-    Marker,
-    Meter,
     PacketIn,
     PacketOut,
-    Register,
     Requests,
+    RuntimeCounter,
+    RuntimeMeter,
+    RuntimeRegister,
+    TwoRateMarker,
     V1Model,
     get,
     put,
@@ -106,7 +106,7 @@ class ReferenceSwitch:
         text = preprocess(source, folders, defines or {})
         self._ports = ports
         self._v1model = V1Model(seed)
-        self.blocks = Blocks(parse_program(tokens(text)), self._v1model)
+        self.blocks = BlockInterpreter(parse_program(tokens(text)), self._v1model)
         self._groups: dict[int, list[tuple[int, int]]] = {}
         self._sessions: dict[int, Session] = {}
         self._load()
@@ -123,8 +123,8 @@ class ReferenceSwitch:
         by_name = {each.name: each for each in arguments if each.name is not None}
         for argument in [by_name[name] for name in names] if len(by_name) == len(names) else arguments:
             # What stands in a control is named after the control's type, as the package names no instances.
-            called = argument.value.function if isinstance(argument.value, Call) else None
-            path = called.name if isinstance(called, Name) else ""
+            called = argument.value.function if isinstance(argument.value, CallNode) else None
+            path = called.name if isinstance(called, NameNode) else ""
             value = self.blocks.constructor_argument(argument, self.blocks.root, path).run()
             if not isinstance(value, Subroutine):
                 raise UserError(f"{argument.position}: a parser or control is needed")
@@ -136,9 +136,9 @@ class ReferenceSwitch:
         self._field_lists: dict[int, list[tuple[int, ...]]] = {}
         self._find_field_lists(self._metadata_type, ())
 
-    def _find_field_lists(self, type_: Type, path: tuple[int, ...]) -> None:
+    def _find_field_lists(self, type_: ValueType, path: tuple[int, ...]) -> None:
         base = base_of(type_)
-        if not isinstance(base, Record):
+        if not isinstance(base, RecordType):
             return
         for index, each in enumerate(base.fields):
             listed: Any = each.annotations.get("field_list")
@@ -172,7 +172,7 @@ class ReferenceSwitch:
         """Run a parser or control on copies of these arguments; returns what it leaves in its parameters."""
         for cell, value in zip(block.cells, values, strict=True):
             cell[0] = copied(value)
-        with suppress(Exit):
+        with suppress(ExitSignal):
             block.body()
         return [cell[0] for cell in block.cells]
 
@@ -308,7 +308,7 @@ class ReferenceSwitch:
         """What log_msg() wrote."""
         return self._v1model.log
 
-    def table(self, name: str) -> Table:
+    def table(self, name: str) -> RuntimeTable:
         return named(self.blocks.tables, name, "table")
 
     def insert(
@@ -318,14 +318,14 @@ class ReferenceSwitch:
         action: str,
         arguments: Mapping[str, int] | Sequence[int] = (),
         priority: int | None = None,
-    ) -> Entry:
+    ) -> RuntimeEntry:
         """Add an entry; the larger priority wins.
 
         match: by the name of the key field: a number; for lpm also (value, prefix length), for ternary (value, mask),
         for range (low, high); None, or a field that is left out, matches everything.
         """
         held = self.table(table)
-        entry = Entry(self._matchers(held, match), self.action_call(held, action, arguments), priority or 0)
+        entry = RuntimeEntry(self._matchers(held, match), self.action_call(held, action, arguments), priority or 0)
         return self._add(held, entry)
 
     def insert_group(
@@ -334,13 +334,13 @@ class ReferenceSwitch:
         match: Mapping[str, Any],
         members: Sequence[tuple[str, Mapping[str, int] | Sequence[int]]],
         priority: int | None = None,
-    ) -> Entry:
+    ) -> RuntimeEntry:
         """Add an entry of a table with an action selector: the packet's hash chooses a member."""
         held = self.table(table)
-        group = Group([self.action_call(held, action, arguments) for action, arguments in members])
-        return self._add(held, Entry(self._matchers(held, match), group, priority or 0))
+        group = SelectorGroup([self.action_call(held, action, arguments) for action, arguments in members])
+        return self._add(held, RuntimeEntry(self._matchers(held, match), group, priority or 0))
 
-    def _add(self, table: Table, entry: Entry) -> Entry:
+    def _add(self, table: RuntimeTable, entry: RuntimeEntry) -> RuntimeEntry:
         rank = entry.priority if table.has_priorities else 0
         for other in table.entries:
             if other.matches == entry.matches and (not table.has_priorities or other.priority == rank):
@@ -348,7 +348,7 @@ class ReferenceSwitch:
         table.entries.append(entry)
         return entry
 
-    def remove(self, table: str, entry: Entry) -> None:
+    def remove(self, table: str, entry: RuntimeEntry) -> None:
         """Remove an entry that `insert` returned."""
         held = self.table(table)
         held.entries = [other for other in held.entries if other is not entry]
@@ -358,7 +358,9 @@ class ReferenceSwitch:
         held = self.table(table)
         held.default = self.action_call(held, action, arguments)
 
-    def action_call(self, table: Table, action: str, arguments: Mapping[str, int] | Sequence[int]) -> ActionCall:
+    def action_call(
+        self, table: RuntimeTable, action: str, arguments: Mapping[str, int] | Sequence[int]
+    ) -> RuntimeActionCall:
         listed: ListedAction = named({each.name: each for each in table.actions.values()}, action, "action")
         local = next(name for name, each in table.actions.items() if each is listed)
         parameters = listed.subroutine.data
@@ -370,9 +372,9 @@ class ReferenceSwitch:
         if len(arguments) != len(parameters):
             raise UserError(f"action {listed.name} takes {len(parameters)} arguments, not {len(arguments)}")
         values = tuple(_of_type(value, p.type) for value, p in zip(arguments, parameters, strict=True))
-        return ActionCall(local, values)
+        return RuntimeActionCall(local, values)
 
-    def _matchers(self, table: Table, match: Mapping[str, Any]) -> tuple[Matcher, ...]:
+    def _matchers(self, table: RuntimeTable, match: Mapping[str, Any]) -> tuple[Matcher, ...]:
         keys = {key.name: key for key in table.matched_keys}
         given = {named(keys, name, f"key field of {table.name}").name: value for name, value in match.items()}
         return tuple(_matcher(key, given.get(key.name), table) for key in table.matched_keys)
@@ -400,13 +402,13 @@ class ReferenceSwitch:
 
     def set_value_set(self, name: str, members: Sequence[Any]) -> None:
         """Set a parser value set's members: numbers, or (value, mask); for several fields a list of these."""
-        held: ValueSet = named(self.blocks.value_sets, name, "value set")
+        held: RuntimeValueSet = named(self.blocks.value_sets, name, "value set")
         made: list[tuple[Matcher, ...]] = []
         for member in members:
             fields = member if isinstance(member, list) else [member]
             made.append(
                 tuple(
-                    Masked(*value) if isinstance(value, tuple) else Exact(_of_type(value, type_))
+                    MaskedMatcher(*value) if isinstance(value, tuple) else ExactMatcher(_of_type(value, type_))
                     for value, type_ in zip(fields, held.types, strict=True)
                 )
             )
@@ -414,34 +416,34 @@ class ReferenceSwitch:
 
     def register(self, name: str) -> list[int]:
         """Return all cells of a register, as non-negative numbers."""
-        held = self._object(name, Register)
+        held = self._object(name, RuntimeRegister)
         bits = bits_of(held.type)
         return [int(value) & bits.mask if bits is not None else int(value) for value in held.cells]
 
     def write_register(self, name: str, index: int, value: int) -> None:
         """Write a register's cell."""
-        held = self._object(name, Register)
+        held = self._object(name, RuntimeRegister)
         held.cells[index] = _of_type(value, held.type)
 
     def counter(self, name: str) -> list[tuple[int, int]]:
         """Return all cells of a counter: (packets, bytes)."""
-        return list(self._object(name, Counter).cells)
+        return list(self._object(name, RuntimeCounter).cells)
 
     def write_counter(self, name: str, index: int, packets: int, bytes_: int) -> None:
         """Write a counter's cell."""
-        self._object(name, Counter).cells[index] = (packets, bytes_)
+        self._object(name, RuntimeCounter).cells[index] = (packets, bytes_)
 
     def write_meter(
         self, name: str, index: int | None, committed: tuple[float, int], peak: tuple[float, int]
     ) -> None:
         """Set a meter's (rate per microsecond, burst); index None: of every cell."""
-        held = self._object(name, Meter)
+        held = self._object(name, RuntimeMeter)
         for cell in range(len(held.cells)) if index is None else (index,):
-            held.cells[cell] = Marker(*committed, *peak, at_us=self.time_us)
+            held.cells[cell] = TwoRateMarker(*committed, *peak, at_us=self.time_us)
 
-    def set_entry_meter(self, entry: Entry, committed: tuple[float, int], peak: tuple[float, int]) -> None:
+    def set_entry_meter(self, entry: RuntimeEntry, committed: tuple[float, int], peak: tuple[float, int]) -> None:
         """Set (rate per microsecond, burst) of the direct meter of an entry that `insert` returned."""
-        entry.meter = Marker(*committed, *peak, at_us=self.time_us)
+        entry.meter = TwoRateMarker(*committed, *peak, at_us=self.time_us)
 
     def _object(self, name: str, kind: type[Found]) -> Found:
         of_kind = {path: each for path, each in self.blocks.objects.items() if isinstance(each, kind)}
@@ -460,7 +462,7 @@ def named(known: Mapping[str, Found], name: str, what: str) -> Found:
     raise UserError(f"there is no {what} {name}; there are: {', '.join(sorted(known)) or 'none'}")
 
 
-def _of_type(value: int, type_: Type) -> Value:
+def _of_type(value: int, type_: ValueType) -> Value:
     """A number from the control plane as a value of the program."""
     bits = bits_of(type_)
     if bits is None:
@@ -469,22 +471,22 @@ def _of_type(value: int, type_: Type) -> Value:
     return bool(wrapped) if str(base_of(type_)) == "bool" else wrapped
 
 
-def _matcher(key: Key, given: Any, table: Table) -> Matcher:
+def _matcher(key: RuntimeKey, given: Any, table: RuntimeTable) -> Matcher:
     whole = (1 << (key.width or 0)) - 1
     if given is None:
         if key.match == "exact":
             raise UserError(f"key field {key.name} of {table.name} is matched exactly: give it a value")
-        return Masked(0, 0) if key.match == "lpm" else AnyValue()
+        return MaskedMatcher(0, 0) if key.match == "lpm" else AnyValue()
     if isinstance(given, tuple):
         first, second = given
         if key.match == "lpm":
-            return Masked(first, whole & ~((1 << ((key.width or 0) - second)) - 1))
+            return MaskedMatcher(first, whole & ~((1 << ((key.width or 0) - second)) - 1))
         if key.match == "range":
-            return Between(first, second)
-        return Masked(first, second)
+            return RangeMatcher(first, second)
+        return MaskedMatcher(first, second)
     if key.match == "lpm":
-        return Masked(given, whole)
-    return Exact(_of_type(given, key.typed.type))
+        return MaskedMatcher(given, whole)
+    return ExactMatcher(_of_type(given, key.typed.type))
 
 
 def _at(record: Composite | None, path: tuple[int, ...]) -> Value:

@@ -12,14 +12,14 @@ from typing import Any
 
 from gradbed.switch.reference import syntax as x
 from gradbed.switch.reference.tokens import Position, ProgramError
-from gradbed.switch.reference.types import Bits, Stack, Type, base_of
-from gradbed.switch.reference.values import Composite, Header, Union, Value, default
+from gradbed.switch.reference.types import BitsType, StackType, ValueType, base_of
+from gradbed.switch.reference.values import Composite, RuntimeHeader, RuntimeUnion, Value, default
 
 Cell = list[Value]
 """One value, at index 0."""
 
 
-class Place:
+class LValue:
     """An l-value, found once: evaluating it again changes nothing (section 6.7)."""
 
     def get(self) -> Value:
@@ -29,7 +29,7 @@ class Place:
         raise NotImplementedError
 
 
-class Item(Place):
+class CellLValue(LValue):
     """A cell, or a part of a composite value."""
 
     def __init__(self, parts: list[Value], index: int) -> None:
@@ -48,23 +48,23 @@ class Item(Place):
             self._parts[self._index] = value
 
 
-class UnionItem(Item):
+class UnionMemberLValue(CellLValue):
     """A header of a header union: assigning a valid one makes the others invalid."""
 
-    def __init__(self, union: Union, index: int) -> None:
+    def __init__(self, union: RuntimeUnion, index: int) -> None:
         super().__init__(union.parts, index)
         self._union = union
 
-    def set(self, value: Header) -> None:
+    def set(self, value: RuntimeHeader) -> None:
         super().set(value)
         if value.valid:
             self._union.make_valid(self.get())
 
 
-class SlicePlace(Place):
+class SliceLValue(LValue):
     """x[high:low]"""
 
-    def __init__(self, of: Place, bits: Bits, high: int, low: int) -> None:
+    def __init__(self, of: LValue, bits: BitsType, high: int, low: int) -> None:
         self._of = of
         self._bits = bits
         self._low = low
@@ -78,10 +78,10 @@ class SlicePlace(Place):
         self._of.set(self._bits.wrap(whole))
 
 
-class Nowhere(Place):
+class DiscardedLValue(LValue):
     """`_` as an out argument: what is written is lost."""
 
-    def __init__(self, type_: Type) -> None:
+    def __init__(self, type_: ValueType) -> None:
         self._type = type_
 
     def get(self) -> Value:
@@ -92,28 +92,28 @@ class Nowhere(Place):
 
 
 @dataclass
-class Typed:
+class TypedExpression:
     """An expression with its type. run: evaluates it; a composite value is the variable itself, not a copy.
 
     constant: known when the program is compiled. place: finds the l-value, if it is one.
     """
 
-    type: Type
+    type: ValueType
     run: Callable[[], Value]
     constant: bool = False
-    place: Callable[[], Place] | None = None
+    place: Callable[[], LValue] | None = None
 
 
-def constant(type_: Type, value: Value) -> Typed:
-    return Typed(type_, lambda: value, constant=True)
+def constant(type_: ValueType, value: Value) -> TypedExpression:
+    return TypedExpression(type_, lambda: value, constant=True)
 
 
 @dataclass(frozen=True)
-class Parameter:
+class TypedParameter:
     name: str
     direction: str
-    type: Type
-    default: Typed | None = None
+    type: ValueType
+    default: TypedExpression | None = None
 
 
 @dataclass
@@ -121,14 +121,14 @@ class Subroutine:
     """A function or an action. body: returns when it is done; cells: those of the parameters, in order."""
 
     name: str
-    parameters: list[Parameter]
-    result: Type
+    parameters: list[TypedParameter]
+    result: ValueType
     cells: list[Cell] = field(default_factory=list)
     body: Callable[[], Value] = lambda: None
     is_action: bool = False
 
     @property
-    def data(self) -> list[Parameter]:
+    def data(self) -> list[TypedParameter]:
         """What the control plane gives: parameters without a direction."""
         return [each for each in self.parameters if not each.direction]
 
@@ -138,7 +138,7 @@ class Generic:
     """A declaration with type parameters, and where it stands."""
 
     declaration: Any
-    scope: Scope
+    scope: Environment
 
 
 @dataclass
@@ -148,10 +148,10 @@ class Overloads:
     functions: list[Any]
 
 
-class Scope:
+class Environment:
     """Names of a block, and those around it."""
 
-    def __init__(self, parent: Scope | None = None) -> None:
+    def __init__(self, parent: Environment | None = None) -> None:
         self._parent = parent
         self._names: dict[str, Any] = {}
 
@@ -163,7 +163,7 @@ class Scope:
 
     def find(self, name: str) -> Any:
         """None if there is no such name."""
-        scope: Scope | None = self
+        scope: Environment | None = self
         while scope is not None:
             if name in scope._names:
                 return scope._names[name]
@@ -177,28 +177,28 @@ class Scope:
         return found
 
     @property
-    def outermost(self) -> Scope:
+    def outermost(self) -> Environment:
         scope = self
         while scope._parent is not None:
             scope = scope._parent
         return scope
 
-    def variable(self, name: str, type_: Type, cell: Cell | None = None) -> Cell:
+    def variable(self, name: str, type_: ValueType, cell: Cell | None = None) -> Cell:
         """Declare a variable; returns its cell."""
         made = cell if cell is not None else [default(type_)]
-        self.set(name, Typed(type_, lambda: made[0], place=lambda: Item(made, 0)))
+        self.set(name, TypedExpression(type_, lambda: made[0], place=lambda: CellLValue(made, 0)))
         return made
 
 
-def is_stack(type_: Type) -> bool:
-    return isinstance(base_of(type_), Stack)
+def is_stack(type_: ValueType) -> bool:
+    return isinstance(base_of(type_), StackType)
 
 
 def argument_order(
-    parameters: list[Parameter], arguments: list[x.Argument], position: Position
-) -> list[tuple[int, x.Expression | None]]:
+    parameters: list[TypedParameter], arguments: list[x.ArgumentNode], position: Position
+) -> list[tuple[int, x.ExpressionNode | None]]:
     """(index of the parameter, its argument) in the order of the call; parameters by their defaults come last."""
-    found: list[tuple[int, x.Expression | None]] = []
+    found: list[tuple[int, x.ExpressionNode | None]] = []
     names = [each.name for each in parameters]
     for index, argument in enumerate(arguments):
         if argument.name is None:

@@ -5,17 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gradbed.switch.reference import syntax as x
-from gradbed.switch.reference.expressions import Expressions
-from gradbed.switch.reference.scope import Cell, Item, Scope, Typed
-from gradbed.switch.reference.tables import Between
+from gradbed.switch.reference.expressions import ExpressionInterpreter
+from gradbed.switch.reference.scope import Cell, CellLValue, Environment, TypedExpression
+from gradbed.switch.reference.tables import RangeMatcher
 from gradbed.switch.reference.tokens import ProgramError
-from gradbed.switch.reference.types import INTEGER, VOID, ApplyResult, ListType, Stack, Type, base_of, bits_of
+from gradbed.switch.reference.types import (
+    INTEGER,
+    VOID,
+    ApplyResultType,
+    ListType,
+    StackType,
+    ValueType,
+    base_of,
+    bits_of,
+)
 from gradbed.switch.reference.values import copied, default
 
 MAX_ROUNDS = 1 << 20
 
 
-class Exit(Exception):
+class ExitSignal(Exception):
     """exit: ends every block that runs. Arguments are copied out all the same (section 12.5)."""
 
 
@@ -32,17 +41,17 @@ RESULT = "return value"
 """In a scope: the type and the cell of what a function returns. No program has a name with a blank."""
 
 
-class Statements(Expressions):
+class StatementInterpreter(ExpressionInterpreter):
     """What of an elaborated program is done."""
 
-    def declare(self, node: x.Node, scope: Scope) -> Step | None:
+    def declare(self, node: x.SyntaxNode, scope: Environment) -> Step | None:
         raise NotImplementedError
 
-    def block(self, nodes: list[x.Node], scope: Scope) -> Step:
+    def block(self, nodes: list[x.SyntaxNode], scope: Environment) -> Step:
         """Statements one after the other, in a scope of their own."""
-        return self.sequence(nodes, Scope(scope))
+        return self.sequence(nodes, Environment(scope))
 
-    def sequence(self, nodes: list[x.Node], scope: Scope) -> Step:
+    def sequence(self, nodes: list[x.SyntaxNode], scope: Environment) -> Step:
         steps = [step for node in nodes if (step := self.step(node, scope)) is not None]
         if len(steps) == 1:
             return steps[0]
@@ -56,43 +65,43 @@ class Statements(Expressions):
 
         return run
 
-    def step(self, node: x.Node, scope: Scope) -> Step | None:
+    def step(self, node: x.SyntaxNode, scope: Environment) -> Step | None:
         """A statement, or a declaration among statements (None if nothing happens there)."""
-        if not isinstance(node, x.Statement):
+        if not isinstance(node, x.StatementNode):
             return self.declare(node, scope)
         return self.statement(node, scope)
 
-    def statement(self, node: x.Statement, scope: Scope) -> Step:
-        if isinstance(node, x.Assignment):
+    def statement(self, node: x.StatementNode, scope: Environment) -> Step:
+        if isinstance(node, x.AssignmentNode):
             return self._assignment(node, scope)
-        if isinstance(node, x.CallStatement):
+        if isinstance(node, x.CallStatementNode):
             run = self.call(node.call, scope, None).run
 
             def call() -> None:
                 run()
 
             return call
-        if isinstance(node, x.Block):
+        if isinstance(node, x.BlockNode):
             return self.block(node.statements, scope)
-        if isinstance(node, x.If):
+        if isinstance(node, x.IfNode):
             return self._if(node, scope)
-        if isinstance(node, x.Return):
+        if isinstance(node, x.ReturnNode):
             return self._return(node, scope)
-        if isinstance(node, x.Exit):
+        if isinstance(node, x.ExitNode):
             return _exit
-        if isinstance(node, x.Break):
+        if isinstance(node, x.BreakNode):
             return lambda: BREAK
-        if isinstance(node, x.Continue):
+        if isinstance(node, x.ContinueNode):
             return lambda: CONTINUE
-        if isinstance(node, x.Switch):
+        if isinstance(node, x.SwitchNode):
             return self._switch(node, scope)
-        if isinstance(node, x.For):
+        if isinstance(node, x.ForNode):
             return self._for(node, scope)
-        if isinstance(node, x.ForIn):
+        if isinstance(node, x.ForInNode):
             return self._for_in(node, scope)
         raise ProgramError(node.position, f"{type(node).__name__} is not in the reference")
 
-    def _assignment(self, node: x.Assignment, scope: Scope) -> Step:
+    def _assignment(self, node: x.AssignmentNode, scope: Environment) -> Step:
         """The l-value is found first, then the right side is evaluated (section 12.1)."""
         type_, place = self.target(node.target, scope)
         if not node.operator:
@@ -103,7 +112,7 @@ class Statements(Expressions):
                 found.set(copied(run()))
 
             return assign
-        held: list[Typed] = [Typed(type_, lambda: value[0])]
+        held: list[TypedExpression] = [TypedExpression(type_, lambda: value[0])]
         value: Cell = [None]
         if node.operator in ("<<", ">>"):
             computed = self._shift(node.operator, held[0], self.expression(node.value, scope), node.position)
@@ -119,7 +128,7 @@ class Statements(Expressions):
 
         return change
 
-    def _if(self, node: x.If, scope: Scope) -> Step:
+    def _if(self, node: x.IfNode, scope: Environment) -> Step:
         condition = self.expression(node.condition, scope).run
         then = self.statement(node.then, scope)
         other = self.statement(node.other, scope) if node.other is not None else None
@@ -131,7 +140,7 @@ class Statements(Expressions):
 
         return run
 
-    def _return(self, node: x.Return, scope: Scope) -> Step:
+    def _return(self, node: x.ReturnNode, scope: Environment) -> Step:
         type_, cell = scope.get(RESULT, node.position)
         if node.value is None:
             return lambda: RETURN
@@ -145,7 +154,7 @@ class Statements(Expressions):
 
         return run
 
-    def _switch(self, node: x.Switch, scope: Scope) -> Step:
+    def _switch(self, node: x.SwitchNode, scope: Environment) -> Step:
         typed = self.expression(node.value, scope)
         bodies = [self.block(case.body.statements, scope) if case.body is not None else None for case in node.cases]
         # A label without a body shares the next one's (section 12.7).
@@ -153,7 +162,7 @@ class Statements(Expressions):
         for index in range(len(bodies)):
             following.append(next((body for body in bodies[index:] if body is not None), None))
         run = typed.run
-        if isinstance(typed.type, ApplyResult):
+        if isinstance(typed.type, ApplyResultType):
             labels = [self._action_label(case.label) for case in node.cases]
             choices = dict(zip(labels, following, strict=True))
 
@@ -179,17 +188,17 @@ class Statements(Expressions):
 
         return by_value
 
-    def _action_label(self, label: x.Expression | None) -> str | None:
+    def _action_label(self, label: x.ExpressionNode | None) -> str | None:
         if label is None:
             return None
-        if not isinstance(label, x.Name):
+        if not isinstance(label, x.NameNode):
             raise ProgramError(label.position, "the name of an action is needed")
         return label.name
 
     # ---- Loops (section 12.8) ----
 
-    def _for(self, node: x.For, scope: Scope) -> Step:
-        inner = Scope(scope)
+    def _for(self, node: x.ForNode, scope: Environment) -> Step:
+        inner = Environment(scope)
         begin = self.sequence(node.initial, inner)
         condition = self.expression(node.condition, inner).run
         body = self.statement(node.body, inner)
@@ -210,23 +219,23 @@ class Statements(Expressions):
 
         return run
 
-    def _for_in(self, node: x.ForIn, scope: Scope) -> Step:
-        inner = Scope(scope)
+    def _for_in(self, node: x.ForInNode, scope: Environment) -> Step:
+        inner = Environment(scope)
         declared = self.type(node.type, scope) if node.type is not None else None
         items: Callable[[], list[object]]
-        if isinstance(node.items, x.Binary) and node.items.operator == "..":
+        if isinstance(node.items, x.BinaryNode) and node.items.operator == "..":
             low, high = self.expression(node.items.left, scope), self.expression(node.items.right, scope)
             low, high = self.unified(low, high, node.position)
-            item_type: Type = low.type if low.type != INTEGER or declared is None else declared
+            item_type: ValueType = low.type if low.type != INTEGER or declared is None else declared
 
             def items() -> list[object]:
-                ends = Between(low.run(), high.run())
+                ends = RangeMatcher(low.run(), high.run())
                 return list(range(ends.low, ends.high + 1))
 
         else:
             listed = self.expression(node.items, scope)
             kind = base_of(listed.type)
-            if not isinstance(kind, ListType | Stack):
+            if not isinstance(kind, ListType | StackType):
                 raise ProgramError(node.position, f"a value of {listed.type} has no items")
             item_type = kind.element
 
@@ -237,11 +246,11 @@ class Statements(Expressions):
         if node.type is not None:
             cell = inner.variable(node.name, type_)
 
-            def place() -> Item:
-                return Item(cell, 0)
+            def place() -> CellLValue:
+                return CellLValue(cell, 0)
 
         else:
-            type_, place = self.target(x.Name(node.name, position=node.position), scope)  # type: ignore[assignment]
+            type_, place = self.target(x.NameNode(node.name, position=node.position), scope)  # type: ignore[assignment]
         bits = bits_of(type_)
         body = self.statement(node.body, inner)
 
@@ -259,7 +268,7 @@ class Statements(Expressions):
 
     # ---- Declarations of variables ----
 
-    def variable(self, node: x.Variable, scope: Scope) -> Step:
+    def variable(self, node: x.VariableNode, scope: Environment) -> Step:
         type_ = self.type(node.type, scope)
         value = self.as_type(node.value, scope, type_).run if node.value is not None else None
         cell = scope.variable(node.name, type_)
@@ -271,4 +280,4 @@ class Statements(Expressions):
 
 
 def _exit() -> Signal | None:
-    raise Exit
+    raise ExitSignal

@@ -9,11 +9,11 @@ from typing import Any
 
 from gradbed.common.errors import UserError
 from gradbed.switch.reference.pipeline import ReferenceSwitch
-from gradbed.switch.reference.tables import Entry, Key, Table
+from gradbed.switch.reference.tables import RuntimeEntry, RuntimeKey, RuntimeTable
 from gradbed.switch.stf import statements as s
 
 
-class CheckFailed(Exception):
+class ReferenceCheckFailed(Exception):
     """A counter or register is not as the file says. The text is one line."""
 
 
@@ -54,7 +54,7 @@ def run_on_reference(switch: ReferenceSwitch, script: s.Script) -> ReferenceOutc
                         failures.append(f"{where}: a packet left by port {port}: {frame.hex()}")
             else:
                 target.apply(statement)
-        except CheckFailed as failure:
+        except ReferenceCheckFailed as failure:
             failures.append(f"{where}: {failure}")
         except UserError as error:
             failures.append(f"{where}: {error}")
@@ -77,12 +77,12 @@ class ReferenceTarget:
 
     def __init__(self, switch: ReferenceSwitch) -> None:
         self._switch = switch
-        self._entries: list[tuple[str | None, str, Entry]] = []
+        self._entries: list[tuple[str | None, str, RuntimeEntry]] = []
         self._nodes: list[tuple[int, tuple[int, ...]]] = []
         self._groups: dict[int, list[int]] = {}
         self._value_sets: dict[str, list[int]] = {}
 
-    def apply(self, statement: s.Statement) -> None:
+    def apply(self, statement: s.StfStatement) -> None:
         """Everything but packet, expect and no_packet. UserError where it does not fit the program."""
         switch = self._switch
         match statement:
@@ -131,7 +131,7 @@ class ReferenceTarget:
             case _:
                 self._replicate(statement)
 
-    def _replicate(self, statement: s.Statement) -> None:
+    def _replicate(self, statement: s.StfStatement) -> None:
         switch = self._switch
         match statement:
             case s.MirroringAdd(session=session, port=port):
@@ -178,16 +178,16 @@ class ReferenceTarget:
         found = self._entry(index)
         return found.packets, found.bytes
 
-    def _entry(self, wanted: str) -> Entry:
+    def _entry(self, wanted: str) -> RuntimeEntry:
         found = next((entry for name, _, entry in self._entries if name == wanted), None)
         if found is None:
             raise UserError(f"there is no entry {wanted}")
         return found
 
 
-def _check(what: str, condition: s.Condition, got: int) -> None:
+def _check(what: str, condition: s.StfCondition, got: int) -> None:
     if not condition.holds(got):
-        raise CheckFailed(f"{what} is {got}, should be {condition.operator} {condition.value}")
+        raise ReferenceCheckFailed(f"{what} is {got}, should be {condition.operator} {condition.value}")
 
 
 def _cell(cells: list[Any], index: int, name: str) -> Any:
@@ -196,7 +196,7 @@ def _cell(cells: list[Any], index: int, name: str) -> Any:
     return cells[index]
 
 
-def _key(table: Table, wanted: str) -> Key:
+def _key(table: RuntimeTable, wanted: str) -> RuntimeKey:
     """By its name or the end of it; stack[1] or stack$1, and valid, $valid$ or isValid()."""
     known = {_plain(key.name): key for key in table.matched_keys}
     name = _plain(wanted)
@@ -211,7 +211,7 @@ def _plain(name: str) -> str:
     return re.sub(r"(^|\.)(isValid\(\)|\$?valid\$?)$", r"\1$valid$", name)
 
 
-def _match(key: Key, value: s.MatchValue) -> Any:
+def _match(key: RuntimeKey, value: s.MatchValue) -> Any:
     if isinstance(value, s.Prefix):
         return value.value, value.bits
     if isinstance(value, s.Masked):

@@ -4,44 +4,44 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gradbed.switch.reference.tokens import Position, Token
+from gradbed.switch.reference.tokens import Position, SourceToken
 
 NOWHERE = Position("", 0)
 
 
 @dataclass
-class Node:
+class SyntaxNode:
     """Anything of the tree."""
 
     position: Position = field(default=NOWHERE, kw_only=True)
 
 
 @dataclass
-class Annotation(Node):
+class AnnotationNode(SyntaxNode):
     """@name(...) with its tokens, which only those who know the annotation can read."""
 
     name: str
-    tokens: list[Token]
+    tokens: list[SourceToken]
 
 
 # ---- Types ----
 
 
 @dataclass
-class TypeNode(Node):
+class TypeNode(SyntaxNode):
     """A type as it is written."""
 
 
 @dataclass
-class BitsNode(TypeNode):
+class BitsTypeNode(TypeNode):
     """bit<W>, int<W> or varbit<W>."""
 
     kind: str
-    width: Expression
+    width: ExpressionNode
 
 
 @dataclass
-class NamedNode(TypeNode):
+class NamedTypeNode(TypeNode):
     """A name, perhaps with type arguments: bool, ipv4_t, pair<bit<8>>, tuple<...>, list<...>, _."""
 
     name: str
@@ -49,23 +49,23 @@ class NamedNode(TypeNode):
 
 
 @dataclass
-class StackNode(TypeNode):
+class StackTypeNode(TypeNode):
     """T[N]"""
 
     element: TypeNode
-    size: Expression
+    size: ExpressionNode
 
 
 # ---- Expressions ----
 
 
 @dataclass
-class Expression(Node):
+class ExpressionNode(SyntaxNode):
     """Anything that has a value."""
 
 
 @dataclass
-class Number(Expression):
+class NumberNode(ExpressionNode):
     """width: None for a number of arbitrary precision."""
 
     value: int
@@ -74,17 +74,17 @@ class Number(Expression):
 
 
 @dataclass
-class Boolean(Expression):
+class BooleanNode(ExpressionNode):
     value: bool
 
 
 @dataclass
-class String(Expression):
+class StringNode(ExpressionNode):
     value: str
 
 
 @dataclass
-class Name(Expression):
+class NameNode(ExpressionNode):
     """absolute: written with a leading dot."""
 
     name: str
@@ -92,256 +92,256 @@ class Name(Expression):
 
 
 @dataclass
-class TypeName(Expression):
+class TypeNameNode(ExpressionNode):
     """A type with arguments where an expression may be: pair<bit<8>> in a constructor call."""
 
     type: TypeNode
 
 
 @dataclass
-class Member(Expression):
-    base: Expression
+class MemberNode(ExpressionNode):
+    base: ExpressionNode
     name: str
 
 
 @dataclass
-class Index(Expression):
-    base: Expression
-    index: Expression
+class IndexNode(ExpressionNode):
+    base: ExpressionNode
+    index: ExpressionNode
 
 
 @dataclass
-class Slice(Expression):
+class SliceNode(ExpressionNode):
     """base[high:low]; from_low: base[low+:width], where high is the width."""
 
-    base: Expression
-    high: Expression
-    low: Expression
+    base: ExpressionNode
+    high: ExpressionNode
+    low: ExpressionNode
     from_low: bool = False
 
 
 @dataclass
-class Unary(Expression):
+class UnaryNode(ExpressionNode):
     operator: str
-    operand: Expression
+    operand: ExpressionNode
 
 
 @dataclass
-class Binary(Expression):
+class BinaryNode(ExpressionNode):
     operator: str
-    left: Expression
-    right: Expression
+    left: ExpressionNode
+    right: ExpressionNode
 
 
 @dataclass
-class Conditional(Expression):
-    condition: Expression
-    then: Expression
-    other: Expression
+class ConditionalNode(ExpressionNode):
+    condition: ExpressionNode
+    then: ExpressionNode
+    other: ExpressionNode
 
 
 @dataclass
-class Cast(Expression):
+class CastNode(ExpressionNode):
     type: TypeNode
-    operand: Expression
+    operand: ExpressionNode
 
 
 @dataclass
-class ListExpression(Expression):
+class ListExpressionNode(ExpressionNode):
     """{a, b} or {a = x, b = y}; rest: it ends with `...`."""
 
-    items: list[Expression]
+    items: list[ExpressionNode]
     names: list[str] | None = None
     rest: bool = False
 
 
 @dataclass
-class InvalidHeader(Expression):
+class InvalidHeaderNode(ExpressionNode):
     """{#}"""
 
 
 @dataclass
-class Dots(Expression):
+class DotsNode(ExpressionNode):
     """... as a whole: the default value of a type."""
 
 
 @dataclass
-class Anything(Expression):
+class AnythingNode(ExpressionNode):
     """_ or `default`, in a set or as an argument."""
 
 
 @dataclass
-class Tuple(Expression):
+class TupleNode(ExpressionNode):
     """(a, b) of sets, in a select or in an entry."""
 
-    items: list[Expression]
+    items: list[ExpressionNode]
 
 
 @dataclass
-class Argument(Node):
+class ArgumentNode(SyntaxNode):
     name: str | None
-    value: Expression
+    value: ExpressionNode
 
 
 @dataclass
-class Call(Expression):
-    function: Expression
+class CallNode(ExpressionNode):
+    function: ExpressionNode
     type_arguments: list[TypeNode]
-    arguments: list[Argument]
+    arguments: list[ArgumentNode]
 
 
 # ---- Statements ----
 
 
 @dataclass
-class Statement(Node):
+class StatementNode(SyntaxNode):
     """Anything that is done."""
 
 
 @dataclass
-class Assignment(Statement):
+class AssignmentNode(StatementNode):
     """operator: the one before `=`, as in +=; empty for a plain one."""
 
-    target: Expression
+    target: ExpressionNode
     operator: str
-    value: Expression
+    value: ExpressionNode
 
 
 @dataclass
-class CallStatement(Statement):
-    call: Call
+class CallStatementNode(StatementNode):
+    call: CallNode
 
 
 @dataclass
-class If(Statement):
-    condition: Expression
-    then: Statement
-    other: Statement | None
+class IfNode(StatementNode):
+    condition: ExpressionNode
+    then: StatementNode
+    other: StatementNode | None
 
 
 @dataclass
-class Block(Statement):
-    statements: list[Node]
+class BlockNode(StatementNode):
+    statements: list[SyntaxNode]
 
 
 @dataclass
-class Return(Statement):
-    value: Expression | None
+class ReturnNode(StatementNode):
+    value: ExpressionNode | None
 
 
 @dataclass
-class Exit(Statement):
+class ExitNode(StatementNode):
     pass
 
 
 @dataclass
-class Break(Statement):
+class BreakNode(StatementNode):
     pass
 
 
 @dataclass
-class Continue(Statement):
+class ContinueNode(StatementNode):
     pass
 
 
 @dataclass
-class SwitchCase(Node):
+class SwitchCaseNode(SyntaxNode):
     """label: None for default. body: None where the next one's is run."""
 
-    label: Expression | None
-    body: Block | None
+    label: ExpressionNode | None
+    body: BlockNode | None
 
 
 @dataclass
-class Switch(Statement):
-    value: Expression
-    cases: list[SwitchCase]
+class SwitchNode(StatementNode):
+    value: ExpressionNode
+    cases: list[SwitchCaseNode]
 
 
 @dataclass
-class For(Statement):
-    initial: list[Node]
-    condition: Expression
-    updates: list[Statement]
-    body: Statement
+class ForNode(StatementNode):
+    initial: list[SyntaxNode]
+    condition: ExpressionNode
+    updates: list[StatementNode]
+    body: StatementNode
 
 
 @dataclass
-class ForIn(Statement):
+class ForInNode(StatementNode):
     """type: None where a variable that exists already is used."""
 
     type: TypeNode | None
     name: str
-    items: Expression
-    body: Statement
+    items: ExpressionNode
+    body: StatementNode
 
 
 # ---- Declarations ----
 
 
 @dataclass
-class Declaration(Node):
+class DeclarationNode(SyntaxNode):
     name: str
-    annotations: list[Annotation] = field(default_factory=list, kw_only=True)
+    annotations: list[AnnotationNode] = field(default_factory=list, kw_only=True)
 
 
 @dataclass
-class Parameter(Declaration):
+class ParameterNode(DeclarationNode):
     """direction: in, out, inout or empty."""
 
     direction: str
     type: TypeNode
-    default: Expression | None = None
+    default: ExpressionNode | None = None
 
 
 @dataclass
-class Constant(Declaration):
+class ConstantNode(DeclarationNode):
     type: TypeNode
-    value: Expression
+    value: ExpressionNode
 
 
 @dataclass
-class Variable(Declaration):
+class VariableNode(DeclarationNode):
     type: TypeNode
-    value: Expression | None
+    value: ExpressionNode | None
 
 
 @dataclass
-class Instantiation(Declaration):
+class InstantiationNode(DeclarationNode):
     type: TypeNode
-    arguments: list[Argument]
+    arguments: list[ArgumentNode]
 
 
 @dataclass
-class ValueSet(Declaration):
+class ValueSetNode(DeclarationNode):
     type: TypeNode
-    size: Expression
+    size: ExpressionNode
 
 
 @dataclass
-class Field(Declaration):
+class FieldNode(DeclarationNode):
     type: TypeNode
 
 
 @dataclass
-class Fields(Declaration):
+class FieldsNode(DeclarationNode):
     """kind: struct, header or header_union."""
 
     kind: str
     type_parameters: list[str]
-    fields: list[Field]
+    fields: list[FieldNode]
 
 
 @dataclass
-class Enum(Declaration):
+class EnumNode(DeclarationNode):
     """type: of a serializable enum, whose members have values."""
 
     type: TypeNode | None
-    members: list[tuple[str, Expression | None]]
+    members: list[tuple[str, ExpressionNode | None]]
 
 
 @dataclass
-class Typedef(Declaration):
+class TypedefNode(DeclarationNode):
     """new: `type`, which is another type than what it is made of."""
 
     type: TypeNode
@@ -349,111 +349,111 @@ class Typedef(Declaration):
 
 
 @dataclass
-class Members(Declaration):
+class MembersNode(DeclarationNode):
     """error or match_kind with further members."""
 
     members: list[str]
 
 
 @dataclass
-class Function(Declaration):
+class FunctionNode(DeclarationNode):
     """body: None for one of an extern."""
 
     result: TypeNode
     type_parameters: list[str]
-    parameters: list[Parameter]
-    body: Block | None
+    parameters: list[ParameterNode]
+    body: BlockNode | None
 
 
 @dataclass
-class Extern(Declaration):
+class ExternNode(DeclarationNode):
     type_parameters: list[str]
-    methods: list[Function]
+    methods: list[FunctionNode]
 
 
 @dataclass
-class Action(Declaration):
-    parameters: list[Parameter]
-    body: Block
+class ActionNode(DeclarationNode):
+    parameters: list[ParameterNode]
+    body: BlockNode
 
 
 @dataclass
-class Control(Declaration):
+class ControlNode(DeclarationNode):
     """body: None for a type declaration, such as those of the architecture."""
 
     type_parameters: list[str]
-    parameters: list[Parameter]
-    constructor: list[Parameter]
-    locals: list[Node]
-    body: Block | None
+    parameters: list[ParameterNode]
+    constructor: list[ParameterNode]
+    locals: list[SyntaxNode]
+    body: BlockNode | None
 
 
 @dataclass
-class Transition(Node):
+class TransitionNode(SyntaxNode):
     """values: what is selected; empty for a plain transition. cases: sets and states."""
 
-    values: list[Expression]
-    cases: list[tuple[Expression, str]]
+    values: list[ExpressionNode]
+    cases: list[tuple[ExpressionNode, str]]
 
 
 @dataclass
-class State(Declaration):
-    statements: list[Node]
-    transition: Transition | None
+class StateNode(DeclarationNode):
+    statements: list[SyntaxNode]
+    transition: TransitionNode | None
 
 
 @dataclass
-class Parser(Declaration):
+class ParserNode(DeclarationNode):
     """states: None for a type declaration."""
 
     type_parameters: list[str]
-    parameters: list[Parameter]
-    constructor: list[Parameter]
-    locals: list[Node]
-    states: list[State] | None
+    parameters: list[ParameterNode]
+    constructor: list[ParameterNode]
+    locals: list[SyntaxNode]
+    states: list[StateNode] | None
 
 
 @dataclass
-class Package(Declaration):
+class PackageNode(DeclarationNode):
     type_parameters: list[str]
-    parameters: list[Parameter]
+    parameters: list[ParameterNode]
 
 
 @dataclass
-class Key(Node):
-    value: Expression
+class KeyNode(SyntaxNode):
+    value: ExpressionNode
     match: str
-    annotations: list[Annotation]
+    annotations: list[AnnotationNode]
 
 
 @dataclass
-class ActionReference(Node):
+class ActionReferenceNode(SyntaxNode):
     """An action as a table lists it: a name, perhaps with arguments."""
 
     name: str
-    arguments: list[Argument]
-    annotations: list[Annotation] = field(default_factory=list)
+    arguments: list[ArgumentNode]
+    annotations: list[AnnotationNode] = field(default_factory=list)
 
 
 @dataclass
-class Entry(Node):
-    keys: list[Expression]
-    action: ActionReference
-    priority: Expression | None
+class EntryNode(SyntaxNode):
+    keys: list[ExpressionNode]
+    action: ActionReferenceNode
+    priority: ExpressionNode | None
     constant: bool
-    annotations: list[Annotation] = field(default_factory=list)
+    annotations: list[AnnotationNode] = field(default_factory=list)
 
 
 @dataclass
-class Table(Declaration):
+class TableNode(DeclarationNode):
     """properties: those that are expressions, by name."""
 
-    keys: list[Key]
-    actions: list[ActionReference]
-    entries: list[Entry]
-    properties: dict[str, Expression]
+    keys: list[KeyNode]
+    actions: list[ActionReferenceNode]
+    entries: list[EntryNode]
+    properties: dict[str, ExpressionNode]
 
 
 @dataclass
-class Program:
-    declarations: list[Node]
+class ProgramNode:
+    declarations: list[SyntaxNode]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from gradbed.switch.reference.scope import Subroutine, Typed
+from gradbed.switch.reference.scope import Subroutine, TypedExpression
 from gradbed.switch.reference.values import Value
 
 PRIORITY_KINDS = frozenset(("ternary", "range", "optional"))
@@ -19,7 +19,7 @@ class Matcher(Protocol):
 
 
 @dataclass(frozen=True)
-class Exact:
+class ExactMatcher:
     value: Value
 
     def matches(self, value: Value) -> bool:
@@ -27,7 +27,7 @@ class Exact:
 
 
 @dataclass(frozen=True)
-class Masked:
+class MaskedMatcher:
     value: int
     mask: int
 
@@ -36,7 +36,7 @@ class Masked:
 
 
 @dataclass(frozen=True)
-class Between:
+class RangeMatcher:
     """Both ends are inside."""
 
     low: int
@@ -55,17 +55,17 @@ class AnyValue:
 
 
 @dataclass
-class Key:
+class RuntimeKey:
     """width: in bits, None for what has none (errors, enums without numbers)."""
 
     name: str
     match: str
-    typed: Typed
+    typed: TypedExpression
     width: int | None
 
 
 @dataclass
-class ActionCall:
+class RuntimeActionCall:
     """action, with what the control plane gives it. bound: runs it with these arguments."""
 
     action: str
@@ -73,16 +73,16 @@ class ActionCall:
 
 
 @dataclass
-class Group:
+class SelectorGroup:
     """Members of an action selector, of which the packet's hash chooses one."""
 
-    members: list[ActionCall]
+    members: list[RuntimeActionCall]
 
 
 @dataclass
-class Entry:
+class RuntimeEntry:
     matches: tuple[Matcher, ...]
-    call: ActionCall | Group
+    call: RuntimeActionCall | SelectorGroup
     priority: int = 0
     packets: int = 0
     bytes: int = 0
@@ -100,21 +100,21 @@ class ListedAction:
 
 
 @dataclass
-class Table:
+class RuntimeTable:
     """name: as the control plane has it. The larger priority wins; of prefixes the longest."""
 
     name: str
-    keys: list[Key]
+    keys: list[RuntimeKey]
     actions: dict[str, ListedAction]
-    default: ActionCall
-    entries: list[Entry] = field(default_factory=list)
+    default: RuntimeActionCall
+    entries: list[RuntimeEntry] = field(default_factory=list)
     counter: Any = None
     meter: Any = None
     profile: Any = None
-    current: Entry | None = None
+    current: RuntimeEntry | None = None
 
     @property
-    def matched_keys(self) -> list[Key]:
+    def matched_keys(self) -> list[RuntimeKey]:
         """Those of entries: a selector's only choose among members."""
         return [key for key in self.keys if key.match != "selector"]
 
@@ -126,9 +126,9 @@ class Table:
         """Evaluate the key, left to right."""
         return [key.typed.run() for key in self.keys]
 
-    def find(self, values: Sequence[Value]) -> Entry | None:
+    def find(self, values: Sequence[Value]) -> RuntimeEntry | None:
         of_match = [v for v, key in zip(values, self.keys, strict=True) if key.match != "selector"]
-        best: Entry | None = None
+        best: RuntimeEntry | None = None
         for entry in self.entries:
             if all(m.matches(v) for m, v in zip(entry.matches, of_match, strict=True)) and (
                 best is None or self._rank(entry) > self._rank(best)
@@ -136,11 +136,11 @@ class Table:
                 best = entry
         return best
 
-    def _rank(self, entry: Entry) -> int:
+    def _rank(self, entry: RuntimeEntry) -> int:
         if self.has_priorities:
             return entry.priority
         return sum(
             m.mask.bit_count()
             for m, key in zip(entry.matches, self.matched_keys, strict=True)
-            if key.match == "lpm" and isinstance(m, Masked)
+            if key.match == "lpm" and isinstance(m, MaskedMatcher)
         )

@@ -32,7 +32,7 @@ class ProgramError(UserError):
         super().__init__(f"{position}: {what}")
 
 
-class Token(NamedTuple):
+class SourceToken(NamedTuple):
     """kind: name, number, string, symbol or end. start, end: offsets in the preprocessed text."""
 
     kind: str
@@ -75,9 +75,9 @@ def preprocess(source: Path | str, include_folders: Sequence[Path], defines: Map
     return outcome.stdout
 
 
-def tokens(text: str) -> list[Token]:
+def tokens(text: str) -> list[SourceToken]:
     """Split preprocessed text; the last token is the end."""
-    found: list[Token] = []
+    found: list[SourceToken] = []
     position = Position("program", 1)
     at = 0
     while at < len(text):
@@ -94,6 +94,6 @@ def tokens(text: str) -> list[Token]:
         elif kind == "space":
             position = Position(position.file, position.line + match.group().count("\n"))
         else:
-            found.append(Token(kind, match.group(), position, match.start(), at))
-    found.append(Token("end", "the end of the file", position, at, at))
+            found.append(SourceToken(kind, match.group(), position, match.start(), at))
+    found.append(SourceToken("end", "the end of the file", position, at, at))
     return found

@@ -7,12 +7,12 @@ from functools import cached_property
 
 
 @dataclass(frozen=True)
-class Type:
+class ValueType:
     """Any type."""
 
 
 @dataclass(frozen=True)
-class Bits(Type):
+class BitsType(ValueType):
     """bit<W> and int<W>."""
 
     width: int
@@ -45,7 +45,7 @@ class Bits(Type):
 
 
 @dataclass(frozen=True)
-class Plain(Type):
+class PlainType(ValueType):
     """int, bool, error, string, void, match_kind, packet_in, packet_out, and what has no type."""
 
     name: str
@@ -54,19 +54,19 @@ class Plain(Type):
         return self.name
 
 
-INTEGER = Plain("int")
-BOOLEAN = Plain("bool")
-ERROR = Plain("error")
-STRING = Plain("string")
-VOID = Plain("void")
-MATCH_KIND = Plain("match_kind")
-ANYTHING = Plain("_")
-INVALID_HEADER = Plain("{#}")
-DEFAULT = Plain("...")
+INTEGER = PlainType("int")
+BOOLEAN = PlainType("bool")
+ERROR = PlainType("error")
+STRING = PlainType("string")
+VOID = PlainType("void")
+MATCH_KIND = PlainType("match_kind")
+ANYTHING = PlainType("_")
+INVALID_HEADER = PlainType("{#}")
+DEFAULT = PlainType("...")
 
 
 @dataclass(frozen=True)
-class Varbit(Type):
+class VarbitType(ValueType):
     """varbit<W>: at most `width` bits."""
 
     width: int
@@ -76,21 +76,21 @@ class Varbit(Type):
 
 
 @dataclass(frozen=True)
-class Field:
+class RecordField:
     """annotations: the tokens of each, by name."""
 
     name: str
-    type: Type
+    type: ValueType
     annotations: dict[str, object] = field(default_factory=dict, compare=False, hash=False)
 
 
 @dataclass(frozen=True)
-class Record(Type):
+class RecordType(ValueType):
     """struct, header, header_union or tuple. Two of one name are the same type; tuples are by their fields."""
 
     kind: str
     name: str
-    fields: tuple[Field, ...]
+    fields: tuple[RecordField, ...]
 
     def __str__(self) -> str:
         return self.name
@@ -101,8 +101,8 @@ class Record(Type):
 
 
 @dataclass(frozen=True)
-class Stack(Type):
-    element: Type
+class StackType(ValueType):
+    element: ValueType
     size: int
 
     def __str__(self) -> str:
@@ -110,21 +110,21 @@ class Stack(Type):
 
 
 @dataclass(frozen=True)
-class ListType(Type):
+class ListType(ValueType):
     """list<T>"""
 
-    element: Type
+    element: ValueType
 
     def __str__(self) -> str:
         return f"list<{self.element}>"
 
 
 @dataclass(frozen=True)
-class EnumType(Type):
+class EnumType(ValueType):
     """underlying: of a serializable enum, whose values are numbers; those of others are their members' names."""
 
     name: str
-    underlying: Type | None
+    underlying: ValueType | None
     members: tuple[tuple[str, int | str], ...]
 
     def __str__(self) -> str:
@@ -136,27 +136,27 @@ class EnumType(Type):
 
 
 @dataclass(frozen=True)
-class NewType(Type):
+class IntroducedType(ValueType):
     name: str
-    base: Type
+    base: ValueType
 
     def __str__(self) -> str:
         return self.name
 
 
 @dataclass(frozen=True)
-class ExternType(Type):
+class ExternType(ValueType):
     """An object of an extern, with its type arguments."""
 
     name: str
-    arguments: tuple[Type, ...] = ()
+    arguments: tuple[ValueType, ...] = ()
 
     def __str__(self) -> str:
         return self.name
 
 
 @dataclass(frozen=True)
-class BlockType(Type):
+class BlockType(ValueType):
     """A parser, control, package or table, which is applied and never copied."""
 
     name: str
@@ -166,7 +166,7 @@ class BlockType(Type):
 
 
 @dataclass(frozen=True)
-class ApplyResult(Type):
+class ApplyResultType(ValueType):
     """What a table's apply() returns."""
 
     table: str
@@ -175,16 +175,16 @@ class ApplyResult(Type):
         return f"the result of {self.table}.apply()"
 
 
-def tuple_of(types: list[Type]) -> Record:
+def tuple_of(types: list[ValueType]) -> RecordType:
     """tuple<...>, and the type of a list expression."""
-    fields = tuple(Field(f"f{index}", type_) for index, type_ in enumerate(types))
-    return Record("tuple", f"tuple<{', '.join(map(str, types))}>", fields)
+    fields = tuple(RecordField(f"f{index}", type_) for index, type_ in enumerate(types))
+    return RecordType("tuple", f"tuple<{', '.join(map(str, types))}>", fields)
 
 
-def base_of(type_: Type) -> Type:
+def base_of(type_: ValueType) -> ValueType:
     """See through `type` and serializable enums."""
     while True:
-        if isinstance(type_, NewType):
+        if isinstance(type_, IntroducedType):
             type_ = type_.base
         elif isinstance(type_, EnumType) and type_.underlying is not None:
             type_ = type_.underlying
@@ -192,22 +192,22 @@ def base_of(type_: Type) -> Type:
             return type_
 
 
-def bits_of(type_: Type) -> Bits | None:
+def bits_of(type_: ValueType) -> BitsType | None:
     """The fixed-width number that a value of this type is when it is written to a packet or a key."""
     base = base_of(type_)
     if base == BOOLEAN:
-        return Bits(1)
-    return base if isinstance(base, Bits) else None
+        return BitsType(1)
+    return base if isinstance(base, BitsType) else None
 
 
-def size_in_bits(type_: Type, greatest: bool) -> int:
+def size_in_bits(type_: ValueType, greatest: bool) -> int:
     """minSizeInBits() and maxSizeInBits() (section 9.7)."""
     base = base_of(type_)
-    if isinstance(base, Varbit):
+    if isinstance(base, VarbitType):
         return base.width if greatest else 0
-    if isinstance(base, Stack):
+    if isinstance(base, StackType):
         return base.size * size_in_bits(base.element, greatest)
-    if isinstance(base, Record):
+    if isinstance(base, RecordType):
         sizes = [size_in_bits(each.type, greatest) for each in base.fields]
         if base.kind == "header_union":
             return max(sizes) if greatest else min(sizes)

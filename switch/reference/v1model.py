@@ -9,19 +9,19 @@ from typing import Any
 
 from gradbed.switch.reference.checksums import ALGORITHMS, to_bytes
 from gradbed.switch.reference.expressions import ParserFailure, UndefinedOperation
-from gradbed.switch.reference.tables import ActionCall, Entry, Group, Table
+from gradbed.switch.reference.tables import RuntimeActionCall, RuntimeEntry, RuntimeTable, SelectorGroup
 from gradbed.switch.reference.types import (
     BOOLEAN,
-    Bits,
+    BitsType,
     ExternType,
-    Record,
-    Type,
-    Varbit,
+    RecordType,
+    ValueType,
+    VarbitType,
     base_of,
     bits_of,
     size_in_bits,
 )
-from gradbed.switch.reference.values import Composite, Header, Value, VarbitValue, bit_parts, default, joined
+from gradbed.switch.reference.values import Composite, RuntimeHeader, Value, VarbitValue, bit_parts, default, joined
 
 DROP_PORT = 511
 GREEN, YELLOW, RED = 0, 1, 2
@@ -55,15 +55,15 @@ class PacketIn:
         """What was not parsed."""
         return self.frame[-(-self.cursor // 8) :]
 
-    def extract(self, header: Header, variable_bits: int | None = None) -> None:
+    def extract(self, header: RuntimeHeader, variable_bits: int | None = None) -> None:
         """Section 13.8.2: the packet's length is judged first, then the varbit's."""
         record = header.type
-        assert isinstance(record, Record)
+        assert isinstance(record, RecordType)
         widths = []
         too_long = False
         for each in record.fields:
             base = base_of(each.type)
-            if isinstance(base, Varbit):
+            if isinstance(base, VarbitType):
                 widths.append(variable_bits or 0)
                 too_long = (variable_bits or 0) > base.width
             else:
@@ -82,23 +82,23 @@ class PacketIn:
         header.valid = True
 
 
-def _from_bits(type_: Type, number: int, width: int) -> Value:
+def _from_bits(type_: ValueType, number: int, width: int) -> Value:
     """A value of a type from its bits, in a packet."""
     base = base_of(type_)
-    if isinstance(base, Varbit):
+    if isinstance(base, VarbitType):
         return VarbitValue(width, number)
     if base == BOOLEAN:
         return bool(number)
-    if isinstance(base, Bits):
+    if isinstance(base, BitsType):
         return base.wrap(number)
-    if isinstance(base, Record):
+    if isinstance(base, RecordType):
         made = default(base)
         left = width
         for index, each in enumerate(base.fields):
             size = size_in_bits(each.type, greatest=True)
             left -= size
             made.parts[index] = _from_bits(each.type, number >> left & ((1 << size) - 1), size)
-        if isinstance(made, Header):
+        if isinstance(made, RuntimeHeader):
             made.valid = True
         return made
     raise UndefinedOperation(f"{type_} cannot stand in a packet")
@@ -113,7 +113,7 @@ class PacketOut:
 
     def emit(self, value: Value) -> None:
         """A header if it is valid; of a stack, a union or a struct all that are (section 16)."""
-        if isinstance(value, Header):
+        if isinstance(value, RuntimeHeader):
             if value.valid:
                 width, number = joined(bit_parts(value.type, value))
                 self._width += width
@@ -130,15 +130,15 @@ class PacketOut:
 # ---- Objects ----
 
 
-class Register:
+class RuntimeRegister:
     """size cells; reading behind the end gives 0, writing there does nothing (v1model.p4)."""
 
-    def __init__(self, size: int, type_: Type) -> None:
+    def __init__(self, size: int, type_: ValueType) -> None:
         self.type = type_
         self.cells: list[Value] = [default(type_) for _ in range(size)]
 
 
-class Counter:
+class RuntimeCounter:
     def __init__(self, size: int) -> None:
         self.cells: list[tuple[int, int]] = [(0, 0)] * size
 
@@ -149,7 +149,7 @@ class Counter:
 
 
 @dataclass
-class Marker:
+class TwoRateMarker:
     """A two-rate three-colour marker, colour-blind (RFC 2698). Rates in units per microsecond."""
 
     committed_rate: float
@@ -176,29 +176,29 @@ class Marker:
         return GREEN
 
 
-class Meter:
+class RuntimeMeter:
     """Without rates all is green."""
 
     def __init__(self, size: int, by_bytes: bool) -> None:
         self.by_bytes = by_bytes
-        self.cells: list[Marker | None] = [None] * size
+        self.cells: list[TwoRateMarker | None] = [None] * size
 
 
 @dataclass
-class Direct:
+class DirectResource:
     """A direct counter or meter: the state is its table's entries'. colour: of the last hit."""
 
     by_bytes: bool = False
-    tables: list[Table] = field(default_factory=list)
+    tables: list[RuntimeTable] = field(default_factory=list)
     colour: int = GREEN
 
 
 @dataclass
-class Profile:
+class RuntimeProfile:
     """An action profile or selector. algorithm: None for a profile."""
 
     algorithm: str | None
-    tables: list[Table] = field(default_factory=list)
+    tables: list[RuntimeTable] = field(default_factory=list)
 
 
 # ---- What a packet asked for ----
@@ -233,23 +233,23 @@ class V1Model:
 
     # ---- Objects ----
 
-    def construct(self, type_: ExternType, name: str, values: Sequence[Value], types: Sequence[Type]) -> Any:
+    def construct(self, type_: ExternType, name: str, values: Sequence[Value], types: Sequence[ValueType]) -> Any:
         if type_.name == "register":
-            return Register(int(values[0]), type_.arguments[0])
+            return RuntimeRegister(int(values[0]), type_.arguments[0])
         if type_.name == "counter":
-            return Counter(int(values[0]))
+            return RuntimeCounter(int(values[0]))
         if type_.name == "meter":
-            return Meter(int(values[0]), values[1] == "bytes")
+            return RuntimeMeter(int(values[0]), values[1] == "bytes")
         if type_.name in ("direct_counter", "direct_meter"):
-            return Direct(values[0] == "bytes")
+            return DirectResource(values[0] == "bytes")
         if type_.name == "action_profile":
-            return Profile(None)
+            return RuntimeProfile(None)
         if type_.name == "action_selector":
-            return Profile(str(values[0]))
+            return RuntimeProfile(str(values[0]))
         return None
 
     def method(
-        self, of: ExternType, name: str, types: Sequence[Type], result: Type
+        self, of: ExternType, name: str, types: Sequence[ValueType], result: ValueType
     ) -> Callable[[Any, list[Value]], Value] | None:
         found: Callable[[Any, list[Value]], Value] | None = getattr(self, f"_{of.name}_{name}", None)
         if found is None and (of.name, name) == ("packet_in", "lookahead"):
@@ -269,44 +269,44 @@ class V1Model:
     def _packet_out_emit(self, packet: PacketOut, values: list[Value]) -> None:
         packet.emit(values[0])
 
-    def _register_read(self, register: Register, values: list[Value]) -> None:
+    def _register_read(self, register: RuntimeRegister, values: list[Value]) -> None:
         index = values[1]
         values[0] = register.cells[index] if index < len(register.cells) else default(register.type)
 
-    def _register_write(self, register: Register, values: list[Value]) -> None:
+    def _register_write(self, register: RuntimeRegister, values: list[Value]) -> None:
         index, value = values
         if index < len(register.cells):
             bits = bits_of(register.type)
             register.cells[index] = bits.wrap(value) if bits is not None else value
 
-    def _counter_count(self, counter: Counter, values: list[Value]) -> None:
+    def _counter_count(self, counter: RuntimeCounter, values: list[Value]) -> None:
         counter.count(values[0], self.length)
 
-    def _direct_counter_count(self, counter: Direct, values: list[Value]) -> None:
+    def _direct_counter_count(self, counter: DirectResource, values: list[Value]) -> None:
         """Entries with a direct counter count every hit (table_applied), as BMv2 has it."""
 
-    def _meter_execute_meter(self, meter: Meter, values: list[Value]) -> None:
+    def _meter_execute_meter(self, meter: RuntimeMeter, values: list[Value]) -> None:
         index = values[0]
         marker = meter.cells[index] if index < len(meter.cells) else None
         values[1] = self._mark(marker, meter.by_bytes)
 
-    def _direct_meter_read(self, meter: Direct, values: list[Value]) -> None:
+    def _direct_meter_read(self, meter: DirectResource, values: list[Value]) -> None:
         """The entry that was hit was marked then, whether its action reads or not (table_applied)."""
         values[0] = meter.colour
 
-    def _mark(self, marker: Marker | None, by_bytes: bool) -> int:
+    def _mark(self, marker: TwoRateMarker | None, by_bytes: bool) -> int:
         return GREEN if marker is None else marker.mark(self.length if by_bytes else 1, self.now_us)
 
-    def table_applied(self, table: Table, entry: Entry | None) -> None:
+    def table_applied(self, table: RuntimeTable, entry: RuntimeEntry | None) -> None:
         if entry is not None and table.counter is not None:
             entry.packets += 1
             entry.bytes += self.length
         if entry is not None and table.meter is not None:
             table.meter.colour = self._mark(entry.meter, table.meter.by_bytes)
 
-    def choose(self, table: Table, entry: Entry, values: Sequence[Value]) -> ActionCall:
+    def choose(self, table: RuntimeTable, entry: RuntimeEntry, values: Sequence[Value]) -> RuntimeActionCall:
         """The member that the hash of the selector's fields names, of those of the group in order."""
-        assert isinstance(entry.call, Group)
+        assert isinstance(entry.call, SelectorGroup)
         chosen = [
             (key.width or 0, int(value) & ((1 << (key.width or 0)) - 1))
             for key, value in zip(table.keys, values, strict=True)
@@ -317,85 +317,85 @@ class V1Model:
 
     # ---- Functions ----
 
-    def function(self, name: str, types: Sequence[Type]) -> Callable[[list[Value]], Value] | None:
-        made: Callable[[Sequence[Type], list[Value]], Value] | None = getattr(self, f"_do_{name}", None)
+    def function(self, name: str, types: Sequence[ValueType]) -> Callable[[list[Value]], Value] | None:
+        made: Callable[[Sequence[ValueType], list[Value]], Value] | None = getattr(self, f"_do_{name}", None)
         if made is None:
             return None
         kept = list(types)
         return lambda values: made(kept, values)
 
-    def _do_verify(self, types: Sequence[Type], values: list[Value]) -> None:
+    def _do_verify(self, types: Sequence[ValueType], values: list[Value]) -> None:
         if not values[0]:
             raise ParserFailure(values[1])
 
-    def _do_static_assert(self, types: Sequence[Type], values: list[Value]) -> bool:
+    def _do_static_assert(self, types: Sequence[ValueType], values: list[Value]) -> bool:
         return bool(values[0])
 
-    def _do_random(self, types: Sequence[Type], values: list[Value]) -> None:
+    def _do_random(self, types: Sequence[ValueType], values: list[Value]) -> None:
         values[0] = self._random.randint(values[1], max(values[1], values[2]))
 
-    def _do_hash(self, types: Sequence[Type], values: list[Value]) -> None:
+    def _do_hash(self, types: Sequence[ValueType], values: list[Value]) -> None:
         _, algorithm, base, data, greatest = values
         number = self._computed(algorithm, types[3], data)
         values[0] = base + (number % greatest if greatest else 0)
 
-    def _computed(self, algorithm: str, type_: Type, data: Value, payload: bytes = b"") -> int:
+    def _computed(self, algorithm: str, type_: ValueType, data: Value, payload: bytes = b"") -> int:
         if algorithm not in ALGORITHMS:
             raise UndefinedOperation(f"hash algorithm {algorithm} is not in the reference")
         width, number = joined(bit_parts(type_, data))
         return ALGORITHMS[algorithm](to_bytes(width, number) + payload)
 
-    def _do_digest(self, types: Sequence[Type], values: list[Value]) -> None:
+    def _do_digest(self, types: Sequence[ValueType], values: list[Value]) -> None:
         """The values are those of now; the message leaves when ingress ends (simple_switch)."""
         self.requests.digest = values[0], tuple(_flattened(values[1]))
 
-    def _do_mark_to_drop(self, types: Sequence[Type], values: list[Value]) -> None:
+    def _do_mark_to_drop(self, types: Sequence[ValueType], values: list[Value]) -> None:
         if values:
             put(values[0], "egress_spec", DROP_PORT)
             put(values[0], "mcast_grp", 0)
 
-    def _do_verify_checksum(self, types: Sequence[Type], values: list[Value], payload: bytes = b"") -> None:
+    def _do_verify_checksum(self, types: Sequence[ValueType], values: list[Value], payload: bytes = b"") -> None:
         condition, data, checksum, algorithm = values
         bits = bits_of(types[2])
         if condition and bits is not None:
             computed = self._computed(algorithm, types[1], data, payload)
             self.requests.checksum_error |= bits.wrap(computed) != checksum
 
-    def _do_update_checksum(self, types: Sequence[Type], values: list[Value], payload: bytes = b"") -> None:
+    def _do_update_checksum(self, types: Sequence[ValueType], values: list[Value], payload: bytes = b"") -> None:
         condition, data, _, algorithm = values
         if condition:
             values[2] = self._computed(algorithm, types[1], data, payload)
 
-    def _do_verify_checksum_with_payload(self, types: Sequence[Type], values: list[Value]) -> None:
+    def _do_verify_checksum_with_payload(self, types: Sequence[ValueType], values: list[Value]) -> None:
         self._do_verify_checksum(types, values, self.packet.payload)
 
-    def _do_update_checksum_with_payload(self, types: Sequence[Type], values: list[Value]) -> None:
+    def _do_update_checksum_with_payload(self, types: Sequence[ValueType], values: list[Value]) -> None:
         self._do_update_checksum(types, values, self.packet.payload)
 
-    def _do_clone(self, types: Sequence[Type], values: list[Value]) -> None:
+    def _do_clone(self, types: Sequence[ValueType], values: list[Value]) -> None:
         self.requests.clone = (values[1], None)
 
-    def _do_clone_preserving_field_list(self, types: Sequence[Type], values: list[Value]) -> None:
+    def _do_clone_preserving_field_list(self, types: Sequence[ValueType], values: list[Value]) -> None:
         self.requests.clone = (values[1], values[2])
 
-    def _do_resubmit_preserving_field_list(self, types: Sequence[Type], values: list[Value]) -> None:
+    def _do_resubmit_preserving_field_list(self, types: Sequence[ValueType], values: list[Value]) -> None:
         self.requests.resubmit = (values[0],)
 
-    def _do_recirculate_preserving_field_list(self, types: Sequence[Type], values: list[Value]) -> None:
+    def _do_recirculate_preserving_field_list(self, types: Sequence[ValueType], values: list[Value]) -> None:
         self.requests.recirculate = (values[0],)
 
-    def _do_truncate(self, types: Sequence[Type], values: list[Value]) -> None:
+    def _do_truncate(self, types: Sequence[ValueType], values: list[Value]) -> None:
         """The smallest of several lengths counts."""
         before = self.requests.truncate
         self.requests.truncate = values[0] if before is None else min(before, values[0])
 
-    def _do_assert(self, types: Sequence[Type], values: list[Value]) -> None:
+    def _do_assert(self, types: Sequence[ValueType], values: list[Value]) -> None:
         if not values[0]:
             raise AssertionFailed
 
     _do_assume = _do_assert
 
-    def _do_log_msg(self, types: Sequence[Type], values: list[Value]) -> None:
+    def _do_log_msg(self, types: Sequence[ValueType], values: list[Value]) -> None:
         text = values[0]
         for _, value in bit_parts(types[1], values[1]) if len(values) > 1 else ():
             text = text.replace("{}", str(value), 1)
@@ -413,10 +413,10 @@ def _flattened(value: Value) -> Iterator[Value]:
 
 def get(record: Composite, name: str) -> Value:
     """A field of standard metadata."""
-    assert isinstance(record.type, Record)
+    assert isinstance(record.type, RecordType)
     return record.parts[record.type.indices[name]]
 
 
 def put(record: Composite, name: str, value: Value) -> None:
-    assert isinstance(record.type, Record)
+    assert isinstance(record.type, RecordType)
     record.parts[record.type.indices[name]] = value

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 from gradbed.switch.reference.types import (
     BOOLEAN,
     ERROR,
-    Bits,
+    BitsType,
     EnumType,
     ListType,
-    Record,
-    Stack,
-    Type,
-    Varbit,
+    RecordType,
+    StackType,
+    ValueType,
+    VarbitType,
     base_of,
     bits_of,
 )
@@ -44,7 +44,7 @@ class Composite:
 
     __slots__ = ("parts", "type")
 
-    def __init__(self, type_: Type, parts: list[Value]) -> None:
+    def __init__(self, type_: ValueType, parts: list[Value]) -> None:
         self.type = type_
         self.parts = parts
 
@@ -67,10 +67,10 @@ class Composite:
         return all(equal(a, b) for a, b in zip(self.parts, other.parts, strict=True))
 
 
-class Header(Composite):
+class RuntimeHeader(Composite):
     __slots__ = ("valid",)
 
-    def __init__(self, type_: Type, parts: list[Value], valid: bool = False) -> None:
+    def __init__(self, type_: ValueType, parts: list[Value], valid: bool = False) -> None:
         super().__init__(type_, parts)
         self.valid = valid
 
@@ -91,22 +91,22 @@ class Header(Composite):
         return super().equals(other)
 
 
-class Union(Composite):
+class RuntimeUnion(Composite):
     """At most one of its headers is valid (section 8.20)."""
 
     __slots__ = ()
 
-    def make_valid(self, header: Header) -> None:
+    def make_valid(self, header: RuntimeHeader) -> None:
         for part in self.parts:
             part.valid = part is header
 
 
-class StackValue(Composite):
+class RuntimeStack(Composite):
     """next: where .next writes."""
 
     __slots__ = ("next",)
 
-    def __init__(self, type_: Type, parts: list[Value]) -> None:
+    def __init__(self, type_: ValueType, parts: list[Value]) -> None:
         super().__init__(type_, parts)
         self.next = 0
 
@@ -142,7 +142,7 @@ class StackValue(Composite):
 
 def invalidate(value: Composite) -> None:
     """Make a header, or every header of a union, invalid."""
-    if isinstance(value, Header):
+    if isinstance(value, RuntimeHeader):
         value.valid = False
     else:
         for part in value.parts:
@@ -157,39 +157,39 @@ def copied(value: Value) -> Value:
     return value.copy() if isinstance(value, Composite) else value
 
 
-def default(type_: Type) -> Value:
+def default(type_: ValueType) -> Value:
     """What a variable of this type holds before anything is assigned."""
     base = base_of(type_)
-    if isinstance(base, Bits):
+    if isinstance(base, BitsType):
         return 0
     if base == BOOLEAN:
         return False
     if base == ERROR:
         return "NoError"
-    if isinstance(base, Varbit):
+    if isinstance(base, VarbitType):
         return VarbitValue()
     if isinstance(base, EnumType):
         return base.members[0][1]
-    if isinstance(base, Record):
+    if isinstance(base, RecordType):
         parts = [default(each.type) for each in base.fields]
         if base.kind == "header":
-            return Header(base, parts)
-        return Union(base, parts) if base.kind == "header_union" else Composite(base, parts)
-    if isinstance(base, Stack):
-        return StackValue(base, [default(base.element) for _ in range(base.size)])
+            return RuntimeHeader(base, parts)
+        return RuntimeUnion(base, parts) if base.kind == "header_union" else Composite(base, parts)
+    if isinstance(base, StackType):
+        return RuntimeStack(base, [default(base.element) for _ in range(base.size)])
     if isinstance(base, ListType):
         return Composite(base, [])
     return 0
 
 
-def bit_parts(type_: Type, value: Value) -> Iterator[tuple[int, int]]:
+def bit_parts(type_: ValueType, value: Value) -> Iterator[tuple[int, int]]:
     """(width, number) of every bit field in a value, in order: what checksums and digests are made of."""
     if isinstance(value, VarbitValue):
         yield value.width, value.value
     elif isinstance(value, Composite):
         types = (
             [each.type for each in value.type.fields]
-            if isinstance(value.type, Record)
+            if isinstance(value.type, RecordType)
             else [value.type.element] * len(value.parts)  # type: ignore[attr-defined]
         )
         for part_type, part in zip(types, value.parts, strict=True):

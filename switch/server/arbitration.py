@@ -12,7 +12,7 @@ from typing import Any
 from finsy.proto import U128, p4r
 
 from gradbed.switch.p4runtime.roles import Role, role_from_message
-from gradbed.switch.p4runtime.status import Code, RequestError, denied, invalid
+from gradbed.switch.p4runtime.status import RequestError, StatusCode, denied, invalid
 
 CONTROLLERS_PER_ROLE = 64
 
@@ -77,7 +77,7 @@ class Election:
         if controller not in self._controllers:
             if len(self._controllers) >= CONTROLLERS_PER_ROLE:
                 raise RequestError(
-                    Code.RESOURCE_EXHAUSTED,
+                    StatusCode.RESOURCE_EXHAUSTED,
                     f"device {self.device_id} has {CONTROLLERS_PER_ROLE} controllers of this role already",
                 )
             self._controllers.append(controller)
@@ -115,13 +115,13 @@ class Election:
         if self._highest is not None:
             update.election_id.CopyFrom(U128.encode(self._highest))
         if self.primary is controller:
-            update.status.code = Code.OK
+            update.status.code = StatusCode.OK
             update.status.message = "you are the primary controller"
         elif self.primary is not None:
-            update.status.code = Code.ALREADY_EXISTS
+            update.status.code = StatusCode.ALREADY_EXISTS
             update.status.message = "another controller is the primary"
         else:
-            update.status.code = Code.NOT_FOUND
+            update.status.code = StatusCode.NOT_FOUND
             update.status.message = "there is no primary controller"
         controller.send(p4r.StreamMessageResponse(arbitration=update))
 

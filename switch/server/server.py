@@ -24,7 +24,7 @@ from gradbed.switch.server.addresses import OutsideAddress, check_address, check
 from gradbed.switch.server.arbitration import Election
 from gradbed.switch.server.server_tls import ServerTls
 from gradbed.switch.server.service import ControllersFirst, P4RuntimeService
-from gradbed.switch.server.target import BUSY_SERVER, Target
+from gradbed.switch.server.target import BUSY_SERVER, P4RuntimeTarget
 from gradbed.switch.state.device import Device
 from gradbed.switch.state.pipeline import Build, Pipelines
 
@@ -79,7 +79,7 @@ class P4RuntimeServer:
             check_address(address)
         self._tls = dict(tls or {})
         self._devices = dict(devices)
-        self._targets: dict[int, Target] = {}
+        self._targets: dict[int, P4RuntimeTarget] = {}
         self._addresses = list(addresses)
         self._build = build
         self._election = election
@@ -145,7 +145,9 @@ class P4RuntimeServer:
             _started(REQUEST_THREADS, "p4runtime-request") as request_threads,
             _started(BUILD_THREADS, "p4runtime-build") as build_threads,
         ):
-            targets = {i: Target(device, request_threads, self._election) for i, device in self._devices.items()}
+            targets = {
+                i: P4RuntimeTarget(device, request_threads, self._election) for i, device in self._devices.items()
+            }
             self._targets = targets
             pipelines = Pipelines(self._build, build_threads)
             servers = [self._server(P4RuntimeService(targets, pipelines, request_threads))]
@@ -205,10 +207,10 @@ def _started(threads: int, name: str) -> ThreadPoolExecutor:
 class Inbox:
     """Carries packet-ins and digests from the devices' threads into the event loop, many at one wake-up."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, targets: Mapping[int, Target]) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, targets: Mapping[int, P4RuntimeTarget]) -> None:
         self._loop = loop
         self._targets = targets
-        self._messages: deque[tuple[Target, str, tuple[Any, ...]]] = deque()
+        self._messages: deque[tuple[P4RuntimeTarget, str, tuple[Any, ...]]] = deque()
         self._woken = False
         for target in targets.values():
             target.digest_sink = functools.partial(self._receive, target, "digest")
@@ -219,7 +221,7 @@ class Inbox:
             target.device.on_packet_in(None)
             target.device.on_digest(None)
 
-    def _receive(self, target: Target, kind: str, *message: Any) -> None:
+    def _receive(self, target: P4RuntimeTarget, kind: str, *message: Any) -> None:
         self._messages.append((target, kind, message))
         if len(self._messages) > PENDING_MESSAGES:
             # The event loop may have taken them all since.
@@ -244,7 +246,7 @@ class Inbox:
             deliver(*message)
 
 
-async def _scan_idle_timeouts(targets: Sequence[Target]) -> None:
+async def _scan_idle_timeouts(targets: Sequence[P4RuntimeTarget]) -> None:
     while True:
         timed = [target for target in targets if target.has_idle_timers]
         for target in timed:
@@ -252,7 +254,7 @@ async def _scan_idle_timeouts(targets: Sequence[Target]) -> None:
         await asyncio.sleep(IDLE_SCAN_S if timed else IDLE_REST_S)
 
 
-async def _load(target: Target, pipelines: Pipelines, config: Any) -> None:
+async def _load(target: P4RuntimeTarget, pipelines: Pipelines, config: Any) -> None:
     """Raises UserError where the device cannot realize the config."""
     try:
         target.start_with(await asyncio.wrap_future(pipelines.get(config)))

@@ -18,14 +18,14 @@ from gradbed.switch.p4runtime.status import (
     DETAILS_KEY,
     GRPC_CODES,
     BatchError,
-    Code,
     RequestError,
+    StatusCode,
     denied,
     not_found,
     unimplemented,
 )
 from gradbed.switch.server.arbitration import Controller, Election
-from gradbed.switch.server.target import SLOW_CONTROLLER, Target
+from gradbed.switch.server.target import SLOW_CONTROLLER, P4RuntimeTarget
 from gradbed.switch.state.pipeline import Pipelines
 
 # ---- StreamChannel: one controller's session on one device ----
@@ -41,7 +41,7 @@ LAST_WRITE_S = 5.0
 
 
 class StreamSession:
-    def __init__(self, targets: Mapping[int, Target], context: Any) -> None:
+    def __init__(self, targets: Mapping[int, P4RuntimeTarget], context: Any) -> None:
         """`context` is the grpc.aio.ServicerContext of the stream."""
         self._targets = targets
         self._context = context
@@ -49,7 +49,7 @@ class StreamSession:
         self._pending_bytes = 0
         self._controller = Controller(self._send, self._end)
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._target: Target | None = None
+        self._target: P4RuntimeTarget | None = None
         self._election: Election | None = None
 
     async def run(self, requests: AsyncIterator[Any]) -> None:
@@ -97,7 +97,7 @@ class StreamSession:
             if self._is_full(size, SPARE):
                 self._drop(kind)
                 reason = f"{self._pending.qsize()} messages wait to be read on this stream"
-                self._end(RequestError(Code.RESOURCE_EXHAUSTED, reason))
+                self._end(RequestError(StatusCode.RESOURCE_EXHAUSTED, reason))
                 return
         elif self._is_full(size):
             self._drop(kind)
@@ -153,7 +153,7 @@ class StreamSession:
             if election.primary is self._controller:
                 election.notify(self._controller)
 
-    def _target_as_primary(self, what: str) -> Target:
+    def _target_as_primary(self, what: str) -> P4RuntimeTarget:
         """Raises PERMISSION_DENIED unless this controller is the primary."""
         if self._target is None or self._election is None:
             raise denied(f"{what} needs arbitration first")
@@ -179,7 +179,7 @@ class StreamSession:
 
 
 def _fixed(message: str) -> RequestError:
-    return RequestError(Code.FAILED_PRECONDITION, f"{message}: open another stream")
+    return RequestError(StatusCode.FAILED_PRECONDITION, f"{message}: open another stream")
 
 
 def _stream_error(failure: RequestError) -> Any:
@@ -197,7 +197,7 @@ API_VERSION = "1.4.1"
 class P4RuntimeService:
     """Method names are those of the protocol, for add_P4RuntimeServicer_to_server."""
 
-    def __init__(self, targets: Mapping[int, Target], pipelines: Pipelines, executor: Executor) -> None:
+    def __init__(self, targets: Mapping[int, P4RuntimeTarget], pipelines: Pipelines, executor: Executor) -> None:
         self._targets = targets
         self._pipelines = pipelines
         self._executor = executor
@@ -242,7 +242,7 @@ class P4RuntimeService:
             self._target(request.device_id)
         return p4r.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
 
-    def _target(self, device_id: int) -> Target:
+    def _target(self, device_id: int) -> P4RuntimeTarget:
         target = self._targets.get(device_id)
         if target is None:
             raise not_found(f"there is no device {device_id}")
@@ -276,9 +276,9 @@ async def _answer(context: Any, work: Callable[[Any], Awaitable[Any]], request: 
     except RequestError as error:
         code, message = error.code, error.message
     except BatchError as error:
-        code, message = Code.UNKNOWN, error.message
+        code, message = StatusCode.UNKNOWN, error.message
         details = ((DETAILS_KEY, error.details()),)
     except Exception as error:
         LOG.exception("unexpected %s", type(error).__name__)
-        code, message = Code.INTERNAL, unforeseen(error)
+        code, message = StatusCode.INTERNAL, unforeseen(error)
     return await context.abort(GRPC_CODES[code], message, details)

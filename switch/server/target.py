@@ -18,8 +18,8 @@ from finsy.proto import p4r
 
 from gradbed.switch.p4runtime.roles import Role
 from gradbed.switch.p4runtime.status import (
-    Code,
     RequestError,
+    StatusCode,
     denied,
     invalid,
     not_found,
@@ -28,7 +28,7 @@ from gradbed.switch.p4runtime.status import (
 )
 from gradbed.switch.server.arbitration import Controller, Election
 from gradbed.switch.state.device import Device, DigestCallback
-from gradbed.switch.state.pipeline import Pipeline, Pipelines
+from gradbed.switch.state.pipeline import ForwardingPipeline, Pipelines
 from gradbed.switch.state.running_device import ForwardingState, RunningDevice
 
 # ---- Stream messages that no controller got, by kind and reason ----
@@ -96,7 +96,7 @@ class _Saved(NamedTuple):
     cookie: int | None
 
 
-class Target(RunningDevice):
+class P4RuntimeTarget(RunningDevice):
     """All methods raise RequestError or BatchError. They belong to the server's event loop."""
 
     def __init__(self, device: Device, executor: Executor, election: type[Election] = Election) -> None:
@@ -224,7 +224,7 @@ class Target(RunningDevice):
         await self._exclusively(self.lose_everything)
         elections, self.elections = self.elections, {"": self.new_election("")}
         for election in elections.values():
-            election.dissolve(RequestError(Code.UNAVAILABLE, f"device {self.device.device_id} was restarted"))
+            election.dissolve(RequestError(StatusCode.UNAVAILABLE, f"device {self.device.device_id} was restarted"))
 
     def lose_everything(self) -> None:
         self._save(None)
@@ -307,7 +307,7 @@ class Target(RunningDevice):
         # Compiling takes its time: the controller may have lost its place meanwhile.
         await self._exclusively(lambda: realize(pipeline, cookie), lambda: election.check_primary(request))
 
-    def start_with(self, pipeline: Pipeline) -> None:
+    def start_with(self, pipeline: ForwardingPipeline) -> None:
         """Run it before the first controller comes."""
         self._commit(pipeline, None)
         self.is_preset = True
@@ -334,7 +334,7 @@ class Target(RunningDevice):
             response.config.p4_device_config = pipeline.device_config
         return response
 
-    def _stage(self, pipeline: Pipeline, cookie: int | None) -> None:
+    def _stage(self, pipeline: ForwardingPipeline, cookie: int | None) -> None:
         self._save(_Saved(ForwardingState(self.device, pipeline, staged=True), cookie))
 
     def _save(self, saved: _Saved | None) -> None:
@@ -343,7 +343,7 @@ class Target(RunningDevice):
             self._saved.state.close()
         self._saved = saved
 
-    def _commit(self, pipeline: Pipeline, cookie: int | None, updates: Iterable[Any] = ()) -> None:
+    def _commit(self, pipeline: ForwardingPipeline, cookie: int | None, updates: Iterable[Any] = ()) -> None:
         state = self.run(pipeline, self.digest_sink)
         self._cookie = cookie
         self.is_preset = False
@@ -351,7 +351,7 @@ class Target(RunningDevice):
         failure = next(filter(None, state.write(updates, Role(""))), None)
         if failure is not None:
             raise RequestError(
-                Code.INTERNAL, f"the pipeline runs, but not all of its state was restored: {failure.message}"
+                StatusCode.INTERNAL, f"the pipeline runs, but not all of its state was restored: {failure.message}"
             )
 
     def _commit_saved(self) -> None:
@@ -360,7 +360,7 @@ class Target(RunningDevice):
         state = self._saved.state
         self._commit(state.pipeline, self._saved.cookie, list(state.export()))
 
-    def _reconcile(self, pipeline: Pipeline, cookie: int | None) -> None:
+    def _reconcile(self, pipeline: ForwardingPipeline, cookie: int | None) -> None:
         """Keep what controllers wrote and what packets left in registers and counters.
 
         What packets change between taking the state and loading the program is lost.

@@ -10,7 +10,7 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from gradbed.switch.p4runtime.calls import Call
+from gradbed.switch.p4runtime.calls import ActionValue
 from gradbed.switch.p4runtime.roles import Role
 from gradbed.switch.p4runtime.status import exhausted, invalid
 from gradbed.switch.state.action_profiles import GroupMember, ProfileState
@@ -80,13 +80,13 @@ def _member_id(message: Any) -> int:
     return member_id
 
 
-def _call(profile: ProfileState, message: Any) -> Call:
+def _call(profile: ProfileState, message: Any) -> ActionValue:
     if not message.HasField("action"):
         raise invalid("a member needs an action")
     return profile.codec.decode_action(message.action)
 
 
-def _member_entity(profile: ProfileState, member_id: int, call: Call) -> Any:
+def _member_entity(profile: ProfileState, member_id: int, call: ActionValue) -> Any:
     entity = p4r.Entity()
     entity.action_profile_member.action_profile_id = profile.codec.profile_id
     entity.action_profile_member.member_id = member_id

@@ -22,7 +22,7 @@ from gradbed.switch.p4runtime import bytestrings
 from gradbed.switch.p4runtime.calls import (
     ActionCodec,
     ActionSet,
-    Call,
+    ActionValue,
     GroupCall,
     MemberCall,
     WatchPort,
@@ -38,12 +38,12 @@ from gradbed.switch.p4runtime.status import (
     unimplemented,
 )
 from gradbed.switch.state import abi
-from gradbed.switch.state.record import Access, SwitchRecord, check, number_of
+from gradbed.switch.state.record import StateAccessor, SwitchRecord, check, number_of
 
 # ---- Members and groups in the runtime library ----
 
 
-class Profiles(Access):
+class Profiles(StateAccessor):
     """Members and groups have numbers of the caller's choice, from 0 to 2**32 - 1."""
 
     def __init__(self, switch: SwitchRecord) -> None:
@@ -158,19 +158,19 @@ class ProfileCodec:
 
     # ---- Actions ----
 
-    def decode_action(self, action: Any) -> Call:
+    def decode_action(self, action: Any) -> ActionValue:
         """From an Action message. Raises RequestError."""
         codec = self._actions.get(action.action_id)
         if codec is None:
             raise invalid(f"action profile {self.name} has no action {action.action_id}")
         if codec.action_id in self._only_default:
             raise denied(f"action profile {self.name}: action {codec.name} may be a default action only")
-        return Call(codec.action_id, codec.decode(action.params))
+        return ActionValue(codec.action_id, codec.decode(action.params))
 
-    def encode_action(self, call: Call, action: Any) -> None:
+    def encode_action(self, call: ActionValue, action: Any) -> None:
         self._actions[call.action_id].encode(call.arguments, action)
 
-    def device_call(self, call: Call) -> ActionCall:
+    def device_call(self, call: ActionValue) -> ActionCall:
         return ActionCall(self._actions[call.action_id].name, call.arguments)
 
     # ---- Weights, sizes and ports ----
@@ -258,10 +258,10 @@ class ProfileCodec:
 
 
 @dataclass
-class Member:
+class ProfileMember:
     """`numbers`: of its units of weight; the first one is the member's number in the device."""
 
-    call: Call
+    call: ActionValue
     numbers: list[int]
     entries: int = 0
     weights: dict[int, int] = field(default_factory=dict)
@@ -276,7 +276,7 @@ class GroupMember:
 
 
 @dataclass
-class Group:
+class ProfileGroup:
     number: int
     max_size: int
     members: tuple[GroupMember, ...] = ()
@@ -292,7 +292,7 @@ class InstalledSet:
     numbers: list[int]
 
 
-class Place(NamedTuple):
+class WeightUnit(NamedTuple):
     """One unit of weight: its own number, the member's, and the port that the member watches."""
 
     number: int
@@ -300,9 +300,9 @@ class Place(NamedTuple):
     watched: int | None
 
 
-def _places(numbers: Sequence[int], watch: WatchPort | None) -> list[Place]:
+def _places(numbers: Sequence[int], watch: WatchPort | None) -> list[WeightUnit]:
     port = None if watch is None else watch.port
-    return [Place(number, numbers[0], port) for number in numbers]
+    return [WeightUnit(number, numbers[0], port) for number in numbers]
 
 
 class Numbers:
@@ -325,8 +325,8 @@ class Numbers:
 class ProfileState:
     def __init__(self, codec: ProfileCodec, profiles: Profiles, has_port: Callable[[int], bool]) -> None:
         self.codec = codec
-        self.members: dict[int, Member] = {}
-        self.groups: dict[int, Group] = {}
+        self.members: dict[int, ProfileMember] = {}
+        self.groups: dict[int, ProfileGroup] = {}
         self._sets: dict[int, InstalledSet] = {}
         self._profiles = profiles
         self._has_port = has_port
@@ -335,13 +335,13 @@ class ProfileState:
 
     # ---- Members ----
 
-    def member(self, member_id: int) -> Member:
+    def member(self, member_id: int) -> ProfileMember:
         member = self.members.get(member_id)
         if member is None:
             raise not_found(f"action profile {self.codec.name} has no member {member_id}")
         return member
 
-    def insert_member(self, member_id: int, call: Call) -> None:
+    def insert_member(self, member_id: int, call: ActionValue) -> None:
         self._check_no_sets()
         if member_id in self.members:
             raise exists_already(f"action profile {self.codec.name} has a member {member_id}")
@@ -351,9 +351,9 @@ class ProfileState:
         except BaseException:
             self._numbers.give_back(number)
             raise
-        self.members[member_id] = Member(call, [number])
+        self.members[member_id] = ProfileMember(call, [number])
 
-    def modify_member(self, member_id: int, call: Call) -> None:
+    def modify_member(self, member_id: int, call: ActionValue) -> None:
         member = self.member(member_id)
         self._profiles.write_member(self.codec.name, member.numbers[0], self.codec.device_call(call))
         member.call = call
@@ -371,7 +371,7 @@ class ProfileState:
 
     # ---- Groups ----
 
-    def group(self, group_id: int) -> Group:
+    def group(self, group_id: int) -> ProfileGroup:
         group = self.groups.get(group_id)
         if group is None:
             raise not_found(f"action selector {self.codec.name} has no group {group_id}")
@@ -381,7 +381,7 @@ class ProfileState:
         self._check_no_sets()
         if group_id in self.groups:
             raise exists_already(f"action selector {self.codec.name} has a group {group_id}")
-        group = Group(self._group_numbers.take(), max_size)
+        group = ProfileGroup(self._group_numbers.take(), max_size)
         try:
             self._set_members(group_id, group, members)
         except BaseException:
@@ -402,10 +402,10 @@ class ProfileState:
             self._drop_weight(group_id, old.member_id)
         del self.groups[group_id]
 
-    def _set_members(self, group_id: int, group: Group, members: tuple[GroupMember, ...]) -> None:
+    def _set_members(self, group_id: int, group: ProfileGroup, members: tuple[GroupMember, ...]) -> None:
         wanted = {m.member_id: (self.member(m.member_id), units(m.weight)) for m in members}
         watches = {m.member_id: m.watch for m in members}
-        places: list[Place] = []
+        places: list[WeightUnit] = []
         for member_id, (member, weight) in sorted(wanted.items()):
             while len(member.numbers) < weight:
                 member.numbers.append(self._numbers.take())
@@ -429,7 +429,7 @@ class ProfileState:
         del member.weights[group_id]
         self._give_back_spare(member)
 
-    def _give_back_spare(self, member: Member) -> None:
+    def _give_back_spare(self, member: ProfileMember) -> None:
         needed = max(member.weights.values(), default=1)
         for number in member.numbers[needed:]:
             self._numbers.give_back(number)
@@ -446,7 +446,7 @@ class ProfileState:
         for action in actions.actions:
             self.check_watch(action.watch)
         installed = InstalledSet(self._group_numbers.take(), [], [])
-        places: list[Place] = []
+        places: list[WeightUnit] = []
         try:
             for action in actions.actions:
                 numbers = [self._numbers.take() for _ in range(units(action.weight))]
@@ -466,7 +466,7 @@ class ProfileState:
         self._profiles.delete_group(self.codec.name, reference.group)
         self._forget(self._sets.pop(reference.group))
 
-    def _write_group(self, group: int, places: list[Place]) -> None:
+    def _write_group(self, group: int, places: list[WeightUnit]) -> None:
         places.sort(key=lambda place: place.number)
         watched = [place.watched for place in places]
         if all(port is None for port in watched):

@@ -76,7 +76,7 @@ def _width_bits(element: ex.Data, program: ProgramModel) -> int:
     match element:
         case ex.FromBoolean(ex.IsValid()):
             return 1
-        case ex.Field(ex.NamedHeader(header), index):
+        case ex.FieldReference(ex.NamedHeader(header), index):
             return program.headers[header].type.fields[index].width or WORD_BITS
     return WORD_BITS
 

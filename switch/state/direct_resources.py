@@ -23,7 +23,7 @@ from gradbed.switch.state.table_entries import (
     check_direct_meter,
     fill_key,
 )
-from gradbed.switch.state.table_state import NO_COUNT, Entry, TableState
+from gradbed.switch.state.table_state import NO_COUNT, TableState, WrittenEntry
 
 
 class DirectResources(EntityKind):
@@ -59,7 +59,7 @@ class DirectResources(EntityKind):
         table = self._table(which)
         return [table] if role.reads(which.table_id) else []
 
-    def _entries_to_read(self, which: Any, tables: list[TableState]) -> list[tuple[TableState, Entry]]:
+    def _entries_to_read(self, which: Any, tables: list[TableState]) -> list[tuple[TableState, WrittenEntry]]:
         """Entries of those tables that the message selects: the one of its key, or all."""
         if which.match or which.priority:
             return [(table, self._tables.existing(table, which)) for table in tables]
@@ -116,7 +116,7 @@ class DirectCounterEntries(DirectResources):
         check_direct_counter(table.codec)
 
 
-def _counter_entity(table: TableState, entry: Entry | None, counts: tuple[int, int]) -> Any:
+def _counter_entity(table: TableState, entry: WrittenEntry | None, counts: tuple[int, int]) -> Any:
     """entry: None is the default entry."""
     entity = p4r.Entity()
     message = entity.direct_counter_entry
@@ -167,7 +167,7 @@ class DirectMeterEntries(DirectResources):
         check_direct_meter(table.codec, which)
 
 
-def _meter_entity(table: TableState, entry: Entry, counts: MeterCounts | None) -> Any:
+def _meter_entity(table: TableState, entry: WrittenEntry, counts: MeterCounts | None) -> Any:
     entity = p4r.Entity()
     message = entity.direct_meter_entry
     fill_key(table.codec, entry, message.table_entry)

@@ -21,7 +21,7 @@ from gradbed.switch.p4runtime.status import invalid, not_found, unimplemented
 from gradbed.switch.p4runtime.values import Translations
 from gradbed.switch.runtime.library import STATE_HEADERS
 from gradbed.switch.state.base import EntityKind
-from gradbed.switch.state.record import Access, SwitchRecord
+from gradbed.switch.state.record import StateAccessor, SwitchRecord
 
 # ---- What an extern is ----
 
@@ -31,7 +31,7 @@ ParameterRole = Literal["key", "in", "out"]
 gives, at most one."""
 
 
-class ExternState(Access, ABC):
+class ExternState(StateAccessor, ABC):
     """One object's state, through the runtime library. `entry` is a p4.v1.P4Data."""
 
     def __init__(self, switch: SwitchRecord, number: int, extern: Extern) -> None:
@@ -147,13 +147,13 @@ EXTERNS: dict[str, ExternKind] = {kind.name: kind for kind in (COUNT_MIN_SKETCH,
 # ---- P4Info and BMv2 JSON ----
 
 
-class ExternObject(NamedTuple):
+class ExternEntity(NamedTuple):
     p4_id: int
     name: str
     type_id: int
 
 
-def extern_object(instance: Any, info: Any, program: ProgramModel, names: Translations) -> ExternObject:
+def extern_object(instance: Any, info: Any, program: ProgramModel, names: Translations) -> ExternEntity:
     """From a p4.config.v1.ExternInstance. Raises ValueError where P4Info and BMv2 JSON do not fit together."""
     name = instance.preamble.name
     extern = program.externs.get(name)
@@ -162,7 +162,7 @@ def extern_object(instance: Any, info: Any, program: ProgramModel, names: Transl
     type_id = EXTERNS[extern.kind].type_id
     if not any(type_.extern_type_id == type_id and instance in type_.instances for type_ in info.externs):
         raise ValueError(f"extern {name!r} is a {extern.kind} in the BMv2 JSON: P4Info has it with another type")
-    return ExternObject(instance.preamble.id, name, type_id)
+    return ExternEntity(instance.preamble.id, name, type_id)
 
 
 # ---- ExternEntry ----
@@ -171,7 +171,7 @@ def extern_object(instance: Any, info: Any, program: ProgramModel, names: Transl
 class ExternEntries(EntityKind):
     oneof = "extern_entry"
 
-    def __init__(self, states: Mapping[str, ExternState], objects: Mapping[int, ExternObject]) -> None:
+    def __init__(self, states: Mapping[str, ExternState], objects: Mapping[int, ExternEntity]) -> None:
         """`states` by name, `objects` by P4Info id."""
         self._states = states
         self._objects = objects
@@ -205,7 +205,7 @@ class ExternEntries(EntityKind):
             update.entity.extern_entry.CopyFrom(self._entry(each, self._states[each.name].read()))
             yield update
 
-    def _wanted(self, message: Any) -> list[ExternObject]:
+    def _wanted(self, message: Any) -> list[ExternEntity]:
         """One, or all of a type, or all. Raises NOT_FOUND."""
         found = [
             each
@@ -217,7 +217,7 @@ class ExternEntries(EntityKind):
         return found
 
     @staticmethod
-    def _entry(extern: ExternObject, data: Any) -> Any:
+    def _entry(extern: ExternEntity, data: Any) -> Any:
         entry = p4r.ExternEntry(extern_type_id=extern.type_id, extern_id=extern.p4_id)
         entry.entry.Pack(data)
         return entry

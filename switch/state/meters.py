@@ -20,7 +20,7 @@ from gradbed.switch.p4runtime.status import invalid
 from gradbed.switch.p4runtime.values import Translations
 from gradbed.switch.state import abi
 from gradbed.switch.state.base import CellArray, CellEntries
-from gradbed.switch.state.record import Access, SwitchRecord, checked_index, number_of
+from gradbed.switch.state.record import StateAccessor, SwitchRecord, checked_index, number_of
 
 # ---- Cells in the runtime library ----
 
@@ -65,7 +65,7 @@ class MeterCells:
             self._library.gb_meter_counts_clear(cell())
 
 
-class Meters(Access):
+class Meters(StateAccessor):
     def __init__(self, switch: SwitchRecord) -> None:
         super().__init__(switch)
         self._numbers = {name: i for i, name in enumerate(switch.model.indirect_meters)}

@@ -33,7 +33,7 @@ KEPT_PIPELINES = 16
 
 
 @dataclass(frozen=True)
-class Pipeline:
+class ForwardingPipeline:
     """What a ForwardingPipelineConfig describes, by P4Info ids.
 
     Shared by the devices that run it, hence never changed, except that names of translated types are added.
@@ -53,7 +53,7 @@ class Pipeline:
     widths_bits: Widths
 
 
-def build_pipeline(info: Any, device_config: bytes, build: Build) -> Pipeline:
+def build_pipeline(info: Any, device_config: bytes, build: Build) -> ForwardingPipeline:
     """Verify a P4Info and its BMv2 JSON and compile the program; takes seconds for a program never seen before.
 
     Raises INVALID_ARGUMENT, with one line that says why, where the switch cannot realize the config.
@@ -92,7 +92,7 @@ def build_pipeline(info: Any, device_config: bytes, build: Build) -> Pipeline:
         # A document that is not BMv2 JSON fails in more ways than are worth naming one by one.
         kind = type(error).__name__
         raise invalid(f"the pipeline cannot be realized: {kind}: {_one_line(error)}") from error
-    return Pipeline(
+    return ForwardingPipeline(
         info=info,
         device_config=device_config,
         program=program,
@@ -116,9 +116,9 @@ class Pipelines:
     def __init__(self, build: Build, executor: Executor | None = None) -> None:
         self._build = build
         self._executor = executor
-        self._made: OrderedDict[str, Future[Pipeline]] = OrderedDict()
+        self._made: OrderedDict[str, Future[ForwardingPipeline]] = OrderedDict()
 
-    def get(self, config: Any) -> Future[Pipeline]:
+    def get(self, config: Any) -> Future[ForwardingPipeline]:
         """Of a ForwardingPipelineConfig. The future raises RequestError; failures are not kept."""
         key = _digest(config)
         made = self._made.get(key)
@@ -129,11 +129,11 @@ class Pipelines:
         self._made.move_to_end(key)
         return made
 
-    def _start(self, config: Any) -> Future[Pipeline]:
+    def _start(self, config: Any) -> Future[ForwardingPipeline]:
         build = functools.partial(build_pipeline, config.p4info, config.p4_device_config, self._build)
         if self._executor is not None:
             return self._executor.submit(build)
-        made: Future[Pipeline] = Future()
+        made: Future[ForwardingPipeline] = Future()
         try:
             made.set_result(build())
         except RequestError as error:

@@ -42,7 +42,7 @@ class SwitchRecord:
                 self.record = None
 
 
-class Access:
+class StateAccessor:
     """One kind of a switch's state. Raises KeyError for unknown names, IndexError for bad indices, ValueError for bad
     values."""
 

@@ -15,12 +15,12 @@ from gradbed.switch.p4runtime.status import RequestError
 from gradbed.switch.p4runtime.values import CellCodec, Translations, cell_codec
 from gradbed.switch.state import abi
 from gradbed.switch.state.base import CellArray, CellEntries
-from gradbed.switch.state.record import Access, SwitchRecord, check, checked_index, number_of
+from gradbed.switch.state.record import StateAccessor, SwitchRecord, check, checked_index, number_of
 
 # ---- Cells in the runtime library ----
 
 
-class Registers(Access):
+class Registers(StateAccessor):
     def __init__(self, switch: SwitchRecord) -> None:
         super().__init__(switch)
         self._numbers = {name: i for i, name in enumerate(switch.model.registers)}

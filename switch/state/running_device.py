@@ -17,7 +17,7 @@ from gradbed.switch.state.base import EntityKind
 from gradbed.switch.state.device import Device, DigestCallback
 from gradbed.switch.state.digests import DigestEntries, DigestLists, Send
 from gradbed.switch.state.direct_resources import DirectCounterEntries, DirectMeterEntries
-from gradbed.switch.state.pipeline import Pipeline
+from gradbed.switch.state.pipeline import ForwardingPipeline
 from gradbed.switch.state.replication import PacketReplicationEngine
 from gradbed.switch.state.switch_state import KINDS
 from gradbed.switch.state.table_entries import TableEntries
@@ -31,7 +31,7 @@ class ForwardingState:
     def __init__(
         self,
         device: Device,
-        pipeline: Pipeline,
+        pipeline: ForwardingPipeline,
         digest_sink: DigestCallback | None = None,
         *,
         staged: bool = False,
@@ -159,7 +159,7 @@ class RunningDevice:
     def no_pipeline(self) -> RequestError:
         return failed_precondition(f"no forwarding pipeline config is set for device {self.device.device_id}")
 
-    def run(self, pipeline: Pipeline, digest_sink: DigestCallback | None) -> ForwardingState:
+    def run(self, pipeline: ForwardingPipeline, digest_sink: DigestCallback | None) -> ForwardingState:
         """Load its program and start with fresh state. If that fails, the old one goes on.
 
         `digest_sink`: where the device's digests go while one is enabled.

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from finsy.proto import p4r
 
 from gradbed.switch.device import Counts, MeterCounts
-from gradbed.switch.p4runtime.calls import ActionSet, AnyCall, Call, GroupCall, MemberCall
+from gradbed.switch.p4runtime.calls import ActionSet, ActionValue, AnyCall, GroupCall, MemberCall
 from gradbed.switch.p4runtime.roles import Role
 from gradbed.switch.p4runtime.status import denied, exhausted, exists_already, invalid, not_found
 from gradbed.switch.state.action_profiles import ProfileState
@@ -19,7 +19,7 @@ from gradbed.switch.state.base import EntityKind, known
 from gradbed.switch.state.counters import fill_counter_data, read_counter_data
 from gradbed.switch.state.idle_timeouts import IdleTimers
 from gradbed.switch.state.meters import MeterConfig, MeterSpec, check_clearing, fill_config, fill_meter_counts
-from gradbed.switch.state.table_state import NO_COUNT, DefaultEntry, Entry, TableCodec, TableState
+from gradbed.switch.state.table_state import NO_COUNT, DefaultEntry, TableCodec, TableState, WrittenEntry
 from gradbed.switch.state.tables import Tables
 
 # ---- What a request may have ----
@@ -140,7 +140,7 @@ class Volatile(NamedTuple):
 NOTHING_VOLATILE = Volatile()
 
 
-def fill_key(codec: TableCodec, entry: Entry, message: Any) -> None:
+def fill_key(codec: TableCodec, entry: WrittenEntry, message: Any) -> None:
     """The fields of a TableEntry that say which entry it is."""
     message.table_id = codec.table_id
     codec.encode_key(entry.key, message)
@@ -148,7 +148,7 @@ def fill_key(codec: TableCodec, entry: Entry, message: Any) -> None:
 
 
 def entry_entity(
-    table: TableState, entry: Entry, volatile: Volatile = NOTHING_VOLATILE, *, with_meter: bool = False
+    table: TableState, entry: WrittenEntry, volatile: Volatile = NOTHING_VOLATILE, *, with_meter: bool = False
 ) -> Any:
     """`with_meter`: fill meter_config, unless it is the default."""
     entity = p4r.Entity()
@@ -180,7 +180,7 @@ def default_entity(table: TableState, default: DefaultEntry, counts: Counts | No
     return entity
 
 
-def idle_message(table: TableState, entry: Entry) -> Any:
+def idle_message(table: TableState, entry: WrittenEntry) -> Any:
     """The entry as an IdleTimeoutNotification names it."""
     message = p4r.TableEntry()
     fill_key(table.codec, entry, message)
@@ -191,7 +191,7 @@ def idle_message(table: TableState, entry: Entry) -> Any:
 
 
 def _fill_call(codec: TableCodec, call: AnyCall, message: Any) -> None:
-    if isinstance(call, Call):
+    if isinstance(call, ActionValue):
         codec.encode_action(call, message.action)
     elif isinstance(call, MemberCall):
         message.action_profile_member_id = call.member_id
@@ -243,7 +243,7 @@ class TableEntries(EntityKind):
             for table_id, codec in codecs.items()
         }
         self.idle_timers: IdleTimers[_Place] = IdleTimers(self._last_hit_ns)
-        self._timed: dict[_Place, Entry] = {}
+        self._timed: dict[_Place, WrittenEntry] = {}
 
     def p4_id(self, message: Any) -> int:
         table_id: int = message.table_id
@@ -278,7 +278,7 @@ class TableEntries(EntityKind):
         except BaseException:
             table.release(device_call, call)
             raise
-        entry = Entry(
+        entry = WrittenEntry(
             key,
             priority,
             call,
@@ -347,7 +347,7 @@ class TableEntries(EntityKind):
         if entry.idle_timeout_ns:
             self._time(table, entry._replace(idle_timeout_ns=0))
 
-    def _modify_call(self, table: TableState, entry: Entry, call: AnyCall) -> Entry:
+    def _modify_call(self, table: TableState, entry: WrittenEntry, call: AnyCall) -> WrittenEntry:
         device_call = table.device_call(call)
         try:
             self._tables.modify(table.codec.name, entry.handle, device_call)
@@ -366,7 +366,7 @@ class TableEntries(EntityKind):
         if codec.profile is not None:
             raise denied(f"table {codec.name} has an implementation, its default action is constant")
         call = written_call(codec, message, as_default=True)
-        assert call is None or isinstance(call, Call)
+        assert call is None or isinstance(call, ActionValue)
         self._tables.set_default(codec.name, None if call is None else codec.device_call(call))
         if call is None:
             table.default = DefaultEntry()
@@ -401,7 +401,7 @@ class TableEntries(EntityKind):
         with_meter = message.HasField("meter_config")
         return (entry_entity(*found, with_meter=with_meter) for found in found_entries)
 
-    def _volatile(self, table: TableState, entry: Entry, message: Any) -> Volatile:
+    def _volatile(self, table: TableState, entry: WrittenEntry, message: Any) -> Volatile:
         """What the read request asks for and the table has."""
         codec = table.codec
         counts = meter_counts = idle_ns = None
@@ -415,7 +415,7 @@ class TableEntries(EntityKind):
             idle_ns = max(0, now_ns - self._tables.last_hit_ns(codec.name, entry.handle))
         return Volatile(counts, meter_counts, idle_ns)
 
-    def _selected(self, table: TableState, message: Any) -> list[Entry]:
+    def _selected(self, table: TableState, message: Any) -> list[WrittenEntry]:
         """Entries that pass all filters of a read request."""
         codec = table.codec
         priority: int = message.priority
@@ -432,14 +432,14 @@ class TableEntries(EntityKind):
         return [
             entry
             for entry in entries
-            if (action_id == 0 or (isinstance(entry.call, Call) and entry.call.action_id == action_id))
+            if (action_id == 0 or (isinstance(entry.call, ActionValue) and entry.call.action_id == action_id))
             and message.metadata in (b"", entry.metadata)
             and message.controller_metadata in (0, entry.controller_metadata)
         ]
 
     # ---- Idle timeouts ----
 
-    def _time(self, table: TableState, entry: Entry) -> None:
+    def _time(self, table: TableState, entry: WrittenEntry) -> None:
         """The entry's time to live has changed; with 0 it has none."""
         place = table.codec.table_id, entry.handle
         self._timed[place] = entry
@@ -476,7 +476,7 @@ class TableEntries(EntityKind):
     def table(self, table_id: int) -> TableState:
         return known(self.tables, table_id, "table")
 
-    def existing(self, table: TableState, message: Any) -> Entry:
+    def existing(self, table: TableState, message: Any) -> WrittenEntry:
         """The entry with the key and priority of a TableEntry. Raises NOT_FOUND, or what is wrong with the key."""
         table.codec.check_priority(message.priority)
         key = table.codec.decode_key(message.match)

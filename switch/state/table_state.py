@@ -12,7 +12,7 @@ from finsy.proto import p4i
 
 from gradbed.switch.bmv2_json import model as m
 from gradbed.switch.device import ActionCall, Counts, EntryCall, GroupReference, KeyMatch, MeterCounts
-from gradbed.switch.p4runtime.calls import ActionCodec, ActionSet, AnyCall, Call
+from gradbed.switch.p4runtime.calls import ActionCodec, ActionSet, ActionValue, AnyCall
 from gradbed.switch.p4runtime.match_keys import Key, KeyCodec, match_fields
 from gradbed.switch.p4runtime.status import denied, invalid
 from gradbed.switch.p4runtime.values import Translations
@@ -31,12 +31,12 @@ class InitialEntry(NamedTuple):
 
     key: Key
     priority: int
-    call: Call
+    call: ActionValue
     is_const: bool
 
 
 @dataclass(frozen=True)
-class ActionReference:
+class TableActionRef:
     """An action of a table, and where the table may use it."""
 
     action: ActionCodec
@@ -84,11 +84,11 @@ class TableCodec:
         self.fields = match_fields(table.match_fields, keys, where, info.type_info, translations)
         self._keys = KeyCodec(self.fields, where)
         self.needs_priority = self._keys.needs_priority
-        self.actions: dict[int, ActionReference] = {}
+        self.actions: dict[int, TableActionRef] = {}
         for reference in table.action_refs:
             if reference.id not in actions:
                 raise ValueError(f"table {self.name!r} refers to action {reference.id}, which the P4Info lacks")
-            self.actions[reference.id] = ActionReference(
+            self.actions[reference.id] = TableActionRef(
                 actions[reference.id],
                 reference.scope != p4i.ActionRef.DEFAULT_ONLY,
                 reference.scope != p4i.ActionRef.TABLE_ONLY,
@@ -118,7 +118,7 @@ class TableCodec:
         elif priority:
             raise invalid(f"table {self.name} takes no priority (it has no ternary, range or optional field)")
 
-    def decode_action(self, action: Any, as_default: bool = False) -> Call:
+    def decode_action(self, action: Any, as_default: bool = False) -> ActionValue:
         """From an Action message. Raises RequestError."""
         action_id: int = action.action_id
         reference = self.actions.get(action_id)
@@ -127,15 +127,15 @@ class TableCodec:
         if not (reference.as_default if as_default else reference.in_entries):
             use = "the default action" if as_default else "entries"
             raise denied(f"table {self.name}: action {reference.action.name} may not be used in {use}")
-        return Call(action_id, reference.action.decode(action.params))
+        return ActionValue(action_id, reference.action.decode(action.params))
 
-    def encode_action(self, call: Call, action: Any) -> None:
+    def encode_action(self, call: ActionValue, action: Any) -> None:
         self.actions[call.action_id].action.encode(call.arguments, action)
 
-    def device_call(self, call: Call) -> ActionCall:
+    def device_call(self, call: ActionValue) -> ActionCall:
         return ActionCall(self.actions[call.action_id].action.name, call.arguments)
 
-    def _initial_entry(self, entry: m.Entry, program: m.ProgramModel) -> InitialEntry:
+    def _initial_entry(self, entry: m.ProgramEntry, program: m.ProgramModel) -> InitialEntry:
         call = self._call(entry.call, program)
         if call is None:
             raise ValueError(f"BMv2 JSON: an entry of table {self.name!r} uses an action that is not in P4Info")
@@ -143,7 +143,7 @@ class TableCodec:
         priority = entry.priority if self.needs_priority else 0
         return InitialEntry(key, priority, call, self.is_const or entry.is_const)
 
-    def _call(self, call: m.Call, program: m.ProgramModel) -> Call | None:
+    def _call(self, call: m.ActionEntry, program: m.ProgramModel) -> ActionValue | None:
         action = program.actions[call.action_id].name
         action_id = self._action_ids.get(action)
         if action_id is None:
@@ -151,7 +151,7 @@ class TableCodec:
         expected = self.actions[action_id].action.parameter_count
         if len(call.arguments) != expected:
             raise ValueError(f"BMv2 JSON: action {action!r} takes {expected} arguments, got {len(call.arguments)}")
-        return Call(action_id, call.arguments)
+        return ActionValue(action_id, call.arguments)
 
 
 def _direct_resource(resources: Iterable[Any], table_id: int) -> int | None:
@@ -168,7 +168,7 @@ def _direct_resource(resources: Iterable[Any], table_id: int) -> int | None:
 NO_COUNT: Counts = (0, 0)
 
 
-class Entry(NamedTuple):
+class WrittenEntry(NamedTuple):
     """An entry as it was written, in canonical values; replaced, never changed.
 
     `installed`: the one-shot group that the entry refers to in the device.
@@ -189,7 +189,7 @@ class Entry(NamedTuple):
 class DefaultEntry(NamedTuple):
     """`call` None: what the program declares."""
 
-    call: Call | None = None
+    call: ActionValue | None = None
     metadata: bytes = b""
     controller_metadata: int = 0
 
@@ -207,13 +207,13 @@ class TableState:
         self.initial = {(entry.key, entry.priority): entry for entry in self._initial_entries()}
         self.entries = dict(self.initial)
 
-    def _initial_entries(self) -> list[Entry]:
+    def _initial_entries(self) -> list[WrittenEntry]:
         codec = self.codec
         if not codec.initial_entries:
             return []
         handles = self._tables.initial_handles(codec.name)
         return [
-            Entry(entry.key, entry.priority, entry.call, handle, is_const=entry.is_const)
+            WrittenEntry(entry.key, entry.priority, entry.call, handle, is_const=entry.is_const)
             for entry, handle in zip(codec.initial_entries, handles, strict=True)
         ]
 
@@ -221,7 +221,7 @@ class TableState:
 
     def device_call(self, call: AnyCall) -> EntryCall:
         """For the device. A one-shot group is made; `release` undoes it. Raises NOT_FOUND for other references."""
-        if isinstance(call, Call):
+        if isinstance(call, ActionValue):
             return self.codec.device_call(call)
         assert self.profile is not None
         if isinstance(call, ActionSet):
@@ -234,7 +234,7 @@ class TableState:
             assert self.profile is not None and isinstance(device_call, GroupReference)
             self.profile.uninstall(device_call)
 
-    def put(self, entry: Entry) -> None:
+    def put(self, entry: WrittenEntry) -> None:
         """Remember an entry that is new or takes the place of the one with its key."""
         place = entry.key, entry.priority
         self._refer(entry.call, 1)
@@ -243,35 +243,35 @@ class TableState:
         if old is not None:
             self._refer(old.call, -1)
 
-    def remove(self, entry: Entry) -> None:
+    def remove(self, entry: WrittenEntry) -> None:
         del self.entries[entry.key, entry.priority]
         self._refer(entry.call, -1)
 
     def _refer(self, call: AnyCall, by: int) -> None:
-        if not isinstance(call, Call | ActionSet):
+        if not isinstance(call, ActionValue | ActionSet):
             assert self.profile is not None
             self.profile.refer(call, by)
 
     # ---- Direct resources ----
 
-    def count(self, entry: Entry) -> Counts:
+    def count(self, entry: WrittenEntry) -> Counts:
         """Packets and bytes of an entry's direct counter."""
         return self._tables.count(self.codec.name, entry.handle)
 
     def default_count(self) -> Counts:
         return self._tables.count(self.codec.name, None)
 
-    def set_count(self, entry: Entry, counts: Counts) -> None:
+    def set_count(self, entry: WrittenEntry, counts: Counts) -> None:
         self._tables.write_count(self.codec.name, entry.handle, *counts)
 
     def set_default_count(self, counts: Counts) -> None:
         self._tables.write_count(self.codec.name, None, *counts)
 
-    def meter_counts(self, entry: Entry) -> MeterCounts:
+    def meter_counts(self, entry: WrittenEntry) -> MeterCounts:
         """Of an entry's direct meter."""
         return self._tables.meter_counts(self.codec.name, entry.handle)
 
-    def clear_meter_counts(self, entry: Entry) -> None:
+    def clear_meter_counts(self, entry: WrittenEntry) -> None:
         self._tables.clear_meter_counts(self.codec.name, entry.handle)
 
     def set_meter(self, handle: int, config: MeterConfig | None) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from gradbed.switch.bmv2_json.model import Call, Entry, KeyField, Table
+from gradbed.switch.bmv2_json.model import ActionEntry, KeyField, ProgramEntry, Table
 from gradbed.switch.device import (
     ActionCall,
     Counts,
@@ -22,12 +22,12 @@ from gradbed.switch.device import (
 )
 from gradbed.switch.state import abi
 from gradbed.switch.state.meters import MeterCells
-from gradbed.switch.state.record import Access, SwitchRecord, check
+from gradbed.switch.state.record import StateAccessor, SwitchRecord, check
 
 _DEFAULT_HANDLE = -1
 
 
-class Tables(Access):
+class Tables(StateAccessor):
     """Handles are valid until the entry is deleted. Priorities are of ternary and range tables: larger ones win."""
 
     def __init__(self, switch: SwitchRecord, clock_us: Callable[[], int]) -> None:
@@ -224,18 +224,18 @@ class Tables(Access):
             check(handle, IndexError())
         return handle
 
-    def _insert_initial(self, table: Table, entry: Entry) -> None:
+    def _insert_initial(self, table: Table, entry: ProgramEntry) -> None:
         key = [KeyMatch(f.value, f.mask, f.prefix_bits, f.high) for f in entry.key]
         values, masks, highs, prefix_bits = self._key(table, key)
         priority = {"exact": 0, "lpm": prefix_bits}.get(table.match, entry.priority)
         action, data = self._arguments(entry.call)
         self._insert(table, values, masks, highs, priority, action, data)
 
-    def _arguments(self, call: Call) -> tuple[int, bytes]:
+    def _arguments(self, call: ActionEntry) -> tuple[int, bytes]:
         parameters = self._actions[call.action_id].parameters
         return call.action_id, abi.packed((v, p.width) for v, p in zip(call.arguments, parameters, strict=True))
 
-    def _set_default(self, table: Table, call: Call | None) -> None:
+    def _set_default(self, table: Table, call: ActionEntry | None) -> None:
         action, data = self._arguments(call) if call is not None else (abi.NO_ACTION, b"")
         check(self._modify_entry(table, _DEFAULT_HANDLE, action, data), IndexError())
 

@@ -27,12 +27,12 @@ from gradbed.switch.p4runtime.status import exhausted, exists_already
 from gradbed.switch.p4runtime.values import Translations
 from gradbed.switch.state import abi
 from gradbed.switch.state.base import EntityKind, known
-from gradbed.switch.state.record import Access, SwitchRecord, check, number_of
+from gradbed.switch.state.record import StateAccessor, SwitchRecord, check, number_of
 
 # ---- Members in the runtime library ----
 
 
-class ValueSets(Access):
+class ValueSets(StateAccessor):
     def __init__(self, switch: SwitchRecord) -> None:
         super().__init__(switch)
         self._widths_bits = {name: value_set.width for name, value_set in switch.model.value_sets.items()}

@@ -43,7 +43,7 @@ from gradbed.switch.stf import statements as s
 from gradbed.switch.stf.names import NoFit
 from gradbed.switch.stf.runner import Outcome, run_on
 from gradbed.switch.stf.statements import Packet
-from gradbed.switch.stf.target import CheckFailed, CommandTarget, Entry, NotPossible
+from gradbed.switch.stf.target import AddedEntry, CheckFailed, CommandTarget, NotPossible
 
 # ---- The process ----
 
@@ -247,7 +247,7 @@ class Bmv2Target(CommandTarget):
         received, self._received = self._received, []
         return received
 
-    def apply(self, statement: s.Statement) -> None:
+    def apply(self, statement: s.StfStatement) -> None:
         self._settle()
         try:
             self._carry_out(statement)
@@ -297,13 +297,13 @@ class Bmv2Target(CommandTarget):
         else:
             self._shell.run("table_indirect_set_default", table.name, self._member(table.profile, call))
 
-    def _delete(self, entry: Entry) -> None:
+    def _delete(self, entry: AddedEntry) -> None:
         delete = "table_delete" if entry.table.profile is None else "table_indirect_delete"
         self._shell.run(delete, entry.table.name, entry.handle)
 
     # ---- Counters, registers, meters, value sets ----
 
-    def _entry_count(self, entry: Entry, counter: str) -> Counts:
+    def _entry_count(self, entry: AddedEntry, counter: str) -> Counts:
         return self._counter_read(counter, entry.handle)
 
     def _counter_read(self, counter: str, index: int) -> Counts:
@@ -338,7 +338,7 @@ class Bmv2Target(CommandTarget):
         else:
             self._shell.run("meter_set_rates", meter, index, *words)
 
-    def _entry_meter_write(self, entry: Entry, meter: str, rates: tuple[s.Rate, s.Rate]) -> None:
+    def _entry_meter_write(self, entry: AddedEntry, meter: str, rates: tuple[s.Rate, s.Rate]) -> None:
         self._meter_write(meter, entry.handle, rates)
 
     def _value_set_add(self, value_set: ValueSet, value: int) -> None:
@@ -349,7 +349,7 @@ class Bmv2Target(CommandTarget):
 
     # ---- Replication ----
 
-    def _replicate(self, statement: s.Statement) -> None:
+    def _replicate(self, statement: s.StfStatement) -> None:
         match statement:
             case s.GroupCreate(group=group):
                 self._shell.run("mc_mgrp_create", group)

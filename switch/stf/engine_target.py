@@ -20,12 +20,12 @@ from gradbed.switch.engine import Engine
 from gradbed.switch.engine.abi import DROP_PORT
 from gradbed.switch.stf import statements as s
 from gradbed.switch.stf.names import NoFit
-from gradbed.switch.stf.target import CheckFailed, CommandTarget, Entry
+from gradbed.switch.stf.target import AddedEntry, CheckFailed, CommandTarget
 
 # ---- Multicast groups and clone sessions as BMv2's command line makes them ----
 
 
-class Replication:
+class StfReplication:
     """The groups that STF statements have built so far."""
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ class EngineTarget(CommandTarget):
 
     def __init__(self, program: BuiltProgram, ports: frozenset[int], cpu_port: int | None = None) -> None:
         super().__init__(program.model)
-        self._replication = Replication()
+        self._replication = StfReplication()
         self._sessions: set[int] = set()
         self._members = self._groups = 0
         self._value_sets: dict[str, list[int]] = {}
@@ -120,14 +120,14 @@ class EngineTarget(CommandTarget):
             raise CheckFailed("the packet and its copies go round in circles and never come to rest") from None
 
     @property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[AddedEntry, ...]:
         """Those that were added and not removed, in order."""
         return tuple(self._entries)
 
     def drain(self) -> list[tuple[int, bytes]]:
         return [(port, frame) for _, port, frame in self.engine.drain()]
 
-    def apply(self, statement: s.Statement) -> None:
+    def apply(self, statement: s.StfStatement) -> None:
         """Every packet has come to rest when `send` returns."""
         try:
             self._carry_out(statement)
@@ -156,12 +156,12 @@ class EngineTarget(CommandTarget):
     def _set_default(self, table: Table, call: ActionCall) -> None:
         self.device.state.tables.set_default(table.name, call)
 
-    def _delete(self, entry: Entry) -> None:
+    def _delete(self, entry: AddedEntry) -> None:
         self.device.state.tables.delete(entry.table.name, entry.handle)
 
     # ---- Counters, registers, meters, value sets ----
 
-    def _entry_count(self, entry: Entry, counter: str) -> Counts:
+    def _entry_count(self, entry: AddedEntry, counter: str) -> Counts:
         return self.device.state.tables.count(entry.table.name, entry.handle)
 
     def _counter_read(self, counter: str, index: int) -> Counts:
@@ -187,7 +187,7 @@ class EngineTarget(CommandTarget):
         for cell in self._meter_cells(meter, index):
             self.device.state.meters.write(meter, cell, _per_second(rates))
 
-    def _entry_meter_write(self, entry: Entry, meter: str, rates: tuple[s.Rate, s.Rate]) -> None:
+    def _entry_meter_write(self, entry: AddedEntry, meter: str, rates: tuple[s.Rate, s.Rate]) -> None:
         self.device.state.tables.write_meter(entry.table.name, entry.handle, _per_second(rates))
 
     def _meter_cells(self, meter: str, index: int | None) -> range:
@@ -210,7 +210,7 @@ class EngineTarget(CommandTarget):
 
     # ---- Replication ----
 
-    def _replicate(self, statement: s.Statement) -> None:
+    def _replicate(self, statement: s.StfStatement) -> None:
         replication = self._replication
         match statement:
             case s.GroupCreate(group=group):

@@ -77,7 +77,7 @@ def _text(bits: str) -> str:
 def _fields(model: m.ProgramModel, bits: str) -> Iterator[PlacedField]:
     """The fields of the headers that the parser finds, while these come in the order of the deparser."""
     order = iter(model.deparser)
-    for header, first, widths in _Walk(model, bits).headers():
+    for header, first, widths in _ParserWalk(model, bits).headers():
         if not any(name == header for name in order):
             return
         for field, width in zip(model.headers[header].type.fields, widths, strict=True):
@@ -89,7 +89,7 @@ class _Unknown(Exception):
     """What the parser does next depends on more than the frame."""
 
 
-class _Walk:
+class _ParserWalk:
     def __init__(self, model: m.ProgramModel, bits: str) -> None:
         self._model = model
         self._bits = bits
@@ -143,7 +143,7 @@ class _Walk:
         elif not isinstance(operation, m.Verify):
             raise _Unknown
 
-    def _next(self, state: m.State) -> str | None:
+    def _next(self, state: m.ParseState) -> str | None:
         key = 0
         for part, width in zip(state.key, state.key_widths, strict=True):
             key = key << width | self._value(part) & ((1 << width) - 1)
@@ -174,7 +174,7 @@ class _Walk:
     def _value(self, data: ex.Data) -> int:
         if isinstance(data, ex.Constant):
             return data.value
-        if isinstance(data, ex.Field):
+        if isinstance(data, ex.FieldReference):
             key = self._named(data.header), data.index
             if key not in self._values:
                 raise _Unknown

@@ -66,7 +66,7 @@ def value_set(model: ProgramModel, name: str) -> str:
     return find(name, model.value_sets, "value set")
 
 
-def action_call(of: Table, call: s.Call) -> ActionCall:
+def action_call(of: Table, call: s.StfAction) -> ActionCall:
     """The action with its arguments in the order of its parameters."""
     action: Action = of.action(find(call.action, [a.name for a in of.actions], f"action of table {of.name} named"))
     given = dict(call.arguments)

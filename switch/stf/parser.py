@@ -39,7 +39,7 @@ def decimal_number(text: str) -> int:
     return int(text)
 
 
-class Line:
+class StatementLine:
     """Raises Mistake where the line is not as asked."""
 
     def __init__(self, text: str) -> None:
@@ -200,7 +200,7 @@ def _check_digits(digits: str, allowed: frozenset[str]) -> None:
 # ---- Everything else: words, numbers, symbols ----
 
 
-def _call(line: Line) -> s.Call:
+def _call(line: StatementLine) -> s.StfAction:
     action = line.name("an action")
     line.require("(")
     arguments: list[tuple[str, int]] = []
@@ -212,10 +212,10 @@ def _call(line: Line) -> s.Call:
         if name in (n for n, _ in arguments):
             raise Mistake(f"argument {name} is there twice")
         arguments.append((name, line.natural(f"argument {name}")))
-    return s.Call(action, tuple(arguments))
+    return s.StfAction(action, tuple(arguments))
 
 
-def _match(line: Line) -> s.Match:
+def _match(line: StatementLine) -> s.Match:
     key = line.name("a key field")
     line.require(":")
     what = f"the value of {key}"
@@ -233,7 +233,7 @@ def _match(line: Line) -> s.Match:
     return s.Match(key, s.Range(pattern.value, second))
 
 
-def _add(number: int, line: Line) -> s.Add:
+def _add(number: int, line: StatementLine) -> s.Add:
     table = line.name("a table")
     priority = line.natural("a priority") if line.kind() == "number" else None
     matches: list[s.Match] = []
@@ -247,7 +247,7 @@ def _add(number: int, line: Line) -> s.Add:
     return s.Add(number, table, tuple(matches), call, priority, entry, tuple(others))
 
 
-def _calls(line: Line) -> list[s.Call]:
+def _calls(line: StatementLine) -> list[s.StfAction]:
     """One, or the members of a group."""
     calls = [_call(line)]
     while line.take("|"):
@@ -255,42 +255,42 @@ def _calls(line: Line) -> list[s.Call]:
     return calls
 
 
-def _remove(number: int, line: Line) -> s.Remove:
+def _remove(number: int, line: StatementLine) -> s.Remove:
     entry = line.name("ALL or the name of an entry")
     return s.Remove(number, None if entry.lower() == "all" else entry)
 
 
-def _condition(line: Line) -> s.Condition:
+def _condition(line: StatementLine) -> s.StfCondition:
     operator = line.take(*_OPERATORS)
     if operator is None:
         raise Mistake(f"a comparison is missing: one of {' '.join(_OPERATORS)}")
     value = line.natural("a number")
-    return s.Condition(cast(Literal["==", "!=", "<", "<=", ">", ">="], operator), value)
+    return s.StfCondition(cast(Literal["==", "!=", "<", "<=", ">", ">="], operator), value)
 
 
-def _index_or_entry(line: Line) -> int | str:
+def _index_or_entry(line: StatementLine) -> int | str:
     return line.natural("an index") if line.kind() == "number" else line.name("an index or the name of an entry")
 
 
-def _check_counter(number: int, line: Line) -> s.CheckCounter:
+def _check_counter(number: int, line: StatementLine) -> s.CheckCounter:
     counter = line.name("a counter")
     line.require("(")
     index = _index_or_entry(line)
     line.require(")")
     if line.at_end:
-        return s.CheckCounter(number, counter, index, "packets", s.Condition("==", 0))
+        return s.CheckCounter(number, counter, index, "packets", s.StfCondition("==", 0))
     unit = line.name("packets or bytes").lower()
     if unit not in ("packets", "bytes"):
         raise Mistake(f"counters count packets or bytes, not {unit}")
     return s.CheckCounter(number, counter, index, cast(Literal["packets", "bytes"], unit), _condition(line))
 
 
-def _register_read(number: int, line: Line) -> s.RegisterRead:
+def _register_read(number: int, line: StatementLine) -> s.RegisterRead:
     register, index = line.name("a register"), line.natural("an index")
     return s.RegisterRead(number, register, index, None if line.at_end else _condition(line))
 
 
-def _rates(line: Line) -> tuple[s.Rate, s.Rate]:
+def _rates(line: StatementLine) -> tuple[s.Rate, s.Rate]:
     rates = []
     for what in ("the committed rate", "the peak rate"):
         rate = line.decimal(f"{what} per microsecond")
@@ -299,24 +299,26 @@ def _rates(line: Line) -> tuple[s.Rate, s.Rate]:
     return rates[0], rates[1]
 
 
-def _ports(line: Line) -> tuple[int, ...]:
+def _ports(line: StatementLine) -> tuple[int, ...]:
     ports = [line.natural("a port")]
     while not line.at_end:
         ports.append(line.natural("a port"))
     return tuple(ports)
 
 
-def _numbers(make: Callable[..., s.Statement], *what: str) -> Callable[[int, Line], s.Statement]:
+def _numbers(make: Callable[..., s.StfStatement], *what: str) -> Callable[[int, StatementLine], s.StfStatement]:
     return lambda number, line: make(number, *(line.natural(w) for w in what))
 
 
-def _name_and_numbers(make: Callable[..., s.Statement], name: str, *what: str) -> Callable[[int, Line], s.Statement]:
+def _name_and_numbers(
+    make: Callable[..., s.StfStatement], name: str, *what: str
+) -> Callable[[int, StatementLine], s.StfStatement]:
     return lambda number, line: make(number, line.name(name), *(line.natural(w) for w in what))
 
 
-def _tokens(parse: Callable[[int, Line], s.Statement]) -> Callable[[int, str], s.Statement]:
-    def whole(number: int, rest: str) -> s.Statement:
-        line = Line(rest)
+def _tokens(parse: Callable[[int, StatementLine], s.StfStatement]) -> Callable[[int, str], s.StfStatement]:
+    def whole(number: int, rest: str) -> s.StfStatement:
+        line = StatementLine(rest)
         statement = parse(number, line)
         line.end()
         return statement
@@ -324,7 +326,7 @@ def _tokens(parse: Callable[[int, Line], s.Statement]) -> Callable[[int, str], s
     return whole
 
 
-_COMMANDS: dict[str, Callable[[int, str], s.Statement]] = {
+_COMMANDS: dict[str, Callable[[int, str], s.StfStatement]] = {
     "packet": _packet,
     "expect": _expect,
     "no_packet": _tokens(lambda number, _: s.NoPacket(number)),

@@ -13,7 +13,7 @@ from gradbed.switch.stf.engine_target import EngineTarget
 from gradbed.switch.stf.frame_fields import named_differences
 from gradbed.switch.stf.names import NoFit
 from gradbed.switch.stf.statements import Expect, NoPacket, Packet, Script
-from gradbed.switch.stf.target import CheckFailed, NotPossible, Target
+from gradbed.switch.stf.target import CheckFailed, NotPossible, StfTarget
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def absent_port(script: Script) -> str | None:
     return None
 
 
-def run_on(target: Target, script: Script) -> Outcome:
+def run_on(target: StfTarget, script: Script) -> Outcome:
     """Run a file on a switch that has the program loaded and is otherwise fresh."""
     run = _Run(target, script)
     run.all()
@@ -57,7 +57,7 @@ def run_on(target: Target, script: Script) -> Outcome:
 
 
 class _Run:
-    def __init__(self, target: Target, script: Script) -> None:
+    def __init__(self, target: StfTarget, script: Script) -> None:
         self.failures: list[str] = []
         self.not_possible: list[str] = []
         self.misfit: str | None = None

@@ -69,7 +69,7 @@ class Match:
 
 
 @dataclass(frozen=True)
-class Call:
+class StfAction:
     """An action with its arguments by name."""
 
     action: str
@@ -77,7 +77,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Condition:
+class StfCondition:
     operator: Literal["==", "!=", "<", "<=", ">", ">="]
     value: int
 
@@ -101,14 +101,14 @@ class Rate:
 
 
 @dataclass(frozen=True)
-class Statement:
+class StfStatement:
     """line: where it is, from 1; it does not count when statements are compared."""
 
     line: int = field(compare=False)
 
 
 @dataclass(frozen=True)
-class Packet(Statement):
+class Packet(StfStatement):
     """A frame arrives at a port."""
 
     port: int
@@ -116,7 +116,7 @@ class Packet(Statement):
 
 
 @dataclass(frozen=True)
-class Expect(Statement):
+class Expect(StfStatement):
     """A frame leaves through a port.
 
     digits: hex digits in lower case or `*`, of the beginning of the frame; None: any frame. exact: the frame ends
@@ -137,17 +137,17 @@ class Expect(Statement):
 
 
 @dataclass(frozen=True)
-class NoPacket(Statement):
+class NoPacket(StfStatement):
     """Nothing has left, by any port, but what `expect` said so far."""
 
 
 @dataclass(frozen=True)
-class Wait(Statement):
+class Wait(StfStatement):
     """Let all packets come to rest."""
 
 
 @dataclass(frozen=True)
-class Add(Statement):
+class Add(StfStatement):
     """priority: of ternary and range tables, the larger wins. entry: a name for later.
 
     others: of a table with an action selector, the further members of the entry's group, in order.
@@ -155,43 +155,43 @@ class Add(Statement):
 
     table: str
     matches: tuple[Match, ...]
-    call: Call
+    call: StfAction
     priority: int | None = None
     entry: str | None = None
-    others: tuple[Call, ...] = ()
+    others: tuple[StfAction, ...] = ()
 
 
 @dataclass(frozen=True)
-class SetDefault(Statement):
+class SetDefault(StfStatement):
     table: str
-    call: Call
+    call: StfAction
 
 
 @dataclass(frozen=True)
-class Remove(Statement):
+class Remove(StfStatement):
     """One entry by the name that `add` gave it; None: all that were added."""
 
     entry: str | None
 
 
 @dataclass(frozen=True)
-class CheckCounter(Statement):
+class CheckCounter(StfStatement):
     """index: of an indirect counter; or the name of an entry of the table that has the direct counter."""
 
     counter: str
     index: int | str
     unit: Literal["packets", "bytes"]
-    condition: Condition
+    condition: StfCondition
 
 
 @dataclass(frozen=True)
-class CounterRead(Statement):
+class CounterRead(StfStatement):
     counter: str
     index: int
 
 
 @dataclass(frozen=True)
-class CounterWrite(Statement):
+class CounterWrite(StfStatement):
     counter: str
     index: int
     packets: int
@@ -199,34 +199,34 @@ class CounterWrite(Statement):
 
 
 @dataclass(frozen=True)
-class RegisterRead(Statement):
+class RegisterRead(StfStatement):
     """condition: what the value must be, if anything."""
 
     register: str
     index: int
-    condition: Condition | None = None
+    condition: StfCondition | None = None
 
 
 @dataclass(frozen=True)
-class RegisterWrite(Statement):
+class RegisterWrite(StfStatement):
     register: str
     index: int
     value: int
 
 
 @dataclass(frozen=True)
-class RegisterReset(Statement):
+class RegisterReset(StfStatement):
     register: str
 
 
 @dataclass(frozen=True)
-class MeterGetRates(Statement):
+class MeterGetRates(StfStatement):
     meter: str
     index: int
 
 
 @dataclass(frozen=True)
-class MeterSetRates(Statement):
+class MeterSetRates(StfStatement):
     """rates: committed, peak. index: None for every cell; of a direct meter, the name of an entry."""
 
     meter: str
@@ -235,34 +235,34 @@ class MeterSetRates(Statement):
 
 
 @dataclass(frozen=True)
-class MirroringAdd(Statement):
+class MirroringAdd(StfStatement):
     session: int
     port: int
 
 
 @dataclass(frozen=True)
-class MirroringAddMulticast(Statement):
+class MirroringAddMulticast(StfStatement):
     session: int
     group: int
 
 
 @dataclass(frozen=True)
-class MirroringDelete(Statement):
+class MirroringDelete(StfStatement):
     session: int
 
 
 @dataclass(frozen=True)
-class MirroringGet(Statement):
+class MirroringGet(StfStatement):
     session: int
 
 
 @dataclass(frozen=True)
-class GroupCreate(Statement):
+class GroupCreate(StfStatement):
     group: int
 
 
 @dataclass(frozen=True)
-class NodeCreate(Statement):
+class NodeCreate(StfStatement):
     """Nodes are numbered from 0 in the order of their creation; that number is their handle."""
 
     instance: int
@@ -270,25 +270,25 @@ class NodeCreate(Statement):
 
 
 @dataclass(frozen=True)
-class NodeUpdate(Statement):
+class NodeUpdate(StfStatement):
     node: int
     ports: tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class NodeAssociate(Statement):
+class NodeAssociate(StfStatement):
     group: int
     node: int
 
 
 @dataclass(frozen=True)
-class ValueSetAdd(Statement):
+class ValueSetAdd(StfStatement):
     value_set: str
     value: int
 
 
 @dataclass(frozen=True)
-class ValueSetClear(Statement):
+class ValueSetClear(StfStatement):
     value_set: str
 
 
@@ -297,7 +297,7 @@ class Script:
     """A whole file."""
 
     path: Path
-    statements: tuple[Statement, ...]
+    statements: tuple[StfStatement, ...]
 
     @property
     def ports(self) -> frozenset[int]:

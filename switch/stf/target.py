@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 
-class Target(Protocol):
+class StfTarget(Protocol):
     """A switch that runs the program under test.
 
     `apply` and `send` raise NoFit where the statement does not fit the program, CheckFailed where something is not as
@@ -26,7 +26,7 @@ class Target(Protocol):
 
     @property
     def model(self) -> ProgramModel: ...
-    def apply(self, statement: s.Statement) -> None:
+    def apply(self, statement: s.StfStatement) -> None:
         """Everything but packet, expect and no_packet."""
 
     def send(self, packet: s.Packet) -> None: ...
@@ -34,7 +34,7 @@ class Target(Protocol):
         """Let all packets come to rest; what has left since the last call, (port, frame), in order for each port."""
 
 
-class Entry(NamedTuple):
+class AddedEntry(NamedTuple):
     """One that the file added. name: for later statements. handle: the switch's."""
 
     table: Table
@@ -46,7 +46,7 @@ class CommandTarget(Protocol):
     """What targets share that turn statements into commands. A context manager, which closes `_stack`."""
 
     model: ProgramModel
-    _entries: list[Entry]
+    _entries: list[AddedEntry]
     _stack: ExitStack
 
     def __init__(self, model: ProgramModel) -> None:
@@ -62,7 +62,7 @@ class CommandTarget(Protocol):
     ) -> None:
         self._stack.close()
 
-    def _carry_out(self, statement: s.Statement) -> None:
+    def _carry_out(self, statement: s.StfStatement) -> None:
         """On a switch that is idle."""
         model = self.model
         match statement:
@@ -127,9 +127,9 @@ class CommandTarget(Protocol):
             handle = self._insert_group(table, key, [call, *others], priority)
         else:
             handle = self._insert(table, key, call, priority)
-        self._entries.append(Entry(table, statement.entry, handle))
+        self._entries.append(AddedEntry(table, statement.entry, handle))
 
-    def _entry(self, name: str) -> Entry:
+    def _entry(self, name: str) -> AddedEntry:
         found = next((entry for entry in self._entries if entry.name == name), None)
         if found is None:
             raise NoFit(f"there is no entry {name}: add ... = {name} names one")
@@ -154,8 +154,8 @@ class CommandTarget(Protocol):
         """Returns a handle. The calls are those of new members, of which the selector chooses."""
 
     def _set_default(self, table: Table, call: ActionCall) -> None: ...
-    def _delete(self, entry: Entry) -> None: ...
-    def _entry_count(self, entry: Entry, counter: str) -> Counts: ...
+    def _delete(self, entry: AddedEntry) -> None: ...
+    def _entry_count(self, entry: AddedEntry, counter: str) -> Counts: ...
     def _counter_read(self, counter: str, index: int) -> Counts: ...
     def _counter_write(self, counter: str, index: int, counts: Counts) -> None: ...
     def _register_read(self, register: str, index: int, compared: bool) -> int:
@@ -167,11 +167,11 @@ class CommandTarget(Protocol):
     def _meter_write(self, meter: str, index: int | None, rates: tuple[s.Rate, s.Rate]) -> None:
         """Set one meter of an array, or all of them if the index is None."""
 
-    def _entry_meter_write(self, entry: Entry, meter: str, rates: tuple[s.Rate, s.Rate]) -> None: ...
+    def _entry_meter_write(self, entry: AddedEntry, meter: str, rates: tuple[s.Rate, s.Rate]) -> None: ...
 
     def _value_set_add(self, value_set: ValueSet, value: int) -> None: ...
     def _value_set_clear(self, value_set: str) -> None: ...
-    def _replicate(self, statement: s.Statement) -> None:
+    def _replicate(self, statement: s.StfStatement) -> None:
         """Those of multicast groups and clone sessions. TypeError for any that is left."""
 
 
@@ -190,7 +190,7 @@ class NotPossible(Exception):
         self.ends = ends
 
 
-def check(what: str, condition: s.Condition, got: int, unit: str = "") -> None:
+def check(what: str, condition: s.StfCondition, got: int, unit: str = "") -> None:
     """CheckFailed unless the condition holds of the value."""
     if not condition.holds(got):
         wanted = f"{condition.operator} {condition.value}"

@@ -111,14 +111,14 @@ def _pieces(given: m.CalculationInput, values: Values) -> Iterator[_Piece]:
     elif given.header is not None:
         header = ex.NamedHeader(given.header)
         for index in range(len(values.header_place(header).type.fields)):
-            yield _field(ex.Field(header, index), values)
+            yield _field(ex.FieldReference(header, index), values)
     else:
         word_mask = (1 << _WORD_BITS) - 1
         words = (f"{given.constant >> _WORD_BITS * i & word_mask:#x}ULL" for i in range(words_of(given.width)))
         yield _Piece("1", given.width, tuple(words))
 
 
-def _field(field: ex.Field, values: Values) -> _Piece:
+def _field(field: ex.FieldReference, values: Values) -> _Piece:
     kind = values.field_type(field)
     guard = values.validity(field.header)
     standard = values.layout.standard(field)

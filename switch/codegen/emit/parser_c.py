@@ -48,7 +48,7 @@ class ParserWriter:
     def _fail(self, error: str) -> str:
         return f"{{ error = {self.model.errors[error]}; goto done; }}"
 
-    def _state(self, state: m.State) -> list[str]:
+    def _state(self, state: m.ParseState) -> list[str]:
         lines: list[str] = []
         for index, operation in enumerate(state.operations):
             lines.extend(self._operation(operation))
@@ -164,7 +164,7 @@ class ParserWriter:
 
     # ---- Transitions ----
 
-    def _transitions(self, state: m.State) -> list[str]:
+    def _transitions(self, state: m.ParseState) -> list[str]:
         default = next((t for t in state.transitions if t.value is None and t.value_set is None), None)
         go_default = self._take(state, default)
         cases = [t for t in state.transitions if t.value is not None or t.value_set is not None]
@@ -194,14 +194,14 @@ class ParserWriter:
         text = statements.statement(select)
         return [*lines, *self._checked(text, statements.values), go_default]
 
-    def _take(self, state: m.State, transition: m.Transition | None) -> str:
+    def _take(self, state: m.ParseState, transition: m.StateTransition | None) -> str:
         index = next((i for i, t in enumerate(state.transitions) if t is transition), None)
         go = self._go(transition.next_state if transition else None)
         return self._probes.jump(TransitionTaken(state.name, index), go, _OFFSET)
 
     def _last_check(self, part: ex.Data) -> str | None:
         """stack.last of an empty stack is an error (P4_16, 8.18)."""
-        if isinstance(part, ex.Field):
+        if isinstance(part, ex.FieldReference):
             header = part.header
             stack = None
             if isinstance(header, ex.StackElement) and header.index is None:
@@ -212,7 +212,7 @@ class ParserWriter:
                 return f"if (phv[{self.layout.stacks[stack].counter}] == 0) {self._fail('StackOutOfBounds')}"
         return None
 
-    def _matches(self, transition: m.Transition, key: str, words: int) -> str:
+    def _matches(self, transition: m.StateTransition, key: str, words: int) -> str:
         mask = transition.mask
         if transition.value_set is not None:
             number = self._value_set_number[transition.value_set]

@@ -36,7 +36,7 @@ def used_actions(model: m.ProgramModel) -> list[m.Action]:
         for node in pipeline.nodes.values():
             if isinstance(node, m.Table):
                 used.update(action.id for action in node.actions)
-            elif isinstance(node, m.ActionCall):
+            elif isinstance(node, m.PipelineActionCall):
                 used.add(node.action_id)
     return [action for action in model.actions.values() if action.id in used]
 
@@ -86,7 +86,7 @@ class PipelineWriter:
         return [*lines, *self._probes.end(name), "}"]
 
     def _node(self, pipeline: str, node: m.ControlNode, numbers: dict[str, int]) -> list[str]:
-        if isinstance(node, m.Condition):
+        if isinstance(node, m.ConditionalStep):
             statements = Statements(self.model, self.layout)
             if_true, if_false = (
                 self._probes.jump(BranchTaken(pipeline, node.name, outcome), _go(following, numbers))
@@ -94,7 +94,7 @@ class PipelineWriter:
             )
             test = statements.statement(lambda: f"if ({statements.values.boolean(node.expression)}) {if_true}")
             return [test, if_false]
-        if isinstance(node, m.ActionCall):
+        if isinstance(node, m.PipelineActionCall):
             call = f"{self._caller(node.action_id)}if (action_{node.action_id}(sw, p, NULL, now)) goto done;"
             return [*self._probes.at(CallMade(node.name, node.action_id)), call, _go(node.next, numbers)]
         return self._table(node, numbers)
@@ -126,7 +126,7 @@ class PipelineWriter:
         lines.extend(self._dispatch(table, numbers))
         return [*lines, "}"]
 
-    def _fixed_call(self, table: m.Table, call: m.Call, numbers: dict[str, int]) -> list[str]:
+    def _fixed_call(self, table: m.Table, call: m.ActionEntry, numbers: dict[str, int]) -> list[str]:
         action = self.model.actions[call.action_id]
         words = _call_words(call, action.parameters)
         data = f"(const uint64_t[]){{{', '.join(f'{w:#x}ULL' for w in words)}}}" if words else "NULL"
@@ -220,7 +220,7 @@ class PipelineWriter:
 
     def _digest(self, digest: m.DigestList) -> list[str]:
         values = Values(self.model, self.layout)
-        widths = [values.field_type(e).width if isinstance(e, ex.Field) else 64 for e in digest.elements]
+        widths = [values.field_type(e).width if isinstance(e, ex.FieldReference) else 64 for e in digest.elements]
         total = sum(max(1, words_of(w)) for w in widths)
         lines = [f"uint64_t key[{max(1, total)}];"]
         at = 0
@@ -269,7 +269,7 @@ def _loop_heads(pipeline: m.Pipeline, numbers: dict[str, int]) -> set[str]:
     }
 
 
-def _call_words(call: m.Call, parameters: tuple[m.ActionParameter, ...]) -> list[int]:
+def _call_words(call: m.ActionEntry, parameters: tuple[m.ActionParameter, ...]) -> list[int]:
     """The arguments of a call as words, argument after argument."""
     words: list[int] = []
     for value, parameter in zip(call.arguments, parameters, strict=True):

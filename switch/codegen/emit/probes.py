@@ -14,7 +14,7 @@ from gradbed.switch.bmv2_json.model import Primitive
 
 
 @dataclass(frozen=True)
-class Stage:
+class ProbeStage:
     """Begin or end of "parse", "ingress", "egress" or "deparse"."""
 
     name: str
@@ -97,7 +97,7 @@ class DigestSent:
 
 
 Site = (
-    Stage
+    ProbeStage
     | StateEntered
     | OperationDone
     | TransitionTaken
@@ -114,7 +114,7 @@ Site = (
 
 
 @dataclass(frozen=True)
-class Access:
+class ArrayAccess:
     """A primitive's use of one cell of an array of kind "register", "counter" or "meter"."""
 
     kind: str
@@ -142,7 +142,7 @@ class Probes:
         """Between lookup and action. C names: entry, call, key."""
         return []
 
-    def access(self, site: Site, access: Access, number: int, index: str) -> str:
+    def access(self, site: Site, access: ArrayAccess, number: int, index: str) -> str:
         """Before a primitive uses an array. number: of the array among its kind; index: C for the cell's."""
         return ""
 
@@ -169,17 +169,17 @@ class RecordingProbes(Probes):
 
     def begin(self, stage: str, pass_word: int) -> list[str]:
         of_parser = "true" if stage == "parse" else "false"
-        return [f"gb_trace_begin(sw, p, {self._number(Stage(stage))}, {pass_word}, {of_parser});"]
+        return [f"gb_trace_begin(sw, p, {self._number(ProbeStage(stage))}, {pass_word}, {of_parser});"]
 
     def end(self, stage: str) -> list[str]:
         with_frame = "true" if stage == "deparse" else "false"
-        return [f"gb_trace_end(sw, p, {self._number(Stage(stage))}, {with_frame});"]
+        return [f"gb_trace_end(sw, p, {self._number(ProbeStage(stage))}, {with_frame});"]
 
     def table(self, name: str, number: int, with_key: bool) -> list[str]:
         key = "key" if with_key else "NULL"
         return [f"gb_trace_table(sw, p, {self._number(TableApplied(name))}, {number}, entry, call, {key});"]
 
-    def access(self, site: Site, access: Access, number: int, index: str) -> str:
+    def access(self, site: Site, access: ArrayAccess, number: int, index: str) -> str:
         kind = f"GB_TRACE_{access.kind.upper()}"
         return f"gb_trace_access(sw, {self._number(site)}, {kind}, {number}, {index});"
 
@@ -199,21 +199,21 @@ class RecordingProbes(Probes):
 NO_PROBES = Probes()
 
 
-def array_accesses(primitive: Primitive) -> list[Access]:
+def array_accesses(primitive: Primitive) -> list[ArrayAccess]:
     """The cells that a primitive uses, in the order of its parameters; the one that it writes comes last."""
     op, parameters = primitive.op, primitive.parameters
     if op == "register_read":
-        return [*_cells(parameters[2]), Access("register", _name(parameters[1]), _index(parameters[2]), False)]
+        return [*_cells(parameters[2]), ArrayAccess("register", _name(parameters[1]), _index(parameters[2]), False)]
     if op == "register_write":
-        written = Access("register", _name(parameters[0]), _index(parameters[1]), True)
+        written = ArrayAccess("register", _name(parameters[0]), _index(parameters[1]), True)
         return [*_cells(parameters[1:]), written]
     if op == "count":
-        return [*_cells(parameters[1]), Access("counter", _name(parameters[0]), _index(parameters[1]), True)]
+        return [*_cells(parameters[1]), ArrayAccess("counter", _name(parameters[0]), _index(parameters[1]), True)]
     if op == "execute_meter":
-        return [*_cells(parameters[1]), Access("meter", _name(parameters[0]), _index(parameters[1]), False)]
+        return [*_cells(parameters[1]), ArrayAccess("meter", _name(parameters[0]), _index(parameters[1]), False)]
     if op == "assign" and isinstance(parameters[0], ex.RegisterCell):
         cell = parameters[0]
-        return [*_cells(parameters[1]), Access("register", cell.register, cell.index, True)]
+        return [*_cells(parameters[1]), ArrayAccess("register", cell.register, cell.index, True)]
     return _cells(parameters)
 
 
@@ -226,7 +226,7 @@ def _index(value: Any) -> ex.Data:
     return index
 
 
-def _cells(value: object) -> list[Access]:
+def _cells(value: object) -> list[ArrayAccess]:
     """Register cells that an expression reads, anywhere in it."""
     cells = (part for part in ex.walk(value) if isinstance(part, ex.RegisterCell))
-    return [Access("register", cell.register, cell.index, False) for cell in cells]
+    return [ArrayAccess("register", cell.register, cell.index, False) for cell in cells]

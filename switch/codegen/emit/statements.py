@@ -7,7 +7,7 @@ from collections.abc import Callable
 from gradbed.switch.bmv2_json import expressions as ex
 from gradbed.switch.bmv2_json.model import ActionParameter, Primitive, ProgramModel, Source, words_of
 from gradbed.switch.bmv2_json.reader import MalformedProgram
-from gradbed.switch.codegen.emit.probes import NO_PROBES, Access, Probes, Site, array_accesses
+from gradbed.switch.codegen.emit.probes import NO_PROBES, ArrayAccess, Probes, Site, array_accesses
 from gradbed.switch.codegen.emit.values import Values, quoted, register_cell_bits, unsigned_range
 from gradbed.switch.codegen.layout import DIGEST, FRAME_LENGTH, GROWTH, Layout
 from gradbed.switch.state.externs import EXTERNS, ExternKind
@@ -67,7 +67,7 @@ class Assignments:
 
     # ---- Fields and register cells ----
 
-    def store(self, target: ex.Field, value: ex.Data) -> str:
+    def store(self, target: ex.FieldReference, value: ex.Data) -> str:
         """Write a number to a field, truncated to its width (or clamped, if the field saturates)."""
         kind = self.values.field_type(target)
         if kind.variable:
@@ -75,7 +75,7 @@ class Assignments:
         if kind.width == 0:
             return ""
         if kind.saturating:
-            value = ex.Cast("sat_cast" if kind.signed else "usat_cast", value, kind.width)
+            value = ex.CastOperation("sat_cast" if kind.signed else "usat_cast", value, kind.width)
         low, high = self.values.range(value)
         least, most = unsigned_range(kind.width)
         fits = least <= low and high <= most
@@ -97,7 +97,7 @@ class Assignments:
     def _masked(text: str, width: int, fits: bool) -> str:
         return text if fits or width >= 64 else f"({text}) & {(1 << width) - 1:#x}ULL"
 
-    def store_text(self, target: ex.Field, text: str) -> str:
+    def store_text(self, target: ex.FieldReference, text: str) -> str:
         """Write C text of type uint64_t to a field, truncated."""
         kind = self.values.field_type(target)
         standard = self.layout.standard(target)
@@ -112,7 +112,7 @@ class Assignments:
 
     def assign(self, target: ex.Parameter, value: ex.Parameter) -> str:
         number = self._number(value)
-        if isinstance(target, ex.Field):
+        if isinstance(target, ex.FieldReference):
             if self.values.field_type(target).variable:
                 return self.assign_variable(target, value)
             return self.store(target, number)
@@ -121,7 +121,7 @@ class Assignments:
         raise MalformedProgram("BMv2 JSON: assignment to something that is not a field")
 
     def assign_variable(self, target: ex.Parameter, value: ex.Parameter) -> str:
-        if not isinstance(target, ex.Field) or not isinstance(value, ex.Field):
+        if not isinstance(target, ex.FieldReference) or not isinstance(value, ex.FieldReference):
             raise MalformedProgram("BMv2 JSON: assign_VL takes two fields")
         to, source = self.values.field_type(target), self.values.field_type(value)
         if not to.variable or not source.variable:
@@ -243,25 +243,25 @@ class ExternStatements(Assignments):
     # ---- State ----
 
     def _read_register(self, target: ex.Parameter, register: ex.Parameter, index: ex.Parameter) -> str:
-        if not isinstance(register, ex.RegisterArray):
+        if not isinstance(register, ex.RegisterReference):
             raise MalformedProgram("BMv2 JSON: register_read needs a register array")
         return self.assign(target, ex.RegisterCell(register.name, self._number(index)))
 
     def _register_write(self, register: ex.Parameter, index: ex.Parameter, value: ex.Parameter) -> str:
-        if not isinstance(register, ex.RegisterArray):
+        if not isinstance(register, ex.RegisterReference):
             raise MalformedProgram("BMv2 JSON: register_write needs a register array")
         return self._write_register(register.name, self._number(index), self._number(value))
 
     def _count(self, counter: ex.Parameter, index: ex.Parameter) -> str:
-        if not isinstance(counter, ex.CounterArray) or counter.name not in self._index["counter"]:
+        if not isinstance(counter, ex.CounterReference) or counter.name not in self._index["counter"]:
             raise MalformedProgram("BMv2 JSON: count needs an indirect counter array")
         at = self.values.index(self._number(index))
         return f"gb_counter_count(&sw->counters[{self._index['counter'][counter.name]}], {at}, phv[{FRAME_LENGTH}]);"
 
     def _execute_meter(self, meter: ex.Parameter, index: ex.Parameter, target: ex.Parameter) -> str:
-        if not isinstance(meter, ex.MeterArray) or meter.name not in self._index["meter"]:
+        if not isinstance(meter, ex.MeterReference) or meter.name not in self._index["meter"]:
             raise MalformedProgram("BMv2 JSON: execute_meter needs an indirect meter array")
-        if not isinstance(target, ex.Field):
+        if not isinstance(target, ex.FieldReference):
             raise MalformedProgram("BMv2 JSON: execute_meter writes to a field")
         at = self.values.index(self._number(index))
         old = self.values.emit(target, 1)
@@ -282,7 +282,7 @@ class ExternStatements(Assignments):
                 arguments.append(self.values.emit(self._number(parameter), 1))
             elif role == "key" and isinstance(parameter, ex.Calculation):
                 arguments.append(f"calculation_{self._index['calculation'][parameter.name]}(sw, p)")
-            elif role == "out" and isinstance(parameter, ex.Field):
+            elif role == "out" and isinstance(parameter, ex.FieldReference):
                 target = parameter
             else:
                 raise MalformedProgram(f"BMv2 JSON: '{op}' takes a {'calculation' if role == 'key' else 'field'}")
@@ -290,7 +290,7 @@ class ExternStatements(Assignments):
         return f"{call};" if target is None else self.store_text(target, call)
 
     def _hash(self, target: ex.Parameter, base: ex.Parameter, name: ex.Parameter, size: ex.Parameter) -> str:
-        if not isinstance(target, ex.Field) or not isinstance(name, ex.Calculation):
+        if not isinstance(target, ex.FieldReference) or not isinstance(name, ex.Calculation):
             raise MalformedProgram(
                 "BMv2 JSON: modify_field_with_hash_based_offset takes field, base, calculation, size"
             )
@@ -299,7 +299,7 @@ class ExternStatements(Assignments):
         return self.store_text(target, f"(gb_hash_modulo(calculation_{number}(sw, p), {modulus}) + {first})")
 
     def _random(self, target: ex.Parameter, low: ex.Parameter, high: ex.Parameter) -> str:
-        if not isinstance(target, ex.Field):
+        if not isinstance(target, ex.FieldReference):
             raise MalformedProgram("BMv2 JSON: modify_field_rng_uniform writes to a field")
         bounds = [self.values.emit(self._number(v), 1) for v in (low, high)]
         drawn = self.store_text(target, f"gb_random_between(sw, {bounds[0]}, {bounds[1]})")
@@ -485,7 +485,7 @@ class Statements(ExternStatements):
         after = self._probes.accessed(site) if any(a.writes for a in accesses) else []
         return [*before, *statement, *after, *self._probes.at(site)]
 
-    def _access(self, site: Site, access: Access) -> str:
+    def _access(self, site: Site, access: ArrayAccess) -> str:
         number = self._index[access.kind][access.name]
         return self.statement(lambda: self._probes.access(site, access, number, self.values.index(access.index)))
 

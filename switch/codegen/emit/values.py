@@ -15,7 +15,7 @@ from gradbed.switch.bmv2_json import expressions as ex
 from gradbed.switch.bmv2_json.model import ActionParameter, FieldType, ProgramModel, words_of
 from gradbed.switch.bmv2_json.reader import MalformedProgram
 from gradbed.switch.codegen.emit.headers_c import load_number
-from gradbed.switch.codegen.layout import HeaderPlace, Layout, StackPlace
+from gradbed.switch.codegen.layout import HeaderLayout, Layout, StackLayout
 
 
 def quoted(text: str) -> str:
@@ -81,13 +81,13 @@ class Ranges:
         if isinstance(value, ex.Complement):
             low, high = self.of(value.operand)
             return ~high, ~low
-        if isinstance(value, ex.Cast):
+        if isinstance(value, ex.CastOperation):
             return self._cast(value)
         if isinstance(value, ex.Arithmetic):
             return self._arithmetic(value.op, self.of(value.left), self.of(value.right))
         return self._leaf_range(value)
 
-    def _cast(self, value: ex.Cast) -> Range:
+    def _cast(self, value: ex.CastOperation) -> Range:
         low, high = self.of(value.operand)
         least, most = unsigned_range(value.width) if value.op == "usat_cast" else signed_range(value.width)
         if value.op == "two_comp_mod":
@@ -211,10 +211,10 @@ class Values:
 
     # ---- Fields and what they are in C ----
 
-    def field_type(self, value: ex.Field) -> FieldType:
+    def field_type(self, value: ex.FieldReference) -> FieldType:
         return self.header_place(value.header).type.fields[value.index]
 
-    def header_place(self, reference: ex.HeaderReference) -> HeaderPlace:
+    def header_place(self, reference: ex.HeaderReference) -> HeaderLayout:
         if isinstance(reference, ex.NamedHeader):
             return self.layout.header(reference.name)
         if isinstance(reference, ex.StackElement):
@@ -228,20 +228,20 @@ class Values:
             reference.union.stack, first_union.members[reference.member], reference.union.index
         )
 
-    def stack_index(self, stack: StackPlace, index: ex.Data | None) -> str:
+    def stack_index(self, stack: StackLayout, index: ex.Data | None) -> str:
         """The element's number, at most that of the spare element behind the last."""
         if index is None:
             return f"gb_min(phv[{stack.counter}] - 1, {stack.elements})"
         return f"gb_min({self.index(index)}, {stack.elements})"
 
-    def _element_place(self, stack_name: str, first_header: str, index: ex.Data | None) -> HeaderPlace:
+    def _element_place(self, stack_name: str, first_header: str, index: ex.Data | None) -> HeaderLayout:
         stack = self.layout.stacks[stack_name]
         place = self.layout.header(first_header)
         if isinstance(index, ex.Constant) and 0 <= index.value < stack.elements:
             validity = int(place.validity) + stack.validity_stride * index.value
-            return HeaderPlace(place.type, str(validity), str(int(place.first) + stack.stride * index.value))
+            return HeaderLayout(place.type, str(validity), str(int(place.first) + stack.stride * index.value))
         element = self.stack_index(stack, index)
-        return HeaderPlace(
+        return HeaderLayout(
             place.type,
             f"{place.validity} + {stack.validity_stride} * {element}",
             f"{place.first} + {stack.stride} * {element}",
@@ -255,7 +255,7 @@ class Values:
             count = len(self.model.unions[first].members)
         return [ex.UnionMember(reference, i) for i in range(count)]
 
-    def slot(self, value: ex.Field) -> str:
+    def slot(self, value: ex.FieldReference) -> str:
         """The PHV index of a field's first word."""
         place = self.header_place(value.header)
         offset = place.type.offsets[value.index]
@@ -273,12 +273,12 @@ class Values:
         return self._ranges.of(value)
 
     def _leaf_range(self, value: ex.Data) -> Range:
-        if isinstance(value, ex.Field):
+        if isinstance(value, ex.FieldReference):
             kind = self.field_type(value)
             if kind.variable:
                 raise MalformedProgram(f"BMv2 JSON: the variable-length field '{kind.name}' is used as a number")
             return signed_range(kind.width) if kind.signed else unsigned_range(kind.width)
-        if isinstance(value, ex.Argument):
+        if isinstance(value, ex.RuntimeArgument):
             if value.index >= len(self.parameters):
                 raise MalformedProgram(f"BMv2 JSON: an action refers to its parameter {value.index}, which it lacks")
             return unsigned_range(self.parameters[value.index].width)
@@ -352,7 +352,7 @@ class Values:
             name = self.temporary(words)
             self.lines.append(f"gb_wide_not({name}, {operand}, {words});")
             return name
-        if isinstance(value, ex.Cast):
+        if isinstance(value, ex.CastOperation):
             return self._twos_complement(value, words) if value.op == "two_comp_mod" else self._saturate(value, words)
         if isinstance(value, ex.Choice):
             condition = self.boolean(value.condition)
@@ -376,11 +376,11 @@ class Values:
         return f"(const uint64_t[]){{{', '.join(parts)}}}"
 
     def _leaf(self, value: ex.Data, words: int) -> str:
-        if isinstance(value, ex.Field):
+        if isinstance(value, ex.FieldReference):
             return self._field(value, words)
         if isinstance(value, ex.StackCount):
             return self._resize(f"phv[{self.layout.stacks[value.stack].counter}]", 1, False, words)
-        if isinstance(value, ex.Argument):
+        if isinstance(value, ex.RuntimeArgument):
             own = words_of(self.parameters[value.index].width)
             return self._words(f"data[{self._argument_first[value.index]}]", own, words)
         if isinstance(value, ex.Lookahead):
@@ -400,7 +400,7 @@ class Values:
         text = first if own == 1 else f"gb_load128(&{first})" if own == 2 else f"(&{first})"
         return self._resize(text, own, False, words)
 
-    def _field(self, value: ex.Field, words: int) -> str:
+    def _field(self, value: ex.FieldReference, words: int) -> str:
         kind = self.field_type(value)
         standard = self.layout.standard(value)
         own = kind.words
@@ -478,7 +478,7 @@ class Values:
             self.lines.append(f"gb_wide_divide({result}, {left}, {right}, {both.words}, {sign}, {remainder});")
         return self._resize(result, both.words, both.signed, words)
 
-    def _twos_complement(self, value: ex.Cast, words: int) -> str:
+    def _twos_complement(self, value: ex.CastOperation, words: int) -> str:
         low, high = self.range(value.operand)
         least, most = signed_range(value.width)
         if least <= low and high <= most:
@@ -493,7 +493,7 @@ class Values:
         self.lines.append(f"gb_wide_sign_extend({name}, {operand}, {own}, {value.width});")
         return self._resize(name, own, True, words)
 
-    def _saturate(self, value: ex.Cast, words: int) -> str:
+    def _saturate(self, value: ex.CastOperation, words: int) -> str:
         bounds = self.range(value.operand)
         least, most = unsigned_range(value.width) if value.op == "usat_cast" else signed_range(value.width)
         if least <= bounds[0] and bounds[1] <= most:

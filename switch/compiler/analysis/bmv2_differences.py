@@ -14,7 +14,7 @@ from gradbed.switch.compiler import syntax as s
 from gradbed.switch.compiler import types as t
 from gradbed.switch.compiler.checker import CheckedProgram
 from gradbed.switch.compiler.diagnostics import Reporter
-from gradbed.switch.compiler.symbols import Applicable, Extern, Signature
+from gradbed.switch.compiler.symbols import Applicable, ExternInstanceType, Signature
 
 _RECIRCULATE = ("recirculate", "recirculate_preserving_field_list")
 _RESUBMIT = ("resubmit", "resubmit_preserving_field_list")
@@ -213,7 +213,11 @@ def _warn_of_registers(program: _Program, reporter: Reporter) -> None:
     for call in _calls(program.nodes, "read", "write"):
         assert call.target is not None
         receiver = call.target.receiver
-        if receiver is None or not isinstance(receiver.type, Extern) or receiver.type.klass.name != "register":
+        if (
+            receiver is None
+            or not isinstance(receiver.type, ExternInstanceType)
+            or receiver.type.klass.name != "register"
+        ):
             continue
         index = call.target.bound[1 if call.target.name == "read" else 0]
         cells = _cells(receiver)

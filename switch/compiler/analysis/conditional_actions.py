@@ -27,21 +27,21 @@ def warn_of_conditional_actions(actions: Sequence[ir.LoweredAction], reporter: R
 def _exit(action: ir.LoweredAction) -> ir.Label | None:
     """What an exit leaves: the whole action."""
     outermost = action.body[0] if action.body else None
-    return outermost.label if isinstance(outermost, ir.Block) else None
+    return outermost.label if isinstance(outermost, ir.LoweredBlock) else None
 
 
 def _refused(
-    body: Sequence[ir.Stmt], exit_: ir.Label | None, is_conditional: bool, left: set[ir.Label]
-) -> Iterator[ir.Stmt]:
+    body: Sequence[ir.LoweredStatement], exit_: ir.Label | None, is_conditional: bool, left: set[ir.Label]
+) -> Iterator[ir.LoweredStatement]:
     """What is no assignment and is reached on a condition, also behind a return on a condition. left: labels of the
     blocks around that may have been left before."""
     for statement in body:
         here = is_conditional or bool(left)
         match statement:
-            case ir.If():
+            case ir.LoweredIf():
                 yield from _refused(statement.then, exit_, True, left)
                 yield from _refused(statement.otherwise, exit_, True, left)
-            case ir.Block() if not _is_loop(statement):
+            case ir.LoweredBlock() if not _is_loop(statement):
                 yield from _refused(statement.body, exit_, is_conditional, left)
                 left.discard(statement.label)
             case ir.Leave():
@@ -49,12 +49,12 @@ def _refused(
                     yield statement
                 left.add(statement.label)
                 return
-            case ir.End() if here:
+            case ir.LoweredEnd() if here:
                 yield statement
-            case ir.Primitive() if here and statement.op not in _ASSIGNMENTS and statement.op != "exit":
+            case ir.LoweredPrimitive() if here and statement.op not in _ASSIGNMENTS and statement.op != "exit":
                 yield statement
 
 
-def _is_loop(block: ir.Block) -> bool:
+def _is_loop(block: ir.LoweredBlock) -> bool:
     """p4c unrolls loops, if it knows them at all: what is then under a condition nobody knows here."""
     return any(isinstance(each, ir.Repeat) and each.label is block.label for each in block.body)

@@ -59,7 +59,7 @@ def analyse_program(checked: CheckedProgram, actions: Sequence[ir.LoweredAction]
     reporter.diagnostics.sort(key=lambda item: (item.file, item.line, item.column))
 
 
-def silence_annotated(program: s.Program, reporter: Reporter) -> None:
+def silence_annotated(program: s.P4Program, reporter: Reporter) -> None:
     """Let @noWarn("category") drop that warning about the declaration or block that it stands before."""
     for node in s.walk(program):
         for annotation in getattr(node, "annotations", ()):

@@ -25,13 +25,13 @@ from gradbed.switch.compiler.diagnostics import suggestion
 from gradbed.switch.compiler.symbols import (
     Applicable,
     ApplyResult,
-    Extern,
-    Package,
+    ExternInstanceType,
+    PackageType,
     ParameterType,
     Scope,
     Signature,
     Symbol,
-    Table,
+    TableType,
     substitute,
 )
 
@@ -61,7 +61,7 @@ def _call(node: s.Call, scope: Scope, context: Context) -> t.Type:
                 named = s.NamedType(callee.loc, callee.end, callee.name, callee.absolute, node.type_arguments)
                 type_ = resolve(named, scope, context)
             return _constructor(node, type_, scope, context)
-        applied = isinstance(symbol.type, (Table, Applicable))
+        applied = isinstance(symbol.type, (TableType, Applicable))
         hint = f"apply it: {callee.name}.apply()" if applied else ""
         context.error(callee, f"'{callee.name}' is a {symbol.kind} and cannot be called", hint=hint)
     else:
@@ -230,7 +230,7 @@ def _pass(
             else:
                 require_writable(argument, f"by '{parameter.name}'", context)
             bound.append(argument)
-        elif isinstance(parameter.type, (Applicable, Extern)):
+        elif isinstance(parameter.type, (Applicable, ExternInstanceType)):
             bound.append(argument)
         else:
             bound.append(coerce(argument, parameter.type, context))
@@ -275,11 +275,11 @@ def _specialize(signature: Signature, bindings: dict[t.Variable, t.Type], contex
 
 def _constructor(node: s.Call, type_: t.Type, scope: Scope, context: Context) -> t.Type:
     _check_arguments(node, scope, context)
-    if isinstance(type_, Extern):
+    if isinstance(type_, ExternInstanceType):
         return _construct_extern(node, type_, scope, context)
     if isinstance(type_, Applicable):
         return _construct_applicable(node, type_, scope, context)
-    if isinstance(type_, Package):
+    if isinstance(type_, PackageType):
         bindings = dict(zip(type_.signature.variables, type_.arguments, strict=False))
         node.type_arguments = []
         _bind(node, "constructor", type_.signature, bindings, scope, context)
@@ -289,7 +289,7 @@ def _constructor(node: s.Call, type_: t.Type, scope: Scope, context: Context) ->
     return t.UNKNOWN
 
 
-def _construct_extern(node: s.Call, type_: Extern, scope: Scope, context: Context) -> t.Type:
+def _construct_extern(node: s.Call, type_: ExternInstanceType, scope: Scope, context: Context) -> t.Type:
     klass = type_.klass
     signature = _overload(node, klass.constructors, klass.name, context)
     if signature is None:
@@ -302,7 +302,7 @@ def _construct_extern(node: s.Call, type_: Extern, scope: Scope, context: Contex
         if missing:
             context.error(node, f"'{klass.name}' needs its type arguments, as {klass.name}<...>")
             return t.UNKNOWN
-        return Extern(klass, tuple(bindings[variable] for variable in klass.variables))
+        return ExternInstanceType(klass, tuple(bindings[variable] for variable in klass.variables))
     return type_
 
 
@@ -341,9 +341,9 @@ def _method(node: s.Call, callee: s.Member, scope: Scope, context: Context) -> t
     if receiver is t.UNKNOWN:
         return t.UNKNOWN
     name = callee.name
-    if isinstance(receiver, Extern):
+    if isinstance(receiver, ExternInstanceType):
         return _extern_method(node, callee, receiver, scope, context)
-    if isinstance(receiver, Table) and name == "apply":
+    if isinstance(receiver, TableType) and name == "apply":
         _no_arguments(node, name, context)
         node.target = s.CallTarget(node.loc, node.end, "apply_table", name, [], [], t.VOID, receiver.node, base)
         return ApplyResult(receiver.node)
@@ -355,7 +355,7 @@ def _method(node: s.Call, callee: s.Member, scope: Scope, context: Context) -> t
         return _header_method(node, name, receiver, base, context)
     if isinstance(receiver, t.Stack) and name in ("push_front", "pop_front"):
         return _stack_method(node, name, base, scope, context)
-    methods = ["apply"] if isinstance(receiver, (Table, Applicable)) else []
+    methods = ["apply"] if isinstance(receiver, (TableType, Applicable)) else []
     methods += ["push_front", "pop_front"] if isinstance(receiver, t.Stack) else []
     context.error(callee, f"{receiver} has no method '{name}'{suggestion(name, methods)}")
     return t.UNKNOWN
@@ -392,7 +392,9 @@ def _apply_type(node: s.Call, callee: s.Member, scope: Scope, context: Context) 
     return _bind(node, "apply_type", built.signature, {}, scope, context, construction)
 
 
-def _extern_method(node: s.Call, callee: s.Member, receiver: Extern, scope: Scope, context: Context) -> t.Type:
+def _extern_method(
+    node: s.Call, callee: s.Member, receiver: ExternInstanceType, scope: Scope, context: Context
+) -> t.Type:
     candidates = receiver.klass.methods.get(callee.name)
     if not candidates:
         near = suggestion(callee.name, receiver.klass.methods)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradbed.switch.compiler import types as t
-from gradbed.switch.compiler.symbols import Applicable, Extern, Signature, substitute
+from gradbed.switch.compiler.symbols import Applicable, ExternInstanceType, Signature, substitute
 
 
 def castable(source: t.Type, target: t.Type, constant: bool) -> bool:
@@ -66,7 +66,7 @@ def unify(pattern: t.Type, actual: t.Type, bindings: dict[t.Variable, t.Type]) -
         )
     if isinstance(pattern, t.Stack) and isinstance(actual, t.Stack):
         return pattern.size == actual.size and unify(pattern.element, actual.element, bindings)
-    if isinstance(pattern, Extern) and isinstance(actual, Extern):
+    if isinstance(pattern, ExternInstanceType) and isinstance(actual, ExternInstanceType):
         return pattern.klass is actual.klass and all(
             unify(one, other, bindings) for one, other in zip(pattern.arguments, actual.arguments, strict=False)
         )

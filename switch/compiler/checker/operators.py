@@ -9,7 +9,7 @@ from gradbed.switch.compiler.checker.coercion import check_as, coerce, converted
 from gradbed.switch.compiler.checker.context import Context, check, type_of
 from gradbed.switch.compiler.checker.conversions import castable
 from gradbed.switch.compiler.checker.type_resolver import resolve
-from gradbed.switch.compiler.symbols import Applicable, ApplyResult, Extern, Scope, Table
+from gradbed.switch.compiler.symbols import Applicable, ApplyResult, ExternInstanceType, Scope, TableType
 from gradbed.switch.compiler.values import (
     Constant,
     FoldError,
@@ -145,7 +145,7 @@ def _equality(node: s.Binary, context: Context) -> t.Type:
             _incomparable(node, context)
         else:
             _incomparable(node, context)
-    elif isinstance(left, (Extern, Applicable, Table, ApplyResult)) or left is t.ACTION_RUN:
+    elif isinstance(left, (ExternInstanceType, Applicable, TableType, ApplyResult)) or left is t.ACTION_RUN:
         _incomparable(node, context)
     if node.left.value is not None and node.right.value is not None:
         node.value = compare(node.operator, node.left.value, node.right.value)

@@ -18,7 +18,15 @@ from gradbed.switch.compiler.checker.statements import (
 from gradbed.switch.compiler.checker.tables import check_label, check_table
 from gradbed.switch.compiler.checker.type_resolver import declare_parameters, fill_struct, resolve
 from gradbed.switch.compiler.diagnostics import Reporter, suggestion
-from gradbed.switch.compiler.symbols import Applicable, Extern, ExternClass, Package, Scope, Signature, Symbol
+from gradbed.switch.compiler.symbols import (
+    Applicable,
+    ExternClass,
+    ExternInstanceType,
+    PackageType,
+    Scope,
+    Signature,
+    Symbol,
+)
 from gradbed.switch.compiler.values import Symbolic
 
 
@@ -26,13 +34,13 @@ from gradbed.switch.compiler.values import Symbolic
 class CheckedProgram:
     """`errors`: the members of `error` in order. `main`: the package instance, None if there is none."""
 
-    program: s.Program
+    program: s.P4Program
     globals: Scope
     errors: dict[str, Symbolic]
     main: s.Instantiation | None
 
 
-def check_program(program: s.Program, reporter: Reporter) -> CheckedProgram:
+def check_program(program: s.P4Program, reporter: Reporter) -> CheckedProgram:
     """Check everything; what is wrong is in the reporter."""
     context = Context(reporter)
     context.globals.names["error"] = Symbol("error", "namespace", program.loc, t.ERROR)
@@ -211,7 +219,7 @@ def _extern(node: s.ExternDeclaration, context: Context) -> None:
     inner = Scope(context.globals)
     variables = context.type_variables(inner, node.type_parameters, node.loc)
     klass = ExternClass(node.name, variables, {}, [], node)
-    symbol = Symbol(node.name, "type", node.name_loc, Extern(klass, ()), node=node)
+    symbol = Symbol(node.name, "type", node.name_loc, ExternInstanceType(klass, ()), node=node)
     context.declare(context.globals, symbol)
     for method in node.methods:
         signature = _signature(method, inner, context)
@@ -226,7 +234,7 @@ def _package(node: s.PackageDeclaration, context: Context) -> None:
     variables = context.type_variables(inner, node.type_parameters, node.loc)
     parameters = declare_parameters(node.parameters, inner, "parameter", context)
     signature = Signature(node.name, variables, parameters, t.VOID, node, inner)
-    context.declare(context.globals, Symbol(node.name, "type", node.name_loc, Package(signature), node=node))
+    context.declare(context.globals, Symbol(node.name, "type", node.name_loc, PackageType(signature), node=node))
 
 
 # --- parsers and controls ---

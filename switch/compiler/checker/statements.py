@@ -11,7 +11,15 @@ from gradbed.switch.compiler.checker.context import Context, check
 from gradbed.switch.compiler.checker.expressions import require_writable
 from gradbed.switch.compiler.checker.type_resolver import resolve
 from gradbed.switch.compiler.diagnostics import suggestion
-from gradbed.switch.compiler.symbols import Applicable, ApplyResult, Extern, Package, Scope, Symbol, Table
+from gradbed.switch.compiler.symbols import (
+    Applicable,
+    ApplyResult,
+    ExternInstanceType,
+    PackageType,
+    Scope,
+    Symbol,
+    TableType,
+)
 from gradbed.switch.compiler.values import Constant
 
 
@@ -71,7 +79,7 @@ def _assignment(node: s.Assignment, scope: Scope, context: Context) -> None:
     source = check(node.source, scope, context)
     if not writable or target is t.UNKNOWN or source is t.UNKNOWN:
         return
-    if isinstance(target, (Extern, Applicable, Table)):
+    if isinstance(target, (ExternInstanceType, Applicable, TableType)):
         context.error(node, f"{target} cannot be assigned")
         return
     node.source = coerce(node.source, target, context)
@@ -198,7 +206,9 @@ def _for_in(node: s.ForIn, scope: Scope, around: Surroundings, context: Context)
 
 def declare_variable(node: s.VariableDeclaration, scope: Scope, context: Context) -> None:
     type_ = resolve(node.type, scope, context)
-    if type_ in (t.VOID, t.INTEGER, t.MATCH_KIND, t.ANY) or isinstance(type_, (Extern, Applicable, Package)):
+    if type_ in (t.VOID, t.INTEGER, t.MATCH_KIND, t.ANY) or isinstance(
+        type_, (ExternInstanceType, Applicable, PackageType)
+    ):
         hint = "give it a width, for instance bit<32> or int<32>" if type_ is t.INTEGER else ""
         context.error(node.type, f"a variable cannot have type {type_}", hint=hint)
         type_ = t.UNKNOWN

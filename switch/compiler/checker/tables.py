@@ -8,7 +8,7 @@ from gradbed.switch.compiler.checker.calls import match_arguments
 from gradbed.switch.compiler.checker.coercion import check_as, coerce
 from gradbed.switch.compiler.checker.context import Context, check, constant_int
 from gradbed.switch.compiler.checker.expressions import require_writable
-from gradbed.switch.compiler.symbols import ParameterType, Scope, Signature, Symbol, Table
+from gradbed.switch.compiler.symbols import ParameterType, Scope, Signature, Symbol, TableType
 
 _KNOWN_PROPERTIES = frozenset(
     (
@@ -26,7 +26,7 @@ _KNOWN_PROPERTIES = frozenset(
 
 def check_table(node: s.TableDeclaration, scope: Scope, context: Context) -> None:
     """Check a table and declare it in the scope of its control."""
-    symbol = Symbol(node.name, "table", node.name_loc, Table(node), node=node)
+    symbol = Symbol(node.name, "table", node.name_loc, TableType(node), node=node)
     node.symbol = symbol
     context.declare(scope, symbol)
     for key in node.key:

@@ -6,7 +6,7 @@ from gradbed.switch.compiler import syntax as s
 from gradbed.switch.compiler import types as t
 from gradbed.switch.compiler.checker.coercion import check_as
 from gradbed.switch.compiler.checker.context import Context, constant_int
-from gradbed.switch.compiler.symbols import Applicable, Extern, Package, ParameterType, Scope, Symbol
+from gradbed.switch.compiler.symbols import Applicable, ExternInstanceType, PackageType, ParameterType, Scope, Symbol
 
 _SIMPLE = {
     "bool": t.BOOL,
@@ -76,14 +76,14 @@ def _with_arguments(syntax: s.NamedType, symbol: Symbol, scope: Scope, context: 
     type_ = symbol.type
     arguments = tuple(resolve(argument, scope, context) for argument in syntax.arguments)
     node = symbol.node
-    if isinstance(type_, (Extern, Applicable, Package)) and type_.arguments and not arguments:
+    if isinstance(type_, (ExternInstanceType, Applicable, PackageType)) and type_.arguments and not arguments:
         return type_  # a typedef of a generic type with its arguments
-    if isinstance(type_, Extern):
-        return _apply(syntax, type_.klass.variables, arguments, Extern(type_.klass, arguments), context)
+    if isinstance(type_, ExternInstanceType):
+        return _apply(syntax, type_.klass.variables, arguments, ExternInstanceType(type_.klass, arguments), context)
     if isinstance(type_, Applicable):
         return _apply(syntax, type_.signature.variables, arguments, Applicable(type_.signature, arguments), context)
-    if isinstance(type_, Package):
-        return _apply(syntax, type_.signature.variables, arguments, Package(type_.signature, arguments), context)
+    if isinstance(type_, PackageType):
+        return _apply(syntax, type_.signature.variables, arguments, PackageType(type_.signature, arguments), context)
     if isinstance(type_, t.Struct) and isinstance(node, s.StructDeclaration) and node.type_parameters:
         if len(arguments) != len(node.type_parameters):
             context.error(syntax, f"'{syntax.name}' takes {len(node.type_parameters)} type argument(s)")
@@ -154,7 +154,7 @@ def _misplaced(struct: t.Struct, type_: t.Type) -> str | None:
             return None
         return f"a header union holds headers, not {type_}"
     if type_ in (t.VOID, t.MATCH_KIND, t.INTEGER, t.STRING, t.ANY) or isinstance(
-        type_, (Extern, Applicable, Package, t.ListOf)
+        type_, (ExternInstanceType, Applicable, PackageType, t.ListOf)
     ):
         return f"a {struct.kind} cannot have a field of type {type_}"
     stored = t.representation(type_)

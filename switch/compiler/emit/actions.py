@@ -25,15 +25,15 @@ class PrimitiveList:
             jump["parameters"].append(hexstr(target))
         return self._primitives
 
-    def add(self, body: list[ir.Stmt]) -> None:
+    def add(self, body: list[ir.LoweredStatement]) -> None:
         for statement in body:
-            if isinstance(statement, ir.Assign):
+            if isinstance(statement, ir.LoweredAssign):
                 self._emit("assign", [field(statement.target), parameter(statement.value)], statement)
-            elif isinstance(statement, ir.Primitive):
+            elif isinstance(statement, ir.LoweredPrimitive):
                 self._emit(statement.op, [parameter(item) for item in statement.parameters], statement)
-            elif isinstance(statement, ir.If):
+            elif isinstance(statement, ir.LoweredIf):
                 self._branch(statement)
-            elif isinstance(statement, ir.Block):
+            elif isinstance(statement, ir.LoweredBlock):
                 self._starts[statement.label] = len(self._primitives)
                 self.add(statement.body)
                 self._place_end(statement.label)
@@ -46,7 +46,7 @@ class PrimitiveList:
             else:
                 raise AssertionError(f"{type(statement).__name__} in an action")
 
-    def _emit(self, op: str, parameters: list[Json], statement: ir.Stmt) -> None:
+    def _emit(self, op: str, parameters: list[Json], statement: ir.LoweredStatement) -> None:
         primitive: Json = {"op": op, "parameters": parameters}
         if statement.loc:
             primitive["source_info"] = self._sources.source_info(statement.loc, statement.end)
@@ -57,7 +57,7 @@ class PrimitiveList:
         self._primitives.append(jump)
         self._jumps.append((jump, label, to_start))
 
-    def _branch(self, statement: ir.If) -> None:
+    def _branch(self, statement: ir.LoweredIf) -> None:
         behind_then, behind = ir.Label("else"), ir.Label("endif")
         then, otherwise, condition = statement.then, statement.otherwise, statement.condition
         if not then:

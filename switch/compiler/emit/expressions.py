@@ -60,7 +60,7 @@ def number(expr: ir.Expr) -> Json:
     if isinstance(expr, ir.LastIndex):
         kind = "header_union_stack" if expr.of_unions else "header_stack"
         return operation("last_stack_index", None, {"type": kind, "value": expr.stack})
-    if isinstance(expr, ir.Choice):
+    if isinstance(expr, ir.LoweredChoice):
         return {
             "type": "expression",
             "value": {
@@ -156,11 +156,11 @@ def parameter(item: ir.Parameter) -> Json:
     """A parameter of a primitive."""
     if isinstance(item, ir.Ref):
         return {"type": item.kind, "value": item.name}
-    if isinstance(item, ir.Number):
+    if isinstance(item, ir.LoweredNumber):
         return hexstr(item.value)
-    if isinstance(item, ir.Text):
+    if isinstance(item, ir.LoweredText):
         return {"type": "string", "value": item.text}
-    if isinstance(item, ir.Vector):
+    if isinstance(item, ir.LoweredVector):
         return {"type": "parameters_vector", "value": [parameter(inner) for inner in item.items]}
     return argument(number(item))
 

@@ -17,7 +17,7 @@ _NUMBER = t.bit(16)
 
 
 @dataclass(eq=False)
-class Condition:
+class FlowCondition:
     expression: ir.Expr
     if_true: Node | None
     if_false: Node | None
@@ -30,13 +30,13 @@ class Condition:
 class Run:
     """Primitives without tables or branches between them."""
 
-    body: list[ir.Stmt]
+    body: list[ir.LoweredStatement]
     next: Node | None
     name: str = ""
 
 
 @dataclass(eq=False)
-class TableNode:
+class FlowTable:
     """`next`: by "hit" and "miss", or by action name."""
 
     table: LoweredTable
@@ -53,7 +53,7 @@ class Join:
     target: Node | None = None
 
 
-Node = Condition | Run | TableNode | Join
+Node = FlowCondition | Run | FlowTable | Join
 
 
 @dataclass
@@ -64,8 +64,8 @@ class FlowGraph:
     nodes: list[Node] = field(default_factory=list)
 
 
-def build_flow(body: list[ir.Stmt], storage: Storage, reporter: Reporter) -> FlowGraph:
-    builder = _Builder(storage, reporter)
+def build_flow(body: list[ir.LoweredStatement], storage: Storage, reporter: Reporter) -> FlowGraph:
+    builder = _FlowBuilder(storage, reporter)
     start = builder.build(body, None)
     start = builder.finish(start)
     graph = FlowGraph(start)
@@ -74,11 +74,11 @@ def build_flow(body: list[ir.Stmt], storage: Storage, reporter: Reporter) -> Flo
 
 
 def successors(node: Node) -> list[Node | None]:
-    if isinstance(node, Condition):
+    if isinstance(node, FlowCondition):
         return [node.if_true, node.if_false]
     if isinstance(node, Run):
         return [node.next]
-    if isinstance(node, TableNode):
+    if isinstance(node, FlowTable):
         return list(node.next.values())
     return [node.target]
 
@@ -95,19 +95,19 @@ def _walk(start: Node | None) -> Iterator[Node]:
         pending.extend(reversed(successors(node)))
 
 
-class _Builder:
+class _FlowBuilder:
     def __init__(self, storage: Storage, reporter: Reporter) -> None:
         self._storage = storage
         self._reporter = reporter
         self._leave: dict[ir.Label, Node | None] = {}
         self._repeat: dict[ir.Label, Node] = {}
-        self._tables: list[TableNode] = []
+        self._tables: list[FlowTable] = []
         self._ran: ir.FieldRef | None = None
         self._numbers: dict[ir.LoweredAction, int] = {}
 
-    def build(self, body: list[ir.Stmt], next_: Node | None) -> Node | None:
+    def build(self, body: list[ir.LoweredStatement], next_: Node | None) -> Node | None:
         """The node to start `body` with, when `next_` is what follows it."""
-        cut = next((i for i, s in enumerate(body) if isinstance(s, (ir.Leave, ir.Repeat, ir.End))), None)
+        cut = next((i for i, s in enumerate(body) if isinstance(s, (ir.Leave, ir.Repeat, ir.LoweredEnd))), None)
         if cut is not None:
             last = body[cut]
             body = body[:cut]
@@ -117,9 +117,9 @@ class _Builder:
                 next_ = self._repeat[last.label]
             else:
                 next_ = None
-        run: list[ir.Stmt] = []
+        run: list[ir.LoweredStatement] = []
         for statement in reversed(body):
-            if isinstance(statement, (ir.Assign, ir.Primitive)):
+            if isinstance(statement, (ir.LoweredAssign, ir.LoweredPrimitive)):
                 run.append(statement)
                 continue
             if run:
@@ -130,14 +130,14 @@ class _Builder:
             next_ = Run(run[::-1], next_)
         return next_
 
-    def _branching(self, statement: ir.Stmt, next_: Node | None) -> Node | None:
-        if isinstance(statement, ir.If):
+    def _branching(self, statement: ir.LoweredStatement, next_: Node | None) -> Node | None:
+        if isinstance(statement, ir.LoweredIf):
             then = self.build(statement.then, next_)
             otherwise = self.build(statement.otherwise, next_)
             if then is otherwise:
                 return then
-            return Condition(statement.condition, then, otherwise, statement.loc, statement.end)
-        if isinstance(statement, ir.Block):
+            return FlowCondition(statement.condition, then, otherwise, statement.loc, statement.end)
+        if isinstance(statement, ir.LoweredBlock):
             self._leave[statement.label] = next_
             join = Join()
             self._repeat[statement.label] = join
@@ -159,7 +159,7 @@ class _Builder:
                 branch = statement.branches.get(name)
                 following[name] = others if branch is None else self.build(branch, next_)
             following[""] = others
-        node = TableNode(statement.table, statement.kind, following, statement.loc)
+        node = FlowTable(statement.table, statement.kind, following, statement.loc)
         self._tables.append(node)
         return node
 
@@ -167,7 +167,7 @@ class _Builder:
 
     def finish(self, start: Node | None) -> Node | None:
         """BMv2 knows one continuation per table: where a table is applied twice, remember from where."""
-        by_table: dict[LoweredTable, list[TableNode]] = {}
+        by_table: dict[LoweredTable, list[FlowTable]] = {}
         reachable = {id(node) for node in _walk(start)}
         for node in self._tables:
             if id(node) in reachable:
@@ -181,7 +181,7 @@ class _Builder:
             _redirect(reached, replaced)
         return start
 
-    def _share(self, table: LoweredTable, nodes: list[TableNode]) -> dict[int, Node]:
+    def _share(self, table: LoweredTable, nodes: list[FlowTable]) -> dict[int, Node]:
         kinds = {node.kind for node in nodes if len({id(target) for target in node.next.values()}) > 1}
         if len(kinds) > 1:
             return self._share_both(table, nodes)
@@ -193,9 +193,9 @@ class _Builder:
                 node.next = dict.fromkeys(keys, target)
         if any(len({id(node.next[key]) for node in nodes}) > 1 for key in keys):
             self._warn_of_p4c(nodes[0])
-        return self._joined(TableNode(table, kind, dict.fromkeys(keys), nodes[0].loc), nodes, [])
+        return self._joined(FlowTable(table, kind, dict.fromkeys(keys), nodes[0].loc), nodes, [])
 
-    def _share_both(self, table: LoweredTable, nodes: list[TableNode]) -> dict[int, Node]:
+    def _share_both(self, table: LoweredTable, nodes: list[FlowTable]) -> dict[int, Node]:
         """Some places ask for a hit, others for the action that ran.
 
         BMv2's tables are left by one of the two. By __HIT__ and __MISS__ here: which action ran is a number that
@@ -208,14 +208,14 @@ class _Builder:
                 following = node.next[""]
                 for name, number in numbers.items():
                     if node.next[name] is not node.next[""]:
-                        following = Condition(self._ran_is(number), node.next[name], following, 0, 0)
+                        following = FlowCondition(self._ran_is(number), node.next[name], following, 0, 0)
                 node.next = {"hit": following, "miss": following}
         # Where there is an action profile and nothing matches, no action runs, and NoAction is to count as run.
         none = ir.Const(_NUMBER, numbers.get(NO_ACTION, 0))
-        shared = TableNode(table, "hit", {"hit": None, "miss": None}, nodes[0].loc)
-        return self._joined(shared, nodes, [ir.Assign(0, 0, self._ran_field(), none)])
+        shared = FlowTable(table, "hit", {"hit": None, "miss": None}, nodes[0].loc)
+        return self._joined(shared, nodes, [ir.LoweredAssign(0, 0, self._ran_field(), none)])
 
-    def _warn_of_p4c(self, node: TableNode) -> None:
+    def _warn_of_p4c(self, node: FlowTable) -> None:
         self._reporter.warning(
             node.loc,
             "p4c's back end for BMv2 refuses a table that is applied in several places and left differently",
@@ -227,7 +227,7 @@ class _Builder:
         number = self._numbers.get(action)
         if number is None:
             number = self._numbers[action] = len(self._numbers) + 1
-            action.body.insert(0, ir.Assign(0, 0, self._ran_field(), ir.Const(_NUMBER, number)))
+            action.body.insert(0, ir.LoweredAssign(0, 0, self._ran_field(), ir.Const(_NUMBER, number)))
         return number
 
     def _ran_field(self) -> ir.FieldRef:
@@ -238,7 +238,9 @@ class _Builder:
     def _ran_is(self, number: int) -> ir.Expr:
         return op.equal(self._ran_field(), ir.Const(_NUMBER, number))
 
-    def _joined(self, shared: TableNode, nodes: list[TableNode], before: list[ir.Stmt]) -> dict[int, Node]:
+    def _joined(
+        self, shared: FlowTable, nodes: list[FlowTable], before: list[ir.LoweredStatement]
+    ) -> dict[int, Node]:
         """One node for all; behind it the way goes on by where the table was applied."""
         site = self._storage.scalar(_NUMBER, "applied_at")
         for key in shared.next:
@@ -247,10 +249,10 @@ class _Builder:
                 target = nodes[number].next[key]
                 if target is not following:
                     here = op.equal(site, ir.Const(_NUMBER, number))
-                    following = Condition(here, target, following, 0, 0)
+                    following = FlowCondition(here, target, following, 0, 0)
             shared.next[key] = following
         return {
-            id(node): Run([ir.Assign(0, 0, site, ir.Const(_NUMBER, number)), *before], shared)
+            id(node): Run([ir.LoweredAssign(0, 0, site, ir.Const(_NUMBER, number)), *before], shared)
             for number, node in enumerate(nodes)
         }
 
@@ -284,10 +286,10 @@ def _walk_resolving(start: Node | None, replaced: dict[int, Node]) -> Iterator[N
 
 
 def _redirect(node: Node, replaced: dict[int, Node]) -> None:
-    if isinstance(node, Condition):
+    if isinstance(node, FlowCondition):
         node.if_true = _resolve(node.if_true, replaced)
         node.if_false = _resolve(node.if_false, replaced)
     elif isinstance(node, Run):
         node.next = _resolve(node.next, replaced)
-    elif isinstance(node, TableNode):
+    elif isinstance(node, FlowTable):
         node.next = {key: _resolve(target, replaced) for key, target in node.next.items()}

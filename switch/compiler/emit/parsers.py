@@ -41,7 +41,7 @@ class ParserEmitter:
         self._sources = sources
         self._errors = program.checked.errors
         self._states: list[JsonState] = []
-        self._known: dict[tuple[ir.State, JsonState | None], JsonState] = {}
+        self._known: dict[tuple[ir.LoweredState, JsonState | None], JsonState] = {}
         self._failures: dict[str, JsonState] = {}
         self._labels: dict[ir.Label, JsonState] = {}  # what comes behind a block
         self._heads: dict[ir.Label, JsonState] = {}  # where a block that is repeated starts
@@ -82,7 +82,7 @@ class ParserEmitter:
         self._states.append(state)
         return state
 
-    def _state(self, state: ir.State, accept: JsonState | None) -> JsonState:
+    def _state(self, state: ir.LoweredState, accept: JsonState | None) -> JsonState:
         """The JSON state for a state; `accept` is where its parser's accept leads, None: the end."""
         key = (state, accept)
         known = self._known.get(key)
@@ -97,7 +97,7 @@ class ParserEmitter:
         return first
 
     def _target(self, target: ir.Target, accept: JsonState | None) -> JsonState | None:
-        if isinstance(target, ir.State):
+        if isinstance(target, ir.LoweredState):
             return self._state(target, accept)
         return accept if target == "accept" else self._failure("reject", "NoError")
 
@@ -140,14 +140,14 @@ class ParserEmitter:
 
     # --- operations ---
 
-    def _body(self, body: list[ir.Stmt], state: JsonState) -> JsonState | None:
+    def _body(self, body: list[ir.LoweredStatement], state: JsonState) -> JsonState | None:
         """Put statements into a state, and into further ones where they branch; None if none is left."""
         current: JsonState | None = state
         for statement in body:
             assert current is not None
-            if isinstance(statement, ir.If):
+            if isinstance(statement, ir.LoweredIf):
                 current = self._branch(statement, current)
-            elif isinstance(statement, ir.Block):
+            elif isinstance(statement, ir.LoweredBlock):
                 current = self._block(statement, current)
             elif isinstance(statement, ir.Leave):
                 current.go(self._labels[statement.label])
@@ -165,7 +165,7 @@ class ParserEmitter:
                 return None
         return current
 
-    def _branch(self, statement: ir.If, state: JsonState) -> JsonState | None:
+    def _branch(self, statement: ir.LoweredIf, state: JsonState) -> JsonState | None:
         test = self._storage.scalar(t.BOOL, "tmp")
         state.operations.append(self._set(test, statement.condition))
         state.key = [field_json(test)]
@@ -183,7 +183,7 @@ class ParserEmitter:
                 end.go(join)
         return join
 
-    def _block(self, statement: ir.Block, state: JsonState) -> JsonState | None:
+    def _block(self, statement: ir.LoweredBlock, state: JsonState) -> JsonState | None:
         if not statement.label.used:
             return self._body(statement.body, state)
         if any(isinstance(inner, ir.Repeat) for inner in statement.body):
@@ -197,19 +197,19 @@ class ParserEmitter:
             end.go(behind)
         return behind
 
-    def _operation(self, statement: ir.Stmt) -> Json:
-        if isinstance(statement, ir.Assign):
+    def _operation(self, statement: ir.LoweredStatement) -> Json:
+        if isinstance(statement, ir.LoweredAssign):
             return self._set(statement.target, statement.value)
-        if isinstance(statement, ir.Lookahead):
+        if isinstance(statement, ir.LoweredLookahead):
             source = {"type": "lookahead", "value": [statement.offset_bits, statement.width_bits]}
             return {"op": "set", "parameters": [field_json(statement.target), source]}
-        if isinstance(statement, ir.Extract):
+        if isinstance(statement, ir.LoweredExtract):
             return self._extract(statement)
-        if isinstance(statement, ir.Advance):
+        if isinstance(statement, ir.LoweredAdvance):
             return {"op": "advance", "parameters": [parameter(statement.bits)]}
-        if isinstance(statement, ir.Verify):
+        if isinstance(statement, ir.LoweredVerify):
             return {"op": "verify", "parameters": [boolean(statement.condition), number(statement.error)]}
-        assert isinstance(statement, ir.Primitive)
+        assert isinstance(statement, ir.LoweredPrimitive)
         inner: Json = {"op": statement.op, "parameters": [parameter(item) for item in statement.parameters]}
         if statement.loc:
             inner["source_info"] = self._sources.source_info(statement.loc, statement.end)
@@ -223,7 +223,7 @@ class ParserEmitter:
         return {"op": "set", "parameters": [field_json(target), source]}
 
     @staticmethod
-    def _extract(statement: ir.Extract) -> Json:
+    def _extract(statement: ir.LoweredExtract) -> Json:
         name: str | list[str] = [statement.name, statement.member] if statement.member else statement.name
         parameters: list[Json] = [{"type": statement.kind, "value": name}]
         if statement.length is None:

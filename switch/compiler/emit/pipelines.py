@@ -8,10 +8,10 @@ from typing import Any
 
 from gradbed.switch.compiler.emit.actions import PrimitiveList
 from gradbed.switch.compiler.emit.expressions import Json, boolean, field
-from gradbed.switch.compiler.emit.flow import Condition, FlowGraph, Node, Run, TableNode
+from gradbed.switch.compiler.emit.flow import FlowCondition, FlowGraph, FlowTable, Node, Run
 from gradbed.switch.compiler.emit.tables import TableEmitter
 from gradbed.switch.compiler.ir.places import ExternObject
-from gradbed.switch.compiler.ir.result import LoweredProgram, Pipeline
+from gradbed.switch.compiler.ir.result import LoweredPipeline, LoweredProgram
 from gradbed.switch.compiler.names import NameSet
 from gradbed.switch.compiler.source import SourceManager
 
@@ -31,14 +31,14 @@ class PipelineEmitter:
         self._names = NameSet(table.name for table in program.tables)
         self._action_names = NameSet(action.name for action in program.actions)
 
-    def emit(self, pipeline: Pipeline, number: int, graph: FlowGraph) -> Json:
+    def emit(self, pipeline: LoweredPipeline, number: int, graph: FlowGraph) -> Json:
         self._name_nodes(graph)
         tables: list[Json] = []
         conditions: list[Json] = []
         profiles: list[ExternObject] = []
         selectors: dict[str, Json] = {}
         for node in graph.nodes:
-            if isinstance(node, TableNode):
+            if isinstance(node, FlowTable):
                 tables.append(self._tables.emit(node, next(self._next_table)))
                 implementation = node.table.implementation
                 if implementation is not None and implementation not in profiles:
@@ -48,7 +48,7 @@ class PipelineEmitter:
                     selectors.setdefault(implementation.name, {"input": inputs})
             elif isinstance(node, Run):
                 tables.append(self._run(node))
-            elif isinstance(node, Condition):
+            elif isinstance(node, FlowCondition):
                 conditions.append(self._condition(node))
         declared = pipeline.node
         return {
@@ -63,11 +63,11 @@ class PipelineEmitter:
 
     def _name_nodes(self, graph: FlowGraph) -> None:
         for node in graph.nodes:
-            if isinstance(node, TableNode):
+            if isinstance(node, FlowTable):
                 node.name = node.table.name
             elif isinstance(node, Run):
                 node.name = self._names.unique(f"tbl_{self._run_name(node)}")
-            elif isinstance(node, Condition):
+            elif isinstance(node, FlowCondition):
                 node.name = self._names.unique("node")
 
     def _run_name(self, node: Run) -> str:
@@ -112,7 +112,7 @@ class PipelineEmitter:
             table["source_info"] = self._sources.source_info(placed[0].loc, placed[-1].end)
         return table
 
-    def _condition(self, node: Condition) -> Json:
+    def _condition(self, node: FlowCondition) -> Json:
         result: Json = {
             "name": node.name,
             "id": next(self._next_condition),

@@ -5,15 +5,15 @@ from __future__ import annotations
 from gradbed.switch.compiler import types as t
 from gradbed.switch.compiler.diagnostics import Reporter
 from gradbed.switch.compiler.emit.expressions import Json, hex_digits
-from gradbed.switch.compiler.emit.flow import Node, TableNode
+from gradbed.switch.compiler.emit.flow import FlowTable, Node
 from gradbed.switch.compiler.ir import (
     DEFAULT_SIZE,
     NO_ACTION,
-    ActionParameter,
-    KeyMatch,
     LoweredAction,
     LoweredEntry,
     LoweredKey,
+    LoweredKeyMatch,
+    LoweredParameter,
     LoweredTable,
 )
 from gradbed.switch.compiler.source import SourceManager
@@ -28,7 +28,7 @@ class TableEmitter:
         self._sources = sources
         self._reporter = reporter
 
-    def emit(self, node: TableNode, number: int) -> Json:
+    def emit(self, node: FlowTable, number: int) -> Json:
         table = node.table
         declared = table.node
         kinds = [self._kind(key) for key in table.keys]
@@ -92,7 +92,7 @@ class TableEmitter:
             "mask": None,
         }
 
-    def _next(self, node: TableNode) -> Json:
+    def _next(self, node: FlowTable) -> Json:
         def name(target: Node | None) -> str | None:
             return None if target is None else str(getattr(target, "name", ""))
 
@@ -138,7 +138,7 @@ class TableEmitter:
             **mixed,
         }
 
-    def _match(self, match: KeyMatch, kind: str, width: int, entry: LoweredEntry) -> Json:
+    def _match(self, match: LoweredKeyMatch, kind: str, width: int, entry: LoweredEntry) -> Json:
         ones = (1 << width) - 1
         first, second = match.first & ones, match.second & ones
         if kind == "range":
@@ -179,7 +179,7 @@ class TableEmitter:
             seen.add(key)
 
 
-def _width(parameter: ActionParameter) -> int:
+def _width(parameter: LoweredParameter) -> int:
     return t.width_bits(parameter.type) or 1
 
 

@@ -66,7 +66,7 @@ class Operation(Expr):
 
 
 @dataclass(slots=True, frozen=True)
-class Choice(Expr):
+class LoweredChoice(Expr):
     condition: Expr
     if_true: Expr
     if_false: Expr
@@ -90,7 +90,7 @@ def operands(expr: Expr) -> Iterator[Expr]:
         yield expr.left
         if expr.right is not None:
             yield expr.right
-    elif isinstance(expr, Choice):
+    elif isinstance(expr, LoweredChoice):
         yield expr.condition
         yield expr.if_true
         yield expr.if_false

@@ -125,7 +125,7 @@ def slice_of(operand: ir.Expr, high: int, low: int) -> ir.Expr:
 def choice(condition: ir.Expr, if_true: ir.Expr, if_false: ir.Expr) -> ir.Expr:
     if isinstance(condition, ir.Const):
         return if_true if condition.value else if_false
-    return ir.Choice(if_true.type, condition, if_true, if_false)
+    return ir.LoweredChoice(if_true.type, condition, if_true, if_false)
 
 
 def equal(left: ir.Expr, right: ir.Expr) -> ir.Expr:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from gradbed.switch.compiler import syntax as s
 from gradbed.switch.compiler import types as t
 from gradbed.switch.compiler.ir import expressions as ir
-from gradbed.switch.compiler.symbols import Extern, Signature
+from gradbed.switch.compiler.symbols import ExternInstanceType, Signature
 
 
 @dataclass(slots=True, eq=False)
@@ -88,7 +88,7 @@ class ElementOf:
 class ExternObject:
     """An extern instance. `name`: as the control plane sees it; `arguments`: of its constructor, by name."""
 
-    type: Extern
+    type: ExternInstanceType
     name: str
     arguments: dict[str, Value]
     node: s.Instantiation

@@ -13,7 +13,7 @@ from gradbed.switch.compiler.ir.storage import Storage
 
 
 @dataclass(frozen=True)
-class Calculation:
+class LoweredCalculation:
     name: str
     algorithm: str
     inputs: list[ir.Expr]
@@ -23,7 +23,7 @@ class Calculation:
 
 
 @dataclass(frozen=True)
-class Checksum:
+class LoweredChecksum:
     target: ir.FieldRef
     calculation: str
     verify: bool
@@ -33,7 +33,7 @@ class Checksum:
 
 
 @dataclass(frozen=True)
-class Digest:
+class LoweredDigest:
     number: int
     name: str
     type: t.Type
@@ -43,7 +43,7 @@ class Digest:
 
 
 @dataclass(frozen=True)
-class ValueSet:
+class LoweredValueSet:
     name: str
     type: t.Type
     size: int
@@ -51,11 +51,11 @@ class ValueSet:
 
 
 @dataclass(frozen=True)
-class Pipeline:
+class LoweredPipeline:
     """ingress or egress"""
 
     name: str
-    body: list[ir.Stmt]
+    body: list[ir.LoweredStatement]
     node: s.ControlDeclaration
 
 
@@ -67,20 +67,20 @@ class LoweredProgram:
     storage: Storage
     headers: t.Type
     metadata: t.Type
-    parser_start: ir.State
+    parser_start: ir.LoweredState
     parser_node: s.ParserDeclaration
-    pipelines: list[Pipeline]
+    pipelines: list[LoweredPipeline]
     deparser_order: list[str]
-    deparser_primitives: list[ir.Stmt]
+    deparser_primitives: list[ir.LoweredStatement]
     deparser_node: s.ControlDeclaration
-    checksums: list[Checksum]
+    checksums: list[LoweredChecksum]
     tables: list[ir.LoweredTable]
     actions: list[ir.LoweredAction]
     called_actions: list[ir.LoweredAction]
     objects: list[ExternObject]
-    calculations: list[Calculation]
-    digests: list[Digest]
-    value_sets: list[ValueSet]
+    calculations: list[LoweredCalculation]
+    digests: list[LoweredDigest]
+    value_sets: list[LoweredValueSet]
     field_lists: list[tuple[int, str, list[ir.FieldRef]]]
     direct_tables: dict[str, ir.LoweredTable]
     direct_meter_results: dict[str, ir.FieldRef]

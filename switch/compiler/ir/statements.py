@@ -27,7 +27,7 @@ class Label:
 
 
 @dataclass(slots=True, eq=False)
-class Stmt:
+class LoweredStatement:
     """`loc` and `end`: the source it comes from; 0 if there is none."""
 
     loc: int
@@ -35,13 +35,13 @@ class Stmt:
 
 
 @dataclass(slots=True, eq=False)
-class Assign(Stmt):
+class LoweredAssign(LoweredStatement):
     target: FieldRef
     value: Expr
 
 
 @dataclass(slots=True, eq=False)
-class Primitive(Stmt):
+class LoweredPrimitive(LoweredStatement):
     """A BMv2 primitive. Parameters are values or references to named objects."""
 
     op: str
@@ -57,54 +57,54 @@ class Ref:
 
 
 @dataclass(slots=True, frozen=True)
-class Text:
+class LoweredText:
     text: str
 
 
 @dataclass(slots=True, frozen=True)
-class Vector:
+class LoweredVector:
     items: tuple[Expr, ...]
 
 
 @dataclass(slots=True, frozen=True)
-class Number:
+class LoweredNumber:
     """A constant that is part of the primitive's form, such as a field list's number."""
 
     value: int
 
 
-Parameter = Expr | Ref | Text | Vector | Number
+Parameter = Expr | Ref | LoweredText | LoweredVector | LoweredNumber
 
 
 @dataclass(slots=True, eq=False)
-class If(Stmt):
+class LoweredIf(LoweredStatement):
     condition: Expr
-    then: list[Stmt]
-    otherwise: list[Stmt]
+    then: list[LoweredStatement]
+    otherwise: list[LoweredStatement]
 
 
 @dataclass(slots=True, eq=False)
-class Block(Stmt):
+class LoweredBlock(LoweredStatement):
     label: Label
-    body: list[Stmt]
+    body: list[LoweredStatement]
 
 
 @dataclass(slots=True, eq=False)
-class Leave(Stmt):
+class Leave(LoweredStatement):
     """Go on behind the block with this label."""
 
     label: Label
 
 
 @dataclass(slots=True, eq=False)
-class Repeat(Stmt):
+class Repeat(LoweredStatement):
     """Go on at the start of the block with this label."""
 
     label: Label
 
 
 @dataclass(slots=True, eq=False)
-class End(Stmt):
+class LoweredEnd(LoweredStatement):
     """The end of the whole pipeline (what `exit` comes to)."""
 
 
@@ -112,7 +112,7 @@ class End(Stmt):
 
 
 @dataclass(slots=True, eq=False)
-class Extract(Stmt):
+class LoweredExtract(LoweredStatement):
     """kind: regular (header), stack (stack) or union_stack (stack, member). `length`: of the varbit, in bits."""
 
     kind: str
@@ -122,28 +122,28 @@ class Extract(Stmt):
 
 
 @dataclass(slots=True, eq=False)
-class Lookahead(Stmt):
+class LoweredLookahead(LoweredStatement):
     target: FieldRef
     offset_bits: int
     width_bits: int
 
 
 @dataclass(slots=True, eq=False)
-class Advance(Stmt):
+class LoweredAdvance(LoweredStatement):
     bits: Expr
 
 
 @dataclass(slots=True, eq=False)
-class Verify(Stmt):
+class LoweredVerify(LoweredStatement):
     condition: Expr
     error: Expr
 
 
 @dataclass(slots=True, eq=False)
-class SubParser(Stmt):
+class SubParser(LoweredStatement):
     """An inlined parser: run from `start` until one of its states accepts."""
 
-    start: State
+    start: LoweredState
 
 
 @dataclass(slots=True, eq=False)
@@ -169,21 +169,21 @@ class Case:
 
 
 @dataclass(slots=True, eq=False)
-class State:
+class LoweredState:
     name: str
-    body: list[Stmt]
+    body: list[LoweredStatement]
     transition: Select | None = None
     loc: int = 0
 
 
-Target = State | str  # a state, "accept" or "reject"
+Target = LoweredState | str  # a state, "accept" or "reject"
 
 
 # --- tables ---
 
 
 @dataclass(eq=False)
-class ActionParameter:
+class LoweredParameter:
     """Action data that the control plane gives. `type` as declared."""
 
     name: str
@@ -196,8 +196,8 @@ class LoweredAction:
     """`body` is straight code with branches; `node` is None for actions that the compiler made up."""
 
     name: str
-    parameters: list[ActionParameter]
-    body: list[Stmt]
+    parameters: list[LoweredParameter]
+    body: list[LoweredStatement]
     node: s.FunctionDeclaration
 
 
@@ -221,7 +221,7 @@ class TableAction:
 
 
 @dataclass(frozen=True)
-class KeyMatch:
+class LoweredKeyMatch:
     """What an entry wants of one key. kind: value, mask, range or any; `second` is the mask or the last value."""
 
     kind: str
@@ -231,7 +231,7 @@ class KeyMatch:
 
 @dataclass(eq=False)
 class LoweredEntry:
-    matches: list[KeyMatch]
+    matches: list[LoweredKeyMatch]
     action: LoweredAction
     data: list[int]
     priority: int
@@ -265,7 +265,7 @@ class LoweredTable:
 
 
 @dataclass(slots=True, eq=False)
-class Apply(Stmt):
+class Apply(LoweredStatement):
     """Apply a table, then run the branch for what happened.
 
     `kind`: "hit" (branches "hit" and "miss") or "action" (a branch per action name, or "" for all others).
@@ -273,4 +273,4 @@ class Apply(Stmt):
 
     table: LoweredTable
     kind: str = "action"
-    branches: dict[str, list[Stmt]] = field(default_factory=dict)
+    branches: dict[str, list[LoweredStatement]] = field(default_factory=dict)

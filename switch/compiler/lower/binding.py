@@ -151,7 +151,7 @@ def exit_pipeline(node: s.Node, code: Code) -> None:
     for copy_out in reversed(code.copy_outs):
         copy_back(copy_out, node, code)
     if code.kind != "action":
-        code.emit(ir.End(node.loc, node.end))
+        code.emit(ir.LoweredEnd(node.loc, node.end))
         return
     if code.exit_flag is not None:
         code.assign(code.exit_flag, op.TRUE, node)

@@ -54,7 +54,7 @@ def _apply_result(node: s.Member, frame: Frame, code: Code) -> ir.Expr:
     apply = apply_table(node.base, frame, code, kind="hit")
     for name in ("hit", "miss"):
         value = ir.Const(t.BOOL, int(name == node.name))
-        apply.branches.setdefault(name, []).append(ir.Assign(node.loc, node.end, result, value))
+        apply.branches.setdefault(name, []).append(ir.LoweredAssign(node.loc, node.end, result, value))
     return result
 
 
@@ -79,7 +79,7 @@ def _stack_method(node: s.Call, target: s.CallTarget, frame: Frame, code: Code) 
     assert count is not None and isinstance(count.value, int)
     kind = "header_stack" if place in code.storage.stacks else "header_union_stack"
     name = "push" if target.name == "push_front" else "pop"
-    code.primitive(node, name, ir.Ref(kind, place.name), ir.Number(count.value))
+    code.primitive(node, name, ir.Ref(kind, place.name), ir.LoweredNumber(count.value))
 
 
 # --- functions and actions ---
@@ -132,7 +132,7 @@ def lower_body(body: s.Block, return_type: t.Type, frame: Frame, node: s.Node, c
     with code.branch() as inlined:
         lower_block(body, frame, code)
     code.returns.pop()
-    code.emit(ir.Block(node.loc, node.end, label, inlined))
+    code.emit(ir.LoweredBlock(node.loc, node.end, label, inlined))
     return Nothing() if result is None else result
 
 

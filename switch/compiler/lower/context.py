@@ -18,7 +18,7 @@ from gradbed.switch.compiler.checker import CheckedProgram
 from gradbed.switch.compiler.diagnostics import Reporter
 from gradbed.switch.compiler.ir import operations as op
 from gradbed.switch.compiler.ir.places import ExternObject, Instance, Nothing, Place, StructValue, TextValue, Value
-from gradbed.switch.compiler.ir.result import Calculation, Digest, ValueSet
+from gradbed.switch.compiler.ir.result import LoweredCalculation, LoweredDigest, LoweredValueSet
 from gradbed.switch.compiler.ir.storage import Storage
 from gradbed.switch.compiler.lower.field_lists import FieldLists
 from gradbed.switch.compiler.names import NameSet
@@ -93,9 +93,9 @@ class ProgramState:
         self.actions: dict[tuple[Frame, s.Node, ir.FieldRef | None], ir.LoweredAction] = {}
         self.called_actions: dict[str, ir.LoweredAction] = {}
         self.objects: list[ExternObject] = []
-        self.calculations: list[Calculation] = []
-        self.digests: list[Digest] = []
-        self.value_sets: dict[tuple[Symbol, str], ValueSet] = {}
+        self.calculations: list[LoweredCalculation] = []
+        self.digests: list[LoweredDigest] = []
+        self.value_sets: dict[tuple[Symbol, str], LoweredValueSet] = {}
         self.direct_tables: dict[str, ir.LoweredTable] = {}
         self.direct_meter_results: dict[str, ir.FieldRef] = {}
         self.field_lists = FieldLists()
@@ -120,13 +120,13 @@ class ProgramState:
 
     def add_calculation(self, algorithm: str, inputs: list[ir.Expr], with_payload: bool, loc: int, end: int) -> str:
         name = f"calc_{len(self.calculations)}" if self.calculations else "calc"
-        self.calculations.append(Calculation(name, algorithm, inputs, with_payload, loc, end))
+        self.calculations.append(LoweredCalculation(name, algorithm, inputs, with_payload, loc, end))
         return name
 
     def add_digest(self, type_: t.Type, fields: list[ir.FieldRef], node: s.Node) -> int:
         number = len(self.digests) + 1
         name = type_.name if isinstance(type_, t.Struct) else f"digest_{number - 1}"
-        self.digests.append(Digest(number, name, type_, fields, node.loc, node.end))
+        self.digests.append(LoweredDigest(number, name, type_, fields, node.loc, node.end))
         return number
 
 
@@ -154,7 +154,7 @@ class Code:
     def __init__(self, program: ProgramState, kind: str) -> None:
         self.program = program
         self.kind = kind
-        self.statements: list[ir.Stmt] = []
+        self.statements: list[ir.LoweredStatement] = []
         self.copy_outs: list[CopyOut] = []
         self.returns: list[tuple[ir.Label, Place | None]] = []
         self.loops: list[Loop] = []
@@ -172,25 +172,25 @@ class Code:
     def storage(self) -> Storage:
         return self.program.storage
 
-    def emit(self, statement: ir.Stmt) -> None:
+    def emit(self, statement: ir.LoweredStatement) -> None:
         self.program.count_statement(statement.loc)
         self.statements.append(statement)
 
     def assign(self, target: ir.FieldRef, value: ir.Expr, node: s.Node) -> None:
-        self.emit(ir.Assign(node.loc, node.end, target, value))
+        self.emit(ir.LoweredAssign(node.loc, node.end, target, value))
 
     def primitive(self, node: s.Node, name: str, *parameters: ir.Parameter) -> None:
-        self.emit(ir.Primitive(node.loc, node.end, name, parameters))
+        self.emit(ir.LoweredPrimitive(node.loc, node.end, name, parameters))
 
     def leave(self, label: ir.Label, node: s.Node) -> None:
         label.used = True
         self.emit(ir.Leave(node.loc, node.end, label))
 
     @contextmanager
-    def branch(self) -> Iterator[list[ir.Stmt]]:
+    def branch(self) -> Iterator[list[ir.LoweredStatement]]:
         """Collect the statements that are written inside the `with`."""
         outer = self.statements
-        inner: list[ir.Stmt] = []
+        inner: list[ir.LoweredStatement] = []
         self.statements = inner
         try:
             yield inner

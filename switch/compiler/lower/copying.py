@@ -76,7 +76,7 @@ def kept(value: Value, end: int, node: s.Node, code: Code) -> Value:
     return copy
 
 
-def may_change(statements: Sequence[ir.Stmt], value: Value) -> bool:
+def may_change(statements: Sequence[ir.LoweredStatement], value: Value) -> bool:
     """Whether statements may write something that the value is read from."""
     if not statements:
         return False
@@ -84,15 +84,15 @@ def may_change(statements: Sequence[ir.Stmt], value: Value) -> bool:
     return bool(names) and any(_may_write(statement, names) for statement in statements)
 
 
-def _may_write(statement: ir.Stmt, names: set[str]) -> bool:
+def _may_write(statement: ir.LoweredStatement, names: set[str]) -> bool:
     match statement:
-        case ir.Assign(target=target) | ir.Lookahead(target=target):
+        case ir.LoweredAssign(target=target) | ir.LoweredLookahead(target=target):
             return bool(header_names(target) & names)
-        case ir.If(then=then, otherwise=otherwise):
+        case ir.LoweredIf(then=then, otherwise=otherwise):
             return any(_may_write(inner, names) for inner in (*then, *otherwise))
-        case ir.Block(body=body):
+        case ir.LoweredBlock(body=body):
             return any(_may_write(inner, names) for inner in body)
-        case ir.Primitive(parameters=parameters):
+        case ir.LoweredPrimitive(parameters=parameters):
             # Which of the fields is the result depends on the primitive; a header may be one of a union or a stack.
             return any(
                 bool(header_names(parameter) & names)
@@ -100,7 +100,7 @@ def _may_write(statement: ir.Stmt, names: set[str]) -> bool:
                 else isinstance(parameter, ir.Ref) and parameter.kind in _STORED
                 for parameter in parameters
             )
-        case ir.Leave() | ir.Repeat() | ir.End() | ir.Verify() | ir.Advance():
+        case ir.Leave() | ir.Repeat() | ir.LoweredEnd() | ir.LoweredVerify() | ir.LoweredAdvance():
             return False
     # Extractions, parsers inside, tables.
     return True
@@ -121,7 +121,7 @@ def _read_element(value: ElementOf, node: s.Node, code: Code) -> Value:
         with code.branch() as body:
             assign(copy, candidate, node, code)
         condition = op.equal(index, ir.Const(index.type, number))
-        code.emit(ir.If(node.loc, node.end, condition, body, []))
+        code.emit(ir.LoweredIf(node.loc, node.end, condition, body, []))
     return copy
 
 
@@ -190,7 +190,7 @@ def _for_each(place: ElementOf, node: s.Node, code: Code, write: Callable[[Place
         with code.branch() as body:
             write(element)
         if body:
-            code.emit(ir.If(node.loc, node.end, condition, body, []))
+            code.emit(ir.LoweredIf(node.loc, node.end, condition, body, []))
 
 
 def _assign_element(place: ElementOf, value: Value, node: s.Node, code: Code) -> None:

@@ -10,15 +10,17 @@ _NO_BRANCHES = "a deparser cannot branch on this target, except to emit a header
 _INSTEAD = "emit() leaves out headers that are not valid: make them so at the end of egress"
 
 
-def lower_deparser(program: ProgramState, body: list[ir.Stmt]) -> tuple[list[str], list[ir.Stmt]]:
+def lower_deparser(
+    program: ProgramState, body: list[ir.LoweredStatement]
+) -> tuple[list[str], list[ir.LoweredStatement]]:
     """The headers in the order they are emitted, and what is done before that.
 
     BMv2 does all of it before it writes the first header, whatever the order in the program.
     """
     order: list[str] = []
-    primitives: list[ir.Stmt] = []
+    primitives: list[ir.LoweredStatement] = []
     for statement in body:
-        if isinstance(statement, ir.If):
+        if isinstance(statement, ir.LoweredIf):
             headers = _emitted_if_valid(statement)
             if headers is not None:
                 order += headers
@@ -28,9 +30,9 @@ def lower_deparser(program: ProgramState, body: list[ir.Stmt]) -> tuple[list[str
                 program.reporter.error(statement.loc or 1, _NO_BRANCHES, statement.end, hint=_INSTEAD)
                 continue
             primitives += chosen
-        elif isinstance(statement, ir.Primitive) and statement.op == "emit":
+        elif isinstance(statement, ir.LoweredPrimitive) and statement.op == "emit":
             order.append(_header(statement))
-        elif isinstance(statement, (ir.Assign, ir.Primitive)):
+        elif isinstance(statement, (ir.LoweredAssign, ir.LoweredPrimitive)):
             if _written(statement) & set(order):
                 message = "a header that has been emitted cannot be changed on this target"
                 program.reporter.error(statement.loc or 1, message, statement.end)
@@ -40,19 +42,19 @@ def lower_deparser(program: ProgramState, body: list[ir.Stmt]) -> tuple[list[str
     return order, primitives
 
 
-def _header(emit: ir.Primitive) -> str:
+def _header(emit: ir.LoweredPrimitive) -> str:
     (header,) = emit.parameters
     assert isinstance(header, ir.Ref)
     return header.name
 
 
-def _emitted_if_valid(statement: ir.If) -> list[str] | None:
+def _emitted_if_valid(statement: ir.LoweredIf) -> list[str] | None:
     """The header of `if (header.isValid()) { emit(header); }`, which is what emit() does anyway; None for others."""
     if statement.otherwise or not isinstance(statement.condition, ir.FieldRef):
         return None
     headers = []
     for inner in statement.then:
-        if not (isinstance(inner, ir.Primitive) and inner.op == "emit"):
+        if not (isinstance(inner, ir.LoweredPrimitive) and inner.op == "emit"):
             return None
         headers.append(_header(inner))
     return headers if {(name, "$valid$") for name in headers} == {_field(statement.condition)} else None
@@ -62,23 +64,25 @@ def _field(place: ir.FieldRef) -> tuple[str, str]:
     return place.header, place.field
 
 
-def _chosen(program: ProgramState, statement: ir.If) -> list[ir.Stmt] | None:
+def _chosen(program: ProgramState, statement: ir.LoweredIf) -> list[ir.LoweredStatement] | None:
     """Assignments under a condition as assignments of what it chooses; None if there is anything else."""
     condition = program.storage.scalar(t.BOOL, "condition")
-    result: list[ir.Stmt] = [ir.Assign(statement.loc, statement.end, condition, statement.condition)]
+    result: list[ir.LoweredStatement] = [
+        ir.LoweredAssign(statement.loc, statement.end, condition, statement.condition)
+    ]
     for branch, taken in ((statement.then, True), (statement.otherwise, False)):
         for inner in branch:
-            if not isinstance(inner, ir.Assign):
+            if not isinstance(inner, ir.LoweredAssign):
                 return None
             values = (inner.value, inner.target) if taken else (inner.target, inner.value)
-            choice = ir.Choice(inner.target.type, condition, *values)
-            result.append(ir.Assign(inner.loc, inner.end, inner.target, choice))
+            choice = ir.LoweredChoice(inner.target.type, condition, *values)
+            result.append(ir.LoweredAssign(inner.loc, inner.end, inner.target, choice))
     return result
 
 
-def _written(statement: ir.Assign | ir.Primitive) -> set[str]:
+def _written(statement: ir.LoweredAssign | ir.LoweredPrimitive) -> set[str]:
     """The headers that a statement may change."""
-    if isinstance(statement, ir.Assign):
+    if isinstance(statement, ir.LoweredAssign):
         return {statement.target.header}
     if statement.op in ("log_msg", "assert", "assume"):
         return set()

@@ -157,7 +157,7 @@ def _logical(node: s.Binary, frame: Frame, code: Code) -> ir.Expr:
         return op.binary(node.operator, left, right, t.BOOL)
     code.assign(result, left, node)
     condition = result if node.operator == "&&" else op.negation(result)
-    code.emit(ir.If(node.loc, node.end, condition, effects, []))
+    code.emit(ir.LoweredIf(node.loc, node.end, condition, effects, []))
     return result
 
 
@@ -181,7 +181,7 @@ def _conditional(node: s.Conditional, frame: Frame, code: Code) -> Value:
     with code.branch() as otherwise:
         code.statements.extend(false_effects)
         assign(result, second, node, code)
-    code.emit(ir.If(node.loc, node.end, condition, then, otherwise))
+    code.emit(ir.LoweredIf(node.loc, node.end, condition, then, otherwise))
     return result
 
 

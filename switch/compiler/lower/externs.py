@@ -238,7 +238,7 @@ def _digest(call: _Call) -> None:
         call.code.assign(copy, item, call.node)
         fields.append(copy)
     number = call.code.program.add_digest(call.target.parameters[1].type, fields, call.node)
-    call.emit("generate_digest", receiver, ir.Number(number))
+    call.emit("generate_digest", receiver, ir.LoweredNumber(number))
 
 
 @_function("clone", "clone3", "clone_preserving_field_list")
@@ -246,13 +246,13 @@ def _clone(call: _Call) -> None:
     kind = call.constant(0, "the type of a clone")
     name = "clone_ingress_pkt_to_egress" if kind.name == "I2E" else "clone_egress_pkt_to_egress"
     number = _field_list(call, 2) if len(call.arguments) > 2 else call.code.program.field_lists.empty()
-    call.emit(name, call.scalar(1), ir.Number(number))
+    call.emit(name, call.scalar(1), ir.LoweredNumber(number))
 
 
 @_function("recirculate", "recirculate_preserving_field_list", "resubmit", "resubmit_preserving_field_list")
 def _again(call: _Call) -> None:
     number = _field_list(call, 0)
-    call.emit(call.target.name.removesuffix("_preserving_field_list"), ir.Number(number))
+    call.emit(call.target.name.removesuffix("_preserving_field_list"), ir.LoweredNumber(number))
 
 
 def _field_list(call: _Call, position: int) -> int:
@@ -272,7 +272,7 @@ def _log_msg(call: _Call) -> None:
         call.error("the message must be a string")
         return
     items = tuple(_flatten(values[0], call.node, call.code)) if values else ()
-    call.emit("log_msg", ir.Text(text.text), ir.Vector(items))
+    call.emit("log_msg", ir.LoweredText(text.text), ir.LoweredVector(items))
 
 
 @_function("verify")
@@ -282,7 +282,7 @@ def _verify(call: _Call) -> None:
         return
     condition, error = call.scalar(0), call.scalar(1)
     if condition != op.TRUE:
-        call.code.emit(ir.Verify(call.node.loc, call.node.end, condition, error))
+        call.code.emit(ir.LoweredVerify(call.node.loc, call.node.end, condition, error))
 
 
 @_function("update_checksum", "update_checksum_with_payload", "verify_checksum", "verify_checksum_with_payload")
@@ -391,7 +391,7 @@ def _packet(node: s.Call, target: s.CallTarget, frame: Frame, code: Code) -> Val
             return _lookahead(node, target, code)
         case "advance":
             (bits,) = arguments_of(target.parameters, target.bound, frame, code).values
-            code.emit(ir.Advance(node.loc, node.end, as_scalar(bits, node, code)))
+            code.emit(ir.LoweredAdvance(node.loc, node.end, as_scalar(bits, node, code)))
         case _:
             # length(): the parser sees the packet before anything is removed from it or put in.
             return ir.FieldRef(t.bit(32), STANDARD_METADATA, "packet_length")
@@ -414,13 +414,13 @@ def _extract(node: s.Call, target: s.CallTarget, frame: Frame, code: Code) -> No
         place = code.storage.header(type_, "skipped")
     match place:
         case HeaderPlace():
-            code.emit(ir.Extract(node.loc, node.end, "regular", place.name, "", length))
+            code.emit(ir.LoweredExtract(node.loc, node.end, "regular", place.name, "", length))
         case StackCursor(which="next"):
             kind = "union_stack" if place.member else "stack"
-            code.emit(ir.Extract(node.loc, node.end, kind, place.stack.name, place.member, length))
+            code.emit(ir.LoweredExtract(node.loc, node.end, kind, place.stack.name, place.member, length))
         case _:
             copy = code.storage.header(type_, "extracted")
-            code.emit(ir.Extract(node.loc, node.end, "regular", copy.name, "", length))
+            code.emit(ir.LoweredExtract(node.loc, node.end, "regular", copy.name, "", length))
             assign(place, copy, node, code)
 
 
@@ -435,12 +435,12 @@ def _lookahead(node: s.Call, target: s.CallTarget, code: Code) -> Value:
     if sum(widths) > t.MAX_WIDTH_BITS:
         code.error(node, f"lookahead takes at most {t.MAX_WIDTH_BITS} bits, {type_} has {sum(widths)}")
     elif fields == [value]:
-        code.emit(ir.Lookahead(node.loc, node.end, fields[0], 0, widths[0]))
+        code.emit(ir.LoweredLookahead(node.loc, node.end, fields[0], 0, widths[0]))
     elif fields:
         # One look, so that a packet which ends inside fails it whole (P4_16, section 13.8.3), then its slices.
         below = sum(widths)
         bits = code.storage.scalar(t.bit(below), "bits")
-        code.emit(ir.Lookahead(node.loc, node.end, bits, 0, below))
+        code.emit(ir.LoweredLookahead(node.loc, node.end, bits, 0, below))
         if isinstance(value, HeaderPlace):
             set_valid(value, True, node, code)
         for field, width in zip(fields, widths, strict=True):

@@ -7,7 +7,7 @@ from collections import Counter
 from gradbed.switch.compiler import syntax as s
 from gradbed.switch.compiler.ir.places import ExternObject, Instance, Nothing, Value
 from gradbed.switch.compiler.lower.context import Code, Frame, InstanceState, ProgramState, lower, value_of
-from gradbed.switch.compiler.symbols import Extern, Signature, Symbol
+from gradbed.switch.compiler.symbols import ExternInstanceType, Signature, Symbol
 
 
 def instantiate(node: s.Instantiation, frame: Frame, program: ProgramState) -> Value:
@@ -29,7 +29,7 @@ def construct(call: s.Call, frame: Frame, name: str, program: ProgramState) -> V
     arguments: dict[str, Value] = {}
     for parameter, bound in zip(target.parameters, target.bound, strict=True):
         arguments[parameter.name] = Nothing() if bound is None else value_of(bound, frame, code)
-    if not isinstance(call.type, Extern):
+    if not isinstance(call.type, ExternInstanceType):
         return Instance(target.declaration, name or target.declaration.name, arguments, call.loc)
     written = s.TypeSyntax(call.loc, call.end)
     node = s.Instantiation(call.loc, call.end, [], name, call.loc, written, call.arguments)

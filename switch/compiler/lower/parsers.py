@@ -8,7 +8,7 @@ from gradbed.switch.compiler import ir
 from gradbed.switch.compiler import syntax as s
 from gradbed.switch.compiler import types as t
 from gradbed.switch.compiler.ir.places import Value
-from gradbed.switch.compiler.ir.result import ValueSet
+from gradbed.switch.compiler.ir.result import LoweredValueSet
 from gradbed.switch.compiler.lower.context import Code, Frame, ProgramState, lower, value_of
 from gradbed.switch.compiler.lower.copying import as_scalar
 from gradbed.switch.compiler.lower.expressions import constant_of, values_of
@@ -19,11 +19,11 @@ from gradbed.switch.compiler.symbols import Symbol
 MAX_CASES = 4096
 
 
-def parser_states(declaration: s.ParserDeclaration, frame: Frame, code: Code, prefix: str = "") -> ir.State:
+def parser_states(declaration: s.ParserDeclaration, frame: Frame, code: Code, prefix: str = "") -> ir.LoweredState:
     """All states of a parser; returns the one to start with."""
     assert declaration.states is not None
     lowered = {
-        item.name: ir.State(code.program.state_names.unique(prefix + item.name), [], None, item.loc)
+        item.name: ir.LoweredState(code.program.state_names.unique(prefix + item.name), [], None, item.loc)
         for item in declaration.states
     }
     for item in declaration.states:
@@ -39,10 +39,10 @@ def parser_states(declaration: s.ParserDeclaration, frame: Frame, code: Code, pr
     if not initial:
         return start
     name = code.program.state_names.unique(prefix + "initial")
-    return ir.State(name, initial, ir.Select([], [], start), declaration.loc)
+    return ir.LoweredState(name, initial, ir.Select([], [], start), declaration.loc)
 
 
-def _transition(item: s.StateDeclaration, states: dict[str, ir.State], frame: Frame, code: Code) -> ir.Select:
+def _transition(item: s.StateDeclaration, states: dict[str, ir.LoweredState], frame: Frame, code: Code) -> ir.Select:
     node = item.transition
     if node is None:
         return ir.Select([], [], "reject")
@@ -109,7 +109,7 @@ def _name_of_value_set(symbol: Symbol, frame: Frame, program: ProgramState) -> s
         elif not 0 < size.value <= ir.MAX_SIZE:
             program.reporter.error(node.size.loc, f"a size of {size.value} is outside 1 to {ir.MAX_SIZE}")
         number = size.value if isinstance(size, ir.Const) else 1
-        program.value_sets[key] = ValueSet(name, symbol.type.element, number, node)
+        program.value_sets[key] = LoweredValueSet(name, symbol.type.element, number, node)
     return program.value_sets[key].name
 
 

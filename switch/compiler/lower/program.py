@@ -9,14 +9,14 @@ from gradbed.switch.compiler.checker import CheckedProgram
 from gradbed.switch.compiler.diagnostics import Reporter
 from gradbed.switch.compiler.ir import operations as op
 from gradbed.switch.compiler.ir.places import Instance, PacketValue, StructValue, Value
-from gradbed.switch.compiler.ir.result import Checksum, LoweredProgram, Pipeline
+from gradbed.switch.compiler.ir.result import LoweredChecksum, LoweredPipeline, LoweredProgram
 from gradbed.switch.compiler.ir.storage import StorageExhausted, standard_metadata
 from gradbed.switch.compiler.lower.calls import lower_body
 from gradbed.switch.compiler.lower.context import Code, Frame, ProgramState, value_of
 from gradbed.switch.compiler.lower.deparser import lower_deparser
 from gradbed.switch.compiler.lower.instances import instantiate, lower_variables, often_applied, state_of
 from gradbed.switch.compiler.lower.parsers import parser_states
-from gradbed.switch.compiler.symbols import Extern
+from gradbed.switch.compiler.symbols import ExternInstanceType
 
 NO_MAIN = "the program has no package instance 'main'"
 OTHER_PACKAGE = "the package of 'main' must be V1Switch"
@@ -71,7 +71,7 @@ def _lower_blocks(program: ProgramState, blocks: dict[str, Instance]) -> Lowered
     start = parser_states(parser_node, _bound(parser, packet, program), Code(program, "parser"))
     verify = _checksums(program, _body(blocks["vr"], "checksum", packet, program), op.TRUE)
     pipelines = [
-        Pipeline(name, _body(blocks[key], "control", packet, program), _control(blocks[key]))
+        LoweredPipeline(name, _body(blocks[key], "control", packet, program), _control(blocks[key]))
         for key, name in (("ig", "ingress"), ("eg", "egress"))
     ]
     update = _checksums(program, _body(blocks["ck"], "checksum", packet, program), op.TRUE)
@@ -117,7 +117,7 @@ def _bound(instance: Instance, packet: list[Value], program: ProgramState) -> Fr
     frame = state_of(instance, program).frame
     rest = iter(packet)
     for parameter in instance.signature.parameters:
-        is_packet = isinstance(parameter.type, Extern)
+        is_packet = isinstance(parameter.type, ExternInstanceType)
         frame.values[parameter.symbol] = PacketValue() if is_packet else next(rest)
     return frame
 
@@ -128,7 +128,7 @@ def _control(instance: Instance) -> s.ControlDeclaration:
     return declaration
 
 
-def _body(instance: Instance, kind: str, packet: list[Value], program: ProgramState) -> list[ir.Stmt]:
+def _body(instance: Instance, kind: str, packet: list[Value], program: ProgramState) -> list[ir.LoweredStatement]:
     """The statements of a control among the six blocks."""
     frame = _bound(instance, packet, program)
     declaration = _control(instance)
@@ -139,20 +139,20 @@ def _body(instance: Instance, kind: str, packet: list[Value], program: ProgramSt
     return code.statements
 
 
-def _checksums(program: ProgramState, body: list[ir.Stmt], condition: ir.Expr) -> list[Checksum]:
+def _checksums(program: ProgramState, body: list[ir.LoweredStatement], condition: ir.Expr) -> list[LoweredChecksum]:
     """The checksum calls of a control, conditions around them joined to their own."""
-    result: list[Checksum] = []
+    result: list[LoweredChecksum] = []
     for statement in body:
-        if isinstance(statement, ir.If):
+        if isinstance(statement, ir.LoweredIf):
             negated = op.negation(statement.condition)
             result += _checksums(program, statement.then, op.conjunction(condition, statement.condition))
             result += _checksums(program, statement.otherwise, op.conjunction(condition, negated))
-        elif isinstance(statement, ir.Primitive) and statement.op.endswith("_checksum"):
+        elif isinstance(statement, ir.LoweredPrimitive) and statement.op.endswith("_checksum"):
             own, target, calculation = statement.parameters
             assert isinstance(own, ir.Expr) and isinstance(target, ir.FieldRef)
             assert isinstance(calculation, ir.Ref)
             result.append(
-                Checksum(
+                LoweredChecksum(
                     target,
                     calculation.name,
                     statement.op == "verify_checksum",

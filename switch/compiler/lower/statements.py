@@ -104,10 +104,10 @@ def _if(node: s.If, frame: Frame, code: Code) -> None:
         return
     then, otherwise = _branches(node, frame, code)
     if then or otherwise:
-        code.emit(ir.If(node.condition.loc, node.condition.end, condition, then, otherwise))
+        code.emit(ir.LoweredIf(node.condition.loc, node.condition.end, condition, then, otherwise))
 
 
-def _branches(node: s.If, frame: Frame, code: Code) -> tuple[list[ir.Stmt], list[ir.Stmt]]:
+def _branches(node: s.If, frame: Frame, code: Code) -> tuple[list[ir.LoweredStatement], list[ir.LoweredStatement]]:
     with code.branch() as then:
         lower(node.then, frame, code)
     with code.branch() as otherwise:
@@ -147,7 +147,7 @@ def _switch(node: s.Switch, frame: Frame, code: Code) -> None:
                 code.statements.extend(branch)
                 break
             continue
-        chain = ir.If(node.loc, node.end, condition, branch, [])
+        chain = ir.LoweredIf(node.loc, node.end, condition, branch, [])
         code.emit(chain)
         code.statements = chain.otherwise
     code.statements = outer
@@ -201,8 +201,8 @@ def _for(node: s.For, frame: Frame, code: Code) -> None:
         for statement in node.update:
             lower(statement, frame, code)
         code.emit(ir.Repeat(node.loc, node.end, again))
-    repeated = ir.Block(node.loc, node.end, again, body)
-    code.emit(ir.Block(node.loc, node.end, leave, [repeated]))
+    repeated = ir.LoweredBlock(node.loc, node.end, again, body)
+    code.emit(ir.LoweredBlock(node.loc, node.end, leave, [repeated]))
 
 
 def _iteration(body: s.Statement, frame: Frame, loop: Loop, code: Code) -> None:
@@ -210,7 +210,7 @@ def _iteration(body: s.Statement, frame: Frame, loop: Loop, code: Code) -> None:
     with code.branch() as iteration:
         lower(body, frame, code)
     code.loops.pop()
-    code.emit(ir.Block(body.loc, body.end, loop.repeat, iteration))
+    code.emit(ir.LoweredBlock(body.loc, body.end, loop.repeat, iteration))
 
 
 @lower.register(s.ForIn)
@@ -242,7 +242,7 @@ def _for_in(node: s.ForIn, frame: Frame, code: Code) -> None:
         for value in values:
             assign(variable, value, node, code)
             _iteration(node.body, frame, Loop(leave, ir.Label("continue")), code)
-    code.emit(ir.Block(node.loc, node.end, leave, rounds))
+    code.emit(ir.LoweredBlock(node.loc, node.end, leave, rounds))
 
 
 def _few(first: ir.Expr, last: ir.Expr) -> range | None:
@@ -277,11 +277,11 @@ def _for_in_range(node: s.ForIn, variable: Value, first: ir.Expr, last: ir.Expr,
         following = op.binary("+", number, ir.Const(number.type, 1), number.type)
         code.assign(number, following, node)
         code.emit(ir.Repeat(node.loc, node.end, again))
-    repeated = ir.Block(node.loc, node.end, again, body)
-    code.emit(ir.Block(node.loc, node.end, leave, [repeated]))
+    repeated = ir.LoweredBlock(node.loc, node.end, again, body)
+    code.emit(ir.LoweredBlock(node.loc, node.end, leave, [repeated]))
 
 
 def _leave_if(condition: ir.Expr, label: ir.Label, node: s.Node, code: Code) -> None:
     with code.branch() as stop:
         code.leave(label, node)
-    code.emit(ir.If(node.loc, node.end, condition, stop, []))
+    code.emit(ir.LoweredIf(node.loc, node.end, condition, stop, []))

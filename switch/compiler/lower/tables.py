@@ -32,13 +32,13 @@ def apply_table(node: s.Call, frame: Frame, code: Code, kind: str = "action") ->
         assign(field, value_of(expression, owner, code), expression, code)
     apply = ir.Apply(node.loc, node.end, table, kind)
     if table.exit_flag is not None:
-        code.emit(ir.Assign(0, 0, table.exit_flag, op.FALSE))
+        code.emit(ir.LoweredAssign(0, 0, table.exit_flag, op.FALSE))
     code.emit(apply)
     if table.exit_flag is not None:
         with code.branch() as leaving:
             exit_pipeline(node, code)
         for name in ("hit", "miss") if kind == "hit" else ("",):
-            apply.branches[name] = [ir.If(0, 0, table.exit_flag, list(leaving), [])]
+            apply.branches[name] = [ir.LoweredIf(0, 0, table.exit_flag, list(leaving), [])]
     return apply
 
 
@@ -76,7 +76,7 @@ def _lower_table(node: s.TableDeclaration, owner: Frame, code: Code) -> ir.Lower
 
 def _keys(table: ir.LoweredTable, owner: Frame, code: Code) -> None:
     """Left to right: a field is matched itself only if no later key's expression changes it."""
-    evaluated: list[tuple[s.KeyElement, Value, list[ir.Stmt]]] = []
+    evaluated: list[tuple[s.KeyElement, Value, list[ir.LoweredStatement]]] = []
     for key in table.node.key:
         with code.branch() as effects:
             value = read(value_of(key.expression, owner, code), key, code)
@@ -261,15 +261,15 @@ def _entry(table: ir.LoweredTable, entry: s.TableEntry, rank: int, owner: Frame,
     return ir.LoweredEntry(matches, action, _data(entry.action, owner, code), rank, entry)
 
 
-def _match(label: s.Expression, owner: Frame, code: Code) -> ir.KeyMatch:
+def _match(label: s.Expression, owner: Frame, code: Code) -> ir.LoweredKeyMatch:
     what = "the key of an entry"
     match label:
         case s.Wildcard():
-            return ir.KeyMatch("any")
+            return ir.LoweredKeyMatch("any")
         case s.Binary(operator="&&&" | ".."):
             first, second = (constant_of(side, owner, what, code) for side in (label.left, label.right))
-            return ir.KeyMatch("mask" if label.operator == "&&&" else "range", first, second)
-    return ir.KeyMatch("value", constant_of(label, owner, what, code))
+            return ir.LoweredKeyMatch("mask" if label.operator == "&&&" else "range", first, second)
+    return ir.LoweredKeyMatch("value", constant_of(label, owner, what, code))
 
 
 # --- actions ---
@@ -289,7 +289,9 @@ def _action(ref: s.ActionRef, owner: Frame, exit_flag: ir.FieldRef | None, progr
     return known
 
 
-def record_call(node: s.FunctionDeclaration, prefix: str, body: list[ir.Stmt], program: ProgramState) -> None:
+def record_call(
+    node: s.FunctionDeclaration, prefix: str, body: list[ir.LoweredStatement], program: ProgramState
+) -> None:
     """An action is called by a control itself: P4Info lists it, though the control plane cannot use it."""
     name = program.control_name(node.annotations, "" if _is_global(node, program) else prefix, node.name)
     program.called_actions.setdefault(name, ir.LoweredAction(name, [], body, node))
@@ -324,14 +326,14 @@ def _lower_action(
         with code.branch() as inner:
             lower_block(node.body, frame, code)
         code.copy_outs.pop()
-        code.emit(ir.Block(node.loc, node.end, label, inner))
+        code.emit(ir.LoweredBlock(node.loc, node.end, label, inner))
         copy_back(copy_out, ref, code)
-    return ir.LoweredAction(name, parameters, [ir.Block(node.loc, node.end, finished, body)], node)
+    return ir.LoweredAction(name, parameters, [ir.LoweredBlock(node.loc, node.end, finished, body)], node)
 
 
-def _action_data(node: s.FunctionDeclaration, frame: Frame) -> list[ir.ActionParameter]:
+def _action_data(node: s.FunctionDeclaration, frame: Frame) -> list[ir.LoweredParameter]:
     """What the control plane gives; the parameters get their values in the action's frame."""
-    parameters: list[ir.ActionParameter] = []
+    parameters: list[ir.LoweredParameter] = []
     for parameter in node.signature:
         if not parameter.direction:
             data = ir.RuntimeData(t.representation(parameter.type), len(parameters))
@@ -339,7 +341,7 @@ def _action_data(node: s.FunctionDeclaration, frame: Frame) -> list[ir.ActionPar
             given = parameter.annotations
             annotation = s.find_annotation(given, "name")
             name = annotation.string() if annotation is not None else None
-            parameters.append(ir.ActionParameter(name or parameter.name, parameter.type, given))
+            parameters.append(ir.LoweredParameter(name or parameter.name, parameter.type, given))
     return parameters
 
 

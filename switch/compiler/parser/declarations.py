@@ -34,7 +34,7 @@ _STARTERS = frozenset(
 )
 
 
-def parse_program(tokens: Sequence[Token], reporter: Reporter) -> s.Program:
+def parse_program(tokens: Sequence[Token], reporter: Reporter) -> s.P4Program:
     """The whole program; syntax errors are in the reporter, the declarations around them are there."""
     cursor = Cursor(list(tokens), reporter)
     declarations: list[s.Declaration] = []
@@ -50,7 +50,7 @@ def parse_program(tokens: Sequence[Token], reporter: Reporter) -> s.Program:
             if cursor.index == start:
                 cursor.advance()
             _resynchronize(cursor)
-    return s.Program(tokens[0].loc, cursor.last_end, declarations)
+    return s.P4Program(tokens[0].loc, cursor.last_end, declarations)
 
 
 def _resynchronize(cursor: Cursor) -> None:
@@ -144,7 +144,7 @@ def parse_struct(cursor: Cursor, annotations: list[s.Annotation]) -> s.StructDec
     mark = cursor.open_scope()
     type_parameters = parse_type_parameters(cursor)
     cursor.expect("{")
-    fields: list[s.Field] = []
+    fields: list[s.StructField] = []
     while not cursor.at("}"):
         start = cursor.index
         try:
@@ -158,13 +158,13 @@ def parse_struct(cursor: Cursor, annotations: list[s.Annotation]) -> s.StructDec
     return s.StructDeclaration(loc, cursor.last_end, annotations, name.text, name.loc, kind, type_parameters, fields)
 
 
-def _parse_field(cursor: Cursor) -> s.Field:
+def _parse_field(cursor: Cursor) -> s.StructField:
     annotations = parse_annotations(cursor)
     loc = cursor.token.loc
     type_ = parse_type(cursor)
     name = cursor.name("the name of the field")
     cursor.expect(";", "behind the field")
-    return s.Field(loc, cursor.last_end, annotations, type_, name.text)
+    return s.StructField(loc, cursor.last_end, annotations, type_, name.text)
 
 
 def _parse_enum(cursor: Cursor, annotations: list[s.Annotation]) -> s.EnumDeclaration:

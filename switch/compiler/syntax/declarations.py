@@ -37,7 +37,7 @@ class Parameter(Node):
 
 
 @dataclass(slots=True, eq=False)
-class Field(Node):
+class StructField(Node):
     annotations: list[Annotation]
     type: TypeSyntax
     name: str
@@ -49,7 +49,7 @@ class StructDeclaration(Declaration):
 
     kind: str
     type_parameters: list[str]
-    fields: list[Field]
+    fields: list[StructField]
 
 
 @dataclass(slots=True, eq=False)
@@ -214,5 +214,5 @@ class TableDeclaration(Declaration):
 
 
 @dataclass(slots=True, eq=False)
-class Program(Node):
+class P4Program(Node):
     declarations: list[Declaration]

@@ -62,7 +62,7 @@ class Catalogue:
         return [item.preamble.name for item in self.all]
 
 
-class Program:
+class ProgramCatalogue:
     """All of a P4Info."""
 
     def __init__(self, p4info: Any) -> None:

@@ -20,7 +20,7 @@ from gradbed.switch.p4runtime.device_config import bmv2_json
 from gradbed.switch.p4runtime.status import update_errors
 from gradbed.switch.simple_switch.basics import ask_basics
 from gradbed.switch.simple_switch.cli import values
-from gradbed.switch.simple_switch.cli.arguments import CommandError, Program
+from gradbed.switch.simple_switch.cli.arguments import CommandError, ProgramCatalogue
 
 ROLE = "simple_switch_CLI"
 """A role of its own, so that it does not compete with the controller. Without a role.config it may do everything."""
@@ -151,7 +151,7 @@ def _name_keys_as_bmv2(p4info: Any, device_config: bytes) -> None:
 
 def _where_read(key: KeyField, program: ProgramModel) -> str:
     match key.value:
-        case ex.Field(ex.NamedHeader(header), index):
+        case ex.FieldReference(ex.NamedHeader(header), index):
             return f"{header}.{program.headers[header].type.fields[index].name}"
         case ex.FromBoolean(ex.IsValid(ex.NamedHeader(header))):
             return f"{header}.{VALID}"
@@ -171,7 +171,7 @@ class Commands:
     """A part of the shell. A method do_NAME is the command NAME, and its documentation is what help says."""
 
     client: Client
-    program: Program
+    program: ProgramCatalogue
 
     def action(self, action: Any, parameters: Sequence[str]) -> Any:
         """The Action message of an action and its parameters as text."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from gradbed.common.errors import UserError
 from gradbed.switch.shims.command_line import Option, parse, usage
-from gradbed.switch.simple_switch.cli.arguments import CommandError, Program
+from gradbed.switch.simple_switch.cli.arguments import CommandError, ProgramCatalogue
 from gradbed.switch.simple_switch.cli.client import Client, Refused
 from gradbed.switch.simple_switch.cli.replication import ReplicationCommands
 from gradbed.switch.simple_switch.cli.state import StateCommands
@@ -36,7 +36,7 @@ _NOT_OFFERED = {
 }
 
 
-class Shell(ProfileCommands, ReplicationCommands, StateCommands, cmd.Cmd):
+class SimpleSwitchShell(ProfileCommands, ReplicationCommands, StateCommands, cmd.Cmd):
     """Reads commands from standard input. A mistake is one line on standard output, and the next command follows."""
 
     prompt = "RuntimeCmd: "
@@ -45,7 +45,7 @@ class Shell(ProfileCommands, ReplicationCommands, StateCommands, cmd.Cmd):
     def __init__(self, client: Client) -> None:
         super().__init__()
         self.client = client
-        self.program = Program(client.p4info)
+        self.program = ProgramCatalogue(client.p4info)
         self.rates_of_new_entries = {}
 
     def onecmd(self, line: str) -> bool:
@@ -123,7 +123,7 @@ def main(arguments: Sequence[str]) -> int:
         address = f"{line.last('--thrift-ip') or '127.0.0.1'}:{line.number('--thrift-port', least=1) or 9090}"
         client = Client(address, line.number("--device-id"))
         try:
-            Shell(client).cmdloop()
+            SimpleSwitchShell(client).cmdloop()
         finally:
             client.close()
     except UserError as error:

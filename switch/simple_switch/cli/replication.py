@@ -17,7 +17,7 @@ from gradbed.switch.simple_switch.cli.client import Commands
 
 
 @dataclass
-class Node:
+class MulticastNode:
     """group: that it is in; None as long as it is in none."""
 
     instance: int
@@ -26,7 +26,7 @@ class Node:
 
 
 class ReplicationCommands(Commands):
-    _nodes: dict[int, Node] | None = None
+    _nodes: dict[int, MulticastNode] | None = None
 
     def do_mc_mgrp_create(self, line: str) -> None:
         """mc_mgrp_create GROUP: an empty multicast group"""
@@ -47,7 +47,7 @@ class ReplicationCommands(Commands):
         """mc_node_create RID PORT ...: a node for mc_node_associate"""
         arguments = line.split()
         expect(arguments, 1, "mc_node_create RID PORT ...", len(arguments))
-        node = Node(integer(arguments[0], "RID"), _ports(arguments[1:]))
+        node = MulticastNode(integer(arguments[0], "RID"), _ports(arguments[1:]))
         handle = next(number for number in range(len(self.nodes) + 1) if number not in self.nodes)
         self.nodes[handle] = node
         print(f"Creating node with rid {node.instance} and ports {' '.join(map(str, node.ports))}")
@@ -133,14 +133,14 @@ class ReplicationCommands(Commands):
     # Private
 
     @property
-    def nodes(self) -> dict[int, Node]:
+    def nodes(self) -> dict[int, MulticastNode]:
         """By handle. At first those that the switch's groups consist of."""
         if self._nodes is None:
             self._nodes = {}
             for number, entry in sorted(self._groups().items()):
                 for instance in sorted({replica.instance for replica in entry.replicas}):
                     ports = tuple(_port(r) for r in entry.replicas if r.instance == instance)
-                    self._nodes[len(self._nodes)] = Node(instance, ports, number)
+                    self._nodes[len(self._nodes)] = MulticastNode(instance, ports, number)
         return self._nodes
 
     def _groups(self) -> dict[int, Any]:
@@ -162,7 +162,7 @@ class ReplicationCommands(Commands):
         write = self.client.modify if exists else self.client.insert
         write(_session_entity(session, replicas))
 
-    def _node(self, handle: str | int) -> Node:
+    def _node(self, handle: str | int) -> MulticastNode:
         number = integer(str(handle), "NODE")
         if number not in self.nodes:
             raise CommandError(f"there is no node with handle {number}")

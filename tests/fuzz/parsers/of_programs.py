@@ -16,7 +16,7 @@ from gradbed.switch.bmv2_json.reader import MalformedProgram
 from gradbed.switch.codegen.program import generate
 from gradbed.switch.compiler import CompileError, compile_p4
 from gradbed.switch.p4runtime.device_config import bmv2_json
-from gradbed.switch.p4runtime.status import Code, RequestError
+from gradbed.switch.p4runtime.status import RequestError, StatusCode
 from gradbed.switch.state.pipeline import build_pipeline
 from gradbed.switch.stf.parser import read_stf
 from tests.fuzz.parsers.target import ROOT, Target, files, of_file
@@ -52,7 +52,7 @@ def _push(data: bytes) -> object:
     try:
         return build_pipeline(config.p4info, config.p4_device_config, FakeProgram)
     except RequestError as error:
-        assert error.code != Code.INTERNAL, error
+        assert error.code != StatusCode.INTERNAL, error
         raise
 
 

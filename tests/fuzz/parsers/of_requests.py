@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 from gradbed.controller.core.service import ServiceConfig, load_services
 from gradbed.switch.compiler import compile_p4
 from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, SwitchConfig
-from gradbed.switch.p4runtime.status import BatchError, Code, RequestError
+from gradbed.switch.p4runtime.status import BatchError, RequestError, StatusCode
 from gradbed.switch.virtual import VirtualFabric
 from tests.fuzz.parsers.target import ROOT, Target
 from tests.unit.controller.rest.test_rest_docs import AGGREGATION, description_of
@@ -56,11 +56,11 @@ def _ask(data: bytes) -> object:
             fabric.acknowledge_digest(1, request.digest_id, request.list_id)
     except BatchError as error:
         for outcome in filter(None, error.outcomes):
-            assert outcome.code != Code.INTERNAL, outcome
+            assert outcome.code != StatusCode.INTERNAL, outcome
             assert outcome.message and "\n" not in outcome.message, outcome
         raise
     except RequestError as error:
-        assert error.code != Code.INTERNAL, error
+        assert error.code != StatusCode.INTERNAL, error
         raise
     return fabric.run_until(fabric.now_ns + 1_000_000)
 

@@ -8,22 +8,22 @@ from gradbed.switch.insight.trace_events import (
     ChecksumStep,
     Emitted,
     EntryPart,
+    ExecutedStatement,
     FieldValue,
     KeyPart,
     MatchedEntry,
     ParserState,
-    Stage,
-    Statement,
     TableApplication,
+    TraceStage,
 )
 from tests.unit.insight.tracing import ORDERS, ROUTED, ROUTER, ROUTES, order, place, trace
 
 
-def tables(stage: Stage) -> list[TableApplication]:
+def tables(stage: TraceStage) -> list[TableApplication]:
     return [event for event in stage.events if isinstance(event, TableApplication)]
 
 
-def states(stage: Stage) -> list[ParserState]:
+def states(stage: TraceStage) -> list[ParserState]:
     return [event for event in stage.events if isinstance(event, ParserState)]
 
 
@@ -125,7 +125,7 @@ def test_miss_runs_the_default_action() -> None:
     assert (routes.hit, routes.entry, routes.action) == (False, None, "NoAction")
     # The statement behind the table is the apply block's, not the action's.
     last = told.stages[1].events[-1]
-    assert isinstance(last, Statement) and str(last.source) == place(ROUTER, "mark_to_drop(std)")
+    assert isinstance(last, ExecutedStatement) and str(last.source) == place(ROUTER, "mark_to_drop(std)")
 
 
 def test_range_and_ternary_entry_with_priority() -> None:
@@ -155,7 +155,7 @@ def test_registers_and_counters() -> None:
     assert (read.array, read.name, read.index, read.old, read.new) == ("register", "OrderIngress.seen", 3, 0, None)
     assert (write.index, write.width, write.old, write.new) == (3, 16, 0, 1)
     egress = trace(ROUTER, ROUTES, ROUTED).stages[2]
-    (count,) = [use for event in egress.events if isinstance(event, Statement) for use in event.cells]
+    (count,) = [use for event in egress.events if isinstance(event, ExecutedStatement) for use in event.cells]
     assert (count.array, count.index, count.old, count.new) == ("counter", 3, (0, 0), (1, len(ROUTED)))
 
 

@@ -10,7 +10,7 @@ import pytest
 from gradbed.common.errors import UserError
 from gradbed.switch.fabric import Fabric, serve_commands
 from gradbed.switch.fabric_config import FabricConfig
-from gradbed.switch.insight.recorder import InstrumentedProgram, Recording, read_recording
+from gradbed.switch.insight.recorder import InstrumentedProgram, TraceRecording, read_recording
 from gradbed.switch.insight.records import Begin, SwitchPass, read_entries, switch_passes
 from tests.unit.insight import tracing
 
@@ -36,14 +36,14 @@ def fabric(program: InstrumentedProgram) -> Iterator[Fabric]:
         yield running
 
 
-def recorded(fabric: Fabric, folder: Path) -> Recording:
+def recorded(fabric: Fabric, folder: Path) -> TraceRecording:
     assert fabric.engine.quiesce(5.0)
     file = folder / "records"
     (told,) = serve_commands(fabric, [f'{{"command": "records", "file": "{file}"}}'])
     return read_recording(file, told)
 
 
-def passes(found: Recording, program: InstrumentedProgram) -> list[SwitchPass]:
+def passes(found: TraceRecording, program: InstrumentedProgram) -> list[SwitchPass]:
     return [
         each
         for words, devices in found.parts

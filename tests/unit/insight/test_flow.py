@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from gradbed.switch.insight.trace_events import Decision, Stage, Trace
+from gradbed.switch.insight.trace_events import Decision, Trace, TraceStage
 from tests.unit.insight.tracing import ORDER_COMMANDS, ORDERS, order, path, place, trace
 
 
-def kinds(stage: Stage) -> list[str]:
+def kinds(stage: TraceStage) -> list[str]:
     return [decision.kind for decision in stage.decisions]
 
 
-def stages(of: Trace, name: str) -> list[Stage]:
+def stages(of: Trace, name: str) -> list[TraceStage]:
     return [stage for stage in of.stages if stage.name == name]
 
 

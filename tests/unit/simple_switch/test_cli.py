@@ -12,7 +12,7 @@ from gradbed.common.errors import UserError
 from gradbed.switch.engine import Engine, EngineDevice
 from gradbed.switch.server import P4RuntimeServer
 from gradbed.switch.simple_switch.cli.client import Client, Refused
-from gradbed.switch.simple_switch.cli.command import Shell, main
+from gradbed.switch.simple_switch.cli.command import SimpleSwitchShell, main
 from tests.unit.simple_switch.programs import everything
 
 DEVICE_ID = 7
@@ -32,10 +32,10 @@ def served() -> Iterator[tuple[EngineDevice, str]]:
 
 
 @pytest.fixture
-def shell(served: tuple[EngineDevice, str], capsys: pytest.CaptureFixture[str]) -> Iterator[Shell]:
+def shell(served: tuple[EngineDevice, str], capsys: pytest.CaptureFixture[str]) -> Iterator[SimpleSwitchShell]:
     """With nothing written yet."""
     client = Client(served[1], None)
-    shell = Shell(client)
+    shell = SimpleSwitchShell(client)
     yield shell
     for command in ("table_clear routes", "table_clear rules", "table_clear hosts", "table_reset_default routes"):
         shell.onecmd(command)
@@ -43,13 +43,13 @@ def shell(served: tuple[EngineDevice, str], capsys: pytest.CaptureFixture[str]) 
     capsys.readouterr()
 
 
-def say(shell: Shell, capsys: pytest.CaptureFixture[str], command: str) -> str:
+def say(shell: SimpleSwitchShell, capsys: pytest.CaptureFixture[str], command: str) -> str:
     capsys.readouterr()
     assert shell.onecmd(command) is False
     return capsys.readouterr().out
 
 
-def test_tables(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables(shell: SimpleSwitchShell, capsys: pytest.CaptureFixture[str]) -> None:
     assert say(shell, capsys, "show_tables").splitlines() == [
         "In.hosts                       [implementation=In.paths, mk=data.mac(exact, 48)]",
         "In.routes                      [implementation=None, mk=data.address(lpm, 32)]",
@@ -60,7 +60,7 @@ def test_tables(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
     assert "In.forward" in say(shell, capsys, "show_actions")
 
 
-def test_an_entry_from_its_addition_to_its_end(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_entry_from_its_addition_to_its_end(shell: SimpleSwitchShell, capsys: pytest.CaptureFixture[str]) -> None:
     said = say(shell, capsys, "table_add In.routes rewrite 10.1.0.0/16 => 00:00:00:00:01:02 3")
     assert said.splitlines() == [
         "Adding entry to lpm match table In.routes",
@@ -88,14 +88,14 @@ def test_an_entry_from_its_addition_to_its_end(shell: Shell, capsys: pytest.Capt
     assert say(shell, capsys, "table_num_entries routes") == "0\n"
 
 
-def test_the_default_entry(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_default_entry(shell: SimpleSwitchShell, capsys: pytest.CaptureFixture[str]) -> None:
     say(shell, capsys, "table_set_default routes forward 5")
     assert "Dumping default entry\nAction entry: In.forward - 0005\n" in say(shell, capsys, "table_dump routes")
     say(shell, capsys, "table_reset_default routes")
     assert "Dumping default entry\nAction entry: In.drop - \n" in say(shell, capsys, "table_dump routes")
 
 
-def test_all_kinds_of_keys_and_priorities(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_kinds_of_keys_and_priorities(shell: SimpleSwitchShell, capsys: pytest.CaptureFixture[str]) -> None:
     say(shell, capsys, "table_add rules forward 10.0.0.0&&&255.0.0.0 100->200 7&&&0xff => 1 10")
     say(shell, capsys, "table_add rules forward 0&&&0 0->0xffff 0&&&0 => 2 20")
     entry = say(shell, capsys, "table_dump_entry rules 0")
@@ -112,7 +112,9 @@ def test_all_kinds_of_keys_and_priorities(shell: Shell, capsys: pytest.CaptureFi
     assert by_port[b"\1"] > by_port[b"\2"]
 
 
-def test_entries_of_a_controller_have_handles_too(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
+def test_entries_of_a_controller_have_handles_too(
+    shell: SimpleSwitchShell, capsys: pytest.CaptureFixture[str]
+) -> None:
     say(shell, capsys, "table_add routes forward 10.9.0.0/16 => 1")
     (entry,) = shell.client.read(p4r.Entity(table_entry=p4r.TableEntry()))
     bare = p4r.TableEntry(table_id=entry.table_id, match=entry.match, action=entry.action)
@@ -126,7 +128,7 @@ def test_entries_of_a_controller_have_handles_too(shell: Shell, capsys: pytest.C
     assert say(shell, capsys, "table_num_entries routes") == "1\n"
 
 
-def test_timeouts(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
+def test_timeouts(shell: SimpleSwitchShell, capsys: pytest.CaptureFixture[str]) -> None:
     say(shell, capsys, "act_prof_create_member paths forward 1")
     say(shell, capsys, "table_indirect_add hosts 1 => 0")
     assert say(shell, capsys, "table_set_timeout hosts 0 5000") == ""
@@ -136,7 +138,9 @@ def test_timeouts(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
     say(shell, capsys, "act_prof_delete_member paths 0")
 
 
-def test_counters(shell: Shell, served: tuple[EngineDevice, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_counters(
+    shell: SimpleSwitchShell, served: tuple[EngineDevice, str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert say(shell, capsys, "counter_write seen 3 10 640") == "seen[3] has been updated\n"
     assert say(shell, capsys, "counter_read In.seen 3") == "In.seen[3]= (640 bytes, 10 packets)\n"
     assert served[0].state.counters.read("In.seen", 3) == (10, 640)
@@ -153,7 +157,9 @@ def test_counters(shell: Shell, served: tuple[EngineDevice, str], capsys: pytest
     assert "(0 bytes, 0 packets)" in say(shell, capsys, "counter_read route_hits 0")
 
 
-def test_registers(shell: Shell, served: tuple[EngineDevice, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_registers(
+    shell: SimpleSwitchShell, served: tuple[EngineDevice, str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert say(shell, capsys, "register_write cells 2 0x11223344") == ""
     assert say(shell, capsys, "register_read cells 2") == f"cells[2]= {0x11223344}\n"
     assert served[0].state.registers.read("In.cells", 2) == 0x11223344
@@ -164,7 +170,7 @@ def test_registers(shell: Shell, served: tuple[EngineDevice, str], capsys: pytes
     assert served[0].state.registers.read_all("In.cells") == [0] * 8
 
 
-def test_meters(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
+def test_meters(shell: SimpleSwitchShell, capsys: pytest.CaptureFixture[str]) -> None:
     assert "no rates are set" in say(shell, capsys, "meter_get_rates limits 0")
     say(shell, capsys, "meter_array_set_rates limits 0.5:1500 1:3000")
     say(shell, capsys, "meter_set_rates limits 2 0.25:100 0.75:200")
@@ -175,7 +181,7 @@ def test_meters(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
     assert "info rate = 0.5, burst size = 1500" in say(shell, capsys, "meter_get_rates limits 3")
 
 
-def test_meters_of_entries(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
+def test_meters_of_entries(shell: SimpleSwitchShell, capsys: pytest.CaptureFixture[str]) -> None:
     say(shell, capsys, "table_add routes limit 10.0.0.0/8 => 1")
     say(shell, capsys, "meter_array_set_rates route_limits 0.5:10 1:20")
     say(shell, capsys, "table_add routes limit 11.0.0.0/8 => 1")
@@ -186,7 +192,7 @@ def test_meters_of_entries(shell: Shell, capsys: pytest.CaptureFixture[str]) -> 
     assert "info rate = 0.25, burst size = 5" in say(shell, capsys, "meter_get_rates route_limits 1")
 
 
-def test_action_profiles(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
+def test_action_profiles(shell: SimpleSwitchShell, capsys: pytest.CaptureFixture[str]) -> None:
     assert say(shell, capsys, "act_prof_create_member paths forward 1") == "Member has been created with handle 0\n"
     assert say(shell, capsys, "act_prof_create_member paths forward 2") == "Member has been created with handle 1\n"
     assert say(shell, capsys, "act_prof_create_group paths") == "Group has been created with handle 0\n"
@@ -208,7 +214,7 @@ def test_action_profiles(shell: Shell, capsys: pytest.CaptureFixture[str]) -> No
     assert "Dumping" not in say(shell, capsys, "act_prof_dump paths")
 
 
-def test_multicast_groups(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
+def test_multicast_groups(shell: SimpleSwitchShell, capsys: pytest.CaptureFixture[str]) -> None:
     for command in ("mc_mgrp_create 5", "mc_node_create 0 1 2", "mc_node_create 9 3 | 1", "mc_node_associate 5 0"):
         assert "Error" not in say(shell, capsys, command)
     assert "mgrp(5)\n  -> (L1h=0, rid=0) -> (ports=[1, 2])\n" in say(shell, capsys, "mc_dump")
@@ -216,7 +222,7 @@ def test_multicast_groups(shell: Shell, capsys: pytest.CaptureFixture[str]) -> N
     say(shell, capsys, "mc_node_update 0 4")
     assert "is in group 5 already" in say(shell, capsys, "mc_node_associate 5 1")
     # Another shell finds in the switch what this one made.
-    other = Shell(shell.client)
+    other = SimpleSwitchShell(shell.client)
     dump = say(other, capsys, "mc_dump")
     assert "  -> (L1h=0, rid=0) -> (ports=[4])\n  -> (L1h=1, rid=9) -> (ports=[3])\n" in dump
     say(shell, capsys, "mirroring_add_mc 3 5")
@@ -224,12 +230,12 @@ def test_multicast_groups(shell: Shell, capsys: pytest.CaptureFixture[str]) -> N
     say(shell, capsys, "mirroring_delete 3")
     say(shell, capsys, "mc_node_dissociate 5 0")
     say(shell, capsys, "mc_node_destroy 1")
-    assert "rid" not in say(Shell(shell.client), capsys, "mc_dump")
+    assert "rid" not in say(SimpleSwitchShell(shell.client), capsys, "mc_dump")
     say(shell, capsys, "mc_mgrp_destroy 5")
     assert "mgrp" not in say(shell, capsys, "mc_dump")
 
 
-def test_mirroring(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mirroring(shell: SimpleSwitchShell, capsys: pytest.CaptureFixture[str]) -> None:
     say(shell, capsys, "mirroring_add 100 2")
     say(shell, capsys, "mirroring_add 100 3")
     assert say(shell, capsys, "mirroring_get 100") == "session 100 -> ports [3]\n"
@@ -267,7 +273,9 @@ def test_mirroring(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
         ("mirroring_add_mc 1 99", "no multicast group 99"),
     ],
 )
-def test_mistakes_are_one_line(shell: Shell, capsys: pytest.CaptureFixture[str], command: str, message: str) -> None:
+def test_mistakes_are_one_line(
+    shell: SimpleSwitchShell, capsys: pytest.CaptureFixture[str], command: str, message: str
+) -> None:
     said = say(shell, capsys, command)
     assert said.startswith("Error: ")
     assert message in said
@@ -319,7 +327,9 @@ def test_a_switch_without_program_and_a_wrong_device(served: tuple[EngineDevice,
         server.stop()
 
 
-def test_the_shell_that_was_started_last_is_in_charge(served: tuple[EngineDevice, str], shell: Shell) -> None:
+def test_the_shell_that_was_started_last_is_in_charge(
+    served: tuple[EngineDevice, str], shell: SimpleSwitchShell
+) -> None:
     shell.client.insert(group(1))
     later = Client(served[1], DEVICE_ID)
     with pytest.raises(Refused, match="exists"):

@@ -22,7 +22,7 @@ from scapy.layers.l2 import Ether
 from scapy.utils import rdpcap, wrpcap
 
 from gradbed.switch.simple_switch.cli.client import Client
-from gradbed.switch.simple_switch.cli.command import Shell
+from gradbed.switch.simple_switch.cli.command import SimpleSwitchShell
 from tests.unit.p4runtime.certificates import Authority
 from tests.unit.p4runtime.client import INSERT
 from tests.unit.p4runtime.client import Client as Controller
@@ -94,7 +94,7 @@ def test_what_the_command_line_asks_of_the_switch_itself(tmp_path: Path, capsys:
     arguments = ["everything.json", "--thrift-port", port, "--device-id", 4, "-i", "7@no-such", "--use-files", "0"]
     with running("simple_switch", *map(str, arguments), cwd=tmp_path) as process:
         wait_until_it_serves(process)
-        shell = Shell(Client(f"127.0.0.1:{port}", None))
+        shell = SimpleSwitchShell(Client(f"127.0.0.1:{port}", None))
         for command in ("show_ports", "switch_info", "get_time_elapsed", "get_time_elapsed", "get_time_since_epoch"):
             shell.onecmd(command)
         shell.client.close()

@@ -15,7 +15,7 @@ from gradbed.switch.stf import statements as s
 PATH = Path("some.stf")
 
 
-def one(text: str) -> s.Statement:
+def one(text: str) -> s.StfStatement:
     (statement,) = parse_stf(text, PATH).statements
     return statement
 
@@ -32,14 +32,14 @@ def one(text: str) -> s.Statement:
         ("expect 1 $", s.Expect(1, 1, "", exact=True)),
         ("no_packet", s.NoPacket(1)),
         ("wait", s.Wait(1)),
-        ("add t a()", s.Add(1, "t", (), s.Call("a"))),
+        ("add t a()", s.Add(1, "t", (), s.StfAction("a"))),
         (
             "add c.t 7 hdr.h.f:0x1 x$0.y:5 c.a(p:1, q:0b11) = mine",
             s.Add(
                 1,
                 "c.t",
                 (s.Match("hdr.h.f", s.Pattern(1, 15, 15)), s.Match("x$0.y", s.Pattern(5))),
-                s.Call("c.a", (("p", 1), ("q", 3))),
+                s.StfAction("c.a", (("p", 1), ("q", 3))),
                 7,
                 "mine",
             ),
@@ -55,26 +55,34 @@ def one(text: str) -> s.Statement:
                     s.Match("c", s.Range(1, 5)),
                     s.Match("d", s.Range(1, 5)),
                 ),
-                s.Call("a"),
+                s.StfAction("a"),
             ),
         ),
-        ("add t f:0x1* a()", s.Add(1, "t", (s.Match("f", s.Pattern(0x10, 0xF0, 0xFF)),), s.Call("a"))),
-        ("add t f:0b1*0 a()", s.Add(1, "t", (s.Match("f", s.Pattern(4, 5, 7)),), s.Call("a"))),
-        ("setdefault t a(b:1)", s.SetDefault(1, "t", s.Call("a", (("b", 1),)))),
+        ("add t f:0x1* a()", s.Add(1, "t", (s.Match("f", s.Pattern(0x10, 0xF0, 0xFF)),), s.StfAction("a"))),
+        ("add t f:0b1*0 a()", s.Add(1, "t", (s.Match("f", s.Pattern(4, 5, 7)),), s.StfAction("a"))),
+        ("setdefault t a(b:1)", s.SetDefault(1, "t", s.StfAction("a", (("b", 1),)))),
         ("remove all", s.Remove(1, None)),
         ("remove mine", s.Remove(1, "mine")),
-        ("check_counter c(3)", s.CheckCounter(1, "c", 3, "packets", s.Condition("==", 0))),
-        ("check_counter c($A) bytes >= 0x10", s.CheckCounter(1, "c", "$A", "bytes", s.Condition(">=", 16))),
+        ("check_counter c(3)", s.CheckCounter(1, "c", 3, "packets", s.StfCondition("==", 0))),
+        ("check_counter c($A) bytes >= 0x10", s.CheckCounter(1, "c", "$A", "bytes", s.StfCondition(">=", 16))),
         ("counter_read c 1", s.CounterRead(1, "c", 1)),
         ("counter_write c 1 2 3", s.CounterWrite(1, "c", 1, 2, 3)),
         ("register_read r 1", s.RegisterRead(1, "r", 1)),
-        ("register_read r 1 != 4", s.RegisterRead(1, "r", 1, s.Condition("!=", 4))),
+        ("register_read r 1 != 4", s.RegisterRead(1, "r", 1, s.StfCondition("!=", 4))),
         ("register_write r 1 2", s.RegisterWrite(1, "r", 1, 2)),
         ("register_reset r", s.RegisterReset(1, "r")),
         ("meter_get_rates m 1", s.MeterGetRates(1, "m", 1)),
         (
             "add t a:1 b(c:2) | d() = mine",
-            s.Add(1, "t", (s.Match("a", s.Pattern(1)),), s.Call("b", (("c", 2),)), None, "mine", (s.Call("d"),)),
+            s.Add(
+                1,
+                "t",
+                (s.Match("a", s.Pattern(1)),),
+                s.StfAction("b", (("c", 2),)),
+                None,
+                "mine",
+                (s.StfAction("d"),),
+            ),
         ),
         ("meter_set_rates m e 1:4 2:5", s.MeterSetRates(1, "m", "e", (s.Rate(1, 4), s.Rate(2, 5)))),
         ("meter_set_rates m 1 0.5:4 2:5", s.MeterSetRates(1, "m", 1, (s.Rate(0.5, 4), s.Rate(2.0, 5)))),
@@ -91,7 +99,7 @@ def one(text: str) -> s.Statement:
         ("pvs_clear v", s.ValueSetClear(1, "v")),
     ],
 )
-def test_statements(text: str, statement: s.Statement) -> None:
+def test_statements(text: str, statement: s.StfStatement) -> None:
     assert one(text) == statement
     assert one(f"\t{text.replace(' ', chr(9), 1)}  # and a comment\r\n\n") == statement
 
@@ -225,7 +233,7 @@ def test_entries_come_back(
             s.Match(key, s.Pattern(int(hexadecimal, 16), written, written)),
             s.Match(f"other.{key}", s.Pattern(value)),
         ),
-        s.Call(action, (("x", value), ("y", int(hexadecimal, 16)))),
+        s.StfAction(action, (("x", value), ("y", int(hexadecimal, 16)))),
         priority,
     )
 

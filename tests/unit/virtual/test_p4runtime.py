@@ -13,7 +13,7 @@ from finsy.proto import p4r
 
 from gradbed.switch.compiler import compile_p4
 from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, SwitchConfig
-from gradbed.switch.p4runtime.status import BatchError, Code, RequestError
+from gradbed.switch.p4runtime.status import BatchError, RequestError, StatusCode
 from gradbed.switch.virtual import HostInterface, Stop, VirtualFabric
 from tests.unit.p4runtime.network import H1, H2, frame
 
@@ -106,7 +106,7 @@ def test_updates_that_fail_are_told_one_by_one(punt: Network) -> None:
         punt.write(entry, entry)
     first, second = caught.value.outcomes
     assert first is None
-    assert second is not None and second.code == Code.ALREADY_EXISTS
+    assert second is not None and second.code == StatusCode.ALREADY_EXISTS
     assert punt.exchange(1, frame(H2)).keys() == {2}
 
 
@@ -137,7 +137,7 @@ def test_without_a_pipeline_there_is_nothing_to_write(bare: Network) -> None:
     ):
         with pytest.raises(RequestError) as caught:
             attempt()
-        assert caught.value.code == Code.FAILED_PRECONDITION
+        assert caught.value.code == StatusCode.FAILED_PRECONDITION
     with pytest.raises(RequestError, match="cannot be realized"):
         bare.fabric.set_pipeline(1, p4r.ForwardingPipelineConfig())
 

@@ -11,7 +11,7 @@ from gradbed.common.errors import UserError
 from gradbed.controller.planning.plan import Plan, SwitchPlan
 from gradbed.controller.southbound.interface import SouthboundError
 from gradbed.controller.southbound.p4runtime.local import LocalSouthbound
-from gradbed.switch.p4runtime.status import BatchError, Code, RequestError
+from gradbed.switch.p4runtime.status import BatchError, RequestError, StatusCode
 from tests.unit.controller.fake_p4runtime import FakeDevice
 from tests.unit.controller.southbound.test_southbound import BASE, PIPELINE, TOPOLOGY, WITH_JOB, held
 
@@ -33,7 +33,9 @@ class Switches:
     def write(self, device_id: int, updates: Any) -> None:
         errors = [self.devices[device_id].update(update) for update in updates]
         outcomes = [
-            None if error.canonical_code == rpc_code.OK else RequestError(Code(error.canonical_code), error.message)
+            None
+            if error.canonical_code == rpc_code.OK
+            else RequestError(StatusCode(error.canonical_code), error.message)
             for error in errors
         ]
         if any(outcomes):

@@ -18,7 +18,7 @@ from gradbed.common.errors import UserError
 from gradbed.switch.codegen import build_program
 from gradbed.switch.compiler import compile_p4
 from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, SwitchConfig
-from gradbed.switch.p4runtime.status import BatchError, Code, RequestError
+from gradbed.switch.p4runtime.status import BatchError, RequestError, StatusCode
 from gradbed.switch.virtual import VirtualFabric
 
 ROOT = Path(__file__).parents[4]
@@ -151,17 +151,17 @@ def test_entries_are_found_by_type_and_id(pair: list[Sketch]) -> None:
     unknown = p4r.ExternEntry(extern_type_id=type_id, extern_id=7)
     with pytest.raises(RequestError) as refused:
         sketch.read(unknown)
-    assert refused.value.code == Code.NOT_FOUND
+    assert refused.value.code == StatusCode.NOT_FOUND
     rows = p4d.P4Data()
     rows.tuple.members.add(bitstring=b"short")
     wrong = sketch.entry()
     wrong.entry.Pack(p4r.TableEntry())
     for entry, kind, code in (
-        (unknown, p4r.Update.MODIFY, Code.NOT_FOUND),
-        (p4r.ExternEntry(extern_type_id=type_id), p4r.Update.MODIFY, Code.INVALID_ARGUMENT),
-        (sketch.entry(rows), p4r.Update.MODIFY, Code.INVALID_ARGUMENT),
-        (wrong, p4r.Update.MODIFY, Code.INVALID_ARGUMENT),
-        (sketch.entry(), p4r.Update.INSERT, Code.INVALID_ARGUMENT),
+        (unknown, p4r.Update.MODIFY, StatusCode.NOT_FOUND),
+        (p4r.ExternEntry(extern_type_id=type_id), p4r.Update.MODIFY, StatusCode.INVALID_ARGUMENT),
+        (sketch.entry(rows), p4r.Update.MODIFY, StatusCode.INVALID_ARGUMENT),
+        (wrong, p4r.Update.MODIFY, StatusCode.INVALID_ARGUMENT),
+        (sketch.entry(), p4r.Update.INSERT, StatusCode.INVALID_ARGUMENT),
     ):
         with pytest.raises(BatchError) as failed:
             sketch.write(entry, kind)

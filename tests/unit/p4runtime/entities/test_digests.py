@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from finsy.proto import p4d, p4r
 
-from gradbed.switch.p4runtime.status import Code
+from gradbed.switch.p4runtime.status import StatusCode
 from gradbed.switch.state.digests import GREATEST_CACHE, GREATEST_LIST, DigestBuffer, DigestConfig, DigestLists
 from tests.unit.p4runtime.client import DELETE, INSERT, MODIFY, Client, Stream
 from tests.unit.p4runtime.entities.test_state import failures
@@ -140,22 +140,22 @@ class TestEntries:
     def test_life_of_an_entry(self, client: Client, device: FakeDevice) -> None:
         assert device.digest is None
         written = digest(max_timeout_ns=1, max_list_size=2, ack_timeout_ns=3)
-        assert client.modify(written) == client.delete(written) == Code.NOT_FOUND
-        assert client.insert(written) == Code.OK
+        assert client.modify(written) == client.delete(written) == StatusCode.NOT_FOUND
+        assert client.insert(written) == StatusCode.OK
         assert device.digest is not None
-        assert client.insert(written) == Code.ALREADY_EXISTS
+        assert client.insert(written) == StatusCode.ALREADY_EXISTS
         assert client.read(digest()) == client.read(p4r.DigestEntry()) == [written]
-        assert client.modify(digest(max_list_size=7)) == Code.OK
+        assert client.modify(digest(max_list_size=7)) == StatusCode.OK
         assert client.read(p4r.DigestEntry()) == [digest(max_list_size=7)]
-        assert client.delete(digest()) == Code.OK
+        assert client.delete(digest()) == StatusCode.OK
         assert device.digest is None and client.read(p4r.DigestEntry()) == []
 
     def test_errors(self, client: Client) -> None:
-        assert client.insert(digest(0)) == Code.INVALID_ARGUMENT
-        assert client.insert(digest(5)) == Code.NOT_FOUND
+        assert client.insert(digest(0)) == StatusCode.INVALID_ARGUMENT
+        assert client.insert(digest(5)) == StatusCode.NOT_FOUND
         for field in ("max_timeout_ns", "max_list_size", "ack_timeout_ns"):
-            assert client.insert(digest(**{field: -1})) == Code.INVALID_ARGUMENT
-        assert failures(client, digest(5), digest()) == [Code.NOT_FOUND] * 2
+            assert client.insert(digest(**{field: -1})) == StatusCode.INVALID_ARGUMENT
+        assert failures(client, digest(5), digest()) == [StatusCode.NOT_FOUND] * 2
 
     def test_type_that_is_not_sent(self, client: Client) -> None:
         """Such a program runs, it just cannot have its digest sent."""
@@ -163,11 +163,11 @@ class TestEntries:
         odd.p4info.digests[0].type_spec.error.SetInParent()
         client.push(pipeline=odd)
         [(code, text)] = client.failures((INSERT, digest()))
-        assert (code, "no values of type error" in text) == (Code.UNIMPLEMENTED, True)
+        assert (code, "no values of type error" in text) == (StatusCode.UNIMPLEMENTED, True)
         longer = config()
         longer.p4info.type_info.structs["learn_t"].members.add(name="more").type_spec.bool.SetInParent()
         client.push(pipeline=longer)
-        assert client.insert(digest()) == Code.UNIMPLEMENTED
+        assert client.insert(digest()) == StatusCode.UNIMPLEMENTED
 
     def test_survive_reconciliation(self, client: Client, device: FakeDevice) -> None:
         client.write((INSERT, digest(max_list_size=7)))
@@ -227,7 +227,7 @@ class TestStream:
         assert primary.next().HasField("digest")
         successor = bare_client.stream()
         successor.arbitrate(2)
-        assert successor.status()[0] == Code.OK
+        assert successor.status()[0] == StatusCode.OK
         device.digest(1, (0xA1, 3, 1))
         assert list(successor.next().digest.data) == [learnt(0xA1, 3, True)]
         assert not primary.next().HasField("digest")  # told that it is no longer the primary
@@ -236,10 +236,10 @@ class TestStream:
         bare_client.write((INSERT, digest(max_list_size=1, ack_timeout_ns=FOREVER_NS)))
         assert device.digest is not None
         primary.arbitrate(None)
-        assert primary.status()[0] == Code.NOT_FOUND
+        assert primary.status()[0] == StatusCode.NOT_FOUND
         device.digest(1, (0xA1, 3, 1))
         primary.arbitrate(1)
-        assert primary.status()[0] == Code.OK
+        assert primary.status()[0] == StatusCode.OK
         device.digest(1, (0xA1, 3, 1))
         assert primary.next().HasField("digest")
 
@@ -247,12 +247,12 @@ class TestStream:
         unknown = p4r.DigestListAck(digest_id=5, list_id=1)
         primary.send(digest_ack=unknown)
         error = primary.next().error
-        assert (error.canonical_code, error.digest_list_ack.digest_list_ack) == (Code.INVALID_ARGUMENT, unknown)
+        assert (error.canonical_code, error.digest_list_ack.digest_list_ack) == (StatusCode.INVALID_ARGUMENT, unknown)
         backup = bare_client.stream()
         backup.arbitrate(0)
-        assert backup.status()[0] == Code.ALREADY_EXISTS
+        assert backup.status()[0] == StatusCode.ALREADY_EXISTS
         backup.send(digest_ack=p4r.DigestListAck(digest_id=LEARN, list_id=1))
-        assert backup.next().error.canonical_code == Code.PERMISSION_DENIED
+        assert backup.next().error.canonical_code == StatusCode.PERMISSION_DENIED
         # A list that is not known is none to wait for.
         primary.send(digest_ack=p4r.DigestListAck(digest_id=LEARN, list_id=99))
         primary.arbitrate(1)

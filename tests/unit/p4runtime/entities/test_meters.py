@@ -6,7 +6,7 @@ import pytest
 from finsy.proto import p4r
 
 from gradbed.switch.device import MeterCounts, MeterRates
-from gradbed.switch.p4runtime.status import Code
+from gradbed.switch.p4runtime.status import StatusCode
 from tests.unit.p4runtime.client import INSERT, MODIFY, Client, action, entry, exact
 from tests.unit.p4runtime.entities.test_state import failures
 from tests.unit.p4runtime.fake_device import NO_METER_COUNTS, FakeDevice
@@ -43,21 +43,21 @@ def metered(**more: object) -> p4r.TableEntry:
 
 class TestMeters:
     def test_configuration(self, client: Client, device: FakeDevice) -> None:
-        assert client.modify(meter(1, config=TWO_RATES)) == Code.OK
+        assert client.modify(meter(1, config=TWO_RATES)) == StatusCode.OK
         assert device.state.meters == {(NAME, 1): RATES}
         assert client.read(meter(1)) == [meter(1, config=TWO_RATES)]
         assert client.read(meter()) == [meter(i, config=TWO_RATES if i == 1 else None) for i in range(4)]
-        assert client.modify(meter(1)) == Code.OK
+        assert client.modify(meter(1)) == StatusCode.OK
         assert device.state.meters == {} and client.read(meter(1)) == [meter(1)]
 
     def test_whole_array(self, client: Client, device: FakeDevice) -> None:
-        assert client.modify(meter(config=TWO_RATES)) == Code.OK
+        assert client.modify(meter(config=TWO_RATES)) == StatusCode.OK
         assert device.state.meters == {(NAME, i): RATES for i in range(4)}
-        assert client.modify(meter()) == Code.OK
+        assert client.modify(meter()) == StatusCode.OK
         assert device.state.meters == {}
 
     def test_zero_rates_are_a_configuration(self, client: Client) -> None:
-        assert client.modify(meter(0, config=p4r.MeterConfig())) == Code.OK
+        assert client.modify(meter(0, config=p4r.MeterConfig())) == StatusCode.OK
         assert client.read(meter(0))[0].HasField("config")
 
     def test_wildcard(self, client: Client) -> None:
@@ -68,20 +68,20 @@ class TestMeters:
         device.state.meters.marks[NAME, 2] = COUNTS
         assert client.read(meter(2)) == [meter(2)]
         assert client.read(meter(2, counter_data=ZERO)) == [meter(2, counter_data=COUNTED)]
-        assert client.modify(meter(2, config=TWO_RATES)) == Code.OK
+        assert client.modify(meter(2, config=TWO_RATES)) == StatusCode.OK
         assert device.state.meters.marks == {(NAME, 2): COUNTS}
-        assert client.modify(meter(2, config=TWO_RATES, counter_data=COUNTED)) == Code.INVALID_ARGUMENT
-        assert client.modify(meter(2, counter_data=ZERO)) == Code.OK
+        assert client.modify(meter(2, config=TWO_RATES, counter_data=COUNTED)) == StatusCode.INVALID_ARGUMENT
+        assert client.modify(meter(2, counter_data=ZERO)) == StatusCode.OK
         assert device.state.meters.marks == {}
 
     def test_errors(self, client: Client) -> None:
-        assert client.insert(meter(0, config=TWO_RATES)) == Code.INVALID_ARGUMENT
-        assert client.delete(meter(0)) == Code.INVALID_ARGUMENT
-        assert client.modify(meter(-1)) == Code.INVALID_ARGUMENT
-        assert client.modify(meter(4)) == Code.OUT_OF_RANGE
-        assert client.modify(meter(0, 0)) == Code.INVALID_ARGUMENT
-        assert client.modify(meter(0, 1)) == Code.NOT_FOUND
-        assert failures(client, meter(4), meter(0, 1)) == [Code.OUT_OF_RANGE, Code.NOT_FOUND]
+        assert client.insert(meter(0, config=TWO_RATES)) == StatusCode.INVALID_ARGUMENT
+        assert client.delete(meter(0)) == StatusCode.INVALID_ARGUMENT
+        assert client.modify(meter(-1)) == StatusCode.INVALID_ARGUMENT
+        assert client.modify(meter(4)) == StatusCode.OUT_OF_RANGE
+        assert client.modify(meter(0, 0)) == StatusCode.INVALID_ARGUMENT
+        assert client.modify(meter(0, 1)) == StatusCode.NOT_FOUND
+        assert failures(client, meter(4), meter(0, 1)) == [StatusCode.OUT_OF_RANGE, StatusCode.NOT_FOUND]
 
     def test_survive_reconciliation(self, client: Client, device: FakeDevice) -> None:
         client.write((MODIFY, meter(1, config=TWO_RATES)))
@@ -112,7 +112,7 @@ def test_types_of_meters(
 ) -> None:
     fields = dict(zip(("cir", "cburst", "pir", "pburst", "eburst"), rates, strict=True))
     code = client.modify(meter(0, meter_id, config=p4r.MeterConfig(**fields)))
-    assert code == (Code.OK if wanted else Code.INVALID_ARGUMENT)
+    assert code == (StatusCode.OK if wanted else StatusCode.INVALID_ARGUMENT)
     assert list(device.state.meters.values()) == ([wanted] if wanted else [])
 
 
@@ -130,20 +130,20 @@ class TestDirectMeters:
         assert [e.meter_config for e in client.read(asked)] == [TWO_RATES]
         assert not client.read(entry(METERED))[0].HasField("meter_config")
         # Not mentioned, it is gone.
-        assert client.modify(metered(action=action(MARK, b"\x02"))) == Code.OK
+        assert client.modify(metered(action=action(MARK, b"\x02"))) == StatusCode.OK
         assert meters == {}
         assert not client.read(asked)[0].HasField("meter_config")
 
     def test_on_its_own(self, client: Client, device: FakeDevice, handle: int) -> None:
         other = p4r.MeterConfig(cir=5, cburst=5, pir=5, pburst=5)
         direct = p4r.DirectMeterEntry(table_entry=metered(), config=other)
-        assert client.modify(direct) == Code.OK
+        assert client.modify(direct) == StatusCode.OK
         assert device.state.tables["Ingress.metered"].meters == {handle: MeterRates(5, 5, 5, 5)}
         assert client.read(p4r.DirectMeterEntry(table_entry=metered())) == [direct]
         assert client.read(p4r.DirectMeterEntry(table_entry=entry(METERED))) == [direct]
         assert client.read(p4r.DirectMeterEntry()) == [direct]
         assert client.read(entry(METERED, meter_config=p4r.MeterConfig()))[0].meter_config == other
-        assert client.modify(p4r.DirectMeterEntry(table_entry=metered())) == Code.OK
+        assert client.modify(p4r.DirectMeterEntry(table_entry=metered())) == StatusCode.OK
         assert device.state.tables["Ingress.metered"].meters == {}
 
     def test_counts(self, client: Client, device: FakeDevice, handle: int) -> None:
@@ -153,11 +153,11 @@ class TestDirectMeters:
         assert found.counter_data == COUNTED
         [found] = client.read(entry(METERED, meter_counter_data=ZERO))
         assert found.meter_counter_data == COUNTED
-        assert client.modify(metered(meter_counter_data=COUNTED)) == Code.INVALID_ARGUMENT
-        assert client.modify(metered(meter_config=TWO_RATES, meter_counter_data=ZERO)) == Code.OK
+        assert client.modify(metered(meter_counter_data=COUNTED)) == StatusCode.INVALID_ARGUMENT
+        assert client.modify(metered(meter_config=TWO_RATES, meter_counter_data=ZERO)) == StatusCode.OK
         assert counts[handle] == NO_METER_COUNTS
         counts[handle] = COUNTS
-        assert client.modify(p4r.DirectMeterEntry(table_entry=metered(), counter_data=ZERO)) == Code.OK
+        assert client.modify(p4r.DirectMeterEntry(table_entry=metered(), counter_data=ZERO)) == StatusCode.OK
         assert counts[handle] == NO_METER_COUNTS
 
     def test_errors(self, client: Client, handle: int) -> None:
@@ -165,18 +165,18 @@ class TestDirectMeters:
         default = p4r.DirectMeterEntry(table_entry=entry(METERED, is_default_action=True))
         unmetered = p4r.DirectMeterEntry(table_entry=entry(HOSTS, exact(1, b"\x03")))
         for wrong, code in (
-            (missing, Code.NOT_FOUND),
-            (default, Code.INVALID_ARGUMENT),
-            (unmetered, Code.INVALID_ARGUMENT),
-            (p4r.DirectMeterEntry(), Code.INVALID_ARGUMENT),
-            (metered(meter_config=p4r.MeterConfig(cir=-1)), Code.INVALID_ARGUMENT),
-            (metered(meter_config=p4r.MeterConfig(eburst=1)), Code.INVALID_ARGUMENT),
-            (entry(HOSTS, exact(1, b"\x03"), meter_config=TWO_RATES), Code.INVALID_ARGUMENT),
-            (entry(METERED, is_default_action=True, meter_config=TWO_RATES), Code.INVALID_ARGUMENT),
+            (missing, StatusCode.NOT_FOUND),
+            (default, StatusCode.INVALID_ARGUMENT),
+            (unmetered, StatusCode.INVALID_ARGUMENT),
+            (p4r.DirectMeterEntry(), StatusCode.INVALID_ARGUMENT),
+            (metered(meter_config=p4r.MeterConfig(cir=-1)), StatusCode.INVALID_ARGUMENT),
+            (metered(meter_config=p4r.MeterConfig(eburst=1)), StatusCode.INVALID_ARGUMENT),
+            (entry(HOSTS, exact(1, b"\x03"), meter_config=TWO_RATES), StatusCode.INVALID_ARGUMENT),
+            (entry(METERED, is_default_action=True, meter_config=TWO_RATES), StatusCode.INVALID_ARGUMENT),
         ):
             assert client.modify(wrong) == code
-        assert failures(client, missing, unmetered) == [Code.NOT_FOUND, Code.INVALID_ARGUMENT]
-        assert client.insert(missing) == client.delete(missing) == Code.INVALID_ARGUMENT
+        assert failures(client, missing, unmetered) == [StatusCode.NOT_FOUND, StatusCode.INVALID_ARGUMENT]
+        assert client.insert(missing) == client.delete(missing) == StatusCode.INVALID_ARGUMENT
 
     def test_survive_reconciliation(self, client: Client, device: FakeDevice, handle: int) -> None:
         client.push("RECONCILE_AND_COMMIT", config(cookie=8, routes="Ingress.renamed"))

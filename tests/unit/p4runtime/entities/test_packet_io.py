@@ -7,8 +7,8 @@ from finsy.proto import p4r, stratum
 from google.protobuf import any_pb2
 
 from gradbed.switch.p4runtime.packet_io import ControllerHeader, HeaderField
-from gradbed.switch.p4runtime.status import Code
-from gradbed.switch.p4runtime.values import Number
+from gradbed.switch.p4runtime.status import StatusCode
+from gradbed.switch.p4runtime.values import NumberCodec
 from gradbed.switch.server.service import PENDING_MESSAGES
 from tests.unit.p4runtime.client import Client, Stream
 from tests.unit.p4runtime.fake_device import FakeDevice
@@ -22,7 +22,7 @@ def test_packet_out(primary: Stream, device: FakeDevice) -> None:
     primary.send(packet=p4r.PacketOut(payload=b"frame", metadata=metadata(b"\x01\x02", b"\x00")))
     primary.send(packet=p4r.PacketOut(payload=b"other", metadata=reversed(metadata(b"\x03", b"\x7f"))))
     primary.send(packet=p4r.PacketOut())
-    assert primary.next().error.canonical_code == Code.INVALID_ARGUMENT
+    assert primary.next().error.canonical_code == StatusCode.INVALID_ARGUMENT
     # 9 bits of port, 7 of padding.
     assert device.sent == [b"\x81\x00frame", b"\x01\xffother"]
 
@@ -30,14 +30,14 @@ def test_packet_out(primary: Stream, device: FakeDevice) -> None:
 @pytest.mark.parametrize(
     ("wrong", "code"),
     [
-        (metadata(b"\x01"), Code.INVALID_ARGUMENT),
-        (metadata(b"\x01", b"\x00", b"\x00"), Code.INVALID_ARGUMENT),
-        (metadata(b"\x01", b"\x00") + metadata(b"\x01"), Code.INVALID_ARGUMENT),
-        (metadata(b"\x02\x00", b"\x00"), Code.OUT_OF_RANGE),
-        (metadata(b"\x01", b""), Code.INVALID_ARGUMENT),
+        (metadata(b"\x01"), StatusCode.INVALID_ARGUMENT),
+        (metadata(b"\x01", b"\x00", b"\x00"), StatusCode.INVALID_ARGUMENT),
+        (metadata(b"\x01", b"\x00") + metadata(b"\x01"), StatusCode.INVALID_ARGUMENT),
+        (metadata(b"\x02\x00", b"\x00"), StatusCode.OUT_OF_RANGE),
+        (metadata(b"\x01", b""), StatusCode.INVALID_ARGUMENT),
     ],
 )
-def test_malformed_packet_out(primary: Stream, device: FakeDevice, wrong, code: Code) -> None:
+def test_malformed_packet_out(primary: Stream, device: FakeDevice, wrong, code: StatusCode) -> None:
     packet = p4r.PacketOut(payload=b"frame", metadata=wrong)
     primary.send(packet=packet)
     error = primary.next().error
@@ -50,18 +50,18 @@ def test_only_the_primary_sends_packets(client: Client, device: FakeDevice) -> N
     packet = p4r.PacketOut(payload=b"frame", metadata=metadata(b"\x01", b"\x00"))
     stream = client.stream()
     stream.send(packet=packet)
-    assert stream.next().error.canonical_code == Code.PERMISSION_DENIED
+    assert stream.next().error.canonical_code == StatusCode.PERMISSION_DENIED
     stream.arbitrate(0)
     stream.next()
     stream.send(packet=packet)
-    assert stream.next().error.canonical_code == Code.PERMISSION_DENIED
+    assert stream.next().error.canonical_code == StatusCode.PERMISSION_DENIED
     assert device.sent == []
 
 
 def test_packet_out_before_a_pipeline(bare_client: Client) -> None:
     stream = bare_client.become_primary()
     stream.send(packet=p4r.PacketOut(payload=b"frame"))
-    assert stream.next().error.canonical_code == Code.FAILED_PRECONDITION
+    assert stream.next().error.canonical_code == StatusCode.FAILED_PRECONDITION
 
 
 def test_packet_in_goes_to_the_primary(primary: Stream, bare_client: Client, device: FakeDevice) -> None:
@@ -100,10 +100,10 @@ def test_other_stream_messages(bare_client: Client) -> None:
     ack = p4r.DigestListAck(digest_id=1, list_id=2)
     stream.send(digest_ack=ack)
     error = stream.next().error
-    assert (error.canonical_code, error.digest_list_ack.digest_list_ack) == (Code.PERMISSION_DENIED, ack)
+    assert (error.canonical_code, error.digest_list_ack.digest_list_ack) == (StatusCode.PERMISSION_DENIED, ack)
     stream.send(other=any_pb2.Any(type_url="x"))
     error = stream.next().error
-    assert (error.canonical_code, error.other.other.type_url) == (Code.UNIMPLEMENTED, "x")
+    assert (error.canonical_code, error.other.other.type_url) == (StatusCode.UNIMPLEMENTED, "x")
     stream.send()
     assert stream.next().error.WhichOneof("details") == "other"
 
@@ -116,4 +116,4 @@ def test_no_controller_header() -> None:
 
 def test_header_of_broken_bytes() -> None:
     with pytest.raises(ValueError, match="9 bits"):
-        ControllerHeader([HeaderField(1, "port", 9, Number(9))])
+        ControllerHeader([HeaderField(1, "port", 9, NumberCodec(9))])

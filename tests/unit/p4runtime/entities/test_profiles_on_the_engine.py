@@ -12,7 +12,7 @@ from gradbed.switch.codegen import build_program
 from gradbed.switch.compiler import compile_p4
 from gradbed.switch.engine import Engine
 from gradbed.switch.p4runtime.roles import Role
-from gradbed.switch.p4runtime.status import Code
+from gradbed.switch.p4runtime.status import StatusCode
 from gradbed.switch.state.pipeline import build_pipeline
 from gradbed.switch.state.running_device import ForwardingState
 from gradbed.topo.link import LinkModel
@@ -28,10 +28,10 @@ IDS = range(1, 6)
 EVERYTHING = Role("")
 ALLOWED = {
     None,
-    Code.ALREADY_EXISTS,
-    Code.NOT_FOUND,
-    Code.FAILED_PRECONDITION,
-    Code.INVALID_ARGUMENT,  # one-shots beside members and groups
+    StatusCode.ALREADY_EXISTS,
+    StatusCode.NOT_FOUND,
+    StatusCode.FAILED_PRECONDITION,
+    StatusCode.INVALID_ARGUMENT,  # one-shots beside members and groups
 }
 
 
@@ -84,7 +84,7 @@ class Balancer:
             does.action_profile_group_id = self.rng.choice(IDS)
         return entry(self.table, exact(1, bytes([self.rng.choice(KEYS)])), action=does)
 
-    def write(self, kind: int, message: object) -> Code | None:
+    def write(self, kind: int, message: object) -> StatusCode | None:
         [outcome] = self.state.write([p4r.Update(type=kind, entity=entity(message))], EVERYTHING)
         return None if outcome is None else outcome.code
 

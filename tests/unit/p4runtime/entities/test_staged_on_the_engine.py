@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from finsy.proto import p4r
 
-from gradbed.switch.p4runtime.status import Code
+from gradbed.switch.p4runtime.status import StatusCode
 from tests.unit.p4runtime.client import INSERT, MODIFY, Client, action, entry, exact, ids, pipeline_of, texts
 from tests.unit.p4runtime.network import H1, H2, Network, frame, mac, running
 
@@ -61,8 +61,8 @@ def test_packets_meet_what_was_staged_once_it_is_committed(
         (MODIFY, meter),
         (INSERT, session),
     )
-    assert client.delete(member) == Code.FAILED_PRECONDITION
-    assert client.insert(route("aged", b"\x03")) == Code.ALREADY_EXISTS
+    assert client.delete(member) == StatusCode.FAILED_PRECONDITION
+    assert client.insert(route("aged", b"\x03")) == StatusCode.ALREADY_EXISTS
     questions = (entry(0), p4r.ActionProfileMember(), p4r.MeterEntry(), p4r.CloneSessionEntry())
     staged = texts(client.read(*questions))
     assert (ports(AGED), ports(INDIRECT), ports(CLONED)) == ({2}, set(), {2})

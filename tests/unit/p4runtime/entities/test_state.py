@@ -10,7 +10,7 @@ from finsy.proto import p4d, p4r
 
 from gradbed.switch.device import EntryExists, Replica, StateFull, StillReferenced
 from gradbed.switch.p4runtime.roles import Role
-from gradbed.switch.p4runtime.status import Code
+from gradbed.switch.p4runtime.status import StatusCode
 from gradbed.switch.server.target import ENTITIES_PER_RESPONSE, _responses
 from gradbed.switch.state.base import CellArray
 from gradbed.switch.state.counters import CounterEntries
@@ -77,26 +77,26 @@ class TestCounters:
         assert client.read(counter(0)) == [counter(0, 5)]
 
     def test_write(self, client: Client, device: FakeDevice) -> None:
-        assert client.modify(counter(1, 5, 6)) == Code.OK
+        assert client.modify(counter(1, 5, 6)) == StatusCode.OK
         assert device.state.counters["Ingress.port_counter"][:3] == [(0, 0), (5, 6), (0, 0)]
-        assert client.modify(counter(1)) == Code.OK  # without data: unchanged
+        assert client.modify(counter(1)) == StatusCode.OK  # without data: unchanged
         assert device.state.counters["Ingress.port_counter"][1] == (5, 6)
-        assert client.modify(counter(None, 0)) == Code.OK
+        assert client.modify(counter(None, 0)) == StatusCode.OK
         assert device.state.counters["Ingress.port_counter"] == [(0, 0)] * 8
 
     def test_errors(self, client: Client) -> None:
-        assert client.insert(counter(1, 5)) == Code.INVALID_ARGUMENT
-        assert client.delete(counter(1)) == Code.INVALID_ARGUMENT
-        assert client.modify(counter(-1, 0)) == Code.INVALID_ARGUMENT
-        assert client.modify(counter(8, 0)) == Code.OUT_OF_RANGE
-        assert client.modify(counter(0, -1)) == Code.INVALID_ARGUMENT
-        assert client.modify(counter(0, 0, counter_id=0)) == Code.INVALID_ARGUMENT
-        assert client.modify(counter(0, 0, counter_id=1)) == Code.NOT_FOUND
+        assert client.insert(counter(1, 5)) == StatusCode.INVALID_ARGUMENT
+        assert client.delete(counter(1)) == StatusCode.INVALID_ARGUMENT
+        assert client.modify(counter(-1, 0)) == StatusCode.INVALID_ARGUMENT
+        assert client.modify(counter(8, 0)) == StatusCode.OUT_OF_RANGE
+        assert client.modify(counter(0, -1)) == StatusCode.INVALID_ARGUMENT
+        assert client.modify(counter(0, 0, counter_id=0)) == StatusCode.INVALID_ARGUMENT
+        assert client.modify(counter(0, 0, counter_id=1)) == StatusCode.NOT_FOUND
 
 
 class TestRegisters:
     def test_unsigned(self, client: Client, device: FakeDevice) -> None:
-        assert client.modify(register(TOTALS, 2, bitstring=b"\x00\x01\x00\x00\x00\x00")) == Code.OK
+        assert client.modify(register(TOTALS, 2, bitstring=b"\x00\x01\x00\x00\x00\x00")) == StatusCode.OK
         assert device.state.registers["Ingress.totals"] == [0, 0, 1 << 32, 0]
         assert client.read(register(TOTALS, 2)) == [register(TOTALS, 2, bitstring=b"\x01\x00\x00\x00\x00")]
         assert client.read(register(TOTALS)) == [
@@ -104,34 +104,39 @@ class TestRegisters:
         ]
 
     def test_signed(self, client: Client, device: FakeDevice) -> None:
-        assert client.modify(register(OFFSETS, 0, bitstring=b"\xfd\x1d")) == Code.OK
+        assert client.modify(register(OFFSETS, 0, bitstring=b"\xfd\x1d")) == StatusCode.OK
         assert device.state.registers["Ingress.offsets"][0] == 0x1000 - 739
         assert client.read(register(OFFSETS, 0)) == [register(OFFSETS, 0, bitstring=b"\xfd\x1d")]
-        assert client.modify(register(OFFSETS, 0, bitstring=b"\x8d\x1d")) == Code.OUT_OF_RANGE
+        assert client.modify(register(OFFSETS, 0, bitstring=b"\x8d\x1d")) == StatusCode.OUT_OF_RANGE
 
     def test_bool(self, client: Client, device: FakeDevice) -> None:
-        assert client.modify(register(FLAGS, bool=True)) == Code.OK
+        assert client.modify(register(FLAGS, bool=True)) == StatusCode.OK
         assert device.state.registers["Ingress.flags"] == [1, 1, 1, 1]
         assert client.read(register(FLAGS, 1)) == [register(FLAGS, 1, bool=True)]
-        assert client.modify(register(FLAGS, bitstring=b"\x01")) == Code.INVALID_ARGUMENT
+        assert client.modify(register(FLAGS, bitstring=b"\x01")) == StatusCode.INVALID_ARGUMENT
 
     def test_wildcard(self, client: Client) -> None:
         assert [r.register_id for r in client.read(p4r.RegisterEntry())] == [TOTALS] * 4 + [OFFSETS] * 4 + [FLAGS] * 4
 
     def test_errors(self, client: Client) -> None:
-        assert client.insert(register(TOTALS, 0, bitstring=b"\x01")) == Code.INVALID_ARGUMENT
-        assert client.delete(register(TOTALS, 0)) == Code.INVALID_ARGUMENT
-        assert client.modify(register(TOTALS, 0)) == Code.INVALID_ARGUMENT
-        assert client.modify(register(TOTALS, 4, bitstring=b"\x01")) == Code.OUT_OF_RANGE
-        assert client.modify(register(TOTALS, -1, bitstring=b"\x01")) == Code.INVALID_ARGUMENT
-        assert client.modify(register(TOTALS, 0, bitstring=b"\x02\x00\x00\x00\x00")) == Code.OUT_OF_RANGE
-        assert client.modify(register(0, 0, bitstring=b"\x01")) == Code.INVALID_ARGUMENT
-        assert client.modify(register(1, 0, bitstring=b"\x01")) == Code.NOT_FOUND
+        assert client.insert(register(TOTALS, 0, bitstring=b"\x01")) == StatusCode.INVALID_ARGUMENT
+        assert client.delete(register(TOTALS, 0)) == StatusCode.INVALID_ARGUMENT
+        assert client.modify(register(TOTALS, 0)) == StatusCode.INVALID_ARGUMENT
+        assert client.modify(register(TOTALS, 4, bitstring=b"\x01")) == StatusCode.OUT_OF_RANGE
+        assert client.modify(register(TOTALS, -1, bitstring=b"\x01")) == StatusCode.INVALID_ARGUMENT
+        assert client.modify(register(TOTALS, 0, bitstring=b"\x02\x00\x00\x00\x00")) == StatusCode.OUT_OF_RANGE
+        assert client.modify(register(0, 0, bitstring=b"\x01")) == StatusCode.INVALID_ARGUMENT
+        assert client.modify(register(1, 0, bitstring=b"\x01")) == StatusCode.NOT_FOUND
 
 
 def test_failed_reads_of_a_batch(client: Client) -> None:
     request = [counter(3), register(1), p4r.RegisterEntry(register_id=TOTALS, index=index(9)), None]
-    assert failures(client, *request) == [Code.OK, Code.NOT_FOUND, Code.OUT_OF_RANGE, Code.INVALID_ARGUMENT]
+    assert failures(client, *request) == [
+        StatusCode.OK,
+        StatusCode.NOT_FOUND,
+        StatusCode.OUT_OF_RANGE,
+        StatusCode.INVALID_ARGUMENT,
+    ]
 
 
 def replica(port: bytes | int, instance: int = 0) -> p4r.Replica:
@@ -147,42 +152,42 @@ def group(group_id: int, *replicas, **more) -> p4r.MulticastGroupEntry:
 class TestMulticastGroups:
     def test_life_of_a_group(self, client: Client, device: FakeDevice) -> None:
         written = group(7, replica(b"\x01"), replica(b"\x01\xff", 5), replica(0, 2), metadata=b"m")
-        assert client.insert(written) == Code.OK
+        assert client.insert(written) == StatusCode.OK
         assert device.replication.groups == {7: (Replica(1), Replica(511, 5), Replica(0, 2))}
-        assert client.insert(written) == Code.ALREADY_EXISTS
-        assert client.modify(group(8)) == Code.NOT_FOUND
-        assert client.delete(group(8)) == Code.NOT_FOUND
+        assert client.insert(written) == StatusCode.ALREADY_EXISTS
+        assert client.modify(group(8)) == StatusCode.NOT_FOUND
+        assert client.delete(group(8)) == StatusCode.NOT_FOUND
 
         def read(group_id: int) -> list:
             return [e.multicast_group_entry for e in client.read(group(group_id))]
 
         assert read(7) == read(0) == [written]
-        assert failures(client, group(8)) == [Code.NOT_FOUND]
-        assert client.modify(group(7, replica(b"\x00\x03"))) == Code.OK
+        assert failures(client, group(8)) == [StatusCode.NOT_FOUND]
+        assert client.modify(group(7, replica(b"\x00\x03"))) == StatusCode.OK
         assert device.replication.groups == {7: (Replica(3),)}
         assert read(0) == [group(7, replica(b"\x03"))]
-        assert client.delete(group(7)) == Code.OK
+        assert client.delete(group(7)) == StatusCode.OK
         assert device.replication.groups == {} and read(0) == []
 
     @pytest.mark.parametrize(
         ("wrong", "code"),
         [
-            (group(0, replica(1)), Code.INVALID_ARGUMENT),
-            (group(1 << 16), Code.INVALID_ARGUMENT),
-            (group(1, replica(1), replica(b"\x01")), Code.INVALID_ARGUMENT),
-            (group(1, replica(1, 1 << 16)), Code.INVALID_ARGUMENT),
-            (group(1, replica(512)), Code.INVALID_ARGUMENT),
-            (group(1, replica(b"\x02\x00")), Code.OUT_OF_RANGE),
-            (group(1, replica(b"")), Code.INVALID_ARGUMENT),
-            (group(1, p4r.Replica(instance=1)), Code.INVALID_ARGUMENT),
+            (group(0, replica(1)), StatusCode.INVALID_ARGUMENT),
+            (group(1 << 16), StatusCode.INVALID_ARGUMENT),
+            (group(1, replica(1), replica(b"\x01")), StatusCode.INVALID_ARGUMENT),
+            (group(1, replica(1, 1 << 16)), StatusCode.INVALID_ARGUMENT),
+            (group(1, replica(512)), StatusCode.INVALID_ARGUMENT),
+            (group(1, replica(b"\x02\x00")), StatusCode.OUT_OF_RANGE),
+            (group(1, replica(b"")), StatusCode.INVALID_ARGUMENT),
+            (group(1, p4r.Replica(instance=1)), StatusCode.INVALID_ARGUMENT),
             (
                 group(1, p4r.Replica(egress_port=1, backup_replicas=[p4r.BackupReplica(port=b"\x02")])),
-                Code.UNIMPLEMENTED,
+                StatusCode.UNIMPLEMENTED,
             ),
-            (p4r.PacketReplicationEngineEntry(), Code.INVALID_ARGUMENT),
+            (p4r.PacketReplicationEngineEntry(), StatusCode.INVALID_ARGUMENT),
         ],
     )
-    def test_unusable_groups(self, client: Client, device: FakeDevice, wrong, code: Code) -> None:
+    def test_unusable_groups(self, client: Client, device: FakeDevice, wrong, code: StatusCode) -> None:
         assert client.insert(wrong) == code
         assert device.replication.groups == {}
 
@@ -192,44 +197,48 @@ class TestCloneSessions:
         session = p4r.CloneSessionEntry(
             session_id=100, replicas=[replica(b"\x02", 1)], packet_length_bytes=128, class_of_service=7
         )
-        assert client.insert(session) == Code.OK
+        assert client.insert(session) == StatusCode.OK
         assert device.replication.sessions == {100: ((Replica(2, 1),), 128, 7)}
-        assert client.insert(session) == Code.ALREADY_EXISTS
+        assert client.insert(session) == StatusCode.ALREADY_EXISTS
         assert [e.clone_session_entry for e in client.read(p4r.CloneSessionEntry())] == [session]
         session.packet_length_bytes = session.class_of_service = 0
-        assert client.modify(session) == Code.OK
+        assert client.modify(session) == StatusCode.OK
         assert device.replication.sessions == {100: ((Replica(2, 1),), 0, 0)}
-        assert client.delete(session) == Code.OK
-        assert client.delete(session) == Code.NOT_FOUND
+        assert client.delete(session) == StatusCode.OK
+        assert client.delete(session) == StatusCode.NOT_FOUND
         assert device.replication.sessions == {}
 
     def test_errors(self, client: Client) -> None:
-        assert client.insert(p4r.CloneSessionEntry()) == Code.INVALID_ARGUMENT
-        assert client.insert(p4r.CloneSessionEntry(session_id=1 << 16)) == Code.INVALID_ARGUMENT
-        assert client.insert(p4r.CloneSessionEntry(session_id=1, class_of_service=8)) == Code.INVALID_ARGUMENT
-        assert client.insert(p4r.CloneSessionEntry(session_id=1, packet_length_bytes=-1)) == Code.INVALID_ARGUMENT
-        assert failures(client, p4r.CloneSessionEntry(session_id=5)) == [Code.NOT_FOUND]
+        assert client.insert(p4r.CloneSessionEntry()) == StatusCode.INVALID_ARGUMENT
+        assert client.insert(p4r.CloneSessionEntry(session_id=1 << 16)) == StatusCode.INVALID_ARGUMENT
+        assert client.insert(p4r.CloneSessionEntry(session_id=1, class_of_service=8)) == StatusCode.INVALID_ARGUMENT
+        assert (
+            client.insert(p4r.CloneSessionEntry(session_id=1, packet_length_bytes=-1)) == StatusCode.INVALID_ARGUMENT
+        )
+        assert failures(client, p4r.CloneSessionEntry(session_id=5)) == [StatusCode.NOT_FOUND]
 
 
 def test_externs(client: Client) -> None:
-    assert client.modify(p4r.ExternEntry(extern_id=1)) == Code.UNIMPLEMENTED
+    assert client.modify(p4r.ExternEntry(extern_id=1)) == StatusCode.UNIMPLEMENTED
     assert client.read(p4r.ExternEntry()) == []
-    assert failures(client, p4r.ExternEntry(extern_id=1)) == [Code.NOT_FOUND]
+    assert failures(client, p4r.ExternEntry(extern_id=1)) == [StatusCode.NOT_FOUND]
 
 
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (EntryExists("x"), Code.ALREADY_EXISTS),
-        (StateFull("x"), Code.RESOURCE_EXHAUSTED),
-        (StillReferenced("x"), Code.FAILED_PRECONDITION),
-        (IndexError("x"), Code.OUT_OF_RANGE),
-        (ValueError("x"), Code.INVALID_ARGUMENT),
-        (MemoryError("x"), Code.RESOURCE_EXHAUSTED),
-        (KeyError("x"), Code.INTERNAL),
+        (EntryExists("x"), StatusCode.ALREADY_EXISTS),
+        (StateFull("x"), StatusCode.RESOURCE_EXHAUSTED),
+        (StillReferenced("x"), StatusCode.FAILED_PRECONDITION),
+        (IndexError("x"), StatusCode.OUT_OF_RANGE),
+        (ValueError("x"), StatusCode.INVALID_ARGUMENT),
+        (MemoryError("x"), StatusCode.RESOURCE_EXHAUSTED),
+        (KeyError("x"), StatusCode.INTERNAL),
     ],
 )
-def test_codes_of_what_a_device_raises(client: Client, device: FakeDevice, error: Exception, code: Code) -> None:
+def test_codes_of_what_a_device_raises(
+    client: Client, device: FakeDevice, error: Exception, code: StatusCode
+) -> None:
     def refuse(*_: object) -> None:
         raise error
 
@@ -238,7 +247,9 @@ def test_codes_of_what_a_device_raises(client: Client, device: FakeDevice, error
 
 
 def test_updates_without_type_or_entity(client: Client) -> None:
-    assert client.outcomes((0, counter(0, 1)), (INSERT, None), (9, counter(0, 1))) == [Code.INVALID_ARGUMENT] * 3
+    assert (
+        client.outcomes((0, counter(0, 1)), (INSERT, None), (9, counter(0, 1))) == [StatusCode.INVALID_ARGUMENT] * 3
+    )
 
 
 def test_faults_of_a_device_stay_one_line(client: Client, device: FakeDevice, caplog) -> None:
@@ -247,6 +258,6 @@ def test_faults_of_a_device_stay_one_line(client: Client, device: FakeDevice, ca
 
     device.state.counters.write = broken
     [(code, text), (other, _)] = client.failures((MODIFY, counter(0, 1)), (MODIFY, register(FLAGS, 0, bool=True)))
-    assert (code, text) == (Code.INTERNAL, "OSError: first line second line")
-    assert other == Code.OK
+    assert (code, text) == (StatusCode.INTERNAL, "OSError: first line second line")
+    assert other == StatusCode.OK
     assert "unexpected OSError" in caplog.text

@@ -7,7 +7,7 @@ from finsy.proto import p4r
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradbed.switch.p4runtime.status import Code
+from gradbed.switch.p4runtime.status import StatusCode
 from gradbed.switch.state.value_sets import range_prefixes
 from tests.unit.p4runtime.client import MODIFY, Client, exact, lpm, optional, range_, ternary
 from tests.unit.p4runtime.entities.test_state import failures
@@ -23,13 +23,13 @@ def value_set(*members: list, value_set_id: int = ETHER_TYPES) -> p4r.ValueSetEn
 
 def test_life_of_a_value_set(client: Client, device: FakeDevice) -> None:
     written = value_set([exact(1, b"\x08\x00")], [exact(1, b"\x86\xdd")])
-    assert client.modify(written) == Code.OK
+    assert client.modify(written) == StatusCode.OK
     assert device.state.value_sets == {"Parser.ether_types": [(0x800, 0xFFFF), (0x86DD, 0xFFFF)]}
     assert client.read(value_set()) == [written]
     assert client.read(p4r.ValueSetEntry()) == [written, value_set(value_set_id=SPECIALS)]
-    assert client.modify(value_set([exact(1, b"\x00\x01")])) == Code.OK
+    assert client.modify(value_set([exact(1, b"\x00\x01")])) == StatusCode.OK
     assert client.read(value_set()) == [value_set([exact(1, b"\x01")])]
-    assert client.modify(value_set()) == Code.OK
+    assert client.modify(value_set()) == StatusCode.OK
     assert device.state.value_sets == {"Parser.ether_types": []}
 
 
@@ -43,7 +43,7 @@ def test_match_kinds(client: Client, device: FakeDevice) -> None:
         optional(5, b"\x55"),
     ]
     written = value_set(everything, [exact(1, b"\x12")], value_set_id=SPECIALS)
-    assert client.modify(written) == Code.OK
+    assert client.modify(written) == StatusCode.OK
     assert device.state.value_sets["Parser.specials"] == [
         (0x11_2200_A0_01_55, 0xFF_FF00_F0_FF_FF),
         (0x11_2200_A0_02_55, 0xFF_FF00_F0_FE_FF),
@@ -56,24 +56,24 @@ def test_match_kinds(client: Client, device: FakeDevice) -> None:
 @pytest.mark.parametrize(
     ("wrong", "code"),
     [
-        (value_set(value_set_id=0), Code.INVALID_ARGUMENT),
-        (value_set(value_set_id=5), Code.NOT_FOUND),
-        (value_set([]), Code.INVALID_ARGUMENT),
-        (value_set([exact(1, b"\x01\x00\x00")]), Code.OUT_OF_RANGE),
-        (value_set([ternary(1, b"\x01", b"\x01")]), Code.INVALID_ARGUMENT),
-        (value_set([exact(1, b"\x01")], [exact(1, b"\x00\x01")]), Code.ALREADY_EXISTS),
-        (value_set(*([exact(1, bytes([i]))] for i in range(5))), Code.RESOURCE_EXHAUSTED),
+        (value_set(value_set_id=0), StatusCode.INVALID_ARGUMENT),
+        (value_set(value_set_id=5), StatusCode.NOT_FOUND),
+        (value_set([]), StatusCode.INVALID_ARGUMENT),
+        (value_set([exact(1, b"\x01\x00\x00")]), StatusCode.OUT_OF_RANGE),
+        (value_set([ternary(1, b"\x01", b"\x01")]), StatusCode.INVALID_ARGUMENT),
+        (value_set([exact(1, b"\x01")], [exact(1, b"\x00\x01")]), StatusCode.ALREADY_EXISTS),
+        (value_set(*([exact(1, bytes([i]))] for i in range(5))), StatusCode.RESOURCE_EXHAUSTED),
     ],
 )
-def test_unusable_members(client: Client, device: FakeDevice, wrong: p4r.ValueSetEntry, code: Code) -> None:
+def test_unusable_members(client: Client, device: FakeDevice, wrong: p4r.ValueSetEntry, code: StatusCode) -> None:
     client.write((MODIFY, value_set([exact(1, b"\x77")])))
     assert client.modify(wrong) == code
     assert device.state.value_sets == {"Parser.ether_types": [(0x77, 0xFFFF)]}
 
 
 def test_errors(client: Client) -> None:
-    assert client.insert(value_set()) == client.delete(value_set()) == Code.INVALID_ARGUMENT
-    assert failures(client, value_set(value_set_id=5)) == [Code.NOT_FOUND]
+    assert client.insert(value_set()) == client.delete(value_set()) == StatusCode.INVALID_ARGUMENT
+    assert failures(client, value_set(value_set_id=5)) == [StatusCode.NOT_FOUND]
 
 
 def test_survive_reconciliation(client: Client, device: FakeDevice) -> None:

@@ -16,7 +16,7 @@ import grpc
 import pytest
 from finsy.proto import U128, p4r
 
-from gradbed.switch.p4runtime.status import Code
+from gradbed.switch.p4runtime.status import StatusCode
 from gradbed.switch.server import P4RuntimeServer
 from gradbed.switch.server.server import PENDING_MESSAGES, Inbox
 from gradbed.switch.server.target import BUSY_SERVER
@@ -61,12 +61,12 @@ def test_fifty_primaries_each_of_its_own_role(
         own.role = f"role {number}"
         stream = own.stream()
         stream.arbitrate(own.election_id, role=p4r.Role(name=own.role))
-        assert stream.status() == (Code.OK, own.election_id)
+        assert stream.status() == (StatusCode.OK, own.election_id)
         codes = [own.insert(host(number, write)) for write in range(WRITES)]
         return codes, len(own.read(entry(HOSTS)))
 
     outcomes = at_once(work)
-    assert [codes for codes, _ in outcomes] == [[Code.OK] * WRITES] * CLIENTS
+    assert [codes for codes, _ in outcomes] == [[StatusCode.OK] * WRITES] * CLIENTS
     assert all(WRITES <= found <= CLIENTS * WRITES for _, found in outcomes)
     assert len(device.state.tables["Ingress.hosts"].entries) == CLIENTS * WRITES
     assert server.drops(1) == {}
@@ -106,7 +106,7 @@ class Unread:
         self._role = role
         self.call = client.stub.StreamChannel(iter(self._requests.get, None))
         self.arbitrate(client.election_id)
-        assert next(self.call).arbitration.status.code == Code.OK
+        assert next(self.call).arbitration.status.code == StatusCode.OK
 
     def arbitrate(self, election_id: int) -> None:
         role = p4r.Role(name=self._role) if self._role else None
@@ -132,7 +132,7 @@ def test_who_never_reads_slows_nobody_and_is_told_less(
     idle = Unread(clients[0], "idle")
     reader = Stream(clients[1].stub)
     reader.arbitrate(clients[1].election_id, role=p4r.Role(name="reader"))
-    assert reader.status()[0] == Code.OK
+    assert reader.status()[0] == StatusCode.OK
     held_bytes = []
     for start in range(0, packets, burst):
         held_bytes.append(resident_bytes())
@@ -145,7 +145,7 @@ def test_who_never_reads_slows_nobody_and_is_told_less(
     grown = max(held_bytes) - max(held_bytes[: len(held_bytes) // 2])
     assert grown < 12 * MEGABYTE, f"{grown / MEGABYTE:.0f} MiB"
     clients[1].role = "reader"
-    assert clients[1].insert(host(99, 1)) == Code.OK
+    assert clients[1].insert(host(99, 1)) == StatusCode.OK
     dropped = server.drops(1)
     assert set(dropped) == {"packet_slow_controller"}
     delivered = idle.read(packets - dropped["packet_slow_controller"])
@@ -166,7 +166,7 @@ def test_who_asks_without_reading_is_sent_away(
     for number in range(ASKED):
         unread.arbitrate(clients[0].election_id + number)
     wait_until(lambda: "arbitration_slow_controller" in server.drops(1))
-    assert client.insert(host(99, 2)) == Code.OK, "others are served meanwhile"
+    assert client.insert(host(99, 2)) == StatusCode.OK, "others are served meanwhile"
     with pytest.raises(grpc.RpcError) as caught:
         unread.read(ASKED)
     assert caught.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED

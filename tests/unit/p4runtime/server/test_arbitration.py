@@ -9,12 +9,12 @@ import pytest
 from finsy.proto import U128, p4r, stratum
 from google.protobuf import any_pb2, wrappers_pb2
 
-from gradbed.switch.p4runtime.status import Code
+from gradbed.switch.p4runtime.status import StatusCode
 from tests.unit.p4runtime.client import INSERT, TIMEOUT_S, Client, Stream, action, entry, exact
 from tests.unit.p4runtime.fake_device import FakeDevice
 from tests.unit.p4runtime.sample_program import DROP, HOSTS, PORT_COUNTER, PORTS, ROUTES
 
-OK, BACKUP, NO_PRIMARY = Code.OK, Code.ALREADY_EXISTS, Code.NOT_FOUND
+OK, BACKUP, NO_PRIMARY = StatusCode.OK, StatusCode.ALREADY_EXISTS, StatusCode.NOT_FOUND
 
 
 @pytest.fixture
@@ -191,9 +191,13 @@ class TestRoles:
         host = entry(HOSTS, exact(1, b"\x01"), action=action(DROP))
         port = entry(PORTS, exact(1, b"\x01"), action=action(DROP))
         route = entry(ROUTES, action=action(DROP))
-        assert client.outcomes((INSERT, host), (INSERT, port), (INSERT, route)) == [0, Code.PERMISSION_DENIED, 0]
+        assert client.outcomes((INSERT, host), (INSERT, port), (INSERT, route)) == [
+            0,
+            StatusCode.PERMISSION_DENIED,
+            0,
+        ]
         limited = Client(client.channel, role="hosts")
-        assert limited.outcomes((INSERT, route), (INSERT, port)) == [Code.PERMISSION_DENIED, 0]
+        assert limited.outcomes((INSERT, route), (INSERT, port)) == [StatusCode.PERMISSION_DENIED, 0]
         assert limited.read(entry(0)) == [host, port]
         assert limited.read(entry(ROUTES)) == []
         assert limited.read(p4r.CounterEntry(counter_id=PORT_COUNTER)) == []

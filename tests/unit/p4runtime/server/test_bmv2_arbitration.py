@@ -13,7 +13,7 @@ import grpc
 import pytest
 from finsy.proto import U128, p4r
 
-from gradbed.switch.p4runtime.status import Code
+from gradbed.switch.p4runtime.status import StatusCode
 from gradbed.switch.server import Bmv2Election
 from tests.unit.p4runtime.client import TIMEOUT_S, Client, Stream, pipeline_of, serving
 from tests.unit.p4runtime.fake_device import FakeDevice
@@ -21,7 +21,7 @@ from tests.unit.p4runtime.fake_device import FakeDevice
 BMV2 = os.environ.get("GRADBED_BMV2", "")
 ROOT = Path(__file__).resolve().parents[4]
 
-OK, BACKUP = Code.OK, Code.ALREADY_EXISTS
+OK, BACKUP = StatusCode.OK, StatusCode.ALREADY_EXISTS
 DENIED = grpc.StatusCode.PERMISSION_DENIED.name
 
 

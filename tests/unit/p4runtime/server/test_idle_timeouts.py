@@ -10,7 +10,7 @@ from google.protobuf import any_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradbed.switch.p4runtime.status import Code
+from gradbed.switch.p4runtime.status import StatusCode
 from gradbed.switch.state.idle_timeouts import IdleTimers
 from tests.unit.p4runtime.client import DELETE, INSERT, MODIFY, Client, Stream, action, entry, exact
 from tests.unit.p4runtime.fake_device import FakeDevice, Table
@@ -68,11 +68,11 @@ def table(client: Client, device: FakeDevice) -> Table:
 
 class TestEntries:
     def test_time_to_live(self, client: Client, table: Table) -> None:
-        assert client.insert(aging(idle_timeout_ns=TTL_NS)) == Code.OK
+        assert client.insert(aging(idle_timeout_ns=TTL_NS)) == StatusCode.OK
         assert client.read(entry(AGING)) == [aging(idle_timeout_ns=TTL_NS)]
-        assert client.modify(aging(idle_timeout_ns=5)) == Code.OK
+        assert client.modify(aging(idle_timeout_ns=5)) == StatusCode.OK
         assert client.read(entry(AGING)) == [aging(idle_timeout_ns=5)]
-        assert client.modify(aging()) == Code.OK
+        assert client.modify(aging()) == StatusCode.OK
         assert client.read(entry(AGING)) == [aging()]
 
     def test_time_since_the_last_hit(self, client: Client, device: FakeDevice, table: Table) -> None:
@@ -97,7 +97,7 @@ class TestEntries:
         ],
     )
     def test_errors(self, client: Client, wrong: p4r.TableEntry) -> None:
-        assert client.insert(wrong) == client.modify(wrong) == Code.INVALID_ARGUMENT
+        assert client.insert(wrong) == client.modify(wrong) == StatusCode.INVALID_ARGUMENT
 
     @pytest.mark.parametrize(
         ("wrong", "words"),
@@ -118,7 +118,7 @@ class TestEntries:
         ],
     )
     def test_the_words_that_clients_of_bmv2_look_for(self, client: Client, wrong: p4r.TableEntry, words: str) -> None:
-        assert client.failures((MODIFY, wrong)) == [(Code.INVALID_ARGUMENT, words)]
+        assert client.failures((MODIFY, wrong)) == [(StatusCode.INVALID_ARGUMENT, words)]
 
     def test_tables_without(self, client: Client) -> None:
         everything = entry(0, time_since_last_hit=p4r.TableEntry.IdleTimeout())
@@ -193,4 +193,4 @@ def test_const_entries_do_not_expire(client: Client) -> None:
         b'"name": "Ingress.kinds",', b'"name": "Ingress.kinds", "support_timeout": true,'
     )
     client.push(pipeline=aging_kinds)
-    assert client.modify(entry(KINDS, exact(1, b"\x06"), idle_timeout_ns=1)) == Code.INVALID_ARGUMENT
+    assert client.modify(entry(KINDS, exact(1, b"\x06"), idle_timeout_ns=1)) == StatusCode.INVALID_ARGUMENT

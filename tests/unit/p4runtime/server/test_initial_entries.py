@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gradbed.switch.bmv2_json.model import GREATEST_RANK, initial_priorities
 from gradbed.switch.device import ActionCall
-from gradbed.switch.p4runtime.status import Code
+from gradbed.switch.p4runtime.status import StatusCode
 from tests.unit.p4runtime.client import DELETE, MODIFY, Client, action, entry, ternary
 from tests.unit.p4runtime.fake_device import FakeDevice
 from tests.unit.p4runtime.sample_program import MARK, PRESET, config
@@ -42,20 +42,20 @@ def test_they_are_read_with_falling_priorities(client: Client) -> None:
 def test_they_can_be_changed(client: Client, device: FakeDevice) -> None:
     first, second = device.state.tables["Ingress.preset"].entries
     changed = entry(PRESET, *FIRST.match, action=action(MARK, b"\x07"), priority=2)
-    assert client.modify(changed) == Code.OK
+    assert client.modify(changed) == StatusCode.OK
     assert device.state.tables["Ingress.preset"].entries[first][1] == ActionCall("Ingress.mark", (7,))
-    assert client.delete(key_of(SECOND)) == Code.OK
+    assert client.delete(key_of(SECOND)) == StatusCode.OK
     assert second not in device.state.tables["Ingress.preset"].entries
     assert client.read(entry(PRESET)) == [changed]
-    assert client.insert(SECOND) == Code.OK
-    assert client.insert(FIRST) == Code.ALREADY_EXISTS
+    assert client.insert(SECOND) == StatusCode.OK
+    assert client.insert(FIRST) == StatusCode.ALREADY_EXISTS
 
 
 def test_constant_ones_among_them(client: Client) -> None:
     client.push(pipeline=mixed_config())
     assert [e.is_const for e in client.read(entry(PRESET))] == [True, False]
-    assert client.modify(FIRST) == client.delete(key_of(FIRST)) == Code.PERMISSION_DENIED
-    assert client.modify(SECOND) == client.delete(key_of(SECOND)) == Code.OK
+    assert client.modify(FIRST) == client.delete(key_of(FIRST)) == StatusCode.PERMISSION_DENIED
+    assert client.modify(SECOND) == client.delete(key_of(SECOND)) == StatusCode.OK
 
 
 def test_survive_reconciliation(client: Client, device: FakeDevice) -> None:

@@ -13,7 +13,7 @@ import pytest
 from finsy.proto import p4d, p4r
 
 from gradbed.common.errors import UserError
-from gradbed.switch.p4runtime.status import Code
+from gradbed.switch.p4runtime.status import StatusCode
 from tests.unit.p4runtime.client import (
     DELETE,
     INSERT,
@@ -367,7 +367,7 @@ class TestSaveAndCommit:
         stream = bare_client.become_primary()
         bare_client.push("VERIFY_AND_SAVE", config())
         stream.send(packet=p4r.PacketOut(payload=b"x"))
-        assert stream.next().error.canonical_code == Code.FAILED_PRECONDITION
+        assert stream.next().error.canonical_code == StatusCode.FAILED_PRECONDITION
         bare_client.push("COMMIT")
         device.packet_in(b"\x00\x00frame")
         assert stream.next().packet.payload == b"frame"
@@ -381,8 +381,8 @@ def test_what_compilers_leave_out(client: Client) -> None:
     lean.p4_device_config = json.dumps(document).encode()
     lean.p4info.tables[0].match_fields[0].bitwidth = 0
     client.push(pipeline=lean)
-    assert client.insert(ROUTE) == Code.OK
-    assert client.modify(entry(KEYLESS, is_default_action=True)) == Code.NOT_FOUND
+    assert client.insert(ROUTE) == StatusCode.OK
+    assert client.modify(entry(KEYLESS, is_default_action=True)) == StatusCode.NOT_FOUND
 
 
 def test_actions_that_are_also_called_from_a_control(client: Client, device: FakeDevice) -> None:
@@ -392,7 +392,7 @@ def test_actions_that_are_also_called_from_a_control(client: Client, device: Fak
     document["actions"] += [{"name": "Ingress.forward", "id": 9, "runtime_data": []}]
     called.p4_device_config = json.dumps(document).encode()
     client.push(pipeline=called)
-    assert client.insert(ROUTE) == Code.OK
+    assert client.insert(ROUTE) == StatusCode.OK
     document["actions"][2]["runtime_data"].pop()
     called.p4_device_config = json.dumps(document).encode()
     code, text = refusal(lambda: client.push(pipeline=called))
@@ -514,14 +514,14 @@ def test_new_primary_waits_for_the_writes_of_the_old_one(client: Client, device:
         assert started.wait(TIMEOUT_S)
         backup = client.stream()
         backup.arbitrate(0)
-        assert backup.status() == (Code.ALREADY_EXISTS, 1)
+        assert backup.status() == (StatusCode.ALREADY_EXISTS, 1)
         newer = client.stream()
         newer.arbitrate(2)
-        assert backup.status() == (Code.ALREADY_EXISTS, 2)
+        assert backup.status() == (StatusCode.ALREADY_EXISTS, 2)
         assert newer.silent()
         # The old primary may not begin anything.
         late = client.stub.Write.future(client.write_request((MODIFY, counter)))
         go_on.set()
         writing.result(TIMEOUT_S)
-        assert newer.status() == (Code.OK, 2)
+        assert newer.status() == (StatusCode.OK, 2)
         assert late.exception(TIMEOUT_S).code() == grpc.StatusCode.PERMISSION_DENIED

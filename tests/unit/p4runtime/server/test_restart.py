@@ -5,7 +5,7 @@ from __future__ import annotations
 import grpc
 import pytest
 
-from gradbed.switch.p4runtime.status import Code
+from gradbed.switch.p4runtime.status import StatusCode
 from gradbed.switch.server import P4RuntimeServer
 from tests.unit.p4runtime.client import INSERT, Client, action, entry, exact
 from tests.unit.p4runtime.fake_device import FakeDevice
@@ -18,11 +18,11 @@ def test_streams_end_and_the_pipeline_is_gone(client: Client, server: P4RuntimeS
     client.write(UPDATE)
     first, backup, elsewhere = client.stream(), client.stream(), client.stream()
     first.arbitrate(7)
-    assert first.status()[0] == Code.OK
+    assert first.status()[0] == StatusCode.OK
     backup.arbitrate(3)
-    assert backup.status()[0] == Code.ALREADY_EXISTS
+    assert backup.status()[0] == StatusCode.ALREADY_EXISTS
     elsewhere.arbitrate(9, device_id=2)
-    assert elsewhere.status()[0] == Code.OK
+    assert elsewhere.status()[0] == StatusCode.OK
 
     server.restart_device(1)
 

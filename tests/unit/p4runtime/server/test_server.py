@@ -12,7 +12,7 @@ import pytest
 from finsy.proto import p4r
 
 from gradbed.common.errors import UserError
-from gradbed.switch.p4runtime.status import Code
+from gradbed.switch.p4runtime.status import StatusCode
 from gradbed.switch.server import P4RuntimeServer
 from tests.unit.p4runtime.client import INSERT, TIMEOUT_S, Client, action, entry, exact, serving
 from tests.unit.p4runtime.fake_device import FakeDevice, FakeProgram
@@ -161,7 +161,7 @@ def test_errors_of_a_batch_reach_a_client(client: Client, address: str, count: i
     host = entry(HOSTS, exact(1, b"\x01"), action=action(DROP))
     with grpc.insecure_channel(address, options=options) as channel:
         failures = Client(channel).failures(*[(INSERT, host)] * count)
-    assert [code for code, _ in failures] == [Code.OK] + [Code.ALREADY_EXISTS] * (count - 1)
+    assert [code for code, _ in failures] == [StatusCode.OK] + [StatusCode.ALREADY_EXISTS] * (count - 1)
     assert failures[1][1]
     assert bool(failures[-1][1]) is (count == 10)
 

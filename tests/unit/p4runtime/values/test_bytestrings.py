@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradbed.switch.p4runtime import bytestrings
-from gradbed.switch.p4runtime.status import Code, RequestError
+from gradbed.switch.p4runtime.status import RequestError, StatusCode
 from gradbed.switch.p4runtime.values import Translations, cell_codec
 
 
@@ -28,7 +28,7 @@ def test_no_value_is_empty(decode: Callable[[bytes, int], int]) -> None:
     """P4Runtime specification, "Bytestrings": at least one byte."""
     with pytest.raises(RequestError) as caught:
         decode(b"", 16)
-    assert caught.value.code == Code.INVALID_ARGUMENT
+    assert caught.value.code == StatusCode.INVALID_ARGUMENT
 
 
 @given(st.data())
@@ -65,7 +65,7 @@ def test_unsigned_examples(width_bits: int, text: bytes, value: int | None) -> N
         return
     with pytest.raises(RequestError) as caught:
         bytestrings.decode(text, width_bits)
-    assert caught.value.code == Code.OUT_OF_RANGE
+    assert caught.value.code == StatusCode.OUT_OF_RANGE
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_signed_examples(width_bits: int, text: bytes, value: int | None, canoni
         return
     with pytest.raises(RequestError) as caught:
         bytestrings.decode_signed(text, width_bits)
-    assert caught.value.code == Code.OUT_OF_RANGE
+    assert caught.value.code == StatusCode.OUT_OF_RANGE
 
 
 def named(kind: str, name: str) -> p4t.P4DataTypeSpec:
