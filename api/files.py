@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def kept_text(kind: str, text: str, suffix: str) -> Path:
-    """The file with this text, made if it is not there yet."""
+    """Return the file with this text, created if it does not exist yet."""
     from gradbed.common.store import cache_dir, digest_of, make_cache_folder
 
     path = cache_dir() / kind / f"{digest_of([text])}{suffix}"

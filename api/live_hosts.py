@@ -70,7 +70,7 @@ class Host:
             self._held.wait_for_frame(self.name, left_us)
 
     def received(self) -> list[Packet]:
-        """All that has come and was not received yet; time does not go on."""
+        """Return all packets received and not yet returned; time does not advance."""
         self._take()
         found, self._waiting = self._waiting, []
         return found
@@ -90,7 +90,7 @@ class Host:
         return subprocess.CompletedProcess(arguments, status, output, errors)
 
     def ping(self, to: Host | str, *, count: int = 1) -> bool:
-        """Whether all echo requests to a host, or an address, are answered (real clock)."""
+        """Return whether all echo requests to a host or an address are answered (real clock)."""
         address = to.ip if isinstance(to, Host) else self._address(to)
         return self.run(f"ping -n -c {count} -i 0.2 -W 1 {shlex.quote(address)}").returncode == 0
 
@@ -122,7 +122,7 @@ class Host:
         return bytes(packet)
 
     def _next_mac(self, address: str) -> str:
-        """Where a frame to an address goes first."""
+        """Return the MAC address of the next hop to an address."""
         to = next((host.name for host in self._topology.hosts if host.ip == address), None)
         return self.gateway_mac if to is None else self._topology.destination_mac(self.name, to)
 

@@ -66,7 +66,7 @@ class Table:
         self._held.clear(self._switch, self.name)
 
     def set_default(self, action: str, params: Mapping[str, Any] | None = None) -> None:
-        """What becomes of packets that no entry matches."""
+        """Set the action for packets that match no entry."""
         self._held.insert(self._switch, self.name, {"default_action": action, "params": dict(params or {})})
 
     @property
@@ -91,7 +91,7 @@ class Register:
         self._held, self._switch, self.name = held, switch, name
 
     def read(self) -> list[int | None]:
-        """All cells; None: a number that BMv2 cannot tell."""
+        """Return all cells; None where BMv2 does not report one."""
         return self._held.registers(self._switch, self.name)
 
     def fill(self, value: int) -> None:
@@ -124,7 +124,7 @@ class Counter:
         self._held, self._switch, self.name = held, switch, name
 
     def read(self) -> dict[int, Count]:
-        """The cells that are not zero, by index."""
+        """Return the cells that are not zero, by index."""
         cells = self._held.counters(self._switch)[self.name]
         return {index: Count(packets, count_bytes) for index, (packets, count_bytes) in cells.items()}
 
@@ -133,7 +133,7 @@ class Counter:
 
     @property
     def total(self) -> Count:
-        """Of all cells."""
+        """Return the sum of all cells."""
         cells = self.read().values()
         return Count(sum(cell.packets for cell in cells), sum(cell.bytes for cell in cells))
 

@@ -42,15 +42,15 @@ class Link:
         self.a, self.b = a, b
 
     def down(self) -> None:
-        """Cut it: packets on it are lost, and the ports at its switches go down."""
+        """Cut the link: packets on it are lost, and the ports at its switches go down."""
         self._held.set_link_up(self.a, self.b, False)
 
     def up(self) -> None:
-        """Mend it."""
+        """Bring the link up again."""
         self._held.set_link_up(self.a, self.b, True)
 
     def change(self, *, rate_mbps: float | None = None, **fields: Any) -> None:
-        """From now on.
+        """Change the link from now on.
 
         Args:
             rate_mbps: The rate.
@@ -90,7 +90,7 @@ class Network:
         )
 
     def link(self, a: str, b: str) -> Link:
-        """The link between two nodes. UserError if there is none."""
+        """Return the link between two nodes. UserError if there is none."""
         self.topology.link(a, b)
         return Link(self._held, a, b)
 
@@ -136,7 +136,7 @@ def up(
     switch: str = "gradbed",
     links: str = "memory",
 ) -> Iterator[Network]:
-    """A network whose switches run a P4 program, for as long as the `with` block lasts.
+    """Bring up a network whose switches run a P4 program, for as long as the `with` block lasts.
 
     Args:
         topology: A `Topology`, or what `--topology` takes.
@@ -179,12 +179,12 @@ def up(
 
 
 def virtual(topology: Topology | str | Path, program: Program | str | Path | None = None, **options: Any) -> Any:
-    """`up` on the virtual clock: for tests of a P4 network, in this process, without root, the same each time."""
+    """Bring up a network on the virtual clock: for tests in this process, without root, reproducible."""
     return up(topology, program, clock="virtual", **options)
 
 
 def _values(topology: Topology, clock: str, switch: str, links: str) -> dict[str, Any]:
-    """A configuration of gradbed.experiments.own_program, checked. UserError."""
+    """Return a checked configuration of gradbed.experiments.own_program. UserError."""
     from pydantic import ValidationError
 
     from gradbed.experiments.own_program import OwnProgramConfiguration

@@ -32,7 +32,7 @@ class Program:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Of entries."""
+        """The files of entries."""
         if isinstance(self.entries, Mapping):
             import yaml
 
@@ -52,5 +52,5 @@ class Program:
 
 
 def as_program(given: Program | str | Path) -> Program:
-    """A path is a program with the entries beside it."""
+    """Return a program; of a path, that program with the entries beside it."""
     return given if isinstance(given, Program) else Program(given)

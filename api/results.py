@@ -81,7 +81,7 @@ class Results:
         return list(dict.fromkeys(name for name, rows in found if rows))
 
     def table(self, name: str) -> pandas.DataFrame:
-        """A further table, each row with the place of its point in the sweep. UserError if there is none."""
+        """Return a further table, each row with the place of its point in the sweep. UserError if there is none."""
         import pandas
 
         if name not in self.tables:
@@ -91,7 +91,7 @@ class Results:
 
     @property
     def metrics(self) -> dict[str, str]:
-        """What each metric of the system is, by column of `frame`."""
+        """The description of each metric, by column of `frame`."""
         return {name: f"{metric.meaning} ({metric.unit})" for name, metric in self._metrics.items()}
 
     @property
@@ -179,7 +179,7 @@ class Results:
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Values with parts, such as swept faults, as the words that figures have for them; no value as NaN."""
+    """Return values as figures show them: those with parts as words, and no value as NaN."""
     from gradbed.experiments.tables.words import value_words
 
     return {
@@ -189,5 +189,5 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def load_results(folder: str | Path) -> Results:
-    """The results of an earlier run; results/NAME/latest is the newest. UserError if there is none."""
+    """Load the results of an earlier run; results/NAME/latest is the newest. UserError if there is none."""
     return Results(folder)

@@ -80,7 +80,7 @@ class Study:
 
     @classmethod
     def from_file(cls, path: str | Path, *, quick: bool = False, clock: str | None = None) -> Study:
-        """A study in YAML. quick: its quick form; clock: instead of its own. UserError with FILE:LINE."""
+        """Load a study in YAML. quick: its quick form; clock: instead of its own. UserError with FILE:LINE."""
         from gradbed.experiments.study.loading import load_study
 
         study = cls.__new__(cls)
@@ -93,7 +93,7 @@ class Study:
         return self._loaded.name
 
     def __len__(self) -> int:
-        """How many points it has, each repetition counted."""
+        """Return the number of points, each repetition counted."""
         return len(self._loaded.points)
 
     def __repr__(self) -> str:
@@ -149,7 +149,7 @@ def run(system: str = "workload", **options: Any) -> Results:
 
 
 def systems() -> list[str]:
-    """The systems that can be run, by name."""
+    """Return the systems that can be run, by name."""
     from gradbed.experiments.systems import systems as known
 
     return list(known())
@@ -167,7 +167,7 @@ def _section(topology: Topology | str | Path, more: Mapping[str, Any] | None) ->
 
 
 def _axes(sweep: Mapping[str, Sequence[Any]] | None) -> dict[str, Any]:
-    """A swept topology is its kind, which is what results call it."""
+    """Return the axes of the sweep; a swept topology is named by its kind, as in results."""
     found: dict[str, Any] = {}
     for path, values in (sweep or {}).items():
         if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
@@ -191,7 +191,7 @@ def _set(data: dict[str, Any], path: str, value: Any) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """As YAML would have it: NumPy's numbers are numbers, tuples are lists, paths are texts."""
+    """Return a value as YAML has it: NumPy's numbers are numbers, tuples are lists, paths are texts."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, range)):

@@ -40,7 +40,7 @@ class Topology:
         self.graph  # noqa: B018  # what is wrong is said where it is written
 
     def with_links(self, tier: str | None = None, **link: Any) -> Topology:
-        """The same network with other links.
+        """Return the same network with other links.
 
         Args:
             tier: A class of links, "host" or "leaf-spine", say; None: every link that has no more to say itself.
@@ -97,7 +97,7 @@ class Topology:
 
 
 def topology(kind: str | Path, **link: Any) -> Topology:
-    """The network that a word or a file says.
+    """Return the network that a word or a file describes.
 
     Args:
         kind: As `--topology` takes it: "fat-tree:4", or a file (docs/topologies.md).
@@ -107,37 +107,37 @@ def topology(kind: str | Path, **link: Any) -> Topology:
 
 
 def fat_tree(k: int, **link: Any) -> Topology:
-    """A fat-tree of switches with k ports, and k**3 / 4 hosts."""
+    """Return a fat-tree of switches with k ports, and k**3 / 4 hosts."""
     return Topology(f"fat-tree:{k}", link)
 
 
 def leaf_spine(leaves: int, spines: int, hosts_per_leaf: int, **link: Any) -> Topology:
-    """Every leaf is linked to every spine; hosts hang on the leaves."""
+    """Return a leaf-spine network: every leaf is linked to every spine, and hosts to leaves."""
     return Topology(f"leaf-spine:{leaves},{spines},{hosts_per_leaf}", link)
 
 
 def star(hosts: int, **link: Any) -> Topology:
-    """One switch, s1, with hosts h1, h2, ..."""
+    """Return one switch, s1, with hosts h1, h2, ..."""
     return Topology(f"star:{hosts}", link)
 
 
 def dragonfly(groups: int, routers: int, hosts_per_router: int, **link: Any) -> Topology:
-    """Groups of routers, all linked within, and to each other group."""
+    """Return a dragonfly: groups of routers, all linked within, and to each other group."""
     return Topology(f"dragonfly:{groups},{routers},{hosts_per_router}", link)
 
 
 def torus(x: int, y: int, z: int, **link: Any) -> Topology:
-    """Switches in a grid whose ends meet, one host each."""
+    """Return a torus: switches in a grid whose ends meet, one host each."""
     return Topology(f"torus:{x},{y},{z}", link)
 
 
 def bcube(n: int, k: int, **link: Any) -> Topology:
-    """BCube(n, k): hosts with k + 1 ports each."""
+    """Return BCube(n, k): hosts with k + 1 ports each."""
     return Topology(f"bcube:{n},{k}", link)
 
 
 def from_networkx(graph: networkx.Graph, **link: Any) -> Topology:
-    """The network of a graph.
+    """Return the network of a graph.
 
     Args:
         graph: Nodes with kind="host" are hosts, the others switches; without any hosts, every switch gets one. Nodes

@@ -55,7 +55,7 @@ class _Interrupts:
         sys.setprofile(self._goes_on)
 
     def _goes_on(self, frame: FrameType, event: str, argument: Any) -> None:
-        """Called at every call and return: a few hundred thousand times in a second of imports."""
+        """Raise the interrupt once the import has ended; called at every call and return of a function."""
         # What an import raises at its return is not thrown away.
         if (frame is self._import and event == "return") or (self._import is None and frame.f_code not in _OWN):
             self._raise()

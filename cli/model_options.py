@@ -17,7 +17,7 @@ from gradbed.experiments.configuration.options import ModelOption, described
 
 
 def parameters(options: list[ModelOption]) -> list[inspect.Parameter]:
-    """As keyword parameters of a typer command. An option that is not given is None: the model has the defaults."""
+    """Return options as keyword parameters of a typer command, None where an option is not given."""
     made = []
     for option in options:
         kind = str if get_origin(option.kind) is Literal else option.kind
@@ -47,7 +47,7 @@ def parameters_of(function: Callable[..., int]) -> list[inspect.Parameter]:
 
 
 def with_parameters(function: Callable[..., int], more: list[inspect.Parameter]) -> Callable[..., int]:
-    """The function for typer, with keyword parameters in the place of its `**given`."""
+    """Return the function for typer, with keyword parameters in place of its `**given`."""
     kept = [
         each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
         for each in parameters_of(function)
@@ -78,7 +78,7 @@ OptionsOf = Mapping[str, list[ModelOption]]
 
 
 def every_option(options_of: OptionsOf) -> list[ModelOption]:
-    """Each flag once, as the first system that has it has it."""
+    """Return each flag once, from the first system that has it."""
     found: dict[str, ModelOption] = {}
     for options in options_of.values():
         for option in options:
@@ -87,7 +87,7 @@ def every_option(options_of: OptionsOf) -> list[ModelOption]:
 
 
 def meant(options_of: OptionsOf, given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The system, and what was given for its own parameters. given: by parameters of `every_option`; None: was not.
+    """Return the system that is meant, and what was given for its own parameters.
 
     UserError if no system has all that was given.
     """
@@ -101,7 +101,7 @@ def meant(options_of: OptionsOf, given: Mapping[str, Any]) -> tuple[str, dict[st
 
 
 def _complaint(options_of: OptionsOf, flags: list[str]) -> str:
-    """The first two flags that do not go together."""
+    """Name the first two flags that do not go together."""
     havers = {
         flag: {name for name, own in options_of.items() if flag in {each.flag for each in own}} for flag in flags
     }

@@ -64,7 +64,7 @@ def sentences(markdown: str) -> Iterator[tuple[int, str]]:
 
 
 def _paragraphs(prose: str) -> Iterator[tuple[int, str]]:
-    """First line and text; an item of a list is a paragraph."""
+    """Yield first line and text; an item of a list is a paragraph."""
     first_line, lines = 1, list[str]()
     for number, line in enumerate([*prose.splitlines(), ""], 1):
         starts_item = ITEM.match(line)
@@ -83,7 +83,7 @@ def _long_sentences(markdown: str) -> Iterator[Finding]:
 
 
 def _missing_paths(markdown: str, folder: Path) -> Iterator[Finding]:
-    """Links to files that are not there, and paths in `code` that begin with a folder of the project and are not."""
+    """Find links to missing files, and paths in `code` that begin with a folder of the project and are missing."""
     text = _blanked(FENCED, markdown)
     for link in LINK.finditer(text):
         path = link[2].split("#")[0]
@@ -95,7 +95,7 @@ def _missing_paths(markdown: str, folder: Path) -> Iterator[Finding]:
 
 
 def _exists(code: str) -> bool:
-    """Whether this is no path of the project, or one that exists."""
+    """Return whether this is no path of the project, or one that exists."""
     if PLACEHOLDER.search(code):
         return True
     if SOURCE.fullmatch(code):
@@ -111,7 +111,7 @@ def _source_folders() -> frozenset[str]:
 
 
 def _blanked(pattern: re.Pattern[str], text: str) -> str:
-    """The text without what matches; line numbers stay."""
+    """Remove what matches from the text; line numbers stay."""
     return pattern.sub(lambda found: "\n" * found[0].count("\n"), text)
 
 

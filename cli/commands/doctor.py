@@ -78,7 +78,7 @@ def _state(is_there: bool) -> str:
 
 
 def _program(name: str, purpose: str, find: Callable[[], str]) -> Finding:
-    """find: gives its path, or UserError with what to do."""
+    """Look for a program with `find`, which returns its path or raises UserError that says what to do."""
     try:
         return Finding(name, "ok", purpose, find())
     except UserError as error:

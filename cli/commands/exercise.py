@@ -27,7 +27,7 @@ Folder = Annotated[Path, typer.Argument(help="With your solution.", show_default
 
 @app.command("list")
 def list_() -> int:
-    """Name the exercises, in their order, and say how far this folder's are."""
+    """List the exercises in their order, and how far those of this folder are."""
     from gradbed.experiments.exercises.work import progress
 
     known = _exercises()
@@ -187,7 +187,7 @@ def _named(name: str) -> Exercise:
 
 
 def _tell(checked: Checked) -> None:
-    """A line, and below it what helps to find the mistake."""
+    """Print a line, and below it what helps to find the mistake."""
     finding = checked.finding
     head = "passed  " if finding is None else "FAILED  "
     say(head + (checked.name if finding is None else f"{checked.name}: {finding.what}"), sys.stdout, hang=8)

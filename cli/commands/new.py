@@ -67,7 +67,7 @@ def commands() -> None:
 
 
 def maker_command(name: str) -> Any:
-    """`gradbed new NAME FOLDER`, whose options are the fields of a model."""
+    """Make the command `gradbed new NAME FOLDER`, whose options are the fields of a model."""
     from gradbed.cli.model_options import parameters, with_parameters
     from gradbed.experiments.configuration.options import complaint, model_options, nested
 

@@ -38,7 +38,7 @@ def python(context: typer.Context) -> None:
 
 
 def runs_gradbeds_tests(arguments: Sequence[str]) -> bool:
-    """Whether this is pytest with tests of the checkout, which take more packages than those of people's programs."""
+    """Return whether this is pytest with tests of the checkout, which need more packages than other programs."""
     if INSTALLED or list(arguments[:2]) != ["-m", "pytest"]:
         return False
     named = [Path(argument.partition("::")[0]) for argument in arguments[2:] if not argument.startswith("-")]

@@ -101,7 +101,7 @@ def study(
 
 
 def system_command(name: str) -> Any:
-    """`gradbed run NAME`, whose options are the fields of the system's configuration."""
+    """Make the command `gradbed run NAME`, whose options are the fields of the system's configuration."""
     system = find_system(name)
     run = single_run(name, system.defaults)
     fields = [*model_options(system.configuration, system.defaults), *model_options(system.shorthands, {})]
@@ -109,7 +109,7 @@ def system_command(name: str) -> Any:
 
 
 def torch_command() -> Any:
-    """`gradbed run torch SCRIPT`, with the options of all systems whose workers run scripts."""
+    """Make the command `gradbed run torch SCRIPT`, with the options of all systems whose workers run scripts."""
     from gradbed.hosts.torch_hook.torch_extra import install_torch
 
     runners = {name: system for name in systems() if (system := find_system(name)).script_defaults is not None}
@@ -158,7 +158,7 @@ def torch_command() -> Any:
 def record_torch(
     script: Path, arguments: list[str], folder: Path, known: list[ModelOption], given: Mapping[str, Any]
 ) -> int:
-    """`gradbed run torch --trace FOLDER`. known: all options; of those that are given only --workers goes with it."""
+    """Run `gradbed run torch --trace FOLDER`; of all options only --workers may be given with it."""
     from gradbed.experiments.torch_recording import run_torch_recording
 
     flags = {option.flag: given[option.parameter] for option in known if given.get(option.parameter) is not None}
@@ -176,7 +176,7 @@ def _command(name: str, callback: Callable[..., int]) -> Any:
 
 
 def single_run(name: str, defaults: Mapping[str, Any]) -> Callable[..., int]:
-    """Runs one point of a system with the values of its options, on top of `defaults` (by dotted path)."""
+    """Run one point of a system with the values of its options, which override `defaults` (by dotted path)."""
 
     def run_point(
         *,

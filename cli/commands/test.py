@@ -25,7 +25,7 @@ SHELL_VARIABLE = "GRADBED_P4RUNTIME_SHELL"
 
 
 class Tier(Enum):
-    """When tests run. The value is the marker of its tests; those without one run before each commit."""
+    """The tests that run at one time. The value is their marker; those without one run before each commit."""
 
     COMMIT = ""
     THOROUGH = "thorough"
@@ -33,7 +33,7 @@ class Tier(Enum):
 
     @property
     def marked(self) -> str:
-        """What pytest selects by -m for this tier alone."""
+        """The expression by which pytest selects this tier alone (-m)."""
         later = list(Tier)[list(Tier).index(self) + 1 :]
         return " and ".join(filter(None, [self.value, *(f"not {tier.value}" for tier in later)]))
 

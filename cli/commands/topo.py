@@ -84,7 +84,7 @@ def _topology(kind: str, rate_mbps: float | None, delay_us: int) -> Any:
 
 
 def _programs(kind: str) -> dict[str, str]:
-    """By switch, those that a topology's file names; a line where other files that it names are missing."""
+    """Return the programs that a topology's file names, by switch; print a line where other files are missing."""
     from gradbed.common.errors import UserError
     from gradbed.topo.files import topology_file
 
@@ -97,7 +97,7 @@ def _programs(kind: str) -> dict[str, str]:
 
 
 def _farthest(topology: Any) -> tuple[int, str, str]:
-    """(links, host, host), the first of the farthest pairs."""
+    """Return (links, host, host) for the first of the farthest pairs."""
     import networkx
 
     hosts = [host.name for host in topology.hosts]
@@ -119,7 +119,7 @@ def _graphml(topology: Any) -> str:
 
 
 def _dot(topology: Any) -> str:
-    """Graphviz: hosts are boxes, switches circles; an edge says its rate, if it has one."""
+    """Draw with Graphviz: hosts are boxes, switches circles, and edges have their rates."""
     lines = [f'graph "{topology.name}" {{']
     lines += [f"  {host.name} [shape=box];" for host in topology.hosts]
     lines += [f"  {switch.name} [shape=circle];" for switch in topology.switches]
@@ -130,7 +130,7 @@ def _dot(topology: Any) -> str:
 
 
 def _svg(topology: Any) -> str:
-    """Its nodes where reports draw them (topo/layout.py)."""
+    """Draw the nodes where reports draw them (topo/layout.py)."""
     import io
 
     import networkx

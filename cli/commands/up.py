@@ -104,7 +104,7 @@ def _up(
 
 
 def _file(given: dict[str, Any]) -> TopologyFile | None:
-    """What the file says that --topology names."""
+    """Read the file that --topology names."""
     kind = given.get("topology__kind")
     try:
         return None if kind is None else topology_file(kind)
@@ -113,7 +113,7 @@ def _file(given: dict[str, Any]) -> TopologyFile | None:
 
 
 def _require_program(program: Path | None, file: TopologyFile | None) -> None:
-    """UserError where nothing says what a switch runs."""
+    """Raise UserError where nothing says what a switch runs."""
     if program is not None:
         return
     if file is None:
@@ -133,7 +133,7 @@ def _own_program(
     given: dict[str, Any],
     whose: str,
 ) -> System[Any]:
-    """UserError for what does not go together. whose: the programs, in words."""
+    """Return the system of a network for a user's program. UserError for what does not go together."""
     _only_of_every_network(given, whose, besides=("switches__model", "switches__links"))
     if watch and controller is not None:
         raise UserError("--watch does not go with --controller: who fills the tables reloads them")
@@ -141,7 +141,7 @@ def _own_program(
 
 
 def _check_options_of_system(system: str, given: dict[str, Any]) -> None:
-    """UserError for what it does not have."""
+    """Raise UserError for options that the system does not have."""
     for option in _OF_PROGRAMS:
         if given.get(option.parameter) is not None:
             raise UserError(f"{option.flag} goes with a program of your own: --program")
@@ -150,7 +150,7 @@ def _check_options_of_system(system: str, given: dict[str, Any]) -> None:
 
 
 def _only_of_every_network(given: dict[str, Any], with_what: str, besides: Collection[str] = ()) -> None:
-    """UserError for options that are of the default system's program."""
+    """Raise UserError for options of the default system's program."""
     for option in _OPTIONS:
         wanted = option.path[0] == "topology" or option.parameter in besides
         if given.get(option.parameter) is not None and not wanted:

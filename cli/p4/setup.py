@@ -40,11 +40,13 @@ Pcap = Annotated[Path | None, typer.Option("--pcap", help="Capture file (pcap or
 
 @dataclass(frozen=True)
 class Setup:
-    """program: built so that it reports. pipeline: the same with P4Info; None without that."""
+    """A program that is traced or covered."""
 
     program: InstrumentedProgram
+    """Built so that it reports what packets do."""
     sources: SourceMap
     pipeline: ForwardingPipeline | None
+    """The same with P4Info, if there is one."""
 
     def fill(self, switch: TracedSwitch, entries: Sequence[Path], switch_name: str | None) -> None:
         """Write what the files say into a fresh switch."""
@@ -82,7 +84,7 @@ def load(
     p4info: Path | None,
     source_folders: list[Path] | None,
 ) -> Setup:
-    """A P4 program, compiled now, or BMv2 JSON."""
+    """Load a P4 program, which is compiled, or BMv2 JSON."""
     if path.suffix == ".json":
         return _setup(_json(path), _p4info(p4info) if p4info else None, [*(source_folders or []), path.parent], path)
     from gradbed.switch.compiler import compile_p4
@@ -108,7 +110,7 @@ def _setup(bmv2_json: dict[str, Any], info: Any, folders: Sequence[Path], path: 
 
 
 def of_config(info: Any, device_config: bytes, folders: Sequence[Path], where: str) -> Setup:
-    """A program as it is pushed to switches."""
+    """Load a program as it is pushed to switches."""
     from gradbed.switch.insight.recorder import InstrumentedProgram, build_instrumented
     from gradbed.switch.insight.source import SourceMap
     from gradbed.switch.p4runtime.status import RequestError
@@ -124,7 +126,7 @@ def of_config(info: Any, device_config: bytes, folders: Sequence[Path], where: s
 
 
 def frames(path: Path) -> list[bytes]:
-    """The frames of a capture file, with zeros for what was not captured of them, which a note says."""
+    """Return the frames of a capture file, padded with zeros where they were cut, which a note says."""
     from gradbed.common.capture_files import ETHERNET, read_capture_file
 
     capture = read_capture_file(path)
@@ -140,7 +142,7 @@ def frames(path: Path) -> list[bytes]:
 
 
 def _plan(text: str, switch_name: str | None) -> Any:
-    """The SwitchPlan in a JSON text, which may be that of one switch or of several."""
+    """Read the SwitchPlan from a JSON text, which may hold the plan of one switch or of several."""
     import pydantic
 
     from gradbed.controller.planning.plan import Plan, SwitchPlan
@@ -161,7 +163,7 @@ def _plan(text: str, switch_name: str | None) -> Any:
 
 
 def _updates(schema: Any, plan: Any) -> list[Any]:
-    """All that a fresh switch is written."""
+    """Return the updates that fill a fresh switch."""
     from gradbed.controller.planning.plan import SwitchPlan
     from gradbed.controller.southbound.p4runtime.codec import batches
 
@@ -170,7 +172,7 @@ def _updates(schema: Any, plan: Any) -> list[Any]:
 
 
 def read_text(path: Path) -> str:
-    """Of a file that the user named."""
+    """Read a file that the user named. UserError."""
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:

@@ -79,7 +79,7 @@ def trace(
 
 
 def _packet(packet: str | None, pcap: Path | None, index: int, replay: bool) -> tuple[Sequence[bytes], bytes]:
-    """The frames to send first, and the one to trace."""
+    """Return the frames to send first, and the one to trace."""
     if (packet is None) == (pcap is None):
         raise UserError("give one packet: in hexadecimal, or with --pcap FILE and --index N")
     if packet is not None:
@@ -95,7 +95,7 @@ def _packet(packet: str | None, pcap: Path | None, index: int, replay: bool) -> 
 
 
 def _of_target(target: str, device_id: int, folders: Sequence[Path]) -> tuple[p4_setup.Setup, Sequence[Any]]:
-    """The program of a switch that runs, and what makes another one hold what it holds."""
+    """Return the program of a running switch, and what makes another switch hold the same."""
     from gradbed.switch.insight.p4runtime_state import read_switch
 
     snapshot = read_switch(target, device_id)

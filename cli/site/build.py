@@ -51,7 +51,7 @@ def build(folder: Path) -> None:
 
 
 def _is_ours(folder: Path) -> bool:
-    """A study may be called docs, too: its runs are no part of the site."""
+    """Return whether a folder is empty or holds a site; runs of a study called docs are no site."""
     if not folder.is_dir():
         return False
     return not any(folder.iterdir()) or ((folder / MARK).exists() and not any(folder.glob("*/study.json")))
@@ -92,7 +92,7 @@ def _run_mkdocs(site: Path) -> None:
 
 
 class _Heard(logging.Handler):
-    """What MkDocs warns of."""
+    """Collects the warnings of MkDocs."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)

@@ -58,7 +58,7 @@ def source_of(code: str) -> str | None:
 
 
 def sources_named(markdown: str) -> Iterator[str]:
-    """Each source that a text names in `code`, by its path from the top; several times, if it is."""
+    """Yield each source that a text names in `code`, by its path from the top, once for each time."""
     for code in CODE.findall(markdown):
         if source := source_of(code):
             yield source
@@ -66,7 +66,7 @@ def sources_named(markdown: str) -> Iterator[str]:
 
 @functools.cache
 def _by_name() -> dict[str, tuple[str, ...]]:
-    """Paths of sources by their bare names. docs/ndn.md and others name a room once, and then its files alone."""
+    """Return the paths of sources by their file names, by which pages name them after a first whole path."""
     found: dict[str, tuple[str, ...]] = {}
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*")):
@@ -76,7 +76,7 @@ def _by_name() -> dict[str, tuple[str, ...]]:
 
 
 def page_of(source: str) -> str:
-    """Markdown of the page that shows a source."""
+    """Return the Markdown of the page that shows a source."""
     text = (ROOT / source).read_text(encoding="utf-8")
     # Longer than any fence in the source itself.
     fence = "`" * max([3, *(len(run) + 1 for run in re.findall(r"`+", text))])

@@ -93,7 +93,7 @@ def run_bench_compressors(values: int, part: float, repetitions: int) -> int:
 def measured(
     make: Callable[[], Path], gradient: NDArray[np.float32], repetitions: int, *, counts_memory: bool = True
 ) -> Found:
-    """Of a path that is made anew for time and for memory."""
+    """Measure a path, which is made anew for time and for memory."""
     path = make()
     path(gradient.copy())  # what happens once: weights of fingerprints, pages of what is held back
     spans_s = []
@@ -116,7 +116,7 @@ def measured(
 
 
 def bench_job(values: int, compress: str) -> JobDescription:
-    """Of one worker."""
+    """Return the job of one worker."""
     worker, server = (f"02:00:00:00:00:{number:02x}" for number in (2, 1))
     return JobDescription(
         job=1,
@@ -180,13 +180,13 @@ def _route(job: JobDescription) -> Route:
 
 
 def _float_frames(route: Route, values: int, places: NDArray[np.intp], chosen: NDArray[np.float32]) -> Frames:
-    """The bits of floats as codes."""
+    """Pack the bits of floats as codes."""
     content = Content(values, chosen.view(np.int32), indices=places)
     return part_frames(route, written(content, HEADER_BYTES), 0, 0)
 
 
 def sends_the_largest(path: Path, drawn: NDArray[np.float32], gradient: NDArray[np.int32], k: int) -> bool:
-    """Whether a new path's frames have the k largest values of its first gradient.
+    """Return whether a new path's frames have the k largest values of its first gradient.
 
     Args:
         path: Makes the frames.

@@ -31,15 +31,15 @@ LARGEST_GROWTH_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Course:
-    """What became of one quantity after the warm-up.
-
-    growth: of the line of least squares from the first to the last of these samples, in the quantity's unit.
-    """
+    """What became of one quantity after the warm-up."""
 
     name: str
     least: float
+    """Minimum."""
     most: float
+    """Maximum."""
     growth: float
+    """Of the line of least squares from the first to the last sample, in the quantity's unit."""
 
     @property
     def is_flat(self) -> bool:
@@ -111,7 +111,7 @@ def _number(name: str, value: float) -> str:
 
 
 def draw(samples: Samples, path: Path) -> list[Path]:
-    """Memory above, descriptors below, by time; `path` is without suffix."""
+    """Draw memory above and descriptors below, by time; `path` is without suffix."""
     minutes = [row["time_s"] / 60 for row in samples]
     with figure(6.0, 2.6, rows=2) as (made, [memory, counts]):
         roles = [name.removesuffix(MEMORY) for name in samples[0] if name.endswith(MEMORY)]

@@ -62,7 +62,7 @@ class Largest:
 
     @property
     def worse(self) -> float:
-        """By how much least-loaded is above the better of the others; below zero: it is better."""
+        """Relative load of least-loaded above the better of the others; negative if it is better."""
         own, *others = (self.loads[policy] for policy in ("least-loaded", *SETTLED))
         return own / min(others) - 1
 
@@ -139,7 +139,7 @@ MODELLED: Columns = (
 
 
 def networks_table(sizes: range, slots: int) -> Table:
-    """The model alone, all-to-all: what the network carries at full load, its latency at half, the time for both."""
+    """Return the table of the model alone under all-to-all traffic: throughput at full load, latency at half."""
     rows = []
     for n in sizes:
         for name, fabric in networks(n):

@@ -39,12 +39,15 @@ KERNEL_US = 10.0
 
 @dataclass(frozen=True)
 class Measurement:
-    """p4_s, c_s: compilers' times; packet_us: processor time of the data plane for one gradient packet."""
+    """The costs of one number of lanes."""
 
     lanes: int
     p4_s: float
+    """Time of the P4 compiler."""
     c_s: float
+    """Time of the C compiler."""
     packet_us: float
+    """Processor time of the data plane for one gradient packet."""
 
     @property
     def gradient_mb_per_s(self) -> float:
@@ -72,7 +75,7 @@ def run_bench_lanes(repetitions: int) -> int:
 
 
 def measure(lanes: int, repetitions: int) -> Measurement:
-    """All figures for one number of lanes, medians."""
+    """Measure one number of lanes; all figures are medians."""
     source = P4_SOURCES / "aggregation.p4"
     compiled = compile_p4(source, defines={"LANES": str(lanes)})
     bmv2_json = json.loads(compiled.json_text)
@@ -90,7 +93,7 @@ def _build_afresh(bmv2_json: dict[str, object]) -> None:
 
 
 def _packet_s(bmv2_json: dict[str, object], lanes: int) -> float:
-    """Processor seconds for each gradient packet; checks that all sums came out."""
+    """Return the processor seconds for each gradient packet; all sums have to come out."""
     with Engine(manual_clock=True) as engine:
         device = engine.add_switch(DEVICE_ID)
         for port in range(WORKERS + 1):

@@ -89,7 +89,7 @@ def _goals(clock: str, k: int, found: Large) -> Iterator[Goal]:
 
 
 def measured(clock: str, k: int) -> Large:
-    """UserError if the network does not come up."""
+    """Bring a network up, and measure it. UserError if it does not come up."""
     with scratch_folder() as folder:
         found = folder / "large.json"
 
@@ -129,7 +129,7 @@ def _socket() -> socket.socket:
 
 
 def heard(topology: Topology, sockets: Mapping[str, socket.socket]) -> set[Pair]:
-    """Who heard whom, where everybody sends to everybody: the payload says to whom, its address from whom."""
+    """Return who heard whom when each host sends to each: the payload names the receiver, its address the sender."""
     names = {host.ip: host.name for host in topology.hosts}
     found: set[Pair] = set()
     for receiver in topology.hosts:
@@ -190,7 +190,7 @@ HEADERS_BYTES = 14 + 20 + 8
 
 
 def frame(topology: Topology, sender: str, receiver: str) -> np.ndarray:
-    """A UDP datagram whose payload is the sender's name, as a host would send it."""
+    """Return a UDP datagram with the sender's name as its payload, as a host would send it."""
     from scapy.layers.inet import IP, UDP
     from scapy.layers.l2 import Ether
 
@@ -200,14 +200,14 @@ def frame(topology: Topology, sender: str, receiver: str) -> np.ndarray:
 
 
 def permutation(names: Sequence[str], draw: random.Random) -> dict[str, str]:
-    """Everybody's partner, never itself."""
+    """Return a partner for each host, never itself."""
     order = list(names)
     draw.shuffle(order)
     return dict(zip(order, order[1:] + order[:1], strict=True))
 
 
 def connected(topology: Topology) -> set[Pair]:
-    """Ordered pairs of hosts between which there is a way."""
+    """Return the ordered pairs of hosts that the graph connects."""
     graph = nx.Graph((link.a.node, link.b.node) for link in topology.links)
     hosts = {host.name for host in topology.hosts}
     parts: Iterable[set[str]] = (part & hosts for part in nx.connected_components(graph))
@@ -225,12 +225,12 @@ def _pids() -> list[int]:
 
 
 def proportional_bytes(pid: int) -> int:
-    """A page that several processes share counts in parts."""
+    """Return the proportional set size of a process: shared pages count in parts."""
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     return 1024 * next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
 
 
 def _cpu_s(pid: int) -> float:
-    """proc_pid_stat(5): user and system time of a process, and of its children that have ended."""
+    """Return user and system time of a process and of its children that have ended (proc_pid_stat(5))."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, fields[11:15])) / 100

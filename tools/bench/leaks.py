@@ -105,7 +105,7 @@ def come_and_go(starts: int, folder: Path, ways: Mapping[str, Callable[[], None]
 
 
 def held(folder: Path) -> Counter[str]:
-    """Everything that there is in the sandbox, by what it is."""
+    """Return all resources in the sandbox, by what they are."""
     every = processes()
     networks, interfaces = networks_of(every)
     found = Counter({"networks": networks, "interfaces": interfaces})
@@ -139,7 +139,7 @@ def _up() -> subprocess.Popen[str]:
 
 
 def by_prompt() -> None:
-    """Leftover unless its hosts reach each other and it ends well."""
+    """Bring a network up and down by its prompt; its hosts have to reach each other."""
     with _up() as command:
         said, _ = command.communicate("pingall\n", timeout=COMMAND_TIMEOUT_S)
     if command.returncode != 0 or REACHED not in said:
@@ -147,7 +147,7 @@ def by_prompt() -> None:
 
 
 def by_program() -> None:
-    """The switch's table of routes must be there."""
+    """Hold a network for a program; its switch has to have the table of routes."""
     order = {
         "values": {"topology": {"kind": TOPOLOGY}, "clock": "real"},
         "program": FORWARD.source,

@@ -57,7 +57,7 @@ def _ratio(these: list[Times], those: list[Times], of: Callable[[Times], float])
 
 
 def _run(clock: str, onlooker: Onlooker) -> Times:
-    """UserError if the run breaks."""
+    """Run the point, and return what it took. UserError if the run breaks."""
     system = find_system(DEFAULT_SYSTEM)
     configuration = system.configuration.model_validate(
         {"clock": clock, "topology": {"kind": TOPOLOGY}, "workload": {"workers": WORKERS, "rounds": ROUNDS}}

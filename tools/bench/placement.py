@@ -40,7 +40,7 @@ LINK_RATES_BPS = (10_000_000, 20_000_000, 40_000_000)
 
 
 def random_fabric(seed: int, switches: int = 7, extra_links: int = 3, hosts: int = 8) -> Topology:
-    """A random tree of switches s1.. with some more links, hosts h1.. on random switches, and random rates.
+    """Return a random tree of switches s1.. with some more links, hosts h1.. on random switches, and random rates.
 
     The same for the same arguments, everywhere.
     """
@@ -141,7 +141,7 @@ def run_bench_placement(sizes: Sequence[tuple[int, int]], instances: int, output
 
 
 def measure_growth(k: int, maximum: int) -> PlacementCost:
-    """Place `maximum` switches by greedy in a fat-tree, from the graph on (routes included)."""
+    """Place `maximum` switches greedily in a fat-tree, from the graph on (routes included)."""
     spent = Stopwatch()
     topology = fat_tree(k, LinkModel(rate_bps=LINK_RATE_BPS))
     workers, server = choose_hosts(topology, len(topology.hosts) // 2)
@@ -257,7 +257,7 @@ def quality_table(qualities: Sequence[PlacementQuality], instances: int) -> Tabl
 
 
 def draw(grown: Sequence[PlacementCost], folder: Path) -> list[Path]:
-    """Processor time after each round, and gamma: placement in every format of figures, in `folder`."""
+    """Draw processor time after each round, and gamma, as `placement` in every format of figures."""
     folder.mkdir(parents=True, exist_ok=True)
     with figure(4.0, 3.2, columns=2) as (made, [times, gammas]):
         for row in grown:

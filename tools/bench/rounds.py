@@ -82,7 +82,7 @@ def parts(rounds: int) -> list[tuple[str, float]]:
 
 
 def shares(stats: pstats.Stats) -> list[tuple[str, float]]:
-    """As `parts`, of a profile."""
+    """Return the same as `parts` does, of a profile."""
     functions: Mapping[Function, Any] = stats.stats  # type: ignore[attr-defined]
     known: dict[Function, dict[str, float]] = {}
 

@@ -129,7 +129,7 @@ def _in_sandbox(folder: Path, samples: Path, pace: Pace) -> int:
 
 
 class Switches:
-    """What all switches hold, read over P4Runtime by a client that takes part in no arbitration."""
+    """The contents of all switches, read over P4Runtime by a client without arbitration."""
 
     def __init__(self, testbed: MininetTestbed, stack: ExitStack) -> None:
         self._testbed = testbed
@@ -144,7 +144,7 @@ class Switches:
         }
 
     def contents(self) -> dict[str, frozenset[str]]:
-        """By switch: its table entries, multicast groups and clone sessions, as text."""
+        """Return table entries, multicast groups and clone sessions as text, by switch."""
         return {name: frozenset(self._entities(name)) for name in self._stubs}
 
     def _entities(self, name: str) -> Iterator[str]:
@@ -153,7 +153,7 @@ class Switches:
             yield from (str(entity) for entity in answer.entities)
 
     def held_slots(self) -> int:
-        """Of all switches: the leaves of held_bits have a bit for each slot."""
+        """Return the number of slots held in all switches: held_bits has a bit for each."""
         words = [
             value
             for name in self._stubs
@@ -164,7 +164,7 @@ class Switches:
 
 
 def network_configuration() -> AggregationConfiguration:
-    """Of the network that stays: all of its switches sum."""
+    """Return the configuration of the network: all of its switches sum."""
     return AggregationConfiguration.model_validate(
         {"topology": {"kind": TOPOLOGY}, "switches": {"slots": SLOTS}, "workload": {"workers": 2, "lanes": LANES}}
     )
@@ -207,7 +207,7 @@ def soak(
 
 
 def _one_job(testbed: MininetTestbed, task: PointTask[AggregationConfiguration], number: int) -> None:
-    """ResourceLeak if a sum is not exact, or packets are not accounted for."""
+    """Run one job; ResourceLeak if a sum is not exact, or packets are not accounted for."""
     jobs, workers, switches, workload = KINDS[number % len(KINDS)]
     configuration = AggregationConfiguration.model_validate(
         {
@@ -231,7 +231,7 @@ def _one_job(testbed: MininetTestbed, task: PointTask[AggregationConfiguration],
 
 
 def _drawn_hosts(topology: Topology, jobs: int, workers: int, seed: int) -> list[tuple[tuple[str, ...], str]]:
-    """Workers and server of each job, which share no host."""
+    """Draw workers and server of each job, which share no host."""
     names = [host.name for host in topology.hosts]
     random.Random(seed).shuffle(names)
     size = workers + 1
@@ -239,7 +239,7 @@ def _drawn_hosts(topology: Topology, jobs: int, workers: int, seed: int) -> list
 
 
 def _standing_job(hosts: Sequence[tuple[tuple[str, ...], str]], switches: Mapping[str, Any]) -> dict[str, Any]:
-    """A job with slots of its own, or none, beside another: with the same policy, which switches demand."""
+    """Return a job with slots of its own, or none, that stands beside another with the same policy."""
     workers, server = hosts[0]
     static = {"slot_policy": "static", "slots": 64} if switches.get("slot_policy") == "static" else {}
     return {"workers": list(workers), "server": server, **static}
@@ -259,7 +259,7 @@ def _held(switches: Switches) -> dict[str, int]:
 
 
 def _census(folder: Path) -> dict[str, int]:
-    """folder: that of all temporary files."""
+    """Return what is held now; `folder` is that of temporary files."""
     gc.collect()  # the command line seldom searches for cycles (cli/start.py)
     files = list(files_below(folder))
     sizes = {"files": len(files), "file_bytes": sum(file.lstat().st_size for file in files), "mounts": mounts()}

@@ -33,12 +33,14 @@ _KNOWN_INCLUDES = {"core.p4", "v1model.p4"}
 
 @dataclass(frozen=True)
 class Refusal:
-    """ours: our first message. lines: those of p4c's errors."""
+    """How our compiler and p4c refuse a program."""
 
     name: str
     outcome: Outcome
     ours: str = ""
+    """Our first message."""
     lines: tuple[int, ...] = ()
+    """The lines of p4c's errors."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class _Expected:
 
 
 def error_samples(corpus: Path, only: Sequence[str] = ()) -> list[Path]:
-    """Programs that p4c refuses, of no architecture or v1model's, by name. UserError if there are none.
+    """Return the programs that p4c refuses, for v1model or no architecture. UserError if there are none.
 
     only: names without .p4; UserError if one is not among them.
     """
@@ -70,7 +72,7 @@ def _is_ours(program: Path) -> bool:
 
 
 def _output_of(program: Path) -> str:
-    """What p4c writes, as the corpus has it."""
+    """Return what p4c writes, as the corpus has it."""
     path = program.parents[1] / OUTPUTS.name / f"{program.name}-stderr"
     return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
@@ -84,7 +86,7 @@ def _expected(program: Path) -> _Expected:
 
 
 def refusal(program: Path) -> Refusal:
-    """What our compiler says to one of the samples."""
+    """Compile one of the samples, and compare the line of the error with p4c's."""
     expected = _expected(program)
     lines = tuple(sorted(expected.errors))
     try:

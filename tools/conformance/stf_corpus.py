@@ -31,17 +31,21 @@ _V1MODEL = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^">\n]*/)?v1model\.p4["
 
 @dataclass(frozen=True)
 class CorpusResult:
-    """stage: where it failed, or passed. reason: one line."""
+    """What became of one program and its STF file."""
 
     name: str
     stage: Stage
+    """Where it failed, or passed."""
     reason: str = ""
+    """One line."""
 
 
 def corpus_programs(corpus: Path, only: Sequence[str] = ()) -> list[Path]:
-    """The v1model programs that have an STF file beside them, by name.
+    """Return the v1model programs that have an STF file beside them, by name.
 
-    corpus: a checkout of p4c, or a folder of programs. only: names without .p4; UserError if one is not there.
+    Args:
+        corpus: A checkout of p4c, or a folder of programs.
+        only: Names without .p4; UserError if one is not there.
     """
     folder = corpus / SAMPLES if (corpus / SAMPLES).is_dir() else corpus
     if not folder.is_dir():
@@ -77,7 +81,7 @@ def _compile_with_p4c(p4c: str, program: Path) -> dict[str, Any]:
 
 
 def read_names(path: Path) -> frozenset[str]:
-    """One name on each line; `#` begins a comment."""
+    """Read names, one on each line; `#` begins a comment."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -86,7 +90,7 @@ def read_names(path: Path) -> frozenset[str]:
 
 
 def run_corpus(programs: Sequence[Path], compile_: Compile, run: Run, *, jobs: int) -> Iterator[CorpusResult]:
-    """Results in the order in which they come, each from a process of its own."""
+    """Yield results in the order in which they come, each from a process of its own."""
     one = partial(_one, compile_, run)
     for ended in each_in_own_process(one, programs, jobs=jobs, time_limit_s=TIME_LIMIT_S):
         yield ended.value or CorpusResult(ended.argument.stem, "stopped", ended.how)
@@ -115,6 +119,6 @@ def _one(compile_: Compile, run: Run, program: Path) -> CorpusResult:
 
 
 def _first_line(error: Exception) -> str:
-    """Of the message, with the next one if it only introduces that."""
+    """Return the first line of the message, with the next one if it only introduces that."""
     lines = str(error).splitlines() or [type(error).__name__]
     return " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]

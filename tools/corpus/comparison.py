@@ -22,7 +22,7 @@ _MAIN = re.compile(r"^[^\n/]*\bV1Switch\s*(<[^;()]*>\s*)?\(", re.MULTILINE)
 
 
 def find_programs(folder: Path) -> list[Path]:
-    """Every .p4 file below `folder` that instantiates V1Switch, by name; the others are parts of programs."""
+    """Return the .p4 files below `folder` that instantiate V1Switch, by name; the others are parts of programs."""
     if not folder.is_dir():
         raise UserError(f"there is no folder {folder}")
     files = sorted(path for path in folder.rglob("*.p4") if path.is_file())
@@ -37,24 +37,27 @@ def find_programs(folder: Path) -> list[Path]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """`reason`: the first error of a program that is refused, in one line."""
+    """Whether a compiler accepts a program."""
 
     accepted: bool
     reason: str = ""
+    """The first error of a program that is refused, in one line."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """theirs: None without p4c. differences: of P4Info, where both accept the program."""
+    """What both compilers make of a program."""
 
     program: str
     ours: Verdict
     theirs: Verdict | None = None
+    """None without p4c."""
     differences: tuple[str, ...] = ()
+    """Of P4Info, where both accept the program."""
 
     @property
     def agree(self) -> bool:
-        """Both say the same of the program, or there is nobody to differ from."""
+        """Whether both accept the program with equal P4Info, or both refuse it; always true without p4c."""
         return self.theirs is None or (self.ours.accepted == self.theirs.accepted and not self.differences)
 
 
@@ -109,7 +112,7 @@ _NUMBER = re.compile(r"\d+")
 
 
 def p4info_differences(ours: Any, theirs: Any) -> list[str]:
-    """Objects that only one message has, other identifiers, and fields that are not the same; by kind and name.
+    """List the objects that only one message has, other identifiers, and fields that differ, by kind and name.
 
     What P4Info came to have later than p4c's version is taken from the annotations in which that left it: properties
     of the platform, the meaning of a selector's size. Of initial actions and entries it may not tell at all.
@@ -155,7 +158,7 @@ def _annotations_to_fields(info: Any) -> None:
 
 
 def _taken(annotations: Any, start: str) -> list[str]:
-    """The annotations that begin so, which are there no more."""
+    """Remove the annotations that begin so, and return them."""
     found = [text for text in annotations if text.startswith(start)]
     for text in found:
         annotations.remove(text)
@@ -181,7 +184,7 @@ def _objects(kind: str, ours: dict[str, Any], theirs: dict[str, Any]) -> Iterato
 
 
 def _different_fields(one: Any, other: Any) -> Iterator[str]:
-    """Names of fields, with dots into messages that both have."""
+    """Yield names of fields that differ, with dots into messages that both have."""
     for field in one.DESCRIPTOR.fields:
         first, second = getattr(one, field.name), getattr(other, field.name)
         if first == second:

@@ -74,7 +74,7 @@ def _insert(address: str, entries: int) -> float:
 
 @contextlib.contextmanager
 def _primary(channel: grpc.Channel) -> Iterator[p4r_grpc.P4RuntimeStub]:
-    """The stub of a client that may write."""
+    """Yield the stub of a client that may write."""
     stub = p4r_grpc.P4RuntimeStub(channel)
     requests: SimpleQueue[p4r.StreamMessageRequest | None] = SimpleQueue()
     arbitration = p4r.MasterArbitrationUpdate(device_id=DEVICE_ID, election_id=U128.encode(1))
@@ -112,15 +112,17 @@ def _batches(pipeline: Pipeline, entries: int) -> Iterator[p4r.WriteRequest]:
 
 @dataclass(frozen=True)
 class CompileTimes:
-    """Seconds from the P4 source to a program loaded into a switch, the first time and again."""
+    """Seconds from the P4 source to a program loaded into a switch."""
 
     program: str
     first_s: float
+    """With an empty cache."""
     again_s: float
+    """From the cache."""
 
 
 def compile_times() -> list[CompileTimes]:
-    """Of every program in p4src/, with an empty cache and then from it. The runtime library is there already."""
+    """Measure every program in p4src/, with an empty cache and then from it. The runtime library is there already."""
     runtime_library()
     times = []
     for source in sorted(P4_SOURCES.glob("*.p4")):

@@ -29,15 +29,15 @@ class _Outcome(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Cycle:
-    """Frames that are sent over and over, `outputs` of which (or instead of which) come out.
-
-    To the 32 bits at sequence_offset of each frame sequence_step is added from one cycle to the next.
-    """
+    """Frames that are sent again and again."""
 
     frames: tuple[bytes, ...]
     outputs: int
+    """How many frames come out for one cycle."""
     sequence_offset: int = 0
+    """Where in each frame a sequence number of 32 bits lies."""
     sequence_step: int = 0
+    """What is added to it from one cycle to the next."""
 
 
 @functools.cache
@@ -51,7 +51,7 @@ def build() -> None:
 
 
 def forward_for_ever(left: str, right: str) -> None:
-    """Carry frames between two interfaces; a byte on standard output says when. Returns only by raising OSError."""
+    """Forward frames between two interfaces; a byte on standard output says when. Ends only with OSError."""
     code = _library().bench_forward(left.encode(), right.encode(), 1)
     raise OSError(-code, f"forwarding between {left} and {right}: {os.strerror(-code)}")
 
@@ -74,7 +74,7 @@ class Source:
         )
 
     def whole_cycle(self) -> Iterator[bytes]:
-        """The frames of a cycle for the caller to send, before any drive."""
+        """Yield the frames of a cycle for the caller to send, before any drive."""
         for i, frame in enumerate(self._cycle.frames):
             start = i * FRAME_ROOM
             yield bytes(self._frames[start : start + len(frame)])
@@ -84,7 +84,7 @@ class Source:
                 self._frames[at : at + 4] = (number % (1 << 32)).to_bytes(4, "big")
 
     def drive(self, entrance: str, exit_: str, *, window: int, warm_up_s: float, measure_s: float) -> float:
-        """Frames a second that entered at one interface and whose outputs were counted at the other.
+        """Return the frames per second that entered at one interface and whose outputs were counted at the other.
 
         Closed loop: at most `window` frames are under way, so nothing is lost to full queues unless a queue is
         shorter than that; what has not come out after 0.1 s counts as lost.

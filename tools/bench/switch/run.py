@@ -57,11 +57,11 @@ class Rates:
         return statistics.median(self.per_s)
 
     def ratio(self, other: Rates) -> float:
-        """How many times as fast: the median over the rounds, each of which is compared with itself."""
+        """Return the speed-up: the median over the rounds, each of which is compared with itself."""
         return statistics.median(a / b for a, b in zip(self.per_s, other.per_s, strict=True))
 
     def processor_ratio(self, other: Rates) -> float:
-        """How many times as many frames for equal processor time, which other work on the machine hardly changes."""
+        """Return the speed-up for equal processor time, which other work on the machine hardly changes."""
         return statistics.median(other.processor_us) / statistics.median(self.processor_us)
 
 
@@ -79,7 +79,7 @@ def measure(
 
 
 def compare(workloads: Sequence[Workload], rounds: int, measure_s: float) -> list[Rates]:
-    """The rates of one of our switches under several workloads, measured in turns."""
+    """Return the rates of one of our switches under several workloads, measured alternately."""
     with scratch_folder("bench") as scratch, contextlib.ExitStack() as stack:
         return _in_turns(
             [

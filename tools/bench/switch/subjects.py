@@ -202,7 +202,7 @@ class _Interface:
 
 @contextlib.contextmanager
 def _programmed(workload: Workload, targets: Sequence[Target], p4c: str | None) -> Iterator[None]:
-    """Program and table entries by P4Runtime, in every switch of the path."""
+    """Write program and table entries by P4Runtime into every switch of the path."""
     files = compiled_files(workload.source, workload.defines, p4c)
     pipeline = Pipeline.load(workload.program, files.json, files.p4info)
     names = {f"s{i}": target for i, target in enumerate(targets, 1)}
@@ -216,7 +216,7 @@ def _programmed(workload: Workload, targets: Sequence[Target], p4c: str | None) 
 
 
 def processor_s(pids: Sequence[int]) -> float:
-    """Processor time that these processes have used, in seconds (proc_pid_stat(5)): multiples of PROCESSOR_TICK_S."""
+    """Return the processor time of processes in seconds (proc_pid_stat(5)): multiples of PROCESSOR_TICK_S."""
     ticks = 0
     for pid in pids:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -225,7 +225,7 @@ def processor_s(pids: Sequence[int]) -> float:
 
 
 def which_bmv2() -> str:
-    """The version line of the BMv2 in use."""
+    """Return the version line of the BMv2 in use."""
     binary = shutil.which(find_simple_switch_grpc()) or ""
     said = subprocess.run([binary, "--version"], capture_output=True, text=True, check=False).stdout.split()
     return said[0] if said else "unknown"

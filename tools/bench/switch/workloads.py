@@ -138,7 +138,7 @@ def _acl(name: str, rules: int) -> Workload:
 
 
 def _udp_frame_of_rule(rng: random.Random, rule: TableEntry) -> bytes:
-    """A UDP frame that this rule matches (unless it is for TCP alone), random where the rule does not care."""
+    """Return a UDP frame that this rule matches (unless it is for TCP alone), random where the rule allows any."""
 
     def draw(name: str, width: int) -> int:
         how = rule.match.get(name)
@@ -168,7 +168,7 @@ def _ethernet(ether_type: int, payload: bytes) -> bytes:
 def _udp_frame(
     source: int = FLOW_SOURCE, destination: int = FLOW_DESTINATION, source_port: int = 9, destination_port: int = 9
 ) -> bytes:
-    """Ethernet, IPv4 and UDP, FRAME_BYTES long."""
+    """Return a frame of Ethernet, IPv4 and UDP, FRAME_BYTES long."""
     datagram = struct.pack(">HHHH", source_port, destination_port, FRAME_BYTES - 34, 0)
     header = struct.pack(">BBHHHBBHII", 0x45, 0, FRAME_BYTES - 14, 0, 0x4000, 64, UDP, 0, source, destination)
     header = header[:10] + struct.pack(">H", _checksum(header)) + header[12:]
@@ -176,7 +176,7 @@ def _udp_frame(
 
 
 def _checksum(header: bytes) -> int:
-    """RFC 1071."""
+    """Return the Internet checksum (RFC 1071)."""
     total: int = sum(struct.unpack(f">{len(header) // 2}H", header))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)

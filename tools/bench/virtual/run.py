@@ -162,12 +162,12 @@ def run_bench_virtual(
 
 
 def milliseconds(permutation: Permutation, hops: int) -> int:
-    """For how long hosts must send for about so many hops."""
+    """Return how long hosts must send for about so many hops."""
     return max(1, hops // (permutation.k**3 // 4 * _HOPS_PER_MILLISECOND))
 
 
 def _measure_in_turns(permutation: Permutation, repetitions: int, threads: int, htsim: Path | None) -> Turns:
-    """On one thread, on several if more are wanted, and htsim. RuntimeError if they did not do the same."""
+    """Measure on one thread, on several if asked for, and htsim. RuntimeError if results differ."""
     alone, together, separate, of_htsim = [], [], [], []
     duration_ms = milliseconds(permutation, HOPS)
     for _ in range(repetitions):
@@ -188,7 +188,7 @@ def _measure_in_turns(permutation: Permutation, repetitions: int, threads: int, 
 def measure_apart(
     permutation: Permutation, duration_ms: int, *, threads: int = 1, networks: int = 1
 ) -> list[VirtualResult]:
-    """So many networks at once, each in a process of its own, whose memory is that of this size alone."""
+    """Measure so many networks at once, each in a process of its own, whose memory is that of this size alone."""
     numbers = (permutation.k, permutation.delay_us, duration_ms, threads)
     command = tool("tools.bench.virtual.measure", *map(str, numbers))
     with contextlib.ExitStack() as stack:
@@ -217,7 +217,7 @@ def measure_apart(
 
 
 def _ns3_rates(permutation: Permutation, repetitions: int) -> tuple[float, float]:
-    """Hops per second, medians: with the routes that ns-3 finds by itself, and with those of our switches."""
+    """Return the median hops per second with the routes of ns-3 and with those of our switches."""
 
     def rate(global_routing: bool) -> float:
         found: list[Ns3Result] = [

@@ -25,7 +25,7 @@ MODULES = ("core", "network", "internet", "point-to-point", "applications")
 
 @dataclass(frozen=True)
 class Ns3Result:
-    """As measure.Measured."""
+    """What a simulation with ns-3 cost, as in VirtualResult."""
 
     hops: int
     packets: int
@@ -39,7 +39,7 @@ class Ns3Result:
 
 @cache
 def ns3_version() -> str | None:
-    """None where ns-3 or what is needed to compile with it is missing."""
+    """Return the version of ns-3; None where it, or what compiles programs for it, is missing."""
     if not all(map(shutil.which, ("g++", "pkg-config"))):
         return None
     found = _pkg_config("--modversion", "ns3-core")
@@ -47,7 +47,7 @@ def ns3_version() -> str | None:
 
 
 def measure_ns3(permutation: Permutation, milliseconds: int, *, global_routing: bool) -> Ns3Result:
-    """global_routing: ns-3 finds the routes by itself, as its users let it; otherwise it has our switches' routes."""
+    """Simulate with ns-3, with the routes that it finds by itself or with those of our switches."""
     text = description(permutation, milliseconds, global_routing=global_routing)
     outcome = subprocess.run([str(_program())], input=text, capture_output=True, text=True, check=False)
     if outcome.returncode != 0:
@@ -57,7 +57,7 @@ def measure_ns3(permutation: Permutation, milliseconds: int, *, global_routing: 
 
 
 def description(permutation: Permutation, milliseconds: int, *, global_routing: bool) -> str:
-    """What ns3_permutation.cc reads."""
+    """Return the input of ns3_permutation.cc."""
     topology = permutation.topology
     numbers = {node.name: number for number, node in enumerate((*topology.hosts, *topology.switches))}
     lines = [f"nodes {len(topology.hosts)} {len(topology.switches)}"]
@@ -123,11 +123,14 @@ _SHARE_OF_BEGINNING = 4
 
 @dataclass(frozen=True)
 class HtsimResult:
-    """hops: data, ACK and pull packets on each link, in run_s of processor time. setup_s: that of a run of 1 us."""
+    """What a simulation with htsim cost."""
 
     hops: int
+    """Data, ACK and pull packets on each link."""
     run_s: float
+    """Processor time of these hops."""
     setup_s: float
+    """Processor time of a simulation of 1 us."""
     memory_bytes: int
 
     @property
@@ -144,7 +147,7 @@ class _Ended:
 
 
 def find_htsim() -> Path | None:
-    """What GRADBED_HTSIM names: the program, or a folder with it. None if it names nothing.
+    """Return the program that GRADBED_HTSIM names, itself or its folder; None if it names nothing.
 
     UserError where there is no such program.
     """
@@ -162,7 +165,7 @@ def find_htsim() -> Path | None:
 
 
 def measure_htsim(program: Path, permutation: Permutation, hops: int) -> HtsimResult:
-    """About so many hops. UserError for a program that fails, or says something else than htsim."""
+    """Simulate about so many hops with htsim. UserError if the program fails or prints something else."""
     duration_us = microseconds(permutation, hops)
     with tempfile.TemporaryDirectory(prefix="gradbed-htsim-") as folder:
         matrix = Path(folder) / "matrix.cm"
@@ -177,7 +180,7 @@ def measure_htsim(program: Path, permutation: Permutation, hops: int) -> HtsimRe
 
 
 def microseconds(permutation: Permutation, hops: int) -> int:
-    """How long all hosts must send for about so many hops; at least some round trips."""
+    """Return how long hosts must send for about so many hops; at least some round-trip times."""
     packets_per_us = LINK_RATE_BPS / 8e6 / (PAYLOAD_BYTES + HEADERS_BYTES)
     of_all = len(permutation.topology.hosts) * packets_per_us * HOPS_OF_A_PACKET
     return max(_SHARE_OF_BEGINNING * 100, int(hops / of_all))

@@ -33,24 +33,29 @@ _PAIR = 1
 
 @dataclass(frozen=True)
 class Network:
-    """routes: for each switch the port of each prefix. flows: who sends to whom."""
+    """A network and its flows."""
 
     name: str
     topology: Topology
     routes: Sequence[tuple[str, Mapping[IPv4Network, int]]]
+    """The port of each prefix, for each switch."""
     flows: Sequence[tuple[Host, Host]]
+    """Sender and receiver of each flow."""
     links: int
+    """Links on the path of a flow."""
 
 
 @dataclass(frozen=True)
 class TransportResult:
-    """hops: frames that links handed over, acknowledgements too. Seconds are of the processor."""
+    """What the packets of a network cost."""
 
     mtu_bytes: int
     network: Network
     data_packets: int
     hops: int
+    """Frames that links delivered, with acknowledgements."""
     run_s: float
+    """Processor time in seconds."""
 
     @property
     def packet_us(self) -> float:
@@ -115,7 +120,7 @@ def _fat_tree() -> Network:
 
 
 def measure(network: Network, mtu_bytes: int, packets: int) -> TransportResult:
-    """Each host sends one message of so many packets, without contents."""
+    """Let each host send one message of so many packets, without contents."""
     config = fabric_config(network.topology, "memory", 1, ())
     config = config.model_copy(
         update={
@@ -161,7 +166,7 @@ def _connect(pairs: HostQueuePairs, number: int, here: Host, there: Host, mtu_by
 
 
 def _place_of(topology: Topology, host: Host) -> tuple[int, int]:
-    """Device id and port that a host hangs on."""
+    """Return the device id and the port to which a host is attached."""
     switch = topology.attachment(host.name)
     (port,) = (
         end.port

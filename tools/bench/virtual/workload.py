@@ -49,7 +49,7 @@ class Permutation:
         return found
 
     def _place(self, host: int) -> tuple[int, int, int]:
-        """Pod, edge switch in it, and place there of the host with this number, all from 0."""
+        """Return pod, edge switch in it, and place there of the host with this number, all from 0."""
         return host // self.half**2, host // self.half % self.half, host % self.half
 
     @cached_property
@@ -67,7 +67,7 @@ class Permutation:
         return {host.name: next(iter(self.topology.graph[host.name])) for host in self.topology.hosts}
 
     def routes(self) -> Iterator[tuple[str, Mapping[IPv4Network, int]]]:
-        """For each switch the port of each prefix: at most 2 k of them, by the addresses of fat-trees.
+        """Yield the port of each prefix for each switch: at most 2 k of them, by the addresses of fat-trees.
 
         Downwards there is one way. Upwards, edge switch e of pod p takes uplink P + p + e (mod k/2) to pod P, and the
         pod's aggregation switches take uplink P + p: so a pod's traffic leaves over all links, and arrives over all.
@@ -94,7 +94,7 @@ class Permutation:
             yield switch.name, routes
 
     def host_routes(self) -> Iterator[tuple[str, Mapping[str, int]]]:
-        """The same by host, for those that know no prefixes."""
+        """Yield the same by host, for simulators without prefixes."""
         hosts = [(_pod_and_edge(host), host.name, IPv4Network(host.ip)) for host in self.topology.hosts]
         for switch, routes in self.routes():
             found = {}

@@ -10,14 +10,13 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Suite:
-    """A repository whose tests run here.
-
-    files: paths that all lie in a checkout of it. modules: what its tests import, of PyPI.
-    """
+    """A repository whose tests can be run."""
 
     name: str
     files: tuple[str, ...]
+    """Paths by which a checkout is recognised."""
     modules: tuple[str, ...]
+    """What its tests import from PyPI."""
 
 
 SUITES = (
@@ -37,14 +36,15 @@ SUITES = (
 
 @dataclass(frozen=True)
 class Checkout:
-    """folder: absolute."""
+    """A checkout of a repository."""
 
     folder: Path
+    """Its absolute path."""
     suite: Suite
 
 
 def find_checkout(folder: Path) -> Checkout | None:
-    """The checkout of a repository in SUITES that `folder` is; None if it is none."""
+    """Return the checkout that `folder` is, of a repository in SUITES; None if it is none."""
     for suite in SUITES:
         if all((folder / name).exists() for name in suite.files):
             return Checkout(folder.resolve(), suite)
@@ -52,7 +52,7 @@ def find_checkout(folder: Path) -> Checkout | None:
 
 
 def read_version(folder: Path) -> str | None:
-    """Commit and date of the checkout that `folder` is the top of, as "34b86e9 of 2026-08-07"; None if it is none."""
+    """Return commit and date of a checkout, as in "34b86e9 of 2026-08-07"; None if it is none."""
     git = shutil.which("git")
     if git is None or not (folder / ".git").exists():
         return None

@@ -51,7 +51,7 @@ class Stopped(Exception):
 
 @dataclass(frozen=True)
 class Ended:
-    """What a command wrote, and its status; None if it took too long."""
+    """The output of a command, and its exit status; None if it took too long."""
 
     output: str
     status: int | None

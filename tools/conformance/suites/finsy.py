@@ -28,7 +28,7 @@ CONTAINER, STRATUM = "needs a container", "needs Stratum, another switch"
 
 
 def groups(folder: Path) -> dict[str, Callable[[SuiteEnvironment], list[SuiteResult]] | SuiteResult]:
-    """Its own tests that ask for a P4Runtime server, and a group for each file of tests of its examples."""
+    """Return finsy's own tests that need a P4Runtime server, and a group for each example's file of tests."""
     made: dict[str, Callable[[SuiteEnvironment], list[SuiteResult]] | SuiteResult] = {"tests": _client_tests}
     for path in sorted((folder / "examples/tests").glob("test_*.py")):
         name = f"examples/{path.stem.removeprefix('test_')}"
@@ -38,7 +38,7 @@ def groups(folder: Path) -> dict[str, Callable[[SuiteEnvironment], list[SuiteRes
 
 
 def _missing_for(tests: Path) -> str | None:
-    """What the example of a file of tests needs that is not here."""
+    """Return what the example of a file of tests needs that is not here."""
     text = tests.read_text(encoding="utf-8")
     for network in tests.parents[1].glob("*/net/run.py"):
         if f'"{network.parents[1].name}"' in text:
@@ -92,7 +92,7 @@ def _pytest(
 
 
 def read_report(report: Path, name: str) -> list[SuiteResult]:
-    """The tests of a JUnit report, named after `name`."""
+    """Return the tests of a JUnit report, named after `name`."""
     results = []
     for case in ElementTree.parse(report).iter("testcase"):
         outcome: Outcome = "passed"

@@ -17,14 +17,15 @@ _STRING_BITS = 32
 
 @dataclass(frozen=True)
 class MadeProgram:
-    """left_out: by identifier, what the program does not have of the P4Info, and why."""
+    """A program made from a P4Info."""
 
     source: str
     left_out: Mapping[int, str]
+    """What the program lacks of the P4Info, by identifier, and why."""
 
 
 def program_of(p4info: Any) -> MadeProgram:
-    """A program whose tables, actions, externs and packet headers are named, numbered and as wide as in a P4Info."""
+    """Make a program whose tables, actions, externs and headers are named, numbered and as wide as in a P4Info."""
     left_out: dict[int, str] = {}
     for table in p4info.tables:
         if sum(match.match_type == _LPM for match in table.match_fields) > 1:

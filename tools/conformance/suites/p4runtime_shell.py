@@ -21,7 +21,7 @@ NO_ENTRY_YET = ("MODIFY", "DELETE", "READ")
 
 
 def groups(folder: Path) -> dict[str, Callable[[SuiteEnvironment], list[SuiteResult]]]:
-    """One: the tests of the shell."""
+    """Return one group: the tests of the shell."""
     return {"tests": _run}
 
 
@@ -58,7 +58,7 @@ def _run(env: SuiteEnvironment) -> list[SuiteResult]:
 
 
 def results_of(tests: Mapping[str, Any], left_out: Mapping[int, str]) -> list[SuiteResult]:
-    """A result for each test: whether it passed, and whether the switch took all its requests.
+    """Return a result for each test: whether it passed, and whether the switch took all its requests.
 
     left_out: what the switch's program lacks, by identifier: tests that use it show nothing of the switch.
     """

@@ -22,7 +22,7 @@ START_LIMIT_S = 30.0
 
 
 def groups(folder: Path) -> dict[str, Callable[[SuiteEnvironment], list[SuiteResult]]]:
-    """A group for each program that has tests."""
+    """Return a group for each program that has tests."""
     programs = sorted((folder / "proto/ptf").glob("*/*.p4"))
     return {program.stem: partial(_run, program) for program in programs if list(program.parent.glob("test/*.py"))}
 
@@ -57,7 +57,7 @@ def _run(program: Path, env: SuiteEnvironment) -> list[SuiteResult]:
 
 
 def bytes_as_in_python_2(source: str) -> str:
-    """The source with a b before each string that has hexadecimal escapes and no prefix."""
+    """Return the source with a b before each string that has hexadecimal escapes and no prefix."""
     tokens = []
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         text = token.string

@@ -25,7 +25,7 @@ def run_script(script: Path, name: str, env: SuiteEnvironment) -> list[SuiteResu
 
 
 def results_of(ended: Ended, name: str, time_limit_s: float) -> list[SuiteResult]:
-    """What ptf wrote about each test; one result for all if it came to none."""
+    """Read what ptf wrote about each test; one result for all if it ran none."""
     reasons = {found["name"]: last_error(found["text"]) for found in _TRACEBACK.finditer(ended.output)}
     done = {}
     for found in _TEST.finditer(ended.output):
@@ -45,19 +45,19 @@ def results_of(ended: Ended, name: str, time_limit_s: float) -> list[SuiteResult
 
 
 def last_line(text: str) -> str:
-    """The last line that is not empty: of a traceback, what was raised."""
+    """Return the last line that is not empty: of a traceback, what was raised."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1] if lines else ""
 
 
 def last_error(output: str) -> str:
-    """The last line that names an exception, else the last line."""
+    """Return the last line that names an exception, otherwise the last line."""
     raised = re.findall(r"^\w[\w.]*(?:Error|Exception|NotFound)\b.*$", output, re.M)
     return raised[-1] if raised else last_line(output)
 
 
 def named(scripts: Iterable[Path], folder: Path) -> dict[str, Path]:
-    """Scripts by their folder, and by their own name if it says more than runptf."""
+    """Name scripts by their folder, and by their own name if it says more than runptf."""
     names = {}
     for script in sorted(scripts):
         variant = script.stem.removesuffix("runptf").strip("-")

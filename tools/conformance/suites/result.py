@@ -18,8 +18,9 @@ OUTCOMES: dict[Outcome, str] = {
 
 @dataclass(frozen=True)
 class SuiteResult:
-    """reason: one line; empty if the test passed."""
+    """What became of one test."""
 
     name: str
     outcome: Outcome
     reason: str = ""
+    """One line; empty if the test passed."""

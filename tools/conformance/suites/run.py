@@ -40,12 +40,12 @@ def run_suite(checkout: Checkout, python: Path, only: Sequence[str] = ()) -> Ite
 
 
 def groups_of(checkout: Checkout) -> Mapping[str, Job | SuiteResult]:
-    """By name: how to run a group of tests, or why it is not run."""
+    """Return how to run each group of tests, or why it is not run."""
     return _GROUPS[checkout.suite.name](checkout.folder)
 
 
 def _p4_guide(folder: Path) -> dict[str, Job | SuiteResult]:
-    """Its scripts that start ptf, wherever they are."""
+    """Return its scripts that start ptf, wherever they are."""
     groups: dict[str, Job | SuiteResult] = {}
     for name, script in ptf.named(folder.rglob("*runptf.sh"), folder).items():
         if name.startswith("ipdk/"):

@@ -17,7 +17,7 @@ TIME_LIMIT_S = 120.0
 
 
 def groups(folder: Path) -> dict[str, Callable[[SuiteEnvironment], list[SuiteResult]]]:
-    """`make test` of each exercise that has tests, and `make run` of each that has a solution."""
+    """Return `make test` of each exercise that has tests, and `make run` of each that has a solution."""
     exercises = sorted(path.parent for path in folder.glob("exercises/*/Makefile"))
     tests = [exercise for exercise in exercises if (exercise / "runptf.sh").is_file()]
     solved = [exercise for exercise in exercises if list(exercise.glob("solution/*.p4"))]
