@@ -1,4 +1,4 @@
-"""python -m tests.lines: lines of code (Python, C, C++, P4) by room of the tree, and in total."""
+"""python -m tests.lines: lines of code (Python, C, C++, P4) by folder, and in total."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ ROOT = Path(__file__).resolve().parents[1]
 CODE = (".py", ".c", ".h", ".cc", ".p4")
 
 
-def lines_by_room(root: Path = ROOT) -> Counter[str]:
-    """Of the files that git keeps; a room is a folder of the tree's top, or a file there."""
+def lines_by_folder(root: Path = ROOT) -> Counter[str]:
+    """Return the lines of the files that git keeps, by folder or file at the top."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, text=True, check=True).stdout
     lines: Counter[str] = Counter()
     for name in listed.split("\0"):
@@ -22,6 +22,6 @@ def lines_by_room(root: Path = ROOT) -> Counter[str]:
 
 
 if __name__ == "__main__":
-    found = lines_by_room()
-    for room, lines in [*found.most_common(), ("total", found.total())]:
-        print(f"{lines:8,} {room}")
+    found = lines_by_folder()
+    for folder, lines in [*found.most_common(), ("total", found.total())]:
+        print(f"{lines:8,} {folder}")

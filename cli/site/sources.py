@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = (
+FOLDERS = (
     "api",
     "cli",
     "common",
@@ -49,7 +49,7 @@ def source_of(code: str) -> str | None:
     It names one by its path from the top, or by a file name that only one source has.
     """
     if PATH.fullmatch(code):
-        known = Path(code).suffix in LANGUAGES and any(code.startswith(f"{room}/") for room in ROOMS)
+        known = Path(code).suffix in LANGUAGES and any(code.startswith(f"{folder}/") for folder in FOLDERS)
         return code if known and ".." not in code and (ROOT / code).is_file() else None
     if NAME.fullmatch(code):
         found = _by_name().get(code, ())
@@ -68,8 +68,8 @@ def sources_named(markdown: str) -> Iterator[str]:
 def _by_name() -> dict[str, tuple[str, ...]]:
     """Return the paths of sources by their file names, by which pages name them after a first whole path."""
     found: dict[str, tuple[str, ...]] = {}
-    for room in ROOMS:
-        for path in sorted((ROOT / room).rglob("*")):
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*")):
             if NAME.fullmatch(path.name) and path.is_file():
                 found[path.name] = (*found.get(path.name, ()), path.relative_to(ROOT).as_posix())
     return found

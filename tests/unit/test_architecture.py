@@ -1,8 +1,8 @@
-"""The rooms of the house, and who may import whom (docs/architecture.md).
+"""Which packages there are, and which may import which (docs/architecture.md).
 
-A room is a folder, or a module that stands beside folders. What a room holds inside is judged again: no circles at
-any depth, not of rooms and not of modules. Imports under TYPE_CHECKING count, too: whoever reads one end of a circle
-has to read the other. There are no exceptions.
+A subpackage is a folder, or a module beside folders. Its contents are checked again: no cycles at any depth, neither
+of subpackages nor of modules. Imports under TYPE_CHECKING count, too: whoever reads one end of a cycle has to read
+the other. There are no exceptions.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ UNNAMED = "without gradbed: "
 COMMAND_LINE_OF_THE_API = "api/__main__.py"
 """`python -m gradbed`: where cli begins."""
 
-ROOMS = {
+SUBPACKAGES = {
     "switch": (
         "bmv2_json codegen compiler engine insight p4lang p4runtime recordings reference runtime server "
         "shims simple_switch state stf virtual"
@@ -113,7 +113,7 @@ def names_imported(text: str, *, for_types: bool = True) -> Iterator[str]:
             yield from (f"{'.' * node.level}{node.module or ''}.{alias.name}" for alias in node.names)
 
 
-def folders_with_rooms(package: str) -> set[Path]:
+def folders_with_subpackages(package: str) -> set[Path]:
     """Folders with modules in folders of their own, relative to the tree."""
     return {path.parent.parent.relative_to(ROOT) for path in files(package) if path.parent != ROOT / package}
 
@@ -170,13 +170,13 @@ def test_modules_have_one_name(folder: str) -> None:
     assert place_of("topo.graph").startswith(UNNAMED) and place_of("gradbed.topo.graph") == "topo.graph"
 
 
-@pytest.mark.parametrize("package", ROOMS)
-def test_every_room_is_known(package: str) -> None:
+@pytest.mark.parametrize("package", SUBPACKAGES)
+def test_every_subpackage_is_known(package: str) -> None:
     found = {path.parent.name for path in (ROOT / package).glob("*/*.py")}
-    assert found == set(ROOMS[package].split())
+    assert found == set(SUBPACKAGES[package].split())
 
 
-# ---- No circles ----
+# ---- No cycles ----
 
 
 @cache
@@ -204,45 +204,46 @@ def links(*, for_types: bool = True) -> frozenset[tuple[str, str]]:
     return frozenset(found)
 
 
-def room_of(module: str, folder: str) -> str:
-    """The room in the folder that a module is in; every system is a room, beside their list. The folder's own
-    __init__ is none."""
+def subpackage_of(module: str, folder: str) -> str:
+    """Return the subpackage of a folder that a module is in; every system is one, the folder's __init__ is none."""
     first, *others = module.removeprefix(folder).lstrip(".").split(".")
     return f"systems.{others[0]}" if first == "systems" and others else first
 
 
-def circles(folder: str, of: Iterable[tuple[str, str]]) -> list[list[str]]:
-    """Of the rooms directly in a folder ("switch.compiler"), those that import each other."""
-    rooms: nx.DiGraph = nx.DiGraph()
+def cycles(folder: str, of: Iterable[tuple[str, str]]) -> list[list[str]]:
+    """Of the subpackages directly in a folder ("switch.compiler"), those that import each other."""
+    graph: nx.DiGraph = nx.DiGraph()
     for importer, imported in of:
         if is_in(importer, folder) and is_in(imported, folder):
-            a, b = (room_of(name, folder) for name in (importer, imported))
+            a, b = (subpackage_of(name, folder) for name in (importer, imported))
             if a and b and a != b:
-                rooms.add_edge(a, b)
-    return knots(rooms)
+                graph.add_edge(a, b)
+    return cyclic_groups(graph)
 
 
-def knots(graph: nx.DiGraph) -> list[list[str]]:
+def cyclic_groups(graph: nx.DiGraph) -> list[list[str]]:
     """Nodes that reach each other."""
     return sorted(sorted(each) for each in nx.strongly_connected_components(graph) if len(each) > 1)
 
 
-FOLDERS = sorted({*ROOMS} | {".".join(path.parts) for package in ROOMS for path in folders_with_rooms(package)})
+FOLDERS = sorted(
+    {*SUBPACKAGES} | {".".join(path.parts) for package in SUBPACKAGES for path in folders_with_subpackages(package)}
+)
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_rooms_do_not_import_each_other_in_a_circle(folder: str) -> None:
-    assert circles(folder, links()) == []
+def test_subpackages_do_not_import_each_other_in_a_cycle(folder: str) -> None:
+    assert cycles(folder, links()) == []
 
 
-def test_modules_do_not_import_each_other_in_a_circle() -> None:
-    assert knots(nx.DiGraph(list(links()))) == []
+def test_modules_do_not_import_each_other_in_a_cycle() -> None:
+    assert cyclic_groups(nx.DiGraph(list(links()))) == []
 
 
-def test_a_circle_is_found() -> None:
+def test_a_cycle_is_found() -> None:
     made = [("a.x.one", "a.y.two"), ("a.y.three", "a.z"), ("a.z", "a.x.four"), ("a.x.one", "a.w")]
-    assert circles("a", made) == [["x", "y", "z"]]
-    assert circles("a.x", made) == []
+    assert cycles("a", made) == [["x", "y", "z"]]
+    assert cycles("a.x", made) == []
 
 
 def test_an_import_for_the_type_checker_counts() -> None:
@@ -311,7 +312,7 @@ def system_of(name: str) -> str | None:
     return None
 
 
-def test_no_system_imports_another_and_shared_rooms_import_none() -> None:
+def test_no_system_imports_another_and_shared_subpackages_import_none() -> None:
     wrong = [
         f"{shown(path)} imports {name}"
         for module, path in modules().items()
@@ -321,7 +322,7 @@ def test_no_system_imports_another_and_shared_rooms_import_none() -> None:
     assert wrong == []
 
 
-def test_shared_rooms_do_not_name_a_systems_modules() -> None:
+def test_shared_subpackages_do_not_name_a_systems_modules() -> None:
     """Not in strings, docstrings or comments either: "module:function" is an import, too."""
     pattern = re.compile(rf"systems[./](?:{'|'.join(system_folders())})\b")
     wrong = [
@@ -365,7 +366,7 @@ def test_planners_and_learning_need_neither_root_nor_network(place: str) -> None
 
 
 @pytest.mark.parametrize(
-    "room",
+    "subpackage",
     [
         "collectives",
         "compressors",
@@ -378,13 +379,13 @@ def test_planners_and_learning_need_neither_root_nor_network(place: str) -> None
         "agents/context.py",
     ],
 )
-def test_agents_know_time_and_network_by_their_context_alone(room: str) -> None:
+def test_agents_know_time_and_network_by_their_context_alone(subpackage: str) -> None:
     """hosts/agents/kernel/context.py is what asks the kernel, so that another clock can take its place. A library.py
-    loads a room's own C, which asks nobody."""
+    loads a subpackage's own C, which asks nobody."""
     asking = ("time", "select", "selectors", "socket", "ctypes", "hosts.agents.kernel.context")
     wrong = [
         f"{shown(path)} imports {name}"
-        for path in files(f"hosts/{room}")
+        for path in files(f"hosts/{subpackage}")
         for name in imports(path)
         if any(is_in(name, module) for module in asking) and not (path.name == "library.py" and is_in(name, "ctypes"))
     ]
