@@ -12,7 +12,6 @@ import typer
 
 from gradbed.cli import options
 from gradbed.cli.p4 import coverage as p4_coverage
-from gradbed.cli.p4 import record as p4_record
 from gradbed.cli.p4 import run as p4_run
 from gradbed.cli.p4 import stf
 from gradbed.cli.p4 import trace as p4_trace
@@ -171,7 +170,6 @@ COMMANDS: Mapping[str, Callable[..., int]] = {
     "trace": p4_trace.trace,
     "coverage": p4_coverage.coverage,
     "plan": plan,
-    "record": p4_record.record,
     "shims": shims,
     "shell": shell,
     "dissector": dissector,

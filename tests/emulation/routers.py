@@ -9,10 +9,10 @@ import networkx
 from finsy.proto import p4r
 
 from gradbed.emulation.network import EmulatedNetwork
-from gradbed.switch.recordings.random_inputs import canonical
 from gradbed.topo.graph import Switch, Topology
 from tests.emulation.sandboxed import ROOT
 from tests.unit.p4runtime.client import INSERT, Client, action, entry, exact, ids, lpm, pipeline_of
+from tools.recordings.random_inputs import canonical
 
 
 def route_everything(network: EmulatedNetwork) -> None:

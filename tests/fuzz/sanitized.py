@@ -12,10 +12,10 @@ from typing import Any
 from gradbed.switch.bmv2_json.load import load_program
 from gradbed.switch.bmv2_json.model import Action, ProgramModel, Table
 from gradbed.switch.codegen.program import generate
-from gradbed.switch.recordings.random_inputs import parser_frames
 from gradbed.switch.runtime.library import RUNTIME_SOURCES
 from gradbed.switch.state.abi import packed
 from tests.sanitizers import sanitized
+from tools.recordings.random_inputs import parser_frames
 
 FRAMES = Path(__file__).with_name("frames")
 ENTRIES = 40

@@ -22,10 +22,10 @@ from gradbed.switch.codegen import build_program
 from gradbed.switch.p4lang.bmv2 import THRIFT_MOST, Shell, require_simple_switch
 from gradbed.switch.p4lang.p4c import find_p4c
 from gradbed.switch.program_cache import CompiledFiles, compiled_files
-from gradbed.switch.recordings.random_inputs import PORTS, canonical, parser_frames, random_entries
-from gradbed.switch.recordings.record import mend_ipv4_checksum
 from tests.p4.switch_under_test import PACKET_TIMEOUT_S, bmv2_switch, open_socket, serve_gradbed
 from tests.unit.p4runtime.client import INSERT, Client, ids, lpm
+from tools.recordings.random_inputs import PORTS, canonical, parser_frames, random_entries
+from tools.recordings.record import mend_ipv4_checksum
 
 ENTRIES = 25
 CHUNK_UPDATES = 200

@@ -6,8 +6,8 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from gradbed.switch.recordings.random_inputs import PORTS, canonical
 from tests.unit.p4runtime.client import action
+from tools.recordings.random_inputs import PORTS, canonical
 
 
 def balanced_ports(profile: int, call: int, *arguments: bytes) -> list[Any]:

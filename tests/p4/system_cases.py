@@ -13,10 +13,10 @@ from finsy.proto import p4r
 from gradbed.controller.systems.ndn.entries import name_id
 from gradbed.formats import tlv
 from gradbed.hosts.systems.ndn.packets import EMPTY_BODY, VersionHead, body, data_frame, ethernet
-from gradbed.switch.recordings.random_inputs import PORTS, canonical, small
 from tests.p4.differential import MARKER, UDP, Case, Names, ipv4_marker, is_ipv4_marker, to_marker
 from tests.p4.random_entries import balanced_ports
 from tests.unit.p4runtime.client import action, entry, exact, lpm, ternary
+from tools.recordings.random_inputs import PORTS, canonical, small
 
 P4_SOURCES = Path(__file__).resolve().parents[2] / "p4src"
 ALL_PORTS = range(1, PORTS + 1)

@@ -13,7 +13,6 @@ import pytest
 from finsy.proto import p4r
 
 from gradbed.switch.p4lang.p4c import find_p4c
-from gradbed.switch.recordings.random_inputs import PORTS, canonical
 from tests.emulation.sandboxed import in_sandbox
 from tests.p4.differential import (
     MARKER,
@@ -34,6 +33,7 @@ from tests.p4.random_entries import balanced_ports
 from tests.p4.switch_under_test import needs_bmv2
 from tests.p4.system_cases import SYSTEM_CASES, ipv4_frame
 from tests.unit.p4runtime.client import action, entry, exact, lpm, ternary
+from tools.recordings.random_inputs import PORTS, canonical
 
 pytestmark = pytest.mark.root
 

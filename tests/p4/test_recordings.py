@@ -14,9 +14,9 @@ import pytest
 
 from gradbed.common.errors import UserError
 from gradbed.switch.codegen import build_program
-from gradbed.switch.recordings import Recording, compile_recorded, read_recording, replay, write_recording
-from gradbed.switch.recordings.recording import ends_in_tag, without_tag
 from tests.p4.recordings import PATHS, RECORDED, changed_programs, recording
+from tools.recordings import Recording, compile_recorded, read_recording, replay, write_recording
+from tools.recordings.recording import ends_in_tag, without_tag
 
 MOST_BYTES = 3_000_000  # of all recordings
 PROGRAMS, FRAMES = 12, 400

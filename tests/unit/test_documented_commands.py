@@ -16,6 +16,7 @@ from gradbed.experiments.systems import find_system, systems
 from tools.bench.__main__ import command as bench
 from tools.conformance.__main__ import command as conformance
 from tools.corpus.__main__ import command as corpus
+from tools.recordings.__main__ import command as recordings
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -26,7 +27,7 @@ TOOL = re.compile(r"(?:sudo (?:\w+=\S+ )?)?(?:\w+=\S+ )?\.venv/bin/python -m too
 BLOCK = re.compile(r"^ *```(\w*)[^\n]*\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 INDENTED = re.compile(r"^ {4}.*$", re.MULTILINE)
 PART = re.compile(r"`(?:sudo )?(?:\./)?gradbed ([a-z][^`\n]*)`")
-TOOLS = {"bench": bench, "conformance": conformance, "corpus": corpus}
+TOOLS = {"bench": bench, "conformance": conformance, "corpus": corpus, "recordings": recordings}
 """Those that have a command line of options; others take files."""
 PLACEHOLDER = re.compile(r"\b[A-Z][A-Z_]+\b|\.\.\.|\[")
 """What stands for something else: the line is a pattern, not a command."""

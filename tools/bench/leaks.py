@@ -84,7 +84,7 @@ def come_and_go(starts: int, folder: Path, ways: Mapping[str, Callable[[], None]
         ways: How networks come and go, in the order in which they alternate.
 
     Raises:
-        Leftover: After a round of all ways something is there that was not there after the first.
+        ResourceLeak: After a round of all ways something is there that was not there after the first.
     """
     times_s: dict[str, list[float]] = {way: [] for way in ways}
     names = list(ways)

@@ -11,7 +11,6 @@ from typing import Any
 
 from gradbed.switch.bmv2_json.load import load_program
 from gradbed.switch.codegen.program import generate
-from gradbed.switch.recordings.random_inputs import parser_frames
 from gradbed.switch.runtime.library import RUNTIME_SOURCES
 from tests.fuzz.sanitized import table_lines
 from tests.fuzz.sources import ROOT, SOURCES, program_json
@@ -19,6 +18,7 @@ from tests.fuzz.test_hostile_names import renamed
 from tests.fuzz.test_ndn_frames import packets, routing_lines, small_router
 from tests.fuzz.test_program_json import accepted_copies
 from tests.sanitizers import guided
+from tools.recordings.random_inputs import parser_frames
 
 Json = dict[str, Any]
 

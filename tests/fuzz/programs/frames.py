@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from gradbed.switch.recordings.random_inputs import parser_frames
 from tests.fuzz.programs.program import PORTS, Program
+from tools.recordings.random_inputs import parser_frames
 
 Frame = tuple[int, bytes]
 """Port and bytes."""

@@ -95,7 +95,9 @@ def test_the_wheel_has_one_package_with_all_files_of_its_folders(wheel: Path) ->
     wanted = {Path(name.removeprefix("api/")) for name in listed if (ROOT / name).exists()}
     assert wanted == there
     assert {Path("p4src/aggregation.p4"), Path("cli/templates/program/program.p4")} <= there
-    assert not [name for name in there if {"tools", "tests", "bench", "corpus", "suites"} & {*name.parts}]
+    assert not [
+        name for name in there if {"tools", "tests", "bench", "corpus", "suites", "recordings"} & {*name.parts}
+    ]
 
 
 def test_it_brings_the_command_line_and_all_that_the_api_takes(wheel: Path) -> None:

@@ -11,12 +11,12 @@ import pytest
 
 from gradbed.common.c_headers import CHeaders
 from gradbed.common.c_library import shared_library
-from gradbed.experiments.bench.switch import packet_io
 from gradbed.hosts.agents.frames.library import FRAMES_HEADERS, FRAMES_SOURCE
 from gradbed.hosts.systems.aggregation.worker import library as worker_library
 from gradbed.switch.codegen import layout
 from gradbed.switch.engine import queue_pairs
 from gradbed.switch.runtime.library import ENGINE_HEADERS, RUNTIME_DIR, STATE_HEADERS
+from tools.bench.switch import packet_io
 
 _WORKER = Path(worker_library.__file__).parent
 _INCLUDES = (RUNTIME_DIR, _WORKER, _WORKER.parents[2] / "transport", FRAMES_SOURCE.parent)

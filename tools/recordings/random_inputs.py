@@ -24,6 +24,7 @@ MAX_BITS = 8 * 2000
 
 
 def parser_frames(program: Json, rng: random.Random, count: int) -> list[bytes]:
+    """Return random frames that take different ways through the parser."""
     compared: dict[Place, set[int]] = {}
     for place, number in _comparisons(program):
         compared.setdefault(place, set()).update((number, number + 1))
@@ -31,7 +32,7 @@ def parser_frames(program: Json, rng: random.Random, count: int) -> list[bytes]:
 
 
 def _comparisons(value: Any) -> Iterator[tuple[Place, int]]:
-    """Fields and the numbers that the program compares them with."""
+    """Yield fields and the numbers with which the program compares them."""
     if isinstance(value, dict):
         if value.get("op") in ("==", "!=", "<", "<=", ">", ">="):
             sides = {side["type"]: side["value"] for side in (value["left"], value["right"])}
@@ -45,8 +46,11 @@ def _comparisons(value: Any) -> Iterator[tuple[Place, int]]:
 
 
 class _InputWalk:
-    """One walk from the first state on. Bits are appended as headers are extracted; what a transition asks for is
-    written into the fields (or the lookahead) that it selects on."""
+    """One walk through the parser from its first state.
+
+    Bits are appended as headers are extracted. What a transition compares is written into the fields, or the
+    lookahead, that it selects on.
+    """
 
     def __init__(self, program: Json, compared: dict[Place, set[int]], rng: random.Random) -> None:
         self._rng = rng
@@ -156,15 +160,21 @@ PORTS = 3
 
 
 def canonical(value: int) -> bytes:
-    """P4Runtime's shortest byte string of a number."""
+    """Return a number as P4Runtime's canonical (shortest) byte string."""
     return value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big")
 
 
 def random_entries(
     info: p4i.P4Info, rng: random.Random, count: int, but: Collection[str] = ()
 ) -> Iterator[p4r.TableEntry]:
-    """`count` entries for each table that takes any, with actions of its own; no two have a key in common. but:
-    tables that are left empty, by alias."""
+    """Yield `count` entries for each table that takes any, with actions of its own and different keys.
+
+    Args:
+        info: The program's P4Info.
+        rng: Draws keys, actions and arguments.
+        count: Entries of a table, or fewer where keys repeat.
+        but: Tables that are left empty, by alias.
+    """
     actions = {described.preamble.id: described for described in info.actions}
     # By name: in which order compilers list things is theirs to say.
     for table in sorted(info.tables, key=lambda table: table.preamble.name):
@@ -194,7 +204,7 @@ def _has_priorities(table: p4i.Table) -> bool:
 
 
 def _match(field: p4i.MatchField, rng: random.Random) -> p4r.FieldMatch | None:
-    """None does not care: the field is left out."""
+    """Draw a match; None matches any value, and the field is left out."""
     width, kinds, part = field.bitwidth, p4i.MatchField, p4r.FieldMatch
     value, full = small(rng, width), (1 << width) - 1
     if field.match_type == kinds.EXACT:
@@ -216,7 +226,7 @@ def _match(field: p4i.MatchField, rng: random.Random) -> p4r.FieldMatch | None:
 
 
 def _call(described: p4i.Action, rng: random.Random) -> p4r.TableAction:
-    """Arguments are mostly ports that there are."""
+    """Draw arguments, most of them existing ports."""
     values = [
         canonical(rng.choice([*range(1, PORTS + 1), small(rng, parameter.bitwidth)]) % (1 << parameter.bitwidth))
         for parameter in described.params
@@ -226,4 +236,5 @@ def _call(described: p4i.Action, rng: random.Random) -> p4r.TableAction:
 
 
 def small(rng: random.Random, width: int) -> int:
+    """Draw a number of this width, often a very small one."""
     return rng.choice([rng.randrange(4), rng.randrange(4), rng.getrandbits(width)]) & (1 << width) - 1

@@ -68,9 +68,11 @@ class Bmv2Alone(Closing):
             self._stack = stack.pop_all()
 
     def close(self) -> None:
+        """End the switch."""
         self._stack.close()
 
     def push(self, bmv2_json: Mapping[str, Any], info: p4i.P4Info) -> None:
+        """Load a program."""
         config = p4r.ForwardingPipelineConfig(p4info=info, p4_device_config=json.dumps(bmv2_json).encode())
         request = p4r.SetForwardingPipelineConfigRequest(
             device_id=_DEVICE_ID,
@@ -84,6 +86,7 @@ class Bmv2Alone(Closing):
             raise UserError(f"{self.name} refuses the program: {_words(error)}") from None
 
     def insert(self, entity: p4r.Entity) -> str:
+        """Insert an entity; return why it is refused, or an empty string."""
         update = p4r.Update(type=p4r.Update.INSERT, entity=entity)
         request = p4r.WriteRequest(device_id=_DEVICE_ID, election_id=U128.encode(_ELECTION_ID), updates=[update])
         try:
@@ -93,6 +96,7 @@ class Bmv2Alone(Closing):
         return ""
 
     def exchange(self, port: int, frame: bytes) -> dict[int, list[bytes]]:
+        """Send a frame, and return what came out by which port."""
         self._sockets[port].send(frame)
         out: dict[int, list[bytes]] = {}
         quiet_since_s = time.monotonic()
@@ -118,6 +122,7 @@ class Bmv2Alone(Closing):
             shell.end()
 
     def counters(self, info: p4i.P4Info) -> dict[str, dict[int, tuple[int, int]]]:
+        """Return packets and bytes by index, by name."""
         found: dict[str, dict[int, tuple[int, int]]] = {}
         for each in info.counters:
             cells = found[each.preamble.name] = {}

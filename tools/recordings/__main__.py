@@ -1,8 +1,12 @@
-"""gradbed p4 record: what a switch does with a program, to be replayed elsewhere."""
+"""python -m tools.recordings PROGRAM: record what p4c and BMv2 make of a program, to be replayed elsewhere.
+
+Run it at the top of a checkout of gradbed, with the Python of its environment (docs/conformance.md).
+"""
 
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 from collections.abc import Mapping
 from functools import partial
@@ -12,15 +16,22 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from gradbed.cli import options
+from gradbed.cli.commands import Entry, provide
+from gradbed.cli.main import run_command_line
 from gradbed.common.errors import UserError
 
 if TYPE_CHECKING:
-    from gradbed.switch.recordings import Recording
-    from gradbed.switch.recordings.record import RecordedCompiler, SwitchToRecord
+    from tools.recordings import Recording
+    from tools.recordings.record import RecordedCompiler, SwitchToRecord
 
+NAME = "python -m tools.recordings"
+NEEDS = Entry(place="", help="", layers=("p4",))
 ALL_BITS = (1 << 64) - 1
 
+app = typer.Typer(add_completion=False)
 
+
+@app.command()
 def record(
     program: Annotated[Path, typer.Argument(help="A P4_16 program for v1model.")],
     frames: Annotated[int, typer.Option(callback=options.within(1), help="Number of random frames.")] = 400,
@@ -38,10 +49,10 @@ def record(
     compiler: Annotated[Literal["gradbed", "p4c"], typer.Option(help="Compiles the program.")] = "p4c",
     switch: Annotated[Literal["gradbed", "bmv2"], typer.Option(help="Runs it; bmv2 needs root.")] = "bmv2",
 ) -> int:
-    """Record what p4c and BMv2 make of a program: frames in and out, registers and counters at the end."""
+    """Record what p4c and BMv2 make of a program: frames in and out, and the registers and counters at the end."""
     from gradbed.common.sandbox import run_in_sandbox
     from gradbed.switch.p4lang.bmv2 import find_simple_switch_grpc, require_simple_switch
-    from gradbed.switch.recordings import read_recording
+    from tools.recordings import read_recording
 
     if not program.is_file():
         raise UserError(f"no such P4 program: {program}")
@@ -53,8 +64,8 @@ def record(
     compiled_by = _compiler(compiler)
 
     def run(switch: SwitchToRecord) -> int:
-        from gradbed.switch.recordings import write_recording
-        from gradbed.switch.recordings.record import record
+        from tools.recordings import write_recording
+        from tools.recordings.record import record
 
         made = record(program, defines, compiled_by, switch, frames=frames, seed=seed, times=times, like=other)
         write_recording(made, output)
@@ -65,11 +76,11 @@ def record(
         return _on_own_switch(run)
     find_simple_switch_grpc()
     require_simple_switch()
-    return run_in_sandbox(partial(_on_bmv2, run), "gradbed p4 record")
+    return run_in_sandbox(partial(_on_bmv2, run), NAME)
 
 
 def _compiler(name: str) -> RecordedCompiler:
-    from gradbed.switch.recordings.record import RecordedCompiler
+    from tools.recordings.record import RecordedCompiler
 
     if name == "gradbed":
         return RecordedCompiler("gradbed", _compile)
@@ -100,8 +111,8 @@ def _compile_with_p4c(p4c: str, program: Path, defines: Mapping[str, str]) -> tu
 
 
 def _on_own_switch(run: Any) -> int:
-    from gradbed.switch.recordings.random_inputs import PORTS
-    from gradbed.switch.recordings.replay import OwnSwitch
+    from tools.recordings.random_inputs import PORTS
+    from tools.recordings.replay import OwnSwitch
 
     with OwnSwitch(PORTS) as switch:
         status: int = run(switch)
@@ -109,8 +120,8 @@ def _on_own_switch(run: Any) -> int:
 
 
 def _on_bmv2(run: Any) -> int:
-    from gradbed.emulation.bmv2_alone import Bmv2Alone
-    from gradbed.switch.recordings.random_inputs import PORTS
+    from tools.recordings.bmv2_alone import Bmv2Alone
+    from tools.recordings.random_inputs import PORTS
 
     with tempfile.TemporaryDirectory() as folder, Bmv2Alone(PORTS, Path(folder)) as switch:
         status: int = run(switch)
@@ -124,3 +135,14 @@ def _report(made: Recording, output: Path) -> None:
         f"{output}: {len(made.frames)} frames, {answered} with packets out; {len(made.inserted)} entries; "
         f"{cells} cells of registers and counters; {made.compiler} on {made.switch}"
     )
+
+
+def command() -> Any:
+    """Return the command, with what it needs installed first."""
+    made = typer.main.get_command(app)
+    provide(made, NEEDS)
+    return made
+
+
+if __name__ == "__main__":
+    run_command_line(command(), NAME, [sys.executable, "-m", "tools.recordings", *sys.argv[1:]])

@@ -15,9 +15,9 @@ from gradbed.common.errors import UserError
 from gradbed.switch.codegen import build_program
 from gradbed.switch.engine import Engine
 from gradbed.switch.p4runtime.status import BatchError
-from gradbed.switch.recordings.recording import Outputs, Recording, State, ends_in_tag, state_of, without_tag
 from gradbed.switch.state.pipeline import Build, Pipelines
 from gradbed.switch.virtual.target import LocalTarget
+from tools.recordings.recording import Outputs, Recording, State, ends_in_tag, state_of, without_tag
 
 # ---- This switch as what is recorded or replayed on, by P4Runtime ----
 
@@ -40,13 +40,16 @@ class OwnSwitch(Closing):
         self._target = LocalTarget(device, Pipelines(build), lambda message: None, lambda: None)
 
     def close(self) -> None:
+        """Close the switch."""
         self._engine.close()
 
     def push(self, bmv2_json: Mapping[str, Any], info: p4i.P4Info) -> None:
+        """Load a program."""
         program = json.dumps(bmv2_json).encode()
         self._target.set_pipeline(p4r.ForwardingPipelineConfig(p4info=info, p4_device_config=program))
 
     def insert(self, entity: p4r.Entity) -> str:
+        """Insert an entity; return why it is refused, or an empty string."""
         try:
             self._target.write([p4r.Update(type=p4r.Update.INSERT, entity=entity)])
         except BatchError as error:
@@ -54,6 +57,7 @@ class OwnSwitch(Closing):
         return ""
 
     def exchange(self, port: int, frame: bytes) -> dict[int, list[bytes]]:
+        """Send a frame, and return what came out by which port."""
         self._engine.inject(_DEVICE_ID, port, frame)
         try:
             self._engine.advance(_BETWEEN_FRAMES_US, _MAX_EVENTS)
@@ -65,6 +69,7 @@ class OwnSwitch(Closing):
         return out
 
     def registers(self, info: p4i.P4Info) -> dict[str, list[int]]:
+        """Return all cells, by name."""
         return {
             each.preamble.name: [
                 int.from_bytes(found.register_entry.data.bitstring, "big")
@@ -76,6 +81,7 @@ class OwnSwitch(Closing):
         }
 
     def counters(self, info: p4i.P4Info) -> dict[str, dict[int, tuple[int, int]]]:
+        """Return packets and bytes by index, by name."""
         return {
             each.preamble.name: {
                 found.counter_entry.index.index: (
@@ -97,8 +103,7 @@ _SHOWN_CELLS = 8
 
 
 def compile_recorded(recording: Recording) -> tuple[dict[str, Any], p4i.P4Info]:
-    """BMv2 JSON and P4Info that our compiler makes of the recorded sources, not of today's. UserError if it refuses
-    them."""
+    """Compile the recorded sources, not those of today, to BMv2 JSON and P4Info. UserError if they are refused."""
     from gradbed.switch.compiler import compile_p4
 
     with tempfile.TemporaryDirectory() as folder:
@@ -115,10 +120,10 @@ def compile_recorded(recording: Recording) -> tuple[dict[str, Any], p4i.P4Info]:
 def replay(
     recording: Recording, bmv2_json: Mapping[str, Any], info: p4i.P4Info, build: Build = build_program
 ) -> list[str]:
-    """Where this switch, with this program, differs from what was recorded: entries, frames in order, state at the
-    end. [] if nowhere.
+    """Replay a recording on this switch with a program, and return the differences.
 
-    Registers that the recorded program does not have are passed over: p4c leaves out those that decide nothing.
+    Entries, frames in order, and the state at the end are compared. Registers that the recorded program lacks are
+    ignored: p4c removes those that have no effect.
     """
     with OwnSwitch(recording.ports, build) as switch:
         switch.push(bmv2_json, info)

@@ -21,7 +21,7 @@ State = dict[str, dict[int, int | tuple[int, int]]]
 """By register or counter its cells that are not zero: a number, or packets and bytes."""
 
 SUFFIX = ".json.gz"
-STANDARD_INCLUDES = Path(__file__).resolve().parents[1] / "compiler" / "p4include"
+STANDARD_INCLUDES = Path(__file__).resolve().parents[2] / "switch" / "compiler" / "p4include"
 
 
 class Exchange(BaseModel):
@@ -68,9 +68,11 @@ class Recording(BaseModel):
     every recorder asks for it. Frames that end within such a tag did not reach the switch: Linux drops them."""
 
     def info(self) -> p4i.P4Info:
+        """Return the P4Info."""
         return text_format.Parse(self.p4info, p4i.P4Info())
 
     def entities(self) -> list[p4r.Entity]:
+        """Return the entities in the order of their insertion."""
         return [decode_entity(kind, text) for kind, text in self.inserted]
 
     def markers_from(self, came_by: int) -> list[tuple[int, bytes]]:
@@ -144,6 +146,7 @@ _FIELDS = {field.message_type.name: field.name for field in p4r.Entity.DESCRIPTO
 
 
 def encode_entity(message: Any) -> tuple[str, str]:
+    """Return the type of a message, and the message in base 64."""
     return message.DESCRIPTOR.name, base64.b64encode(message.SerializeToString(deterministic=True)).decode()
 
 

@@ -1,5 +1,7 @@
-"""Making a recording: a program on a pair of compiler and switch, with random entries and frames, or those of another
-recording."""
+"""Making a recording: a program on a pair of compiler and switch.
+
+Entries and frames are random, or those of another recording.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ from typing import Any, Protocol
 from finsy.proto import p4i, p4r
 
 from gradbed.common.errors import UserError
-from gradbed.switch.recordings.random_inputs import PORTS, parser_frames, random_entries
-from gradbed.switch.recordings.recording import (
+from tools.recordings.random_inputs import PORTS, parser_frames, random_entries
+from tools.recordings.recording import (
     Exchange,
     Recording,
     encode_entity,
@@ -36,29 +38,32 @@ class SwitchToRecord(Protocol):
     """A switch with ports 1 to n, met as a controller and its neighbours meet it."""
 
     name: str
-    """And its version."""
+    """With its version."""
 
-    def push(self, bmv2_json: Mapping[str, Any], info: p4i.P4Info) -> None: ...
+    def push(self, bmv2_json: Mapping[str, Any], info: p4i.P4Info) -> None:
+        """Load a program."""
 
     def insert(self, entity: p4r.Entity) -> str:
-        """Why the switch refuses the entity, in one line; "" if it does not."""
+        """Insert an entity; return why the switch refuses it in one line, or an empty string."""
 
     def exchange(self, port: int, frame: bytes) -> dict[int, list[bytes]]:
-        """Send a frame; what came out by which port until the switch had come to rest."""
+        """Send a frame, and return what came out by which port until the switch was idle."""
 
     def registers(self, info: p4i.P4Info) -> dict[str, list[int]]:
-        """All cells, by name."""
+        """Return all cells, by name."""
 
     def counters(self, info: p4i.P4Info) -> dict[str, dict[int, tuple[int, int]]]:
-        """Packets and bytes by index, by name."""
+        """Return packets and bytes by index, by name."""
 
 
 @dataclass(frozen=True)
 class RecordedCompiler:
-    """name: and its version. compile: BMv2 JSON and P4Info of a program with macros."""
+    """A compiler whose program is recorded."""
 
     name: str
+    """With its version."""
     compile: Callable[[Path, Mapping[str, str]], tuple[dict[str, Any], p4i.P4Info]]
+    """Returns BMv2 JSON and P4Info of a program with macros."""
 
 
 def record(
