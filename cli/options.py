@@ -39,11 +39,14 @@ Scale = Annotated[
         help="Emulated over nominal link rate, 0.001 to 1, instead of this machine's factor (real clock).",
     ),
 ]
-Clock = Annotated[Literal["real", "virtual"] | None, typer.Option(help="Instead of the study's.")]
+Clock = Annotated[Literal["real", "virtual"] | None, typer.Option(help="Clock to run on, instead of the study's.")]
 Jobs = Annotated[
     int | None,
     typer.Option(
-        "--parallel", "-j", callback=within(1), help="Points side by side (virtual clock); default: all cores."
+        "--parallel",
+        "-j",
+        callback=within(1),
+        help="Number of points run in parallel (virtual clock); default: all cores.",
     ),
 ]
 Scheduler = Annotated[
@@ -52,7 +55,8 @@ Scheduler = Annotated[
 Threads = Annotated[
     int,
     typer.Option(
-        callback=within(1), help="Of the virtual clock: simulate a large network on so many; results are the same."
+        callback=within(1),
+        help="Number of threads that simulate a large network (virtual clock); results are the same.",
     ),
 ]
 Live = Annotated[
@@ -71,8 +75,12 @@ Pcap = Annotated[
     ),
 ]
 
-Include = Annotated[list[Path] | None, typer.Option("--include", "-I", help="Folder to search.")]
-Define = Annotated[list[str] | None, typer.Option("--define", "-D", help="NAME or NAME=VALUE.")]
+Include = Annotated[
+    list[Path] | None, typer.Option("--include", "-I", help="Folder with included files; may be repeated.")
+]
+Define = Annotated[
+    list[str] | None, typer.Option("--define", "-D", help="Macro, as NAME or NAME=VALUE; may be repeated.")
+]
 
 
 def captured(listed: str | None) -> tuple[str, ...]:

@@ -1,1 +1,1 @@
-"""What those who maintain gradbed run, and nobody else: no part of the package."""
+"""Tools of gradbed's maintainers, which are not part of the package."""

@@ -24,20 +24,22 @@ def chaos(
         str | None, typer.Argument(help="A system, such as ndn (gradbed run --help lists them); none: all.")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="One repetition of each fault.")] = False,
-    fault: Annotated[list[str] | None, typer.Option("--fault", help="Of the table's faults, this one alone.")] = None,
+    fault: Annotated[
+        list[str] | None, typer.Option("--fault", help="Only this fault of the table; may be repeated.")
+    ] = None,
     clock: options.Clock = None,
     switch: Annotated[
-        Literal["gradbed", "bmv2"] | None, typer.Option(help="Runs the P4 switches; bmv2 needs the real clock.")
+        Literal["gradbed", "bmv2"] | None, typer.Option(help="What runs the P4 switches; bmv2 needs the real clock.")
     ] = None,
     seed: Annotated[
         int | None,
         typer.Option(
             callback=options.within(0, MOST_SEED),
-            help="Of the first repetition; the next ones have the numbers after it.",
+            help="Random seed of the first repetition; the next ones have the numbers after it.",
             show_default="1",
         ),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the newest run.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume the newest run.")] = False,
     jobs: options.Jobs = None,
     output: options.Output = Path("results"),
     scale: options.Scale = None,

@@ -11,7 +11,7 @@ from gradbed.cli.layers import require_checkout
 
 
 def docs(
-    folder: Annotated[Path, typer.Argument(help="Where the pages go.")] = Path("results/docs"),
+    folder: Annotated[Path, typer.Argument(help="Folder for the pages.")] = Path("results/docs"),
 ) -> int:
     """Make the documents into a folder of pages with search, which any browser opens without a network."""
     require_checkout("gradbed docs")

@@ -21,8 +21,8 @@ LABEL_COLUMNS = 11
 
 app = typer.Typer(help="Exercises for courses.", no_args_is_help=True)
 
-Name = Annotated[str, typer.Argument(help="Of an exercise (gradbed exercise list).")]
-Folder = Annotated[Path, typer.Argument(help="With your solution.", show_default="this one")]
+Name = Annotated[str, typer.Argument(help="Name of an exercise (gradbed exercise list).")]
+Folder = Annotated[Path, typer.Argument(help="Folder with your solution.", show_default="this one")]
 
 
 @app.command("list")
@@ -91,7 +91,7 @@ def check(folder: Folder = Path()) -> int:
 @app.command("hint")
 def hint(
     folder: Folder = Path(),
-    again: Annotated[bool, typer.Option("--again", help="Repeat those that you have had.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Repeat the hints that you have had.")] = False,
 ) -> int:
     """Give the next hint. The later ones say more."""
     from gradbed.experiments.exercises.work import Record, exercise_of, read_record, write_record
@@ -137,13 +137,13 @@ def solution(
 
 @app.command("grade")
 def grade(
-    class_folder: Annotated[Path, typer.Argument(help="With a folder for each student.")],
-    exercise: Annotated[str | None, typer.Option(help="This one alone, in place of all that are there.")] = None,
+    class_folder: Annotated[Path, typer.Argument(help="Folder with a folder for each student.")],
+    exercise: Annotated[str | None, typer.Option(help="Only this exercise; default: all that are there.")] = None,
     csv: Annotated[
-        Path | None, typer.Option("--csv", help="Where the table goes.", show_default="CLASS_FOLDER/grades.csv")
+        Path | None, typer.Option("--csv", help="File for the table.", show_default="CLASS_FOLDER/grades.csv")
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Solutions at the same time.")] = 2,
-    time_limit_s: Annotated[float, typer.Option(min=1, help="Of one solution, in seconds.")] = 120.0,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of solutions graded in parallel.")] = 2,
+    time_limit_s: Annotated[float, typer.Option(min=1, help="Time limit of one solution in seconds.")] = 120.0,
 ) -> int:
     """Check every student's solutions: a table, and the same as CSV. Exit status 0 whatever they are worth."""
     from gradbed.experiments.exercises.grading import check_place, submissions, write_grades

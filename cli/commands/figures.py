@@ -15,7 +15,7 @@ def figures(
     quick: Annotated[bool, typer.Option("--quick", help="Small versions.")] = False,
     only: Annotated[str, typer.Option(help="Numbers of the figures to make, such as 1 or 3,4.")] = "",
     clock: options.Clock = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where runs of these studies stopped.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume interrupted runs of these studies.")] = False,
     jobs: options.Jobs = None,
     scheduler: options.Scheduler = None,
     times: Annotated[

@@ -74,7 +74,7 @@ def study(
     file: Annotated[Path, typer.Argument(metavar="STUDY.yaml", help="The experiment (docs/experiments.md).")],
     quick: Annotated[bool, typer.Option("--quick", help="The small version: the file's quick section.")] = False,
     clock: options.Clock = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the newest run of this study.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume the newest run of this study.")] = False,
     jobs: options.Jobs = None,
     scheduler: options.Scheduler = None,
     output: options.Output = Path("results"),

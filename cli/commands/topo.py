@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import typer
 
 Kind = Annotated[str, typer.Argument(metavar="TOPOLOGY", help="fat-tree:4, or a file (docs/topologies.md).")]
-Rate = Annotated[float | None, typer.Option("--rate-mbps", help="Of links that do not say it themselves.")]
-Delay = Annotated[int, typer.Option("--delay-us", help="Likewise.")]
+Rate = Annotated[float | None, typer.Option("--rate-mbps", help="Rate of links that have none of their own.")]
+Delay = Annotated[int, typer.Option("--delay-us", help="Delay of links that have none of their own.")]
 
 app = typer.Typer(help="Show a topology, or write it as a file.", no_args_is_help=True)
 

@@ -40,7 +40,7 @@ def _up(
     system: Annotated[
         str | None,
         typer.Option(
-            help="Whose programs the switches run, and whose commands the prompt has, besides.",
+            help="System whose programs the switches run, and whose commands the prompt has.",
             show_default=f"{DEFAULT_SYSTEM}, or the programs that the topology's file names",
         ),
     ] = None,
@@ -62,16 +62,17 @@ def _up(
         ),
     ] = None,
     seed: options.Seed = 1,
-    rest_port: Annotated[int, typer.Option(help="Of the REST interface on 127.0.0.1; 0 picks one.")] = 8080,
+    rest_port: Annotated[int, typer.Option(help="Port of the REST interface on 127.0.0.1; 0 picks one.")] = 8080,
     p4runtime_address: Annotated[
         str | None, typer.Option(help="HOST:PORT where P4Runtime is served to clients outside the network, too.")
     ] = None,
     p4runtime_cert: Annotated[
-        Path | None, typer.Option(help="PEM file of that server's certificate: it speaks TLS.")
+        Path | None, typer.Option(help="PEM file of that server's certificate, for TLS.")
     ] = None,
     p4runtime_key: Annotated[Path | None, typer.Option(help="PEM file of its key.")] = None,
     p4runtime_client_ca: Annotated[
-        Path | None, typer.Option(help="PEM file of authorities: clients need a certificate of one of them.")
+        Path | None,
+        typer.Option(help="PEM file of CA certificates: clients need a certificate of one of these authorities."),
     ] = None,
     pcap: options.Pcap = None,
     live: options.Live = False,

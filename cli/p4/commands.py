@@ -74,8 +74,8 @@ def plan(
     topology: Annotated[
         str, typer.Option(help="Such as leaf-spine:2,2,2, or the path of a topology.json, p4app.json or network.py.")
     ] = "leaf-spine:2,2,2",
-    switch: Annotated[str | None, typer.Option(help="This switch alone.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON, which p4 trace and p4 coverage take.")] = False,
+    switch: Annotated[str | None, typer.Option(help="Only this switch.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, which p4 trace and p4 coverage take.")] = False,
 ) -> int:
     """Show what entries put into the switches of a network; nothing runs. A mistake is one line with its place."""
     from gradbed.controller.entries.planner import EntriesPlanner
@@ -120,7 +120,7 @@ def shell(
     grpc_addr: Annotated[
         str, typer.Option("--grpc-addr", help="HOST:PORT or unix:PATH of the P4Runtime server.")
     ] = "127.0.0.1:9559",
-    device_id: Annotated[int, typer.Option("--device-id", min=1, help="Which of the server's devices.")] = 1,
+    device_id: Annotated[int, typer.Option("--device-id", min=1, help="Device id at the server.")] = 1,
     election_id: Annotated[
         str, typer.Option("--election-id", help="HIGH,LOW; the controller with the highest one may write.")
     ] = "0,1",

@@ -21,7 +21,7 @@ def coverage(
     program: Annotated[Path, typer.Argument(help="A P4_16 program for v1model, or BMv2 JSON.")],
     pcap: p4_setup.Pcap = None,
     port: Annotated[
-        int | None, typer.Option(help="Where the packets of the capture file arrive.", show_default="0")
+        int | None, typer.Option(help="Ingress port of the packets of the capture file.", show_default="0")
     ] = None,
     stf: Annotated[
         list[Path] | None, typer.Option("--stf", help="STF file, run on a switch of its own; may be repeated.")
@@ -32,8 +32,8 @@ def coverage(
     source: p4_setup.SourceFolder = None,
     cpu_port: p4_setup.CpuPort = 510,
     html: Annotated[Path | None, typer.Option(help="Also write a page with the coloured source.")] = None,
-    whole: Annotated[bool, typer.Option("--whole", help="Long lists in full.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    whole: Annotated[bool, typer.Option("--whole", help="Print long lists in full.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     include: options.Include = None,
     define: options.Define = None,
 ) -> int:

@@ -24,7 +24,7 @@ def run(
         list[str] | None,
         typer.Argument(metavar="[FRAME ...]", help="Frames in hexadecimal; PORT:FRAME for another port."),
     ] = None,
-    port: Annotated[int, typer.Option(callback=options.within(0, 510), help="Where frames arrive.")] = 0,
+    port: Annotated[int, typer.Option(callback=options.within(0, 510), help="Ingress port of the frames.")] = 0,
     pcap: p4_setup.Pcap = None,
     entries: Annotated[
         list[Path] | None,

@@ -36,7 +36,7 @@ Scale = Annotated[
     typer.Option(min=0.001, max=1.0, help="Emulated over nominal link rate, instead of this machine's factor."),
 ]
 Output = Annotated[Path, typer.Option(help="Folder for results.")]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on where a run stopped.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Resume an interrupted run.")]
 
 app = typer.Typer(help="Measure gradbed on this machine.", no_args_is_help=True, add_completion=False)
 

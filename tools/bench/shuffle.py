@@ -70,7 +70,7 @@ PUBLIC_INSTANCES = tuple(
 )
 
 
-# ---- Hops beside bounds ----
+# ---- Hops and bounds ----
 
 
 SOURCE, OURS, OPTIMUM = "source", "ours", "optimum"

@@ -1,1 +1,1 @@
-"""How fast the switch is, beside a forwarder without P4 and BMv2."""
+"""The speed of the switch, compared with a forwarder without P4 and with BMv2."""
