@@ -22,8 +22,8 @@ class EngineFabric(Closing):
     captures: dict[Path, Capture]
     recorder: FabricRecorder | None
 
-    def __init__(self, config: FabricConfig, engine: Engine, partition_of: Mapping[int, int] | None = None) -> None:
-        """partition_of: the engine's partitions by device id; None: all are in one.
+    def __init__(self, config: FabricConfig, engine: Engine, lp_of: Mapping[int, int] | None = None) -> None:
+        """lp_of: numbers of logical processes by device id; None: all are in one.
 
         Raises UserError for what cannot be built, such as an interface that does not exist.
         """
@@ -37,7 +37,7 @@ class EngineFabric(Closing):
                     drop_port=switch.drop_port,
                     priorities=switch.priorities,
                     seed=switch.seed,
-                    partition=partition_of[switch.device_id] if partition_of else 0,
+                    lp=lp_of[switch.device_id] if lp_of else 0,
                 )
                 for switch in config.switches
             }

@@ -18,9 +18,9 @@ TRAFFIC_HEADER_BYTES = ENGINE_HEADERS.constant("GB_TRAFFIC_HEADER_BYTES")
 TRAFFIC_LEAST_BYTES = ENGINE_HEADERS.constant("GB_TRAFFIC_LEAST_BYTES")
 CLASSES = ENGINE_HEADERS.constant("GB_CLASSES")
 CLASS_WORDS = ENGINE_HEADERS.constant("GB_CLASS_WORDS")
-UPCALL_PACKET_IN = ENGINE_HEADERS.constant("GB_UPCALL_PACKET_IN")
-UPCALL_DIGEST = ENGINE_HEADERS.constant("GB_UPCALL_DIGEST")
-UPCALL_LOG = ENGINE_HEADERS.constant("GB_UPCALL_LOG")
+HOST_EVENT_PACKET_IN = ENGINE_HEADERS.constant("GB_HOST_EVENT_PACKET_IN")
+HOST_EVENT_DIGEST = ENGINE_HEADERS.constant("GB_HOST_EVENT_DIGEST")
+HOST_EVENT_LOG = ENGINE_HEADERS.constant("GB_HOST_EVENT_LOG")
 
 
 @ENGINE_HEADERS.declare("gb_link_model")
@@ -109,8 +109,8 @@ class DrainedStruct(ctypes.Structure):
     """A frame that left through an open port."""
 
 
-@ENGINE_HEADERS.declare("gb_upcall")
-class UpcallStruct(ctypes.Structure):
+@ENGINE_HEADERS.declare("gb_host_event")
+class HostEventStruct(ctypes.Structure):
     """What the data plane has for the controller; `data` has `length` bytes."""
 
 

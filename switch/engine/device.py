@@ -116,12 +116,12 @@ class EngineDevice:
             raise ValueError(f"switch {self._name} has no CPU port")
 
     def on_packet_in(self, callback: PacketInCallback | None) -> None:
-        """Call back, from the engine's upcall thread, with each frame sent to the CPU port. None: drop them."""
+        """Call back, from the engine's host event thread, with each frame sent to the CPU port. None: drop them."""
         self._packet_in = callback
         self._listen()
 
     def on_digest(self, callback: DigestCallback | None) -> None:
-        """Call back, from the engine's upcall thread, with learn list id and 64-bit words of each digest."""
+        """Call back, from the engine's host event thread, with learn list id and 64-bit words of each digest."""
         self._digest = callback
         self._listen()
 
@@ -133,20 +133,20 @@ class EngineDevice:
     def _listen(self) -> None:
         kinds = 0
         if self._packet_in is not None:
-            kinds |= 1 << abi.UPCALL_PACKET_IN
+            kinds |= 1 << abi.HOST_EVENT_PACKET_IN
         if self._digest is not None:
-            kinds |= 1 << abi.UPCALL_DIGEST
+            kinds |= 1 << abi.HOST_EVENT_DIGEST
         if _logger.isEnabledFor(logging.INFO):
-            kinds |= 1 << abi.UPCALL_LOG
+            kinds |= 1 << abi.HOST_EVENT_LOG
         self._engine.call("listen", self._device_id, kinds)
 
-    def _upcall(self, kind: int, list_id: int, data: bytes) -> None:
+    def _on_host_event(self, kind: int, list_id: int, data: bytes) -> None:
         packet_in, digest = self._packet_in, self._digest
-        if kind == abi.UPCALL_PACKET_IN and packet_in is not None:
+        if kind == abi.HOST_EVENT_PACKET_IN and packet_in is not None:
             packet_in(data)
-        elif kind == abi.UPCALL_DIGEST and digest is not None:
+        elif kind == abi.HOST_EVENT_DIGEST and digest is not None:
             digest(list_id, tuple(memoryview(data).cast("Q")))
-        elif kind == abi.UPCALL_LOG:
+        elif kind == abi.HOST_EVENT_LOG:
             _logger.info("%s: %s", self._name, data.decode(errors="replace"))
 
     def _close(self) -> None:

@@ -83,21 +83,21 @@ class Engine(EngineHandle, Closing):
     meanwhile, so that a run comes out the same every time. Use it as a context manager, or call `close`.
     """
 
-    def __init__(self, *, manual_clock: bool = False, partitions: int = 1) -> None:
-        super().__init__(manual_clock, partitions)
+    def __init__(self, *, manual_clock: bool = False, lps: int = 1) -> None:
+        super().__init__(manual_clock, lps)
         self._manual_clock = manual_clock
         self._devices: dict[int, EngineDevice] = {}
         self._far: dict[tuple[int, int], int] = {}
-        self._upcall_thread: threading.Thread | None = None
+        self._host_event_thread: threading.Thread | None = None
 
     def close(self) -> None:
         """Stop, and give everything back. The engine and its devices are unusable afterwards."""
         if self._pointer is None:
             return
         self.stop()
-        self._library.gb_engine_upcall_close(self._pointer)
-        if self._upcall_thread is not None:
-            self._upcall_thread.join()
+        self._library.gb_engine_host_event_close(self._pointer)
+        if self._host_event_thread is not None:
+            self._host_event_thread.join()
         for device in self._devices.values():
             device._close()
         self._free()
@@ -113,7 +113,7 @@ class Engine(EngineHandle, Closing):
         drop_port: int = abi.DROP_PORT,
         priorities: int = abi.PRIORITIES,
         seed: int = 0,
-        partition: int = 0,
+        lp: int = 0,
     ) -> EngineDevice:
         """A switch without program: it drops and counts what arrives until one is loaded.
 
@@ -122,7 +122,7 @@ class Engine(EngineHandle, Closing):
         priorities: how many queues each port has, one for each value of standard_metadata.priority from 0 on; the
         largest goes first. Packets of larger priorities are dropped (priority_drops).
         seed: of what its programs draw (random), beside the device id.
-        partition: of the engine's, 0 to partitions - 1.
+        lp: number of the logical process that runs it, 0 to lps - 1.
         """
         who = f"switch {name or device_id}"
         if not 0 <= drop_port < abi.MAX_PORTS:
@@ -134,7 +134,7 @@ class Engine(EngineHandle, Closing):
         if not 1 <= priorities <= abi.PRIORITIES:
             raise UserError(f"{who}: a port has 1..{abi.PRIORITIES} priority queues, not {priorities}")
         port = abi.NO_PORT if cpu_port is None else cpu_port
-        options = abi.SwitchOptionsStruct(port, drop_port, priorities, seed, partition)
+        options = abi.SwitchOptionsStruct(port, drop_port, priorities, seed, lp)
         code = self.call("add_switch", device_id, ctypes.byref(options))
         if code == -errno.EEXIST:
             raise UserError(f"there are two switches with device id {device_id}: give each its own")
@@ -315,9 +315,11 @@ class Engine(EngineHandle, Closing):
         """Start the data-plane thread. Does nothing if it runs."""
         if self._manual_clock:
             raise RuntimeError("an engine with a manual clock has no thread: use advance")
-        if self._upcall_thread is None:
-            self._upcall_thread = threading.Thread(target=self._deliver_upcalls, name="upcalls", daemon=True)
-            self._upcall_thread.start()
+        if self._host_event_thread is None:
+            self._host_event_thread = threading.Thread(
+                target=self._deliver_host_events, name="host events", daemon=True
+            )
+            self._host_event_thread.start()
         _raise_unless_done(self.call("start"), "starting the data plane")
 
     def record(self, recorder: int) -> None:
@@ -335,7 +337,7 @@ class Engine(EngineHandle, Closing):
         return bool(self.call("quiesce", timeout_ns))
 
     def advance(self, microseconds: float, max_events: int = 10_000_000) -> None:
-        """Manual clock: do all that happens during that time, and call back with its upcalls.
+        """Manual clock: do all that happens during that time, and call back with its host events.
 
         Raises RuntimeError when more happens than `max_events`: packets going round in circles.
         """
@@ -344,17 +346,17 @@ class Engine(EngineHandle, Closing):
             raise RuntimeError(f"more than {max_events} events: packets may be going round in circles")
         if code == -errno.EINVAL:
             raise RuntimeError("advance needs an engine with a manual clock")
-        while self._deliver_upcall(0):
+        while self._deliver_host_event(0):
             pass
 
     def run_until(self, time_ns: int | None, due: ctypes.Array[ctypes.c_uint32], max_events: int) -> abi.StopStruct:
         """Manual clock: work through events until something outside has to act, or until time_ns (None: for ever), or
         for 0.2 s of the machine's time, so that Ctrl-C is looked at.
 
-        `due` receives the numbers of the inboxes that have frames, each once. Calls back with upcalls, which are of
-        the time at which it stopped. Raises ValueError for a time that is over, and EndlessCircle after max_events of
-        one time, LinksDeadlocked when links with PFC wait for each other for good, and UserError when a switch tells
-        something after expect_no_upcalls, while several threads work.
+        `due` receives the numbers of the inboxes that have frames, each once. Calls back with host events, which are
+        of the time at which it stopped. Raises ValueError for a time that is over, and EndlessCircle after max_events
+        of one time, LinksDeadlocked when links with PFC wait for each other for good, and UserError when a switch
+        tells something after expect_no_host_events, while several threads work.
         """
         stop = abi.StopStruct()
         until_ns = _FOREVER if time_ns is None else time_ns
@@ -372,8 +374,8 @@ class Engine(EngineHandle, Closing):
             )
         if code == -errno.EDEADLK:
             raise LinksDeadlocked(self.deadlock(), self._link_name)
-        if stop.upcalls:
-            while self._deliver_upcall(0):
+        if stop.host_events:
+            while self._deliver_host_event(0):
                 pass
         return stop
 
@@ -450,21 +452,21 @@ class Engine(EngineHandle, Closing):
                 return list(rows[:count])
             capacity = count
 
-    def _deliver_upcalls(self) -> None:
-        while self._deliver_upcall(_FOREVER_NS):
+    def _deliver_host_events(self) -> None:
+        while self._deliver_host_event(_FOREVER_NS):
             pass
 
-    def _deliver_upcall(self, timeout_ns: int) -> bool:
+    def _deliver_host_event(self, timeout_ns: int) -> bool:
         """False once there is none: after the timeout, or because the engine is being closed."""
-        pointer: Any = self.call("upcall_wait", timeout_ns)
+        pointer: Any = self.call("host_event_wait", timeout_ns)
         if not pointer:
             return False
-        upcall = pointer.contents
-        data = ctypes.string_at(ctypes.addressof(upcall.data), upcall.length)
-        device, kind, list_id = self._devices[upcall.device_id], upcall.kind, upcall.list_id
-        self._library.gb_upcall_free(pointer)
+        host_event = pointer.contents
+        data = ctypes.string_at(ctypes.addressof(host_event.data), host_event.length)
+        device, kind, list_id = self._devices[host_event.device_id], host_event.kind, host_event.list_id
+        self._library.gb_host_event_free(pointer)
         try:
-            device._upcall(kind, list_id, data)
+            device._on_host_event(kind, list_id, data)
         except Exception:
             # The next message is not to blame for this one's receiver.
             _logger.exception("switch %s: a callback failed", device.name)

@@ -34,10 +34,10 @@ class _StateGuard:
 class EngineHandle:
     """An engine of C. `guard`: a context manager that keeps the data plane out of the switches' state."""
 
-    def __init__(self, manual_clock: bool, partitions: int = 1) -> None:
+    def __init__(self, manual_clock: bool, lps: int = 1) -> None:
         self._library = abi.engine_library()
         self._functions: dict[str, Callable[..., int]] = {}
-        self._pointer: int | None = self._library.gb_engine_create(int(manual_clock), partitions)
+        self._pointer: int | None = self._library.gb_engine_create(int(manual_clock), lps)
         if not self._pointer:
             raise MemoryError("the data plane could not be set up: out of memory or file descriptors")
         self.guard = _StateGuard(self._library, self._pointer)

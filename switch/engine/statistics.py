@@ -69,7 +69,7 @@ class DeviceStatistics:
     received: began ingress for the first time. no_program_drops: arrived before a program was loaded.
     swap_drops: were between ingress and egress when another program was loaded. no_port_drops: left egress for a port
     that does not exist. no_group_drops: sent to a multicast group without replicas. priority_drops: of a priority
-    that the switch has no queue for. buffer_drops: longer than 65,553 bytes, or out of memory. upcall_drops:
+    that the switch has no queue for. buffer_drops: longer than 65,553 bytes, or out of memory. host_event_drops:
     packet-ins, digests and log lines that nobody fetched in time. no_entry_drops: of the ingress and egress drops
     those by the action that a table runs when no entry matches. cloned: clones; copied: what multicast
     groups and clone sessions of several ports made besides. packet_ins: went to the controller's port, whether
@@ -77,7 +77,7 @@ class DeviceStatistics:
     session has no ports.
 
     Once nothing is on its way, every packet is accounted for: those that links brought, packet_outs, cloned and
-    copied are those that were offered to links, packet_ins, and dropped (all the drops above but upcall_drops and
+    copied are those that were offered to links, packet_ins, and dropped (all the drops above but host_event_drops and
     no_entry_drops).
     """
 
@@ -90,7 +90,7 @@ class DeviceStatistics:
     no_group_drops: int
     priority_drops: int
     buffer_drops: int
-    upcall_drops: int
+    host_event_drops: int
     cloned: int
     replicated: int
     resubmitted: int

@@ -22,13 +22,13 @@ static inline void *gb_lines_alloc(size_t bytes) {
     return lines ? memset(lines, 0, bytes) : NULL;
 }
 
-static inline void gb_look_at_line(const void *address) {
+static inline void gb_prefetch_line(const void *address) {
     (void)*(const volatile char *)address;
 }
 
-static inline void gb_look_at_lines(const void *address, size_t count) {
+static inline void gb_prefetch_lines(const void *address, size_t count) {
     for (size_t i = 0; i < count; i++)
-        gb_look_at_line((const char *)address + i * GB_LINE_BYTES);
+        gb_prefetch_line((const char *)address + i * GB_LINE_BYTES);
 }
 
 #endif

@@ -44,7 +44,7 @@ struct gb_requests {
 };
 
 /* What a packet has while it is in a switch, and not on a link. */
-struct gb_pass {
+struct gb_packet_context {
     struct gb_standard_metadata std;
     struct gb_requests requests;
     uint64_t phv[];             /* program->phv_words: header validity, header fields and metadata, laid out by the program */
@@ -57,7 +57,7 @@ struct gb_packet {
     uint32_t headroom;          /* bytes before data that a deparser may use */
     uint32_t payload_offset;    /* set by parse: first byte, from data, that no header took */
     uint8_t keep_metadata;      /* see parse */
-    struct gb_pass *pass;
+    struct gb_packet_context *pass;
 };
 
 struct gb_table;                /* opaque here: state/state.h */
@@ -92,7 +92,7 @@ struct gb_switch {
     struct gb_value_set **value_sets;
     struct gb_profile **profiles;
     void **externs;             /* as the kind of each has it: struct gb_extern_kind of state/state.h */
-    /* Upcalls to the engine; never NULL once the engine has adopted the switch. */
+    /* Host events, to the engine; never NULL once the engine has adopted the switch. */
     void (*digest)(struct gb_switch *, uint32_t list_id, const uint64_t *words, uint32_t word_count);
     void (*log)(struct gb_switch *, const char *line);
     void *engine;               /* the engine's own record of this switch */

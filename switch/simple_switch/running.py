@@ -36,7 +36,7 @@ _REASONS = {
     "no_group_drops": "mcast_grp is a group without ports",
     "priority_drops": "priority is larger than the number of queues allows",
     "buffer_drops": "too long, or out of memory",
-    "upcall_drops": "packet-ins and digests came faster than they were fetched",
+    "host_event_drops": "packet-ins and digests came faster than they were fetched",
 }
 
 

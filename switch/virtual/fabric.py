@@ -29,7 +29,7 @@ from gradbed.switch.virtual.target import LocalTarget
 MOST_PARTITIONS = 64
 
 
-def partitions(config: FabricConfig, count: int) -> dict[int, int]:
+def logical_processes(config: FabricConfig, count: int) -> dict[int, int]:
     """0 to count - 1 by device id.
 
     Switches equally far from hosts are shared out alike, as bursts of many hosts are in one tier of a network
@@ -104,8 +104,8 @@ class VirtualFabric(EngineFabric):
         """
         if not 1 <= threads <= MOST_PARTITIONS:
             raise UserError(f"a network is simulated on 1 to {MOST_PARTITIONS} threads, not {threads}")
-        engine = Engine(manual_clock=True, partitions=threads)
-        super().__init__(config, engine, partitions(config, threads))
+        engine = Engine(manual_clock=True, lps=threads)
+        super().__init__(config, engine, logical_processes(config, threads))
         pipelines = Pipelines(build)
         self.after_running: list[Callable[[], None]] = []
         """Called whenever time has gone on a little, and several times a second of real time meanwhile."""
@@ -140,7 +140,7 @@ class VirtualFabric(EngineFabric):
     def expect_no_messages(self) -> None:
         """From now on switches tell their controllers nothing, as the caller knows: only then do several threads work
         where somebody listens to them. UserError of run_until if one does after all meanwhile."""
-        self.engine.call("expect_no_upcalls")
+        self.engine.call("expect_no_host_events")
 
     # ---- Hosts ----
 

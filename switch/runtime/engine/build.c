@@ -9,7 +9,7 @@
 
 /* The two directions of one cable. PFC keeps either from sending to a switch more than that can hold. False when out of
  * memory. */
-static bool join_directions(struct gb_engine *engine, struct direction *forth, struct direction *back) {
+static bool join_directions(struct gb_engine *engine, struct link_direction *forth, struct link_direction *back) {
     forth->back = back;
     back->back = forth;
     engine->has_pfc |= forth->model->pfc_xoff_bytes || back->model->pfc_xoff_bytes;
@@ -21,8 +21,8 @@ static bool join_directions(struct gb_engine *engine, struct direction *forth, s
 static int add_host_port(struct gb_engine *engine, struct device *device, uint32_t port,
                          const struct gb_link_model *in, const struct gb_link_model *out, enum far_end far_end,
                          struct port_io *io) {
-    struct direction *outwards = direction_create(engine, out, device, port, true);
-    struct direction *inwards = outwards ? direction_create(engine, in, device, port, false) : NULL;
+    struct link_direction *outwards = direction_create(engine, out, device, port, true);
+    struct link_direction *inwards = outwards ? direction_create(engine, in, device, port, false) : NULL;
     if (!inwards)
         return -ENOMEM;
     outwards->far_end = far_end;
@@ -51,7 +51,7 @@ static int add_switch(struct gb_engine *engine, uint64_t device_id, const struct
     struct device **devices = realloc(engine->devices, (engine->device_count + 1) * sizeof *devices);
     if (devices)
         engine->devices = devices;
-    struct device *device = arena_take(&engine->partitions[options->partition].arena, sizeof *device);
+    struct device *device = arena_take(&engine->lps[options->lp].arena, sizeof *device);
     if (!devices || !device)
         return -ENOMEM;
     uint32_t at = engine->device_count++;
@@ -59,7 +59,7 @@ static int add_switch(struct gb_engine *engine, uint64_t device_id, const struct
         devices[at] = devices[at - 1];
     devices[at] = device;
     device->engine = engine;
-    device->part = &engine->partitions[options->partition];
+    device->lp = &engine->lps[options->lp];
     device->device_id = device_id;
     device->cpu_port = options->cpu_port;
     device->drop_port = options->drop_port;
@@ -78,7 +78,7 @@ static int add_switch(struct gb_engine *engine, uint64_t device_id, const struct
 int gb_engine_add_switch(struct gb_engine *engine, uint64_t device_id, const struct gb_switch_options *options) {
     if ((options->cpu_port != GB_NO_PORT && options->cpu_port >= GB_MAX_PORTS) ||
         options->cpu_port == options->drop_port || options->drop_port >= GB_MAX_PORTS || options->priorities == 0 ||
-        options->priorities > GB_PRIORITIES || options->partition >= engine->partition_count)
+        options->priorities > GB_PRIORITIES || options->lp >= engine->lp_count)
         return -EINVAL;
     engine_lock_control(&engine->lock);
     int outcome = add_switch(engine, device_id, options);
@@ -127,8 +127,8 @@ int gb_engine_add_link(struct gb_engine *engine, uint64_t device_a, uint32_t por
     if (a_to_b->channels > GB_PRIORITIES || b_to_a->channels > GB_PRIORITIES)
         outcome = -EINVAL;
     if (outcome == 0) {
-        struct direction *forth = direction_create(engine, a_to_b, a, port_a, true);
-        struct direction *back = forth ? direction_create(engine, b_to_a, b, port_b, true) : NULL;
+        struct link_direction *forth = direction_create(engine, a_to_b, a, port_a, true);
+        struct link_direction *back = forth ? direction_create(engine, b_to_a, b, port_b, true) : NULL;
         if (back && direction_split(engine, forth, a_to_b->channels) &&
             direction_split(engine, back, b_to_a->channels)) {
             forth->far_end = back->far_end = TO_PIPELINE;
@@ -150,10 +150,10 @@ bool port_io_adopt(struct gb_engine *engine, struct port_io *io) {
     struct port_io **ios = realloc(engine->ios, count * sizeof *ios);
     if (ios)
         engine->ios = ios;
-    struct port_io **held = realloc(engine->held, count * sizeof *held);
-    if (held)
-        engine->held = held;
-    if (!ios || !held)
+    struct port_io **unflushed = realloc(engine->unflushed, count * sizeof *unflushed);
+    if (unflushed)
+        engine->unflushed = unflushed;
+    if (!ios || !unflushed)
         return false;
     ios[engine->io_count++] = io;
     return true;
@@ -233,10 +233,10 @@ int gb_engine_add_interface(struct gb_engine *engine, uint64_t device_id, uint32
 }
 
 /* From one end to another, without a pipeline. */
-static struct direction *wire_direction(struct gb_engine *engine, const struct gb_link_model *model,
+static struct link_direction *wire_direction(struct gb_engine *engine, const struct gb_link_model *model,
                                         struct device *device, uint32_t port, bool outwards, struct port_io *from,
                                         struct port_io *to) {
-    struct direction *direction = direction_create(engine, model, device, port, false);
+    struct link_direction *direction = direction_create(engine, model, device, port, false);
     if (direction) {
         direction->statistics.outwards = outwards;
         direction->far_end = TO_OUTSIDE;
@@ -263,8 +263,8 @@ static int add_wire(struct gb_engine *engine, struct device *a, uint32_t port_a,
         at_a->io.kind->close(engine, &at_a->io);
         return outcome;
     }
-    struct direction *forth = wire_direction(engine, a_to_b, a, port_a, true, &at_a->io, &at_b->io);
-    struct direction *back =
+    struct link_direction *forth = wire_direction(engine, a_to_b, a, port_a, true, &at_a->io, &at_b->io);
+    struct link_direction *back =
         forth ? wire_direction(engine, b_to_a, back_device, back_port, b != NULL, &at_b->io, &at_a->io) : NULL;
     if (!back)
         return -ENOMEM;
@@ -305,8 +305,8 @@ static int add_card(struct gb_engine *engine, struct device *device, uint32_t po
         outcome = take_interface(engine, name, &interface);
     if (outcome < 0)
         return outcome;
-    struct direction *sends = wire_direction(engine, in, device, port, false, &memory->io, &interface->io);
-    struct direction *receives =
+    struct link_direction *sends = wire_direction(engine, in, device, port, false, &memory->io, &interface->io);
+    struct link_direction *receives =
         sends ? wire_direction(engine, out, device, port, true, &interface->io, &memory->io) : NULL;
     if (!receives)
         return -ENOMEM;

@@ -11,7 +11,7 @@
 /* ---- Links ---- */
 
 /* It gets another one: a stretch of backlog is counted at one rate. */
-static void forget_rate(struct direction *direction) {
+static void forget_rate(struct link_direction *direction) {
     direction->busy_remainder = 0;
     direction->backlog_start_ns = 0;
 }
@@ -20,7 +20,7 @@ int gb_engine_set_link(struct gb_engine *engine, uint64_t device_id, uint32_t po
                        const struct gb_link_model *model) {
     engine_lock_control(&engine->lock);
     struct device *device = engine_device(engine, device_id);
-    struct direction *direction = NULL;
+    struct link_direction *direction = NULL;
     if (device && port < GB_MAX_PORTS)
         direction = outwards ? device->ports[port].out : device->ports[port].in;
     int outcome = device ? -EINVAL : -ESRCH;
@@ -45,13 +45,13 @@ int gb_engine_set_link(struct gb_engine *engine, uint64_t device_id, uint32_t po
 
 /* ---- Programs and replication ---- */
 
-/* Packets of any partition may come to run the program. */
+/* Packets of any LP may come to run the program. */
 static void make_room(struct gb_engine *engine, const struct gb_program *program) {
     uint32_t headroom_bytes = program->max_header_bytes;
     if (headroom_bytes > MOST_HEADROOM_BYTES)
         headroom_bytes = MOST_HEADROOM_BYTES;
-    for (uint32_t i = 0; i < engine->partition_count; i++) {
-        struct packet_pool *pool = &engine->partitions[i].pool;
+    for (uint32_t i = 0; i < engine->lp_count; i++) {
+        struct packet_pool *pool = &engine->lps[i].pool;
         if (program->phv_words > pool->phv_words)
             pool->phv_words = program->phv_words;
         if (headroom_bytes > pool->headroom_bytes)
@@ -74,8 +74,8 @@ int gb_engine_load(struct gb_engine *engine, uint64_t device_id, struct gb_switc
         if (state) {
             state->engine = device;
             state->drop_port = device->drop_port;
-            state->digest = upcall_digest;
-            state->log = upcall_log;
+            state->digest = host_event_digest;
+            state->log = host_event_log;
             /* Switches that run the same program draw different numbers. */
             uint64_t seed = state->random_state + device_id + device->seed;
             state->random_state = random_next(&seed);
@@ -139,13 +139,13 @@ int gb_engine_listen(struct gb_engine *engine, uint64_t device_id, uint32_t kind
 
 /* ---- Frames ---- */
 
-static int offer_frame(struct gb_engine *engine, struct direction *in, const uint8_t *frame, uint32_t length) {
-    struct packet_pool *pool = &in->part->pool;
+static int offer_frame(struct gb_engine *engine, struct link_direction *in, const uint8_t *frame, uint32_t length) {
+    struct packet_pool *pool = &in->lp->pool;
     struct packet *packet = packet_from_bytes(pool, frame, length, pool->headroom_bytes);
     if (!packet)
         return -ENOMEM;
     engine_catch_up(engine);
-    direction_offer(in->part, in, packet);
+    direction_offer(in->lp, in, packet);
     engine_wake(engine);
     return 0;
 }
@@ -193,8 +193,8 @@ int gb_engine_drain(struct gb_engine *engine, struct gb_drained *drained, uint8_
         drained->port = packet->port;
         drained->length = packet->view.length;
         memcpy(data, packet->view.data, packet->view.length);
-        packet->device->part->arrived_packets--;
-        packet_free(&packet->device->part->pool, packet);
+        packet->device->lp->arrived_packets--;
+        packet_free(&packet->device->lp->pool, packet);
     }
     engine_unlock(&engine->lock);
     return packet != NULL;
@@ -208,7 +208,7 @@ uint32_t gb_engine_link_statistics(struct gb_engine *engine, struct gb_link_stat
     engine_catch_up(engine);
     engine_flush(engine);
     for (uint32_t i = 0; i < engine->direction_count; i++) {
-        const struct direction *direction = engine->directions[i];
+        const struct link_direction *direction = engine->directions[i];
         if (!direction->reported)
             continue;
         if (count < capacity)
@@ -260,7 +260,7 @@ int gb_engine_device_statistics(struct gb_engine *engine, uint64_t device_id,
 
 void gb_engine_statistics(struct gb_engine *engine, struct gb_engine_statistics *statistics) {
     engine_lock_control(&engine->lock);
-    partitions_statistics(engine, statistics);
+    lps_statistics(engine, statistics);
     statistics->live_packets -= engine->idle_packets;
     engine_unlock(&engine->lock);
 }

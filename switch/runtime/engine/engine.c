@@ -56,7 +56,7 @@ struct device *engine_device(struct gb_engine *engine, uint64_t device_id) {
 
 /* When the next timer is due; UINT64_MAX if none is armed. */
 static uint64_t next_ns(struct gb_engine *engine) {
-    const struct partition *next = partitions_next(engine);
+    const struct logical_process *next = lps_next(engine);
     return next ? timer_first(&next->timers)->due_ns : UINT64_MAX;
 }
 
@@ -64,7 +64,7 @@ void engine_catch_up(struct gb_engine *engine) {
     uint64_t clock_ns = engine_clock(engine);
     /* While there are earlier events to work on, time has not come that far. */
     if (!engine->ready.first && next_ns(engine) > clock_ns)
-        partitions_set_now(engine, clock_ns);
+        lps_set_now(engine, clock_ns);
 }
 
 void engine_wake(struct gb_engine *engine) {
@@ -78,19 +78,19 @@ void engine_wake(struct gb_engine *engine) {
 /* ---- Events ---- */
 
 static void work_on_packet(struct gb_engine *engine, struct packet *packet) {
-    struct partition *part = packet->device->part;
-    part->now_ns = engine->now_ns;
-    part->clock_ns = engine->clock_ns;
-    partition_work_on(part, packet);
+    struct logical_process *lp = packet->device->lp;
+    lp->now_ns = engine->now_ns;
+    lp->clock_ns = engine->clock_ns;
+    lp_work_on(lp, packet);
 }
 
-/* The partition's next timer. */
-static void fire_next(struct gb_engine *engine, struct partition *part) {
-    struct timer *timer = timer_pop(&part->timers);
-    engine->now_ns = part->now_ns = timer->due_ns;
-    part->clock_ns = engine->clock_ns;
-    partition_count_lateness(part, engine->clock_ns - timer->due_ns);
-    timer->kind->fire(part, timer->owner);
+/* The LP's next timer. */
+static void fire_next(struct gb_engine *engine, struct logical_process *lp) {
+    struct timer *timer = timer_pop(&lp->timers);
+    engine->now_ns = lp->now_ns = timer->due_ns;
+    lp->clock_ns = engine->clock_ns;
+    lp_count_lateness(lp, engine->clock_ns - timer->due_ns);
+    timer->kind->fire(lp, timer->owner);
 }
 
 /* Work on events up to clock_ns; how many. Fewer than max_events means that none is left. */
@@ -103,7 +103,7 @@ static uint64_t work(struct gb_engine *engine, uint64_t clock_ns, uint64_t max_e
             work_on_packet(engine, packet);
             continue;
         }
-        struct partition *next = partitions_next(engine);
+        struct logical_process *next = lps_next(engine);
         if (!next || timer_first(&next->timers)->due_ns > clock_ns)
             break;
         fire_next(engine, next);
@@ -112,18 +112,18 @@ static uint64_t work(struct gb_engine *engine, uint64_t clock_ns, uint64_t max_e
 }
 
 void port_io_hold(struct gb_engine *engine, struct port_io *io) {
-    if (!io->held) {
-        io->held = true;
-        engine->held[engine->held_count++] = io;
+    if (!io->unflushed) {
+        io->unflushed = true;
+        engine->unflushed[engine->unflushed_count++] = io;
     }
 }
 
 void engine_flush(struct gb_engine *engine) {
-    for (uint32_t i = 0; i < engine->held_count; i++) {
-        engine->held[i]->held = false;
-        engine->held[i]->kind->flush(engine, engine->held[i]);
+    for (uint32_t i = 0; i < engine->unflushed_count; i++) {
+        engine->unflushed[i]->unflushed = false;
+        engine->unflushed[i]->kind->flush(engine, engine->unflushed[i]);
     }
-    engine->held_count = 0;
+    engine->unflushed_count = 0;
     captures_flush(engine);
 }
 
@@ -243,7 +243,7 @@ static bool quiet(struct gb_engine *engine) {
     engine_lock_control(&engine->lock);
     struct pollfd sockets = {.fd = engine->epoll_fd, .events = POLLIN};
     bool is_quiet =
-        partitions_live(engine) == partitions_arrived(engine) + engine->idle_packets && poll(&sockets, 1, 0) == 0;
+        lps_live(engine) == lps_arrived(engine) + engine->idle_packets && poll(&sockets, 1, 0) == 0;
     engine_unlock(&engine->lock);
     return is_quiet;
 }
@@ -262,7 +262,7 @@ int gb_engine_quiesce(struct gb_engine *engine, uint64_t timeout_ns) {
 /* ---- The manual clock ---- */
 
 static bool outside_waits(const struct gb_engine *engine) {
-    return engine->upcall_waits || partitions_due_order(engine) != UINT64_MAX;
+    return engine->host_event_waits || lps_due_order(engine) != UINT64_MAX;
 }
 
 /* How long events take by the clock on the wall. */
@@ -270,8 +270,8 @@ struct pace { uint64_t since_ns, fired; };
 
 static uint64_t timers_fired(const struct gb_engine *engine) {
     uint64_t fired = 0;
-    for (uint32_t i = 0; i < engine->partition_count; i++)
-        fired += engine->partitions[i].statistics.timers_fired;
+    for (uint32_t i = 0; i < engine->lp_count; i++)
+        fired += engine->lps[i].statistics.timers_fired;
     return fired;
 }
 
@@ -290,8 +290,8 @@ static double pace_ns(const struct gb_engine *engine, const struct pace *pace) {
  * and nobody has to act. -ELOOP after max_events; with for_outside, of one time. */
 static int run(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events, bool for_outside) {
     uint64_t pause_ns = for_outside ? real_clock() + GB_MOST_RUN_NS : UINT64_MAX, moments = 0;
-    bool may_have_windows = for_outside && engine->partition_count > 1;
-    uint64_t before_windows = engine->events_before_windows << engine->windows_put_off;
+    bool may_have_windows = for_outside && engine->lp_count > 1;
+    uint64_t before_windows = engine->events_before_lookahead << engine->lookahead_put_off;
     struct pace alone = may_have_windows ? pace_begin(engine) : (struct pace){0};
     for (uint64_t events = 0;; events++) {
         if (events == max_events)
@@ -302,11 +302,11 @@ static int run(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events,
             /* Deadlocks are looked for between windows. */
             bool watch = engine->has_pfc && engine->watch_ns < until_ns;
             int outcome =
-                windows_run(engine, watch ? engine->watch_ns : until_ns, max_events, pace_ns(engine, &alone));
+                lookahead_run(engine, watch ? engine->watch_ns : until_ns, max_events, pace_ns(engine, &alone));
             if (outcome < 0)
                 return outcome;
             bool watched = watch && engine->now_ns >= engine->watch_ns;
-            before_windows = watched || outcome == 2 ? 0 : engine->events_before_windows << engine->windows_put_off;
+            before_windows = watched || outcome == 2 ? 0 : engine->events_before_lookahead << engine->lookahead_put_off;
             alone = pace_begin(engine);
             if (outcome && !outside_waits(engine) && real_clock() > pause_ns)
                 return PAUSED;
@@ -317,11 +317,11 @@ static int run(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events,
             work_on_packet(engine, packet);
             continue;
         }
-        struct partition *next = partitions_next(engine);
+        struct logical_process *next = lps_next(engine);
         uint64_t next_ns = next ? timer_first(&next->timers)->due_ns : UINT64_MAX;
-        if (next_ns > engine->now_ns && (engine->upcall_waits || partitions_wait(engine))) {
+        if (next_ns > engine->now_ns && (engine->host_event_waits || lps_wait(engine))) {
             /* Everything of this moment has happened. */
-            if (collectives_act(engine, for_outside ? partitions_due_order(engine) : UINT64_MAX))
+            if (collectives_act(engine, for_outside ? lps_due_order(engine) : UINT64_MAX))
                 continue;
             if (for_outside && outside_waits(engine))
                 break;
@@ -349,7 +349,7 @@ static int run(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events,
 static int advance(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events, bool for_outside) {
     int outcome = run(engine, until_ns, max_events, for_outside);
     engine->manual_ns = engine->now_ns;
-    partitions_set_now(engine, engine->now_ns);
+    lps_set_now(engine, engine->now_ns);
     engine_flush(engine);
     return outcome;
 }
@@ -368,21 +368,21 @@ int gb_engine_run_until(struct gb_engine *engine, uint64_t until_ns, uint64_t ma
     if (!engine->manual_clock || until_ns < engine->manual_ns)
         return -EINVAL;
     engine_lock_control(&engine->lock);
-    engine->upcall_waits = false;
+    engine->host_event_waits = false;
     int outcome = advance(engine, until_ns, max_events, true);
     stop->paused = outcome == PAUSED;
     stop->time_ns = engine->now_ns;
-    stop->upcalls = engine->upcall_waits;
-    stop->idle = !engine->ready.first && !partitions_next(engine);
-    stop->due_count = partitions_take_due(engine, collectives_order(engine), due, capacity);
+    stop->host_events = engine->host_event_waits;
+    stop->idle = !engine->ready.first && !lps_next(engine);
+    stop->due_count = lps_take_due(engine, collectives_order(engine), due, capacity);
     engine_unlock(&engine->lock);
     return outcome == PAUSED ? 0 : outcome;
 }
 
-void gb_engine_set_windows(struct gb_engine *engine, uint64_t after_events, uint64_t fewest_events) {
+void gb_engine_set_lookahead_windows(struct gb_engine *engine, uint64_t after_events, uint64_t fewest_events) {
     engine_lock_control(&engine->lock);
-    engine->events_before_windows = after_events;
-    engine->fewest_events_in_windows = fewest_events;
+    engine->events_before_lookahead = after_events;
+    engine->fewest_events_in_lookahead = fewest_events;
     engine_unlock(&engine->lock);
 }
 
@@ -393,9 +393,9 @@ uint64_t gb_engine_silence(struct gb_engine *engine) {
     return silence_ns;
 }
 
-void gb_engine_expect_no_upcalls(struct gb_engine *engine) {
+void gb_engine_expect_no_host_events(struct gb_engine *engine) {
     engine_lock_control(&engine->lock);
-    engine->expects_no_upcalls = true;
+    engine->expects_no_host_events = true;
     engine_unlock(&engine->lock);
 }
 
@@ -410,20 +410,20 @@ static bool watch(struct gb_engine *engine, int *fd, uint32_t events) {
     return *fd >= 0 && epoll_ctl(engine->epoll_fd, EPOLL_CTL_ADD, *fd, &event) == 0;
 }
 
-struct gb_engine *gb_engine_create(int manual_clock, uint32_t partitions) {
-    if (partitions == 0 || partitions > GB_MAX_PARTITIONS || (partitions > 1 && !manual_clock))
+struct gb_engine *gb_engine_create(int manual_clock, uint32_t lps) {
+    if (lps == 0 || lps > GB_MAX_LPS || (lps > 1 && !manual_clock))
         return NULL;
     struct gb_engine *engine = calloc(1, sizeof *engine);
     if (!engine)
         return NULL;
     engine_lock_open(&engine->lock);
-    upcall_queue_open(&engine->upcalls);
+    host_event_queue_open(&engine->host_events);
     engine->receive_small = receive_batch_create(false);
     engine->receive_large = receive_batch_create(true);
-    bool partitioned = partitions_create(engine, partitions);
+    bool partitioned = lps_create(engine, lps);
     engine->manual_clock = manual_clock;
-    engine->events_before_windows = EVENTS_BEFORE_WINDOWS;
-    engine->fewest_events_in_windows = FEWEST_EVENTS_IN_WINDOWS;
+    engine->events_before_lookahead = EVENTS_BEFORE_WINDOWS;
+    engine->fewest_events_in_lookahead = FEWEST_EVENTS_IN_WINDOWS;
     engine->netlink_fd = -1;
     engine->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     engine->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -434,7 +434,7 @@ struct gb_engine *gb_engine_create(int manual_clock, uint32_t partitions) {
         gb_engine_free(engine);
         return NULL;
     }
-    partitions_set_now(engine, engine_clock(engine));
+    lps_set_now(engine, engine_clock(engine));
     return engine;
 }
 
@@ -445,13 +445,13 @@ static void close_if_open(int fd) {
 
 void gb_engine_free(struct gb_engine *engine) {
     gb_engine_stop(engine);
-    windows_free(engine);
+    lookahead_free(engine);
     consumers_free(engine);
     for (uint32_t i = 0; i < engine->io_count; i++)
         engine->ios[i]->kind->close(engine, engine->ios[i]);
     generators_free(engine);
     classes_free(engine);
-    struct packet_pool *pool = &engine->partitions[0].pool;
+    struct packet_pool *pool = &engine->lps[0].pool;
     receive_batch_free(pool, engine->receive_small);
     receive_batch_free(pool, engine->receive_large);
     for (uint32_t i = 0; i < engine->direction_count; i++) {
@@ -469,11 +469,11 @@ void gb_engine_free(struct gb_engine *engine) {
         replica_map_clear(&engine->devices[i]->sessions);
     }
     models_free(engine);
-    partitions_free(engine);
-    upcall_queue_free(&engine->upcalls);
+    lps_free(engine);
+    host_event_queue_free(&engine->host_events);
     captures_free(engine);
     free(engine->ios);
-    free(engine->held);
+    free(engine->unflushed);
     free(engine->directions);
     free(engine->devices);
     close_if_open(engine->netlink_fd);

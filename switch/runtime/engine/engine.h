@@ -22,7 +22,7 @@
 #define GB_MAX_SOCKET_FRAME_BYTES 9234  /* an MTU of 9,216, likewise: of ports that are network interfaces */
 #define GB_PRIORITIES 8             /* standard_metadata.priority has 3 bits */
 #define GB_NO_PORT UINT32_MAX
-#define GB_MAX_PARTITIONS 64
+#define GB_MAX_LPS 64
 
 struct gb_engine;
 struct gb_recorder;
@@ -51,7 +51,7 @@ struct gb_switch_options {
     uint32_t drop_port;             /* what mark_to_drop makes of egress_spec */
     uint32_t priorities;            /* 1..GB_PRIORITIES: packets of larger priorities are dropped */
     uint64_t seed;                  /* of what its programs draw, beside its device id */
-    uint32_t partition;             /* 0 to one less than the engine has */
+    uint32_t lp;             /* 0 to one less than the engine has */
 };
 
 #define GB_BACKLOG_NS 10000000      /* shorter stretches say little about a rate: one late packet would show */
@@ -93,7 +93,7 @@ struct gb_device_statistics {
     uint64_t no_group_drops;        /* sent to a multicast group without replicas */
     uint64_t priority_drops;        /* of a priority that the switch has no queue for */
     uint64_t buffer_drops;          /* longer than GB_MAX_FRAME_BYTES, no room for the headers, or out of memory */
-    uint64_t upcall_drops;          /* packet-ins, digests and log lines that the controller was too slow for */
+    uint64_t host_event_drops;          /* packet-ins, digests and log lines that the controller was too slow for */
     uint64_t cloned, replicated, resubmitted, recirculated;
     uint64_t no_entry_drops;        /* of the program's drops: those by the action that a table runs on a miss */
     uint64_t copied;                /* copies that groups and clone sessions made of a packet besides itself */
@@ -150,7 +150,7 @@ struct gb_engine_statistics {
 struct gb_stop {
     uint64_t time_ns;
     uint32_t due_count;             /* inboxes with frames to be told of */
-    uint32_t upcalls;               /* 1: there are new ones */
+    uint32_t host_events;               /* 1: there are new ones */
     uint32_t idle;                  /* 1: nothing is queued, in flight or to be generated */
     uint32_t paused;                /* 1: it is not that far yet: call again, after having looked at signals */
 };
@@ -186,9 +186,9 @@ struct gb_drained {
     uint32_t length;                /* bytes of data that follow in the buffer */
 };
 
-enum gb_upcall_kind { GB_UPCALL_PACKET_IN = 1, GB_UPCALL_DIGEST = 2, GB_UPCALL_LOG = 3 };
+enum gb_host_event_kind { GB_HOST_EVENT_PACKET_IN = 1, GB_HOST_EVENT_DIGEST = 2, GB_HOST_EVENT_LOG = 3 };
 
-struct gb_upcall {
+struct gb_host_event {
     uint64_t device_id;
     uint32_t kind;
     uint32_t list_id;               /* digests: the learn list */
@@ -200,9 +200,9 @@ struct gb_replica { uint32_t egress_port, instance; };
 
 /* ---- Life (engine.c) ---- */
 
-/* Switches are in one of `partitions`, 1 to GB_MAX_PARTITIONS, and 1 without a manual clock. NULL when that is wrong, or
- * memory or descriptors do not suffice. */
-struct gb_engine *gb_engine_create(int manual_clock, uint32_t partitions);
+/* Switches are in one of `lps` logical processes (LPs), 1 to GB_MAX_LPS, and 1 without a manual clock. NULL when that
+ * is wrong, or memory or descriptors do not suffice. */
+struct gb_engine *gb_engine_create(int manual_clock, uint32_t lps);
 void gb_engine_free(struct gb_engine *);                    /* stops it first; frees no struct gb_switch */
 int gb_engine_start(struct gb_engine *);                    /* the thread; not with a manual clock */
 void gb_engine_stop(struct gb_engine *);
@@ -213,22 +213,22 @@ int gb_engine_quiesce(struct gb_engine *, uint64_t timeout_ns);
 /* Manual clock: work through all events up to `nanoseconds` from now. -ELOOP after max_events events. */
 int gb_engine_advance(struct gb_engine *, uint64_t nanoseconds, uint64_t max_events);
 /* Manual clock: work through events up to until_ns (UINT64_MAX: until none is left), but stop at the first time at which
- * an inbox has frames to be told of or an upcall is made, once all else at that time is done too. `due` takes the
+ * an inbox has frames to be told of or a host event is raised, once all else at that time is done too. `due` takes the
  * numbers of those inboxes, in order; each is told of once for each batch. -ELOOP after max_events of one time; -EDEADLK
  * when links with PFC wait for each other for good (gb_engine_deadlock). It returns after GB_MOST_RUN_NS of the clock on the wall
  * at the latest, but for what happens at one time; what happens does not depend on that. */
 int gb_engine_run_until(struct gb_engine *, uint64_t until_ns, uint64_t max_events, struct gb_stop *, uint32_t *due,
                         uint32_t capacity);
-/* With more than one partition, and nothing for those outside to see: partitions are worked on side by side after so many
+/* With more than one LP, and nothing for those outside to see: LPs are worked on side by side after so many
  * events, and as long as they have so many in a window on average and are faster than one after the other (by the clock on
  * the wall). fewest_events 0: however little there is to do, and however long it takes. */
-void gb_engine_set_windows(struct gb_engine *, uint64_t after_events, uint64_t fewest_events);
+void gb_engine_set_lookahead_windows(struct gb_engine *, uint64_t after_events, uint64_t fewest_events);
 /* For how long hosts can be told of nothing that queue pairs do, as far as that can be seen without looking ahead; 0: of
  * something at any time. */
 uint64_t gb_engine_silence(struct gb_engine *);
-/* From now on partitions are worked on side by side even where somebody listens to switches (gb_engine_listen), as the caller
+/* From now on LPs are worked on side by side even where somebody listens to switches (gb_engine_listen), as the caller
  * knows that they tell nothing. If one does after all meanwhile, gb_engine_run_until is -EXDEV. */
-void gb_engine_expect_no_upcalls(struct gb_engine *);
+void gb_engine_expect_no_host_events(struct gb_engine *);
 /* Links with PFC that wait for each other in a circle, each for the next; how many, 0 if none waits for good. */
 uint32_t gb_engine_deadlock(struct gb_engine *, struct gb_pause *circle, uint32_t capacity);
 uint64_t gb_engine_now(struct gb_engine *);
@@ -345,13 +345,13 @@ int gb_engine_capture_state(struct gb_engine *, uint32_t capture, uint64_t *pack
 /* Write what is still in memory, and end. The error that ended it earlier, if one did. */
 int gb_engine_capture_close(struct gb_engine *, uint32_t capture, uint64_t *packets);
 
-/* ---- From the data plane to the controller (upcall.c) ---- */
+/* ---- From the data plane to the controller (host_events.c) ---- */
 
-/* Which kinds (bits 1 << enum gb_upcall_kind) of upcall somebody listens to; the others are dropped uncounted. */
+/* Which kinds (bits 1 << enum gb_host_event_kind) of host event somebody listens to; the others are dropped uncounted. */
 int gb_engine_listen(struct gb_engine *, uint64_t device_id, uint32_t kinds);
-/* The oldest upcall, for gb_upcall_free; NULL after the timeout, or once gb_engine_upcall_close was called. */
-struct gb_upcall *gb_engine_upcall_wait(struct gb_engine *, uint64_t timeout_ns);
-void gb_upcall_free(struct gb_upcall *);
-void gb_engine_upcall_close(struct gb_engine *);
+/* The oldest host event, for gb_host_event_free; NULL after the timeout, or once gb_engine_host_event_close was called. */
+struct gb_host_event *gb_engine_host_event_wait(struct gb_engine *, uint64_t timeout_ns);
+void gb_host_event_free(struct gb_host_event *);
+void gb_engine_host_event_close(struct gb_engine *);
 
 #endif

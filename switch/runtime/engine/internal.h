@@ -17,7 +17,7 @@
 
 struct card;
 struct consumer;
-struct partition;
+struct logical_process;
 struct receive_batch;               /* ports/socket.h */
 
 /* What different threads write lies so many bytes apart: two lines of a cache, as processors fetch the next one, too. */
@@ -29,7 +29,7 @@ struct port_io;
 
 struct port_io_kind {
     /* Take a packet that has passed the link, and count it (direction_count), at once or when flushed. */
-    void (*send)(struct partition *, struct port_io *, struct packet *);
+    void (*send)(struct logical_process *, struct port_io *, struct packet *);
     /* Hand on what `send` held back (port_io_hold). NULL: it holds nothing back. */
     void (*flush)(struct gb_engine *, struct port_io *);
     /* Offer a batch of what has come from outside to the link `in`. NULL: calls of the control plane bring it. */
@@ -40,11 +40,11 @@ struct port_io_kind {
 
 struct port_io {
     const struct port_io_kind *kind;
-    struct direction *in;           /* the link that frames from outside take */
-    struct direction *out;          /* the link whose frames end here */
+    struct link_direction *in;           /* the link that frames from outside take */
+    struct link_direction *out;          /* the link whose frames end here */
     bool carrier;
     bool blocked;                   /* takes no frames for now: the transmitter of `out` waits */
-    bool held;                      /* on the engine's list of those to be flushed */
+    bool unflushed;                      /* on the engine's list of those to be flushed */
 };
 
 /* Let the engine own it from now on; false when out of memory. */
@@ -59,15 +59,15 @@ enum far_end { TO_PIPELINE, TO_OUTSIDE, TO_CONTROLLER, TO_NOWHERE };
  *
  * To arrive, a packet takes the first three lines of the cache, and the fourth if more than two tables keep what they found.
  * To be sent at an idle transmitter it takes the second and that of the transmitter, and the first unless the other end is
- * in another partition. So what is on either side of the second line is written by one end alone. */
-struct direction {
+ * in another LP. So what is on either side of the second line is written by one end alone. */
+struct link_direction {
     _Alignas(64) struct timer arrival;
     struct packet_list flight;      /* by time of arrival */
     /* What both ends read. */
-    _Alignas(64) struct partition *far;     /* of the end that receives: what is in flight */
+    _Alignas(64) struct logical_process *peer_lp;     /* of the end that receives: what is in flight */
     /* Channels of one cable: packets of priority p take channel p, those of larger ones than there are the last. Each
      * has a queue and a transmitter of its own; everything else is that of the whole, which is channel 0. */
-    struct direction *whole;        /* itself, if there is one channel */
+    struct link_direction *parent;        /* itself, if there is one channel */
     struct device *to;              /* TO_PIPELINE */
     struct port_io *io;             /* TO_OUTSIDE */
     uint32_t to_port;
@@ -77,7 +77,7 @@ struct direction {
     bool has_pfc;                   /* at its far end */
     const struct gb_link_model *model;
     struct gb_link_classes *classes;    /* or NULL */
-    struct direction *lately_to;    /* where the switch sent what came by this link last; rarely another */
+    struct link_direction *lately_to;    /* where the switch sent what came by this link last; rarely another */
     /* Of the end that receives. */
     _Alignas(64) uint64_t packets, bytes;       /* gb_link_statistics */
     struct gb_recent recents[GB_RECENTS];
@@ -95,44 +95,44 @@ struct direction {
     uint64_t entered_bytes;         /* gb_link_statistics */
     struct packet_queue queue;
     uint64_t backlog_start_ns;      /* clock time at which the present stretch of backlog began; 0: there is none */
-    struct partition *part;         /* of the end that sends: its queue and its transmitter */
+    struct logical_process *lp;         /* of the end that sends: its queue and its transmitter */
     struct pfc *pfc;                /* or NULL */
     struct tap *arrivals, *departures;
     struct timer departure;
     struct card *card;              /* of a host, whose turn it is when nothing waits here, or every other time; or NULL */
     bool card_next;
     bool reported;
-    struct direction *back;         /* the other direction of the cable; NULL where no switch has both */
+    struct link_direction *back;         /* the other direction of the cable; NULL where no switch has both */
     uint32_t number;                /* among the engine's directions */
     uint64_t random_state, jitter_state, error_state;
     double bits_to_error;           /* that arrive right before the next that does not; negative: not drawn yet */
-    struct direction *channels[GB_PRIORITIES - 1];
+    struct link_direction *channels[GB_PRIORITIES - 1];
 };
 
-struct direction *direction_create(struct gb_engine *, const struct gb_link_model *, struct device *,
+struct link_direction *direction_create(struct gb_engine *, const struct gb_link_model *, struct device *,
                                    uint32_t port, bool outwards);
 /* Let it end at that port, of another switch perhaps. */
-void direction_lead_to(struct direction *, struct device *, uint32_t port);
+void direction_lead_to(struct link_direction *, struct device *, uint32_t port);
 /* Let it have so many channels; false when out of memory. */
-bool direction_split(struct gb_engine *, struct direction *, uint32_t channels);
-void direction_offer(struct partition *, struct direction *, struct packet *);
-/* Look at what a packet takes that is offered soon, in that partition (cache_lines.h). */
-void direction_look_at(const struct direction *, const struct partition *);
+bool direction_split(struct gb_engine *, struct link_direction *, uint32_t channels);
+void direction_offer(struct logical_process *, struct link_direction *, struct packet *);
+/* Look at what a packet takes that is offered soon, in that LP (cache_lines.h). */
+void direction_prefetch(const struct link_direction *, const struct logical_process *);
 /* The transmitter may be free again. */
-void direction_resume(struct partition *, struct direction *);
+void direction_resume(struct logical_process *, struct link_direction *);
 /* Whether PFC keeps it from sending packets of that priority now. direction_resume is called when that is over. */
-static inline bool direction_paused(const struct direction *direction, uint32_t priority) {
+static inline bool direction_paused(const struct link_direction *direction, uint32_t priority) {
     return direction->paused >> priority & 1;
 }
 /* Send the frame before all that waits, once what is being sent has left. It is not lost. */
-void direction_send_ahead(struct partition *, struct direction *, struct packet *);
+void direction_send_ahead(struct logical_process *, struct link_direction *, struct packet *);
 /* Let it have that model, but for the seed; false when out of memory (models.c). */
-bool direction_set_model(struct gb_engine *, struct direction *, const struct gb_link_model *);
+bool direction_set_model(struct gb_engine *, struct link_direction *, const struct gb_link_model *);
 void models_free(struct gb_engine *);
 /* Its statistics, with those of its channels. */
-void direction_report(const struct direction *, uint64_t now_ns, struct gb_link_statistics *);
+void direction_report(const struct link_direction *, uint64_t now_ns, struct gb_link_statistics *);
 /* The packet reached the far end; `accepted` is false if that refused it. */
-void direction_count(struct direction *, const struct packet *, bool accepted);
+void direction_count(struct link_direction *, const struct packet *, bool accepted);
 
 /* ---- Replication (replication.c) ---- */
 
@@ -148,12 +148,12 @@ void replica_map_clear(struct replica_map *);
 /* ---- Switches (pipeline.c) ---- */
 
 struct port {
-    struct direction *out;
-    struct direction *in;           /* ports that face a host or the controller; NULL on links between switches */
+    struct link_direction *out;
+    struct link_direction *in;           /* ports that face a host or the controller; NULL on links between switches */
 };
 
 struct device {
-    _Alignas(64) struct partition *part;
+    _Alignas(64) struct logical_process *lp;
     struct gb_switch *state;        /* NULL: no program */
     struct gb_device_classes *classes;  /* or NULL */
     uint64_t start_ns;
@@ -161,18 +161,18 @@ struct device {
     struct gb_device_statistics statistics;     /* what every packet counts first */
     struct gb_engine *engine;
     uint64_t device_id, seed;
-    struct direction *nowhere;      /* of ports that do not exist; its egress_port is the latest of them */
+    struct link_direction *nowhere;      /* of ports that do not exist; its egress_port is the latest of them */
     struct replica_map groups, sessions;
     uint64_t ports_down[GB_MAX_PORTS / 64];
     struct port ports[GB_MAX_PORTS];
 };
 
-void pipeline_begin(struct partition *, struct packet *);
+void pipeline_begin(struct logical_process *, struct packet *);
 /* Look at what the packet will need, the next that comes by that link, by the steps of timers. */
-void pipeline_look_ahead(const struct direction *, const struct packet *, unsigned step);
+void pipeline_prefetch(const struct link_direction *, const struct packet *, unsigned step);
 /* Egress and deparser. False if the packet went elsewhere than to the port; the engine has it or freed it. */
-bool pipeline_egress(struct partition *, struct direction *, struct packet *);
-void pipeline_enqueue(struct partition *, struct packet *, uint64_t port);
+bool pipeline_egress(struct logical_process *, struct link_direction *, struct packet *);
+void pipeline_enqueue(struct logical_process *, struct packet *, uint64_t port);
 /* Drop everything of the device that holds a PHV. */
 void pipeline_abandon(struct device *);
 
@@ -196,7 +196,7 @@ struct memory_port {
     struct port_io io;              /* first */
     enum listener listener;
     uint32_t port, number;          /* number: among the engine's ports that lead out */
-    struct partition *part;
+    struct logical_process *lp;
     uint64_t device_id;
     struct sink *sink;              /* or NULL */
     struct card *card;              /* with queue pairs (transport/card.h), or NULL */
@@ -206,7 +206,7 @@ struct memory_port {
     struct timer interrupt;
     struct packet_list outbox;      /* to be sent at their times */
     struct timer sending;
-    struct memory_port *next_due;   /* on its partition's list */
+    struct memory_port *next_due;   /* on its LP's list */
     uint64_t due_order;             /* since when, among all */
     bool due;
     int told_fd;                    /* an eventfd for its owner, where no data plane stops; or -1 */
@@ -214,7 +214,7 @@ struct memory_port {
 
 int memory_port_create(struct device *, uint32_t port, enum listener, struct memory_port **);
 /* Stop the data plane for its owner. */
-void memory_port_tell(struct partition *, struct memory_port *);
+void memory_port_tell(struct logical_process *, struct memory_port *);
 /* Whether its owner may have to be told of frames, or looks at them at any time. */
 bool memory_port_tells(struct port_io *);
 /* The port by its number, or by its place; NULL if it does not end in memory. */
@@ -251,35 +251,35 @@ struct tap {
 };
 
 /* Record the frame as of now in the captures of all these taps. lost: the link does not carry it. */
-void captures_take(struct partition *, const struct tap *, const struct packet *, bool lost);
+void captures_take(struct logical_process *, const struct tap *, const struct packet *, bool lost);
 void taps_free(struct tap *);
 /* Hand what the buffers hold to the files, for those who watch them. */
 void captures_flush(struct gb_engine *);
 void captures_free(struct gb_engine *);
 
-/* ---- Upcalls (upcall.c) ---- */
+/* ---- Host events (host_events.c) ---- */
 
-struct upcall_node { struct upcall_node *next; struct gb_upcall upcall; };
+struct host_event_node { struct host_event_node *next; struct gb_host_event host_event; };
 
-struct upcall_queue {
+struct host_event_queue {
     pthread_mutex_t mutex;
     pthread_cond_t arrived;
-    struct upcall_node *first, *last;
+    struct host_event_node *first, *last;
     uint32_t count;
     bool closed;
 };
 
-void upcall_queue_open(struct upcall_queue *);
-void upcall_queue_free(struct upcall_queue *);
-void upcall_send(struct device *, enum gb_upcall_kind, uint32_t list_id, const void *data, uint64_t length);
-void upcall_digest(struct gb_switch *, uint32_t list_id, const uint64_t *words, uint32_t word_count);
-void upcall_log(struct gb_switch *, const char *line);
+void host_event_queue_open(struct host_event_queue *);
+void host_event_queue_free(struct host_event_queue *);
+void host_event_send(struct device *, enum gb_host_event_kind, uint32_t list_id, const void *data, uint64_t length);
+void host_event_digest(struct gb_switch *, uint32_t list_id, const uint64_t *words, uint32_t word_count);
+void host_event_log(struct gb_switch *, const char *line);
 
-/* ---- Partitions (partitions/partition.c): switches with the hosts' ports at them, and what happens there ---- */
+/* ---- LPs (parallel/logical_process.c): switches with the hosts' ports at them, and what happens there ---- */
 
 struct consumer;
 
-struct partition {
+struct logical_process {
     _Alignas(APART) struct gb_engine *engine;
     uint64_t now_ns;                /* the time of the event being worked on */
     uint64_t clock_ns;              /* the time at which that is done: the same, or later */
@@ -294,35 +294,35 @@ struct partition {
     uint64_t arrived_packets;       /* in inboxes and drained */
 };
 
-bool partitions_create(struct gb_engine *, uint32_t count);
-void partitions_free(struct gb_engine *);
-/* Room for the timers of something new, which may hang in any partition. */
-bool partitions_reserve(struct gb_engine *, uint32_t timers);
+bool lps_create(struct gb_engine *, uint32_t count);
+void lps_free(struct gb_engine *);
+/* Room for the timers of something new, which may hang in any LP. */
+bool lps_reserve(struct gb_engine *, uint32_t timers);
 /* Of all together. */
-void partitions_statistics(struct gb_engine *, struct gb_engine_statistics *);
-uint64_t partitions_live(const struct gb_engine *);
-uint64_t partitions_arrived(const struct gb_engine *);
-void partitions_set_now(struct gb_engine *, uint64_t now_ns);
+void lps_statistics(struct gb_engine *, struct gb_engine_statistics *);
+uint64_t lps_live(const struct gb_engine *);
+uint64_t lps_arrived(const struct gb_engine *);
+void lps_set_now(struct gb_engine *, uint64_t now_ns);
 /* Take the numbers of inboxes with frames to be told of, in order, up to those due from `order` on; how many. */
-uint32_t partitions_take_due(struct gb_engine *, uint64_t order, uint32_t *numbers, uint32_t capacity);
+uint32_t lps_take_due(struct gb_engine *, uint64_t order, uint32_t *numbers, uint32_t capacity);
 /* Since when the first of them is due; UINT64_MAX: none is. */
-uint64_t partitions_due_order(const struct gb_engine *);
-void partition_count_lateness(struct partition *, uint64_t late_ns);
-void partition_work_on(struct partition *, struct packet *);
-/* Whether no timer is due now in any partition, or in this one while it is worked on beside others. */
-bool partition_alone_now(struct partition *);
+uint64_t lps_due_order(const struct gb_engine *);
+void lp_count_lateness(struct logical_process *, uint64_t late_ns);
+void lp_work_on(struct logical_process *, struct packet *);
+/* Whether no timer is due now in any LP, or in this one while it is worked on beside others. */
+bool lp_alone_now(struct logical_process *);
 
-/* ---- Partitions side by side (partitions/windows.c) ---- */
+/* ---- LPs side by side (parallel/lookahead_windows.c) ---- */
 
-struct windows;
+struct lookahead;
 
 /* Manual clock: work through events up to until_ns side by side, while there are many and that is faster. 0 if nothing was
  * done, 1 if all that was due was, or some of it, 2 if it may go on at once; -ELOOP after max_events of one time, -EXDEV if a
  * switch told its controller something. alone_ns: what an event takes on one thread, 0 if that is unknown. */
-int windows_run(struct gb_engine *, uint64_t until_ns, uint64_t max_events, double alone_ns);
-void windows_free(struct gb_engine *);
-/* From within: let the packet arrive in another partition. */
-void window_cross(struct partition *, struct direction *, struct packet *, uint64_t arrival_ns);
+int lookahead_run(struct gb_engine *, uint64_t until_ns, uint64_t max_events, double alone_ns);
+void lookahead_free(struct gb_engine *);
+/* From within: let the packet arrive in another LP. */
+void lookahead_cross(struct logical_process *, struct link_direction *, struct packet *, uint64_t arrival_ns);
 
 /* ---- The engine (engine.c) ---- */
 
@@ -331,37 +331,37 @@ struct gb_engine {
     bool manual_clock, running, stopping, sleeping;
     pthread_t thread;
     struct gb_recorder *recorder;   /* of the thread; NULL: none */
-    struct partition *partitions;
-    uint32_t partition_count;
-    struct windows *windows;        /* NULL until there are some */
-    uint64_t events_before_windows, fewest_events_in_windows;
-    uint32_t windows_put_off;       /* the former are doubled so often */
+    struct logical_process *lps;
+    uint32_t lp_count;
+    struct lookahead *lookahead;        /* NULL until there are some */
+    uint64_t events_before_lookahead, fewest_events_in_lookahead;
+    uint32_t lookahead_put_off;       /* the former are doubled so often */
     int epoll_fd, wake_fd, timer_fd;
     int netlink_fd;                 /* tells of interfaces; -1: there are none */
     uint64_t armed_ns;              /* what timer_fd is set to; 0: nothing */
-    uint64_t now_ns, clock_ns;      /* as in the partition that is worked on */
+    uint64_t now_ns, clock_ns;      /* as in the LP that is worked on */
     uint64_t manual_ns;
     struct packet_list ready;       /* to be worked on at now_ns */
     uint64_t next_sequence;         /* of timers and of packets on timed lists */
     _Atomic uint64_t pool_bytes;
-    struct upcall_queue upcalls;
+    struct host_event_queue host_events;
 
     struct device **devices;        /* by rising device id */
     uint32_t device_count;
-    struct direction **directions;
+    struct link_direction **directions;
     uint32_t direction_count;
     struct shared_model *models;    /* of directions */
 
     struct port_io **ios;           /* of all ports that lead out */
-    struct port_io **held;          /* those to be flushed; as long as ios */
-    uint32_t io_count, held_count, batches_since_flush;
+    struct port_io **unflushed;          /* those to be flushed; as long as ios */
+    uint32_t io_count, unflushed_count, batches_since_flush;
 
     struct packet_list drained;     /* left through open ports */
     bool has_pfc;                   /* some link has, or had */
     uint64_t watch_ns;              /* when to look for deadlocks next */
-    bool upcall_waits;              /* since the data plane last stopped for one */
-    bool expects_no_upcalls;        /* as the caller says: partitions may be worked on side by side */
-    _Atomic bool unexpected_upcall; /* there was one meanwhile */
+    bool host_event_waits;              /* since the data plane last stopped for one */
+    bool expects_no_host_events;        /* as the caller says: LPs may be worked on side by side */
+    _Atomic bool unexpected_host_event; /* there was one meanwhile */
 
     struct generator **generators;
     uint32_t generator_count;
@@ -377,26 +377,26 @@ struct gb_engine {
     uint64_t idle_packets;          /* in those */
 };
 
-/* The partition whose timer is the next one; NULL if none is armed. */
-static inline struct partition *partitions_next(struct gb_engine *engine) {
+/* The LP whose timer is the next one; NULL if none is armed. */
+static inline struct logical_process *lps_next(struct gb_engine *engine) {
     const struct timer_place *first = NULL;
-    struct partition *next = NULL;
-    for (uint32_t i = 0; i < engine->partition_count; i++) {
-        struct partition *part = &engine->partitions[i];
-        const struct timer_place *own = timer_next(&part->timers);
+    struct logical_process *next = NULL;
+    for (uint32_t i = 0; i < engine->lp_count; i++) {
+        struct logical_process *lp = &engine->lps[i];
+        const struct timer_place *own = timer_next(&lp->timers);
         if (own->due_ns != UINT64_MAX && (!first || timer_earlier(own, first))) {
             first = own;
-            next = part;
+            next = lp;
         }
     }
     return next;
 }
 
 /* Whether an owner is to be told, or a collective may send. */
-static inline bool partitions_wait(const struct gb_engine *engine) {
+static inline bool lps_wait(const struct gb_engine *engine) {
     bool waits = false;
-    for (uint32_t i = 0; i < engine->partition_count; i++)
-        waits |= engine->partitions[i].due_first || engine->partitions[i].acting_first;
+    for (uint32_t i = 0; i < engine->lp_count; i++)
+        waits |= engine->lps[i].due_first || engine->lps[i].acting_first;
     return waits;
 }
 

@@ -13,7 +13,7 @@
 
 #include "engine/internal.h"
 
-enum { LOCK_PATIENCE_NS = 50000 };
+enum { LOCK_TIMEOUT_NS = 50000 };
 
 /* Wait for a call of `call_next` that comes after this one, or for no reason. The mutex is held before and after. */
 static void await(struct engine_lock *lock, uint32_t *turn) {
@@ -41,7 +41,7 @@ void engine_lock_close(struct engine_lock *lock) {
 static bool batch_is_next(const struct engine_lock *lock) {
     if (!lock->batch_waits)
         return false;
-    return lock->controls_waiting == 0 || real_clock() - lock->batch_waits_since_ns > LOCK_PATIENCE_NS;
+    return lock->controls_waiting == 0 || real_clock() - lock->batch_waits_since_ns > LOCK_TIMEOUT_NS;
 }
 
 void engine_lock_control(struct engine_lock *lock) {

@@ -9,7 +9,7 @@
 #pragma GCC visibility push(hidden)
 
 /* Control calls wait for one batch of the data plane at most. Many of them in a row share one turn, without waking
- * the data plane in between, until it has waited for LOCK_PATIENCE_NS. */
+ * the data plane in between, until it has waited for LOCK_TIMEOUT_NS. */
 struct engine_lock {
     pthread_mutex_t mutex;
     uint32_t control_turn, batch_turn;      /* futexes: they change whenever somebody is to look again */

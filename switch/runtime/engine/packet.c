@@ -76,7 +76,7 @@ static void begin(struct packet_pool *pool, struct packet *packet) {
     packet->stage = STAGE_PARSE;
     packet->class_number = 0;
     packet->duplicate = false;
-    packet->held_bytes = 0;
+    packet->buffered_bytes = 0;
     packet->came_by = NULL;
     pool->live++;
 }
@@ -212,7 +212,7 @@ struct packet *packet_copy_parsed(struct packet_pool *pool, const struct packet 
                                            : packet_take(pool, program->max_header_bytes, view->length);
     if (!copy)
         return NULL;
-    copy->view.pass = pass_take(pool, program->phv_words);
+    copy->view.pass = context_take(pool, program->phv_words);
     if (!copy->view.pass) {
         packet_free(pool, copy);
         return NULL;
@@ -264,14 +264,14 @@ struct packet *packet_with_headroom(struct packet_pool *pool, struct packet *pac
 }
 
 /* On the free list. */
-struct idle_pass { struct idle_pass *next; uint32_t words; struct gb_pass pass; };
+struct idle_context { struct idle_context *next; uint32_t words; struct gb_packet_context pass; };
 
 static size_t bytes_of_pass(uint32_t words) {
-    return sizeof(struct idle_pass) + words * sizeof(uint64_t);
+    return sizeof(struct idle_context) + words * sizeof(uint64_t);
 }
 
-struct gb_pass *pass_take(struct packet_pool *pool, uint32_t words) {
-    struct idle_pass *pass;
+struct gb_packet_context *context_take(struct packet_pool *pool, uint32_t words) {
+    struct idle_context *pass;
     while ((pass = pool->free_passes)) {
         pool->free_passes = pass->next;
         if (pass->words >= words)
@@ -290,16 +290,16 @@ struct gb_pass *pass_take(struct packet_pool *pool, uint32_t words) {
     return &pass->pass;
 }
 
-void pass_give(struct packet_pool *pool, struct gb_pass *given) {
+void context_give(struct packet_pool *pool, struct gb_packet_context *given) {
     if (!given)
         return;
-    struct idle_pass *pass = (struct idle_pass *)((char *)given - offsetof(struct idle_pass, pass));
+    struct idle_context *pass = (struct idle_context *)((char *)given - offsetof(struct idle_context, pass));
     pass->next = pool->free_passes;
     pool->free_passes = pass;
 }
 
 void packet_free(struct packet_pool *pool, struct packet *packet) {
-    pass_give(pool, packet->view.pass);
+    context_give(pool, packet->view.pass);
     packet_pool_take(pool, packet);
     pool->live--;
 }
@@ -338,7 +338,7 @@ void list_free(struct packet_pool *pool, struct packet_list *list) {
 void packet_pool_free(struct packet_pool *pool) {
     arena_free(&pool->arena);
     while (pool->free_passes) {
-        struct idle_pass *next = pool->free_passes->next;
+        struct idle_context *next = pool->free_passes->next;
         free(pool->free_passes);
         pool->free_passes = next;
     }

@@ -11,7 +11,7 @@
 #pragma GCC visibility push(hidden)
 
 struct device;
-struct direction;
+struct link_direction;
 
 enum stage {
     STAGE_PARSE,                    /* bytes alone: at the beginning of a pipeline, or between switches */
@@ -24,7 +24,7 @@ struct packet {
     struct gb_packet view;          /* first: programs see it as all there is */
     struct packet *next;
     struct device *device;          /* where it is or goes */
-    struct direction *direction;    /* in the queue of, in flight on, or waiting for the socket of */
+    struct link_direction *direction;    /* in the queue of, in flight on, or waiting for the socket of */
     uint64_t due_ns, sequence;      /* on a timed list (timer.c) */
     uint32_t port;                  /* STAGE_PARSE: arrived at; STAGE_ENQUEUE: goes to */
     uint32_t truncate_bytes;        /* UINT32_MAX: whole */
@@ -34,8 +34,8 @@ struct packet {
     bool duplicate;
     bool pauses;                    /* STAGE_PAUSE: it begins a pause of `priority`, or ends it */
     uint8_t came_priority;          /* the priority that it had on that link */
-    uint32_t held_bytes;            /* count there while it waits; 0: it does not, or nothing counts */
-    struct direction *came_by;      /* the link with PFC by which it came to the switch, or NULL */
+    uint32_t buffered_bytes;            /* count there while it waits; 0: it does not, or nothing counts */
+    struct link_direction *came_by;      /* the link with PFC by which it came to the switch, or NULL */
     uint32_t touched_bytes;         /* of a hollow packet's memory, at most */
     uint8_t *zeros_from;            /* of a hollow packet: its buffer is 0 from here on; NULL: it is not hollow */
 };
@@ -48,13 +48,13 @@ struct packet_list {
 enum { PACKET_SIZES = 10, MOST_HEADROOM_BYTES = 16384 };
 
 struct slab;
-struct idle_pass;
+struct idle_context;
 
 struct packet_pool {
     struct packet *free_packets[PACKET_SIZES];
     struct arena arena;             /* of all others */
     struct slab *slabs;             /* of hollow packets, which may be in other pools by now */
-    struct idle_pass *free_passes;
+    struct idle_context *free_passes;
     uint32_t phv_words;             /* of new passes: what the largest program needs */
     uint32_t headroom_bytes;        /* of frames from outside, likewise */
     uint64_t live;                  /* taken here less given back here: of all pools together, how many are in use */
@@ -152,8 +152,8 @@ static inline struct packet *queue_pop(struct packet_queue *queue, uint8_t pause
     return packet;
 }
 
-struct gb_pass *pass_take(struct packet_pool *, uint32_t phv_words);    /* NULL when out of memory; contents undefined */
-void pass_give(struct packet_pool *, struct gb_pass *);                 /* NULL is none */
+struct gb_packet_context *context_take(struct packet_pool *, uint32_t phv_words);    /* NULL when out of memory; contents undefined */
+void context_give(struct packet_pool *, struct gb_packet_context *);                 /* NULL is none */
 
 /* Into a list that is ordered by due_ns, behind those of one time. */
 void list_insert(struct packet_list *, struct packet *);

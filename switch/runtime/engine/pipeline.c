@@ -24,11 +24,11 @@ static struct gb_recent *recents_of(const struct packet *packet) {
     return packet->direction ? packet->direction->recents : packet->device->state->own_recents;
 }
 
-static void drop(struct partition *part, struct packet *packet, uint64_t *counter) {
+static void drop(struct logical_process *lp, struct packet *packet, uint64_t *counter) {
     (*counter)++;
     if (packet->device->classes)
         packet->device->classes->ended[packet->class_number]++;
-    packet_free(&part->pool, packet);
+    packet_free(&lp->pool, packet);
 }
 
 /* Clones and copies of the packet that go on, and those of them that there was no memory for. */
@@ -49,7 +49,7 @@ static uint32_t smaller(uint32_t a, uint32_t b) {
 }
 
 /* Standard metadata at the beginning of a pass. */
-static void begin_pass(struct packet *packet, uint64_t ingress_port, uint64_t ingress_us,
+static void begin_packet_context(struct packet *packet, uint64_t ingress_port, uint64_t ingress_us,
                        enum gb_instance_type type) {
     struct gb_standard_metadata *std = &packet->view.pass->std;
     gb_clear((uint64_t *)std, sizeof *std / sizeof(uint64_t));
@@ -70,37 +70,37 @@ static void preserve(const struct gb_program *program, uint32_t field_list, stru
     packet->view.pass->std.packet_length = packet->view.length;
 }
 
-static void enter_again(struct partition *part, struct packet *packet, enum stage stage) {
+static void enter_again(struct logical_process *lp, struct packet *packet, enum stage stage) {
     packet->stage = stage;
-    list_append(part->ready, packet);
+    list_append(lp->ready, packet);
 }
 
-static void to_traffic_manager(struct partition *part, struct packet *packet, uint64_t port, bool from_egress) {
+static void to_traffic_manager(struct logical_process *lp, struct packet *packet, uint64_t port, bool from_egress) {
     if (!from_egress) {
-        pipeline_enqueue(part, packet, port);
+        pipeline_enqueue(lp, packet, port);
         return;
     }
     /* By way of the ready list: a program that clones in every egress must not recurse. */
     packet->port = (uint32_t)port;
-    enter_again(part, packet, STAGE_ENQUEUE);
+    enter_again(lp, packet, STAGE_ENQUEUE);
 }
 
 /* Takes the packet. */
-static void replicate(struct partition *part, struct packet *packet, const struct replica_set *set,
+static void replicate(struct logical_process *lp, struct packet *packet, const struct replica_set *set,
                       bool from_egress) {
     struct device *device = packet->device;
     count_copies(device, packet, &device->statistics.copied, set->count - 1);
     for (uint32_t i = 0; i + 1 < set->count; i++) {
-        struct packet *copy = packet_copy_parsed(&part->pool, packet, device->state->program);
+        struct packet *copy = packet_copy_parsed(&lp->pool, packet, device->state->program);
         if (!copy) {
             count_failed_copy(device, packet);
             continue;
         }
         copy->view.pass->std.egress_rid = set->replicas[i].instance;
-        to_traffic_manager(part, copy, set->replicas[i].egress_port, from_egress);
+        to_traffic_manager(lp, copy, set->replicas[i].egress_port, from_egress);
     }
     packet->view.pass->std.egress_rid = set->replicas[set->count - 1].instance;
-    to_traffic_manager(part, packet, set->replicas[set->count - 1].egress_port, from_egress);
+    to_traffic_manager(lp, packet, set->replicas[set->count - 1].egress_port, from_egress);
 }
 
 static void apply_session(struct packet *clone, const struct replica_set *session) {
@@ -110,7 +110,7 @@ static void apply_session(struct packet *clone, const struct replica_set *sessio
 }
 
 /* The frame as it came to ingress, parsed once more; then straight to egress. */
-static void clone_ingress(struct partition *part, const struct packet *packet) {
+static void clone_ingress(struct logical_process *lp, const struct packet *packet) {
     struct device *device = packet->device;
     struct gb_switch *state = device->state;
     const struct gb_program *program = state->program;
@@ -120,24 +120,24 @@ static void clone_ingress(struct partition *part, const struct packet *packet) {
         return;
     }
     count_copies(device, packet, &device->statistics.cloned, 1);
-    struct packet *clone = packet_copy_frame(&part->pool, packet, program->max_header_bytes);
-    if (!clone || !(clone->view.pass = pass_take(&part->pool, program->phv_words))) {
+    struct packet *clone = packet_copy_frame(&lp->pool, packet, program->max_header_bytes);
+    if (!clone || !(clone->view.pass = context_take(&lp->pool, program->phv_words))) {
         count_failed_copy(device, packet);
         if (clone)
-            packet_free(&part->pool, clone);
+            packet_free(&lp->pool, clone);
         return;
     }
-    begin_pass(clone, packet->view.pass->std.ingress_port, packet->view.pass->std.ingress_global_timestamp,
+    begin_packet_context(clone, packet->view.pass->std.ingress_port, packet->view.pass->std.ingress_global_timestamp,
                GB_INSTANCE_INGRESS_CLONE);
     memset(&clone->view.pass->requests, 0, sizeof clone->view.pass->requests);
     program->parse(state, &clone->view);
     preserve(program, packet->view.pass->requests.clone_field_list, clone, &packet->view);
     apply_session(clone, session);
-    replicate(part, clone, session, false);
+    replicate(lp, clone, session, false);
 }
 
 /* The packet as egress left it, headers included; then egress again. */
-static void clone_egress(struct partition *part, const struct packet *packet) {
+static void clone_egress(struct logical_process *lp, const struct packet *packet) {
     struct device *device = packet->device;
     const struct gb_program *program = device->state->program;
     const struct replica_set *session = replica_map_find(&device->sessions, packet->view.pass->requests.clone_session);
@@ -146,44 +146,44 @@ static void clone_egress(struct partition *part, const struct packet *packet) {
         return;
     }
     count_copies(device, packet, &device->statistics.cloned, 1);
-    struct packet *clone = packet_copy_parsed(&part->pool, packet, program);
+    struct packet *clone = packet_copy_parsed(&lp->pool, packet, program);
     if (!clone) {
         count_failed_copy(device, packet);
         return;
     }
-    begin_pass(clone, packet->view.pass->std.ingress_port, packet->view.pass->std.ingress_global_timestamp,
+    begin_packet_context(clone, packet->view.pass->std.ingress_port, packet->view.pass->std.ingress_global_timestamp,
                GB_INSTANCE_EGRESS_CLONE);
     preserve(program, packet->view.pass->requests.clone_field_list, clone, &packet->view);
     apply_session(clone, session);
-    replicate(part, clone, session, true);
+    replicate(lp, clone, session, true);
 }
 
 /* Back to the parser, with the frame that packet->view has now. */
-static void pass_again(struct partition *part, struct packet *packet, uint32_t field_list,
+static void reenter_ingress(struct logical_process *lp, struct packet *packet, uint32_t field_list,
                        enum gb_instance_type type) {
     struct device *device = packet->device;
     const struct gb_program *program = device->state->program;
     struct gb_packet old = packet->view;
-    packet->view.pass = pass_take(&part->pool, program->phv_words);
+    packet->view.pass = context_take(&lp->pool, program->phv_words);
     if (packet->view.pass) {
         uint64_t ingress_us = type == GB_INSTANCE_RESUBMITTED ? old.pass->std.ingress_global_timestamp
-                                                              : device_time_us(device, part->now_ns);
-        begin_pass(packet, old.pass->std.ingress_port, ingress_us, type);
+                                                              : device_time_us(device, lp->now_ns);
+        begin_packet_context(packet, old.pass->std.ingress_port, ingress_us, type);
         preserve(program, field_list, packet, &old);
         packet->view.keep_metadata = 1;
         packet->truncate_bytes = UINT32_MAX;
-        enter_again(part, packet, STAGE_PARSE_AGAIN);
+        enter_again(lp, packet, STAGE_PARSE_AGAIN);
     } else {
-        drop(part, packet, &device->statistics.buffer_drops);
+        drop(lp, packet, &device->statistics.buffer_drops);
     }
-    pass_give(&part->pool, old.pass);
+    context_give(&lp->pool, old.pass);
 }
 
-void pipeline_enqueue(struct partition *part, struct packet *packet, uint64_t port) {
+void pipeline_enqueue(struct logical_process *lp, struct packet *packet, uint64_t port) {
     struct device *device = packet->device;
-    struct direction *out = port < GB_MAX_PORTS ? device->ports[port].out : NULL;
+    struct link_direction *out = port < GB_MAX_PORTS ? device->ports[port].out : NULL;
     if (packet->view.pass->std.priority >= device->priorities) {
-        drop(part, packet, &device->statistics.priority_drops);
+        drop(lp, packet, &device->statistics.priority_drops);
         return;
     }
     if (!out) {
@@ -193,90 +193,90 @@ void pipeline_enqueue(struct partition *part, struct packet *packet, uint64_t po
     } else if (packet->direction && packet->direction->lately_to != out) {
         packet->direction->lately_to = out;
     }
-    direction_offer(part, out, packet);
+    direction_offer(lp, out, packet);
 }
 
-static void drop_by_program(struct partition *part, struct packet *packet, struct device *device, uint64_t *count) {
+static void drop_by_program(struct logical_process *lp, struct packet *packet, struct device *device, uint64_t *count) {
     struct gb_switch *state = device->state;
     state->drop_counts[state->drop_site]++;
     device->statistics.no_entry_drops += state->drop_site & 1;
-    drop(part, packet, count);
+    drop(lp, packet, count);
 }
 
-static void after_ingress(struct partition *part, struct packet *packet) {
+static void after_ingress(struct logical_process *lp, struct packet *packet) {
     struct device *device = packet->device;
     struct gb_packet *view = &packet->view;
     if (view->pass->requests.clone)
-        clone_ingress(part, packet);
+        clone_ingress(lp, packet);
     if (view->pass->requests.truncate)
         packet->truncate_bytes = smaller(packet->truncate_bytes, view->pass->requests.truncate_length_bytes);
     if (view->pass->requests.resubmit) {
         device->statistics.resubmitted++;
-        pass_again(part, packet, view->pass->requests.resubmit_field_list, GB_INSTANCE_RESUBMITTED);
+        reenter_ingress(lp, packet, view->pass->requests.resubmit_field_list, GB_INSTANCE_RESUBMITTED);
     } else if (view->pass->std.mcast_grp) {
         const struct replica_set *group = replica_map_find(&device->groups, view->pass->std.mcast_grp);
         if (!group || group->count == 0) {
-            drop(part, packet, &device->statistics.no_group_drops);
+            drop(lp, packet, &device->statistics.no_group_drops);
             return;
         }
         view->pass->std.instance_type = GB_INSTANCE_REPLICATED;
         device->statistics.replicated += group->count;
-        replicate(part, packet, group, false);
+        replicate(lp, packet, group, false);
     } else if (view->pass->std.egress_spec == device->drop_port) {
-        drop_by_program(part, packet, device, &device->statistics.ingress_drops);
+        drop_by_program(lp, packet, device, &device->statistics.ingress_drops);
     } else {
         view->pass->std.instance_type = GB_INSTANCE_NORMAL;
-        pipeline_enqueue(part, packet, view->pass->std.egress_spec);
+        pipeline_enqueue(lp, packet, view->pass->std.egress_spec);
     }
 }
 
-void pipeline_look_ahead(const struct direction *direction, const struct packet *packet, unsigned step) {
+void pipeline_prefetch(const struct link_direction *direction, const struct packet *packet, unsigned step) {
     enum { DEVICE = 1, STATE, TABLES, ENTRIES };
     const struct device *device = direction->to;
     if (step == DEVICE) {
-        gb_look_at_line(device);
+        gb_prefetch_line(device);
         return;
     }
     const struct gb_switch *state = device->state;
     if (!state)
         return;
     if (step == STATE)
-        gb_look_at_lines(state, 2);
+        gb_prefetch_lines(state, 2);
     for (uint32_t i = 0; step >= TABLES && i < GB_RECENTS && state->recent_tables[i]; i++) {
         const struct gb_table *table = state->recent_tables[i];
         const struct gb_recent *recent = &direction->recents[i];
         if (step == TABLES && recent->entry)
-            gb_look_at_line(table);
+            gb_prefetch_line(table);
         else if (recent->entry && recent->version == table->version)
-            gb_look_at_line(recent->entry);
+            gb_prefetch_line(recent->entry);
     }
     if (step == ENTRIES) {
         uint32_t bytes = smaller(packet->view.length, state->program->max_header_bytes);
-        gb_look_at_lines(packet->view.data, gb_lines_of(bytes));
+        gb_prefetch_lines(packet->view.data, gb_lines_of(bytes));
     }
 }
 
-void pipeline_begin(struct partition *part, struct packet *packet) {
+void pipeline_begin(struct logical_process *lp, struct packet *packet) {
     struct device *device = packet->device;
     struct gb_switch *state = device->state;
     if (!state) {
-        drop(part, packet, &device->statistics.no_program_drops);
+        drop(lp, packet, &device->statistics.no_program_drops);
         return;
     }
     const struct gb_program *program = state->program;
-    struct packet *roomy = packet_with_headroom(&part->pool, packet, program->max_header_bytes);
+    struct packet *roomy = packet_with_headroom(&lp->pool, packet, program->max_header_bytes);
     if (!roomy) {
-        drop(part, packet, &device->statistics.buffer_drops);
+        drop(lp, packet, &device->statistics.buffer_drops);
         return;
     }
     packet = roomy;
     if (packet->stage == STAGE_PARSE) {
-        packet->view.pass = pass_take(&part->pool, program->phv_words);
+        packet->view.pass = context_take(&lp->pool, program->phv_words);
         if (!packet->view.pass) {
-            drop(part, packet, &device->statistics.buffer_drops);
+            drop(lp, packet, &device->statistics.buffer_drops);
             return;
         }
-        begin_pass(packet, packet->port, device_time_us(device, part->now_ns), GB_INSTANCE_NORMAL);
+        begin_packet_context(packet, packet->port, device_time_us(device, lp->now_ns), GB_INSTANCE_NORMAL);
         packet->view.keep_metadata = 0;
         device->statistics.received++;
     }
@@ -285,16 +285,16 @@ void pipeline_begin(struct partition *part, struct packet *packet) {
     program->parse(state, &packet->view);
     state->drop_site = 0;
     program->ingress(state, &packet->view);
-    after_ingress(part, packet);
+    after_ingress(lp, packet);
 }
 
-bool pipeline_egress(struct partition *part, struct direction *direction, struct packet *packet) {
+bool pipeline_egress(struct logical_process *lp, struct link_direction *direction, struct packet *packet) {
     struct device *device = direction->egress;
     struct gb_switch *state = device->state;
     const struct gb_program *program = state->program;
     struct gb_packet *view = &packet->view;
     struct gb_standard_metadata *std = &view->pass->std;
-    std->egress_global_timestamp = device_time_us(device, part->now_ns);
+    std->egress_global_timestamp = device_time_us(device, lp->now_ns);
     std->deq_timedelta = (uint32_t)(std->egress_global_timestamp - std->enq_timestamp);
     std->deq_qdepth = queue_length(&direction->queue, packet->priority) & GB_QDEPTH_MASK;
     std->egress_port = direction->egress_port;
@@ -306,26 +306,26 @@ bool pipeline_egress(struct partition *part, struct direction *direction, struct
 
     struct gb_requests requests = view->pass->requests;
     if (requests.clone)
-        clone_egress(part, packet);
+        clone_egress(lp, packet);
     if (requests.truncate)
         packet->truncate_bytes = smaller(packet->truncate_bytes, requests.truncate_length_bytes);
     if (std->egress_spec == device->drop_port) {
-        drop_by_program(part, packet, device, &device->statistics.egress_drops);
+        drop_by_program(lp, packet, device, &device->statistics.egress_drops);
         return false;
     }
     program->deparse(state, view);
     packet_deparsed(packet);
     if (view->length == 0 || view->length > GB_MAX_FRAME_BYTES) {
-        drop(part, packet, &device->statistics.buffer_drops);
+        drop(lp, packet, &device->statistics.buffer_drops);
         return false;
     }
     view->length = smaller(view->length, packet->truncate_bytes);
     if (requests.recirculate) {
         device->statistics.recirculated++;
-        pass_again(part, packet, requests.recirculate_field_list, GB_INSTANCE_RECIRCULATED);
+        reenter_ingress(lp, packet, requests.recirculate_field_list, GB_INSTANCE_RECIRCULATED);
         return false;
     }
-    pass_give(&part->pool, view->pass);
+    context_give(&lp->pool, view->pass);
     view->pass = NULL;
     packet->truncate_bytes = UINT32_MAX;
     if (device->classes)
@@ -338,9 +338,9 @@ static void abandon(struct device *device, struct packet_list *list) {
     struct packet *packet;
     while ((packet = list_pop(list))) {
         if (packet->device == device && packet->view.pass) {
-            struct held held = pfc_let_go(packet);
-            drop(device->part, packet, &device->statistics.swap_drops);
-            pfc_release(device->part, held);
+            struct buffered buffered = pfc_let_go(packet);
+            drop(device->lp, packet, &device->statistics.swap_drops);
+            pfc_release(device->lp, buffered);
         } else {
             list_append(&kept, packet);
         }
@@ -359,9 +359,9 @@ static void abandon_queue(struct device *device, struct packet_queue *queue) {
 }
 
 void pipeline_abandon(struct device *device) {
-    abandon(device, device->part->ready);
+    abandon(device, device->lp->ready);
     for (uint32_t port = 0; port < GB_MAX_PORTS; port++) {
-        struct direction *out = device->ports[port].out;
+        struct link_direction *out = device->ports[port].out;
         if (!out)
             continue;
         abandon_queue(device, &out->queue);

@@ -27,7 +27,7 @@ enum { LOOK_AHEAD_FROM = 4096 };
 #endif
 /* Groups of so many timers are looked at together, so that their ways to memory overlap: each group step by step, from
  * LOOK_STEPS groups before it fires on. The first step is for the timers themselves. */
-enum { LOOK_GROUP = 8, LOOK_STEPS = 1 + TIMER_LOOK_STEPS };
+enum { LOOK_GROUP = 8, LOOK_STEPS = 1 + TIMER_PREFETCH_STEPS };
 /* So many slots become present together, so that there are groups, until they have ENOUGH_PRESENT timers. */
 enum { MOST_SLOTS = 16, ENOUGH_PRESENT = 2 * LOOK_GROUP };
 
@@ -260,26 +260,26 @@ static void look_at(const struct timer_queue *queue, unsigned step, uint32_t fro
         if (!timer)
             continue;
         if (step == 0)
-            gb_look_at_line(timer);
-        else if (timer->kind->look_ahead)
-            timer->kind->look_ahead(timer->owner, step - 1);
+            gb_prefetch_line(timer);
+        else if (timer->kind->prefetch)
+            timer->kind->prefetch(timer->owner, step - 1);
     }
 }
 
-static void look_ahead(struct timer_queue *queue) {
-    uint32_t group = queue->look_from;
+static void prefetch(struct timer_queue *queue) {
+    uint32_t group = queue->prefetch_from;
     for (unsigned step = 0; step < LOOK_STEPS; step++) {
         uint32_t from = group + (LOOK_STEPS - step) * LOOK_GROUP;
         look_at(queue, step, from, from + LOOK_GROUP);
     }
-    queue->look_from += LOOK_GROUP;
+    queue->prefetch_from += LOOK_GROUP;
 }
 
 /* What the first groups have missed. */
-static void begin_to_look(struct timer_queue *queue) {
-    queue->look_from = queue->first_present + LOOK_GROUP;
+static void begin_to_prefetch(struct timer_queue *queue) {
+    queue->prefetch_from = queue->first_present + LOOK_GROUP;
     for (unsigned step = 0; step < LOOK_STEPS; step++)
-        look_at(queue, step, queue->first_present, queue->look_from + (LOOK_STEPS - step) * LOOK_GROUP);
+        look_at(queue, step, queue->first_present, queue->prefetch_from + (LOOK_STEPS - step) * LOOK_GROUP);
 }
 
 static uint32_t timers_of(const struct timer_queue *queue, uint32_t index) {
@@ -316,7 +316,7 @@ void timer_turn(struct timer_queue *queue) {
     while (far->count && slot_at(far->places[0].due_ns) == queue->slot)
         heap_push(&queue->late, heap_remove(far, 0), LATE);
     if (many)
-        begin_to_look(queue);
+        begin_to_prefetch(queue);
 }
 
 /* ---- All of them ---- */
@@ -367,7 +367,7 @@ static bool resize(struct timer_queue *queue, uint32_t capacity) {
     queue->present = present;
     queue->sorting = sorting;
     queue->chunks = chunks;
-    queue->look_from += capacity - queue->present_end;
+    queue->prefetch_from += capacity - queue->present_end;
     queue->first_present = capacity - count;
     queue->present_end = capacity;
     return true;
@@ -454,8 +454,8 @@ struct timer *timer_pop(struct timer_queue *queue) {
     timer->state = IDLE;
     queue->first_present++;
     skip_stopped(queue);
-    if (queue->first_present >= queue->look_from && queue->reserved >= LOOK_AHEAD_FROM)
-        look_ahead(queue);
+    if (queue->first_present >= queue->prefetch_from && queue->reserved >= LOOK_AHEAD_FROM)
+        prefetch(queue);
     return timer;
 }
 

@@ -9,19 +9,19 @@
 
 struct packet;
 struct packet_list;
-struct partition;
+struct logical_process;
 
 enum { WHEEL_SLOTS = 1 << 14, WHEEL_SLOT_BITS = 6 };        /* of 64 ns: a millisecond ahead */
 enum timer_state { IDLE, ON_WHEEL, LATE, FAR };             /* ON_WHEEL also when its slot has become the present one */
 
 /* How many steps there are at most. */
-enum { TIMER_LOOK_STEPS = 5 };
+enum { TIMER_PREFETCH_STEPS = 5 };
 
 struct timer_kind {
-    void (*fire)(struct partition *, void *owner);
+    void (*fire)(struct logical_process *, void *owner);
     /* Look at what firing will need (cache_lines.h): step by step, so that each finds in the cache what the one before looked
      * at. NULL: nothing. */
-    void (*look_ahead)(const void *owner, unsigned step);
+    void (*prefetch)(const void *owner, unsigned step);
 };
 
 struct timer {
@@ -52,7 +52,7 @@ struct timer_queue {
     struct timer_place *present;    /* from first_present to before present_end, where one follows that is never due; those
                                      * that were stopped have no timer, but for the first one */
     uint32_t first_present, present_end;
-    uint32_t look_from;             /* once that place is the first, the next group is looked at */
+    uint32_t prefetch_from;             /* once that place is the first, the next group is looked at */
     struct timer_heap late, far;
     struct timer_chunk *chunks;     /* on the wheel, and free ones; number 0 stands for none */
     uint32_t free_chunk, used_chunks;
@@ -63,17 +63,17 @@ struct timer_queue {
     uint32_t reserved;              /* timers that there may be */
     struct timer_place *sorting;    /* room for half of the present ones */
     uint64_t *next_sequence;
-    bool one_by_one;                /* packets of one time: there are other partitions, whose events may come between */
+    bool one_by_one;                /* packets of one time: there are other LPs, whose events may come between */
     struct causes *causes;          /* NULL: numbers are those of the whole engine */
 };
 
-/* What is waiting since a window (partitions/windows.c) began, by its number in that. Of packets on a timed list also that list's
+/* What is waiting since a window (parallel/lookahead_windows.c) began, by its number in that. Of packets on a timed list also that list's
  * timer, which may have the packet's number. */
 struct cause { struct timer *timer; struct packet *packet; };
 struct causes { struct cause *causes; uint32_t count, capacity; uint64_t base; };
 
 void causes_note(struct causes *, struct timer *, struct packet *);
-/* The packet goes to another partition, whose it is from then on: what was noted of it is not to be looked at. */
+/* The packet goes to another LP, whose it is from then on: what was noted of it is not to be looked at. */
 void causes_forget(struct causes *, const struct packet *);
 
 static inline bool timer_armed(const struct timer *timer) {

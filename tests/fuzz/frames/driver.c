@@ -14,7 +14,7 @@
 #include "setup.h"
 
 enum {
-    TAKEN_TOGETHER = 64,            /* asking for upcalls is a system call */
+    TAKEN_TOGETHER = 64,            /* asking for host events is a system call */
     CHANGES = 8,                    /* of table entries, as often */
     MAX_SEEDS = 256,
     MAX_ENTRIES = 1 << 16,

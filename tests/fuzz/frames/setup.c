@@ -139,9 +139,9 @@ uint64_t take_all(void) {
     static uint8_t data[GB_MAX_FRAME_BYTES];
     for (; gb_engine_drain(engine, &drained, data); frames++)
         ;
-    struct gb_upcall *upcall;
-    while ((upcall = gb_engine_upcall_wait(engine, 0)))
-        gb_upcall_free(upcall);
+    struct gb_host_event *host_event;
+    while ((host_event = gb_engine_host_event_wait(engine, 0)))
+        gb_host_event_free(host_event);
     return frames;
 }
 

@@ -16,7 +16,7 @@ HEADROOM = 4096
 _HEADERS = CHeaders(RUNTIME_DIR / "program.h")
 
 
-@_HEADERS.declare("gb_pass")
+@_HEADERS.declare("gb_packet_context")
 class Pass(ctypes.Structure):
     """The PHV is behind it."""
 

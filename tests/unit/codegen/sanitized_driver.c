@@ -56,7 +56,7 @@ int main(int argc, char **argv) {
     sw->digest = digest;
     sw->log = log_line;
     fill_tables(sw);
-    struct gb_pass *pass = calloc(1, sizeof *pass + gb_program.phv_words * sizeof *pass->phv);
+    struct gb_packet_context *pass = calloc(1, sizeof *pass + gb_program.phv_words * sizeof *pass->phv);
     unsigned long long sum = 0;
     for (long frame = strtol(argv[2], NULL, 0); frame > 0; frame--) {
         uint32_t seed = draw(seed_count), length = draw(4) ? lengths[seed] : draw(lengths[seed] + 1);

@@ -90,4 +90,4 @@ def test_several_instructions_at_once_keep_their_order(engine: Engine, device: E
 
 def test_log_and_digest_without_a_listener_cost_nothing(engine: Engine, device: EngineDevice) -> None:
     assert len(exchange(engine, pass_through(2, Ingress.LOG) + b"x", pass_through(2, Ingress.DIGEST) + b"x")) == 2
-    assert device.statistics().upcall_drops == 0
+    assert device.statistics().host_event_drops == 0

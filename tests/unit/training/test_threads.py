@@ -24,7 +24,7 @@ AFTER_EVENTS, FEWEST_EVENTS = 3, 0
 
 
 class Windows:
-    """Lets partitions be worked on side by side wherever that is right, and sees whether any were."""
+    """Let logical processes be worked on side by side wherever that is right, and sees whether any were."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.begun = False
@@ -32,11 +32,11 @@ class Windows:
 
         def eager(fabric: VirtualFabric) -> None:
             expect_no_messages(fabric)
-            fabric.engine.call("set_windows", AFTER_EVENTS, FEWEST_EVENTS)
+            fabric.engine.call("set_lookahead_windows", AFTER_EVENTS, FEWEST_EVENTS)
 
         def noting(fabric: VirtualFabric, time_ns: int | None) -> Stop:
             stop = run_until(fabric, time_ns)
-            self.begun = self.begun or "partition" in thread_names()
+            self.begun = self.begun or "logical-process" in thread_names()
             return stop
 
         patch.setattr(VirtualFabric, "expect_no_messages", eager)

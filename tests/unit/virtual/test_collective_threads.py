@@ -43,7 +43,7 @@ def random_schedules(draw: random.Random) -> list[Schedule]:
 
 def outcome(threads: int, schedules: Sequence[Schedule], starts_ns: Sequence[int]) -> Any:
     with Line(HOST_SWITCHES, LINK, threads=threads) as line:
-        line.fabric.engine.call("set_windows", 3, 0)
+        line.fabric.engine.call("set_lookahead_windows", 3, 0)
         for a in range(1, HOSTS + 1):
             for b in range(a + 1, HOSTS + 1):
                 options = {"for_collectives": True, "timeout_ns": 100_000, "give_up_after": 1000}
@@ -89,7 +89,7 @@ def test_what_nobody_expected_is_told_soon() -> None:
     stops_ns = []
     for threads in (1, 2):
         with Line(HOST_SWITCHES, LINK, threads=threads) as line:
-            line.fabric.engine.call("set_windows", 3, 0)
+            line.fabric.engine.call("set_lookahead_windows", 3, 0)
             for interface in line.interfaces:
                 interface.set_quiet(True)
             for a, b in ((1, 5), (3, 6)):

@@ -38,7 +38,7 @@ AFTER_EVENTS, FEWEST_EVENTS = 3, 0
 
 
 def side_by_side(fabric: VirtualFabric) -> VirtualFabric:
-    fabric.engine.call("set_windows", AFTER_EVENTS, FEWEST_EVENTS)
+    fabric.engine.call("set_lookahead_windows", AFTER_EVENTS, FEWEST_EVENTS)
     return fabric
 
 

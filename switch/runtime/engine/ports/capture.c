@@ -103,16 +103,16 @@ static void append_block(struct capture *capture, const struct tap *tap, const s
     append(capture, &block.block_bytes, sizeof block.block_bytes);
 }
 
-static bool over(const struct partition *part, const struct capture *capture) {
-    return capture->error || capture->packets >= capture->most_packets || part->now_ns >= capture->end_ns;
+static bool over(const struct logical_process *lp, const struct capture *capture) {
+    return capture->error || capture->packets >= capture->most_packets || lp->now_ns >= capture->end_ns;
 }
 
-void captures_take(struct partition *part, const struct tap *first, const struct packet *packet, bool lost) {
+void captures_take(struct logical_process *lp, const struct tap *first, const struct packet *packet, bool lost) {
     for (const struct tap *tap = first; tap; tap = tap->next) {
         struct capture *capture = tap->capture;
-        if (over(part, capture))
+        if (over(lp, capture))
             continue;
-        uint64_t wall_ns = part->now_ns + (uint64_t)capture->wall_ns;
+        uint64_t wall_ns = lp->now_ns + (uint64_t)capture->wall_ns;
         if (capture->format == GB_CAPTURE_PCAPNG)
             append_block(capture, tap, packet, wall_ns, lost);
         else
@@ -201,8 +201,8 @@ int gb_engine_capture_open(struct gb_engine *engine, int descriptor, uint32_t fo
 }
 
 /* What leaves or enters a port; NULL if there is no such port. */
-static struct direction *direction_at(struct gb_engine *engine, struct device *device, uint32_t port, bool outwards) {
-    struct direction *out = port < GB_MAX_PORTS ? device->ports[port].out : NULL;
+static struct link_direction *direction_at(struct gb_engine *engine, struct device *device, uint32_t port, bool outwards) {
+    struct link_direction *out = port < GB_MAX_PORTS ? device->ports[port].out : NULL;
     if (!out || outwards)
         return out;
     if (device->ports[port].in)
@@ -223,7 +223,7 @@ static int capture_tap(struct gb_engine *engine, uint32_t number, uint64_t devic
     struct device *device = engine_device(engine, device_id);
     if (!capture || !device)
         return -ESRCH;
-    struct direction *direction = direction_at(engine, device, port, wanted->outwards);
+    struct link_direction *direction = direction_at(engine, device, port, wanted->outwards);
     if (!direction)
         return -EINVAL;
     struct tap **place = wanted->arriving ? &direction->arrivals : &direction->departures;
@@ -290,7 +290,7 @@ int gb_engine_capture_close(struct gb_engine *engine, uint32_t number, uint64_t 
     struct capture *capture = capture_numbered(engine, number);
     if (capture) {
         for (uint32_t i = 0; i < engine->direction_count; i++) {
-            struct direction *direction = engine->directions[i];
+            struct link_direction *direction = engine->directions[i];
             remove_taps(&direction->departures, capture);
             remove_taps(&direction->arrivals, capture);
             direction->tapped = direction->departures || direction->arrivals;

@@ -31,27 +31,27 @@ void classify(const struct gb_engine *engine, struct packet *packet) {
     packet->class_number = (uint8_t)(place < classes->count ? place + 1 : 0);
 }
 
-void classes_entered(struct direction *direction, struct packet *packet) {
-    classify(direction->part->engine, packet);
+void classes_entered(struct link_direction *direction, struct packet *packet) {
+    classify(direction->lp->engine, packet);
     direction->classes->entered[packet->class_number]++;
 }
 
-void classes_queue_drop(struct direction *direction, const struct packet *packet) {
+void classes_queue_drop(struct link_direction *direction, const struct packet *packet) {
     if (direction->egress)
         direction->egress->classes->ended[packet->class_number]++;
     else
         direction->classes->queue_drops[packet->class_number]++;
 }
 
-void classes_started(struct direction *direction, const struct packet *packet) {
+void classes_started(struct link_direction *direction, const struct packet *packet) {
     direction->classes->started[packet->class_number]++;
 }
 
-void classes_lost(struct direction *direction, const struct packet *packet) {
+void classes_lost(struct link_direction *direction, const struct packet *packet) {
     direction->classes->losses[packet->class_number]++;
 }
 
-void classes_reached(struct direction *direction, const struct packet *packet, bool accepted) {
+void classes_reached(struct link_direction *direction, const struct packet *packet, bool accepted) {
     struct gb_link_classes *classes = direction->classes;
     if (accepted) {
         classes->delivered[packet->class_number]++;
@@ -117,7 +117,7 @@ uint32_t gb_engine_link_classes(struct gb_engine *engine, struct gb_link_classes
     engine_catch_up(engine);
     engine_flush(engine);
     for (uint32_t i = 0; i < engine->direction_count; i++) {
-        const struct direction *direction = engine->directions[i];
+        const struct link_direction *direction = engine->directions[i];
         if (!direction->reported || !direction->classes)
             continue;
         if (count < capacity) {

@@ -16,11 +16,11 @@ void classify(const struct gb_engine *, struct packet *);
 /* Out of the way of packets that nobody counts by class: the caller looks whether there is a struct of counts. The class of
  * a frame is looked at where a host's link or the controller hands it in, and where it has passed a switch's egress. */
 #define ASIDE __attribute__((cold, noinline))
-ASIDE void classes_entered(struct direction *, struct packet *);
-ASIDE void classes_queue_drop(struct direction *, const struct packet *);
-ASIDE void classes_started(struct direction *, const struct packet *);
-ASIDE void classes_lost(struct direction *, const struct packet *);
-ASIDE void classes_reached(struct direction *, const struct packet *, bool accepted);
+ASIDE void classes_entered(struct link_direction *, struct packet *);
+ASIDE void classes_queue_drop(struct link_direction *, const struct packet *);
+ASIDE void classes_started(struct link_direction *, const struct packet *);
+ASIDE void classes_lost(struct link_direction *, const struct packet *);
+ASIDE void classes_reached(struct link_direction *, const struct packet *, bool accepted);
 ASIDE void classes_left(struct device *, struct packet *);
 
 #pragma GCC visibility pop

@@ -24,9 +24,9 @@ static void count_stuck(const struct gb_engine *engine, struct stuck *stuck) {
                 continue;
             const struct packet *packet = engine->directions[i]->queue.lists[priority].first;
             for (; packet; packet = packet->next) {
-                if (!packet->held_bytes)
+                if (!packet->buffered_bytes)
                     continue;
-                stuck->bytes[packet->came_by->number][packet->came_priority] += packet->held_bytes;
+                stuck->bytes[packet->came_by->number][packet->came_priority] += packet->buffered_bytes;
                 stuck->next[packet->came_by->number][packet->came_priority] = i * GB_PRIORITIES + priority;
             }
         }
@@ -89,7 +89,7 @@ uint32_t pfc_deadlock(struct gb_engine *engine, struct gb_pause *circle, uint32_
 
 static bool paused_for_long(const struct gb_engine *engine, uint64_t now_ns) {
     for (uint32_t i = 0; i < engine->direction_count; i++) {
-        const struct direction *direction = engine->directions[i];
+        const struct link_direction *direction = engine->directions[i];
         for (uint32_t priority = 0; direction->paused >> priority; priority++)
             if (direction_paused(direction, priority) && now_ns - direction->pfc->since_ns[priority] >= WATCH_NS)
                 return true;

@@ -12,7 +12,7 @@
 #include "engine/internal.h"
 #include "engine/transport/card.h"
 
-void memory_port_tell(struct partition *part, struct memory_port *port) {
+void memory_port_tell(struct logical_process *lp, struct memory_port *port) {
     if (port->told_fd >= 0) {
         uint64_t one = 1;
         ssize_t written = write(port->told_fd, &one, sizeof one);
@@ -22,51 +22,51 @@ void memory_port_tell(struct partition *part, struct memory_port *port) {
     if (port->due)
         return;
     port->due = true;
-    port->due_order = timer_number(&part->timers);
+    port->due_order = timer_number(&lp->timers);
     port->next_due = NULL;
-    if (part->due_first)
-        part->due_last->next_due = port;
+    if (lp->due_first)
+        lp->due_last->next_due = port;
     else
-        part->due_first = port;
-    part->due_last = port;
+        lp->due_first = port;
+    lp->due_last = port;
 }
 
-static void interrupt(struct partition *part, void *owner) {
+static void interrupt(struct logical_process *lp, void *owner) {
     struct memory_port *port = owner;
     list_join(&port->told, &port->ring);
-    memory_port_tell(part, port);
+    memory_port_tell(lp, port);
 }
 
-static void keep(struct partition *part, struct memory_port *port, struct packet *packet) {
-    packet->due_ns = part->now_ns;
-    part->arrived_packets++;
+static void keep(struct logical_process *lp, struct memory_port *port, struct packet *packet) {
+    packet->due_ns = lp->now_ns;
+    lp->arrived_packets++;
     if (port->listener == DRAIN) {
         packet->device = packet->direction->egress;
         packet->port = packet->direction->egress_port;
-        list_append(&part->engine->drained, packet);
+        list_append(&lp->engine->drained, packet);
     } else if (timer_armed(&port->interrupt)) {
         list_append(&port->ring, packet);
     } else if (port->receive_coalescing_ns == GB_NEVER_TOLD) {
         list_append(&port->told, packet);
     } else if (port->receive_coalescing_ns == 0) {
         list_append(&port->told, packet);
-        memory_port_tell(part, port);
+        memory_port_tell(lp, port);
     } else {
         list_append(&port->ring, packet);
-        timer_arm(&part->timers, &port->interrupt, part->now_ns + port->receive_coalescing_ns);
+        timer_arm(&lp->timers, &port->interrupt, lp->now_ns + port->receive_coalescing_ns);
     }
 }
 
-static void memory_send(struct partition *part, struct port_io *io, struct packet *packet) {
+static void memory_send(struct logical_process *lp, struct port_io *io, struct packet *packet) {
     struct memory_port *port = (struct memory_port *)io;
     direction_count(packet->direction, packet, true);
-    if (port->card && card_take(part, port->card, packet))
+    if (port->card && card_take(lp, port->card, packet))
         return;
-    bool taken = port->sink && sink_take(port->sink, packet, part->now_ns);
+    bool taken = port->sink && sink_take(port->sink, packet, lp->now_ns);
     if (taken || port->listener == NOBODY)
-        packet_free(&part->pool, packet);
+        packet_free(&lp->pool, packet);
     else
-        keep(part, port, packet);
+        keep(lp, port, packet);
 }
 
 static bool memory_carrier(const struct port_io *io) {
@@ -74,24 +74,24 @@ static bool memory_carrier(const struct port_io *io) {
     return true;
 }
 
-static void send_due(struct partition *part, void *owner) {
+static void send_due(struct logical_process *lp, void *owner) {
     struct memory_port *port = owner;
     struct packet *packet;
-    while ((packet = timed_pop(&part->timers, &port->outbox, &port->sending, part->now_ns)))
-        direction_offer(part, port->io.in, packet);
+    while ((packet = timed_pop(&lp->timers, &port->outbox, &port->sending, lp->now_ns)))
+        direction_offer(lp, port->io.in, packet);
 }
 
 static void throw_away(struct memory_port *port) {
-    port->part->arrived_packets -= port->ring.count + port->told.count;
-    list_free(&port->part->pool, &port->ring);
-    list_free(&port->part->pool, &port->told);
+    port->lp->arrived_packets -= port->ring.count + port->told.count;
+    list_free(&port->lp->pool, &port->ring);
+    list_free(&port->lp->pool, &port->told);
 }
 
 static void memory_close(struct gb_engine *engine, struct port_io *io) {
     struct memory_port *port = (struct memory_port *)io;
     (void)engine;
     throw_away(port);
-    list_free(&port->part->pool, &port->outbox);
+    list_free(&port->lp->pool, &port->outbox);
     free(port->sink);
     card_free(port->card);
     if (port->told_fd >= 0)
@@ -112,7 +112,7 @@ int memory_port_create(struct device *device, uint32_t port, enum listener liste
         return -ENOMEM;
     memory->io.kind = &memory_io;
     memory->io.carrier = true;
-    memory->part = device->part;
+    memory->lp = device->lp;
     memory->device_id = device->device_id;
     memory->port = port;
     memory->number = engine->io_count;
@@ -122,7 +122,7 @@ int memory_port_create(struct device *device, uint32_t port, enum listener liste
     memory->interrupt = (struct timer){.kind = &interrupts, .owner = memory};
     memory->sending = (struct timer){.kind = &sendings, .owner = memory};
     *created = memory;
-    if (partitions_reserve(engine, 2) && port_io_adopt(engine, &memory->io))
+    if (lps_reserve(engine, 2) && port_io_adopt(engine, &memory->io))
         return 0;
     free(memory);
     return -ENOMEM;
@@ -140,7 +140,7 @@ bool memory_port_tells(struct port_io *io) {
 
 struct memory_port *memory_port_at(struct gb_engine *engine, uint64_t device_id, uint32_t port) {
     struct device *device = engine_device(engine, device_id);
-    struct direction *out = device && port < GB_MAX_PORTS ? device->ports[port].out : NULL;
+    struct link_direction *out = device && port < GB_MAX_PORTS ? device->ports[port].out : NULL;
     return out ? memory_port_of(out->io) : NULL;
 }
 
@@ -170,7 +170,7 @@ int gb_engine_open_inbox(struct gb_engine *engine, uint64_t device_id, uint32_t 
         memory->listener = INBOX;
         memory->receive_coalescing_ns = receive_coalescing_ns;
         if (memory->told.count && receive_coalescing_ns != GB_NEVER_TOLD)
-            memory_port_tell(memory->part, memory);
+            memory_port_tell(memory->lp, memory);
         outcome = (int)memory->number;
     }
     engine_unlock(&engine->lock);
@@ -182,7 +182,7 @@ int gb_engine_close_inbox(struct gb_engine *engine, uint32_t inbox) {
     struct memory_port *port = inbox_of(engine, inbox);
     if (port) {
         port->listener = NOBODY;
-        timer_stop(&port->part->timers, &port->interrupt);
+        timer_stop(&port->lp->timers, &port->interrupt);
         throw_away(port);
     }
     engine_unlock(&engine->lock);
@@ -191,18 +191,18 @@ int gb_engine_close_inbox(struct gb_engine *engine, uint32_t inbox) {
 
 static int offer_all(struct gb_engine *engine, struct memory_port *port, const uint8_t *frames, uint64_t stride,
                      const uint32_t *lengths, const uint64_t *times_ns, uint32_t count) {
-    struct partition *part = port->part;
+    struct logical_process *lp = port->lp;
     engine_catch_up(engine);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t length = lengths ? lengths[i] : (uint32_t)stride;
         struct packet *packet =
-            packet_from_bytes(&part->pool, frames + i * stride, length, part->pool.headroom_bytes);
+            packet_from_bytes(&lp->pool, frames + i * stride, length, lp->pool.headroom_bytes);
         if (!packet)
             return -ENOMEM;
-        if (times_ns && times_ns[i] > part->now_ns)
-            timed_put(&part->timers, &port->outbox, &port->sending, packet, times_ns[i]);
+        if (times_ns && times_ns[i] > lp->now_ns)
+            timed_put(&lp->timers, &port->outbox, &port->sending, packet, times_ns[i]);
         else
-            direction_offer(part, port->io.in, packet);
+            direction_offer(lp, port->io.in, packet);
     }
     engine_wake(engine);
     return 0;
@@ -250,9 +250,9 @@ int gb_engine_receive(struct gb_engine *engine, uint32_t inbox, uint8_t *frames,
             memcpy(frames + count * stride, packet->view.data, length);
             lengths[count] = length;
             times_ns[count] = packet->due_ns;
-            packet_free(&port->part->pool, packet);
+            packet_free(&port->lp->pool, packet);
         }
-        port->part->arrived_packets -= count;
+        port->lp->arrived_packets -= count;
         outcome = (int)count;
     }
     engine_unlock(&engine->lock);

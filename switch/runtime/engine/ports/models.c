@@ -41,7 +41,7 @@ static void leave(struct gb_engine *engine, const struct gb_link_model *model) {
     free(shared);
 }
 
-bool direction_set_model(struct gb_engine *engine, struct direction *direction, const struct gb_link_model *model) {
+bool direction_set_model(struct gb_engine *engine, struct link_direction *direction, const struct gb_link_model *model) {
     struct gb_link_model wanted = *model;
     wanted.seed = 0;
     struct shared_model *shared = find(engine, &wanted);

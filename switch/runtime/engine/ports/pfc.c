@@ -13,7 +13,7 @@
 
 #include "engine/ports/pfc.h"
 
-bool pfc_prepare(struct direction *direction) {
+bool pfc_prepare(struct link_direction *direction) {
     if (direction->pfc || !direction->model->pfc_xoff_bytes)
         return true;
     direction->pfc = aligned_alloc(APART, sizeof *direction->pfc);
@@ -24,7 +24,7 @@ bool pfc_prepare(struct direction *direction) {
     return true;
 }
 
-void pfc_free(struct direction *direction) {
+void pfc_free(struct link_direction *direction) {
     free(direction->pfc);
 }
 
@@ -54,56 +54,56 @@ static void write_frame(struct packet *packet, uint32_t priority, bool pause) {
 }
 
 /* False when out of memory. */
-static bool tell(struct partition *part, struct direction *direction, uint32_t priority, bool pause) {
-    struct packet *frame = packet_take(&part->pool, 0, PAUSE_FRAME_BYTES);
+static bool tell(struct logical_process *lp, struct link_direction *direction, uint32_t priority, bool pause) {
+    struct packet *frame = packet_take(&lp->pool, 0, PAUSE_FRAME_BYTES);
     if (!frame)
         return false;
     write_frame(frame, priority, pause);
     direction->statistics.pauses_sent[priority] += pause;
-    direction_send_ahead(part, direction->back, frame);
+    direction_send_ahead(lp, direction->back, frame);
     return true;
 }
 
-void pfc_hold(struct partition *part, struct packet *packet) {
-    struct direction *direction = packet->came_by;
+void pfc_hold(struct logical_process *lp, struct packet *packet) {
+    struct link_direction *direction = packet->came_by;
     struct pfc *pfc = direction->pfc;
     uint32_t priority = packet->came_priority, bit = 1u << priority;
     uint64_t xoff_bytes = direction->model->pfc_xoff_bytes;
-    packet->held_bytes = packet->view.length;
-    pfc->held_bytes[priority] += packet->held_bytes;
-    if (xoff_bytes && pfc->held_bytes[priority] > xoff_bytes && !(pfc->asked & bit) &&
-        tell(part, direction, priority, true))
+    packet->buffered_bytes = packet->view.length;
+    pfc->buffered_bytes[priority] += packet->buffered_bytes;
+    if (xoff_bytes && pfc->buffered_bytes[priority] > xoff_bytes && !(pfc->asked & bit) &&
+        tell(lp, direction, priority, true))
         pfc->asked |= (uint8_t)bit;
 }
 
-void pfc_release(struct partition *part, struct held held) {
-    if (!held.bytes)
+void pfc_release(struct logical_process *lp, struct buffered buffered) {
+    if (!buffered.bytes)
         return;
-    struct pfc *pfc = held.by->pfc;
-    uint32_t bit = 1u << held.priority;
-    pfc->held_bytes[held.priority] -= held.bytes;
-    if ((pfc->asked & bit) && pfc->held_bytes[held.priority] <= held.by->model->pfc_xon_bytes &&
-        tell(part, held.by, held.priority, false))
+    struct pfc *pfc = buffered.by->pfc;
+    uint32_t bit = 1u << buffered.priority;
+    pfc->buffered_bytes[buffered.priority] -= buffered.bytes;
+    if ((pfc->asked & bit) && pfc->buffered_bytes[buffered.priority] <= buffered.by->model->pfc_xon_bytes &&
+        tell(lp, buffered.by, buffered.priority, false))
         pfc->asked &= (uint8_t)~bit;
 }
 
-void pfc_take(struct partition *part, struct direction *back, struct packet *frame) {
-    struct direction *direction = back->back;
+void pfc_take(struct logical_process *lp, struct link_direction *back, struct packet *frame) {
+    struct link_direction *direction = back->back;
     struct pfc *pfc = direction->pfc;
     uint32_t priority = frame->priority;
     if (frame->pauses) {
-        pfc->since_ns[priority] = part->now_ns;
+        pfc->since_ns[priority] = lp->now_ns;
         direction->statistics.pauses_received[priority]++;
         direction->paused |= (uint8_t)(1u << priority);
     } else {
-        direction->statistics.paused_ns[priority] += part->now_ns - pfc->since_ns[priority];
+        direction->statistics.paused_ns[priority] += lp->now_ns - pfc->since_ns[priority];
         direction->paused &= (uint8_t)~(1u << priority);
     }
-    packet_free(&part->pool, frame);
-    direction_resume(part, direction);
+    packet_free(&lp->pool, frame);
+    direction_resume(lp, direction);
 }
 
-void pfc_add_running(const struct direction *direction, uint64_t now_ns, struct gb_link_statistics *row) {
+void pfc_add_running(const struct link_direction *direction, uint64_t now_ns, struct gb_link_statistics *row) {
     for (uint32_t priority = 0; direction->paused >> priority; priority++)
         if (direction_paused(direction, priority))
             row->paused_ns[priority] += now_ns - direction->pfc->since_ns[priority];

@@ -20,7 +20,7 @@ enum { MESSAGES_BYTES = 32768 };    /* as much as the kernel puts into one datag
 _Static_assert(GB_WATCHABLE_PORTS == GB_MAX_PORTS, "members watch any port");
 
 void port_look(struct device *device, uint32_t port) {
-    const struct direction *out = device->ports[port].out;
+    const struct link_direction *out = device->ports[port].out;
     uint64_t *word = &device->ports_down[port / 64], bit = UINT64_C(1) << port % 64;
     bool down = out->cut || (out->io && !out->io->carrier);
     if (down == !!(*word & bit))
@@ -33,11 +33,11 @@ void port_look(struct device *device, uint32_t port) {
 int gb_engine_set_link_up(struct gb_engine *engine, uint64_t device_id, uint32_t port, uint32_t up) {
     engine_lock_control(&engine->lock);
     struct device *device = engine_device(engine, device_id);
-    struct direction *out = device && port < GB_MAX_PORTS ? device->ports[port].out : NULL;
+    struct link_direction *out = device && port < GB_MAX_PORTS ? device->ports[port].out : NULL;
     int outcome = device ? -EINVAL : -ESRCH;
     if (out && out->reported) {
         struct device *peer = out->to;
-        struct direction *back = peer ? peer->ports[out->to_port].out : device->ports[port].in;
+        struct link_direction *back = peer ? peer->ports[out->to_port].out : device->ports[port].in;
         out->cut = back->cut = !up;
         port_look(device, port);
         if (peer)

@@ -115,7 +115,7 @@ int interface_open(struct interface *interface, const char *name) {
 
 static void interface_close(struct gb_engine *engine, struct port_io *io) {
     struct interface *interface = (struct interface *)io;
-    list_free(&engine->partitions[0].pool, &interface->pending);
+    list_free(&engine->lps[0].pool, &interface->pending);
     close(interface->fd);
     free(interface);
 }
@@ -145,8 +145,8 @@ static void restore_vlan_tag(struct packet *packet, struct msghdr *message) {
 static void receive_frames(struct gb_engine *engine, struct interface *interface) {
     struct receive_batch *batch = interface->jumbo ? engine->receive_large : engine->receive_small;
     /* -1 when the interface went down meanwhile; the socket tells once and goes on when it is up again. */
-    struct partition *part = interface->io.in->part;
-    unsigned room = refill(engine, &part->pool, batch);
+    struct logical_process *lp = interface->io.in->lp;
+    unsigned room = refill(engine, &lp->pool, batch);
     int received = recvmmsg(interface->fd, batch->messages, room, MSG_DONTWAIT, NULL);
     for (int i = 0; i < received; i++) {
         struct msghdr *message = &batch->messages[i].msg_hdr;
@@ -161,7 +161,7 @@ static void receive_frames(struct gb_engine *engine, struct interface *interface
             packet->view.length = batch->messages[i].msg_len;
             restore_vlan_tag(packet, message);
             interface->statistics.received++;
-            direction_offer(part, interface->io.in, packet);
+            direction_offer(lp, interface->io.in, packet);
         }
         message->msg_controllen = sizeof batch->control[i];
     }
@@ -198,7 +198,7 @@ static void interface_flush(struct gb_engine *engine, struct port_io *io) {
         for (uint32_t i = 0; i < settled; i++) {
             struct packet *packet = list_pop(&interface->pending);
             direction_count(packet->direction, packet, accepted);
-            packet_free(&packet->direction->part->pool, packet);
+            packet_free(&packet->direction->lp->pool, packet);
         }
         *(accepted ? &interface->statistics.sent : &interface->statistics.send_errors) += settled;
         if (settled == 0) {
@@ -208,12 +208,12 @@ static void interface_flush(struct gb_engine *engine, struct port_io *io) {
     }
 }
 
-static void interface_send(struct partition *part, struct port_io *io, struct packet *packet) {
+static void interface_send(struct logical_process *lp, struct port_io *io, struct packet *packet) {
     struct interface *interface = (struct interface *)io;
-    port_io_hold(part->engine, io);
+    port_io_hold(lp->engine, io);
     list_append(&interface->pending, packet);
     if (interface->pending.count >= SOCKET_BATCH)
-        interface_flush(part->engine, io);
+        interface_flush(lp->engine, io);
 }
 
 /* The kernel takes frames again. */
@@ -223,7 +223,7 @@ static void unblock(struct gb_engine *engine, struct interface *interface) {
     if (interface->io.blocked)
         return;
     watch_for(engine, interface, EPOLLIN);
-    direction_resume(interface->io.out->part, interface->io.out);
+    direction_resume(interface->io.out->lp, interface->io.out);
 }
 
 /* An interface that goes down leaves an error on its socket, which epoll reports until it is read. */

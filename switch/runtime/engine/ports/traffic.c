@@ -27,7 +27,7 @@ static const uint64_t LN_2 = 2977044472;    /* of 2^FRACTION_BITS */
 
 struct generator {
     struct timer timer;
-    struct direction *link;
+    struct link_direction *link;
     uint64_t sent;
     uint64_t due_ns, fraction;      /* when to send next; fraction: of 2^FRACTION_BITS, or of rate_bps */
     uint64_t mean_pause;            /* of Poisson traffic, in nanoseconds of FRACTION_BITS binary places */
@@ -69,34 +69,34 @@ static void put_64(uint8_t *at, uint64_t value) {
     memcpy(at, &value, sizeof value);
 }
 
-static void arm(struct partition *part, struct generator *generator) {
+static void arm(struct logical_process *lp, struct generator *generator) {
     if (generator->sent < generator->options.packets && generator->due_ns < generator->options.stop_ns)
-        timer_arm(&part->timers, &generator->timer, generator->due_ns);
+        timer_arm(&lp->timers, &generator->timer, generator->due_ns);
 }
 
-static void send_next(struct partition *part, void *owner) {
+static void send_next(struct logical_process *lp, void *owner) {
     struct generator *generator = owner;
     const struct gb_generator_options *options = &generator->options;
     struct packet *packet =
-        packet_take_hollow(&part->pool, part->pool.headroom_bytes, GB_TRAFFIC_LEAST_BYTES, options->frame_bytes);
+        packet_take_hollow(&lp->pool, lp->pool.headroom_bytes, GB_TRAFFIC_LEAST_BYTES, options->frame_bytes);
     if (packet) {
         uint8_t *data = packet->view.data;
         memcpy(data, options->header, sizeof options->header);
         put_64(data + GB_TRAFFIC_HEADER_BYTES, generator->sent);
-        put_64(data + GB_TRAFFIC_HEADER_BYTES + 8, part->now_ns);
-        direction_offer(part, generator->link, packet);
+        put_64(data + GB_TRAFFIC_HEADER_BYTES + 8, lp->now_ns);
+        direction_offer(lp, generator->link, packet);
     }
     generator->sent++;
     take_pause(generator);
-    arm(part, generator);
+    arm(lp, generator);
 }
 
-static void look_ahead(const void *owner, unsigned step) {
+static void prefetch(const void *owner, unsigned step) {
     const struct generator *generator = owner;
     if (step == 0)
-        gb_look_at_line(&generator->options.header);
+        gb_prefetch_line(&generator->options.header);
     else if (step == 1)
-        direction_look_at(generator->link, generator->link->far);
+        direction_prefetch(generator->link, generator->link->peer_lp);
 }
 
 static uint64_t get_64(const uint8_t *at) {
@@ -141,14 +141,14 @@ static int add_generator(struct gb_engine *engine, struct memory_port *port,
     if (generators)
         engine->generators = generators;
     struct generator *generator = calloc(1, sizeof *generator);
-    if (!generators || !generator || !partitions_reserve(engine, 1)) {
+    if (!generators || !generator || !lps_reserve(engine, 1)) {
         free(generator);
         return -ENOMEM;
     }
     generators[engine->generator_count++] = generator;
     generator->options = *options;
     generator->link = port->io.in;
-    static const struct timer_kind kind = {.fire = send_next, .look_ahead = look_ahead};
+    static const struct timer_kind kind = {.fire = send_next, .prefetch = prefetch};
     generator->timer = (struct timer){.kind = &kind, .owner = generator};
     generator->mean_pause = (uint64_t)(((unsigned __int128)options->frame_bytes * 8000000000 << FRACTION_BITS) /
                                        options->rate_bps);
@@ -157,7 +157,7 @@ static int add_generator(struct gb_engine *engine, struct memory_port *port,
     generator->due_ns = options->start_ns > engine->manual_ns ? options->start_ns : engine->manual_ns;
     if (options->poisson)
         take_pause(generator);
-    arm(port->io.in->part, generator);
+    arm(port->io.in->lp, generator);
     return 0;
 }
 

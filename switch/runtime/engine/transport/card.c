@@ -46,7 +46,7 @@ int card_add(struct card *card, struct queue_pair *pair) {
     if (card_pair(card, pair->options.number))
         return -EEXIST;
     if (card->timers < card->pairs + 1) {
-        if (!partitions_reserve(card->port->part->engine, TIMERS_PER_PAIR * RESERVED_PAIRS))
+        if (!lps_reserve(card->port->lp->engine, TIMERS_PER_PAIR * RESERVED_PAIRS))
             return -ENOMEM;
         card->timers += RESERVED_PAIRS;
     }
@@ -72,10 +72,10 @@ void card_remove(struct card *card, struct queue_pair *pair) {
 
 /* ---- Whose turn it is ---- */
 
-static void resume(struct partition *part, struct card *card) {
+static void resume(struct logical_process *lp, struct card *card) {
     /* Otherwise it asks when it is free. */
     if (!timer_armed(&card->link->departure))
-        direction_resume(part, card->link);
+        direction_resume(lp, card->link);
 }
 
 static void append_control(struct card *card, struct queue_pair *pair) {
@@ -120,16 +120,16 @@ static struct queue_pair *pop_data(struct card *card, uint32_t priority) {
     return pair;
 }
 
-void card_wants_control(struct partition *part, struct queue_pair *pair) {
+void card_wants_control(struct logical_process *lp, struct queue_pair *pair) {
     if (pair->on_control)
         return;
     append_control(pair->card, pair);
-    resume(part, pair->card);
+    resume(lp, pair->card);
 }
 
-void card_wants_data(struct partition *part, struct queue_pair *pair) {
+void card_wants_data(struct logical_process *lp, struct queue_pair *pair) {
     append_data(pair->card, pair);
-    resume(part, pair->card);
+    resume(lp, pair->card);
 }
 
 void card_forget(struct card *card, struct queue_pair *pair) {
@@ -162,10 +162,10 @@ static uint32_t may_send(const struct card *card, uint32_t ready) {
     return ready & ~(uint32_t)card->link->paused;
 }
 
-static struct packet *next_control(struct partition *part, struct card *card, struct queue_pair **of) {
+static struct packet *next_control(struct logical_process *lp, struct card *card, struct queue_pair **of) {
     while (may_send(card, card->control_ready)) {
         struct queue_pair *pair = *of = pop_control(card, largest(may_send(card, card->control_ready)));
-        struct packet *packet = receiver_next(part, pair);
+        struct packet *packet = receiver_next(lp, pair);
         if (packet && receiver_wants(pair))
             append_control(card, pair);
         if (packet)
@@ -174,14 +174,14 @@ static struct packet *next_control(struct partition *part, struct card *card, st
     return NULL;
 }
 
-static struct packet *next_data(struct partition *part, struct card *card, struct queue_pair **of) {
+static struct packet *next_data(struct logical_process *lp, struct card *card, struct queue_pair **of) {
     while (may_send(card, card->data_ready)) {
         struct queue_pair *pair = *of = pop_data(card, largest(may_send(card, card->data_ready)));
-        struct packet *packet = sender_may(pair) ? sender_next(part, pair) : NULL;
+        struct packet *packet = sender_may(pair) ? sender_next(lp, pair) : NULL;
         if (!packet)
             continue;
-        if (pair->sender.pace_ns > part->now_ns)
-            sender_go_on(part, pair);
+        if (pair->sender.pace_ns > lp->now_ns)
+            sender_go_on(lp, pair);
         else if (sender_may(pair))
             append_data(card, pair);
         return packet;
@@ -189,10 +189,10 @@ static struct packet *next_data(struct partition *part, struct card *card, struc
     return NULL;
 }
 
-struct packet *card_next(struct partition *part, struct card *card) {
+struct packet *card_next(struct logical_process *lp, struct card *card) {
     struct queue_pair *pair;
-    struct packet *packet = next_control(part, card, &pair);
-    if (!packet && !(packet = next_data(part, card, &pair)))
+    struct packet *packet = next_control(lp, card, &pair);
+    if (!packet && !(packet = next_data(lp, card, &pair)))
         return NULL;
     struct gb_consumer_counts *counts = &pair->consumer->counts;
     card->link->entered_bytes += packet->view.length;
@@ -206,25 +206,25 @@ struct packet *card_next(struct partition *part, struct card *card) {
 
 /* ---- Arrivals ---- */
 
-static bool give(struct partition *part, struct queue_pair *pair, struct packet *packet) {
+static bool give(struct logical_process *lp, struct queue_pair *pair, struct packet *packet) {
     struct arrival arrival;
     struct acknowledgement told;
     if (roce_read_data(packet, &arrival)) {
-        receiver_take(part, pair, packet, &arrival);
+        receiver_take(lp, pair, packet, &arrival);
         return true;
     }
     if (roce_read_acknowledgement(packet, &told))
-        sender_acknowledged(part, pair, &told);
+        sender_acknowledged(lp, pair, &told);
     else if (roce_opcode(packet) == CNP)
-        congestion_notified(pair, part->now_ns);
+        congestion_notified(pair, lp->now_ns);
     else
         return false;
-    packet_free(&part->pool, packet);
+    packet_free(&lp->pool, packet);
     return true;
 }
 
-bool card_take(struct partition *part, struct card *card, struct packet *packet) {
-    if (card->streams && streams_take(part, card, packet))
+bool card_take(struct logical_process *lp, struct card *card, struct packet *packet) {
+    if (card->streams && streams_take(lp, card, packet))
         return true;
     if (!card->consumers || !roce_is(packet))
         return false;
@@ -234,11 +234,11 @@ bool card_take(struct partition *part, struct card *card, struct packet *packet)
         counts->received_frames++;
         counts->received_bytes += packet->view.length;
         counts->received_classes[packet->class_number]++;
-        if (!pair->failed && roce_belongs(pair, packet) && give(part, pair, packet))
+        if (!pair->failed && roce_belongs(pair, packet) && give(lp, pair, packet))
             return true;
     }
     card->unknown++;
-    packet_free(&part->pool, packet);
+    packet_free(&lp->pool, packet);
     return true;
 }
 

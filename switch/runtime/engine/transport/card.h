@@ -15,7 +15,7 @@ struct pair_list { struct queue_pair *first, *last; };
  * pairs one after the other. So nothing of it waits in the link's queue. */
 struct card {
     struct memory_port *port;
-    struct direction *link;
+    struct link_direction *link;
     uint32_t control_ready, data_ready;     /* a bit for each priority whose list is not empty */
     struct pair_list control[GB_PRIORITIES], data[GB_PRIORITIES];
     struct queue_pair **table;      /* by number: open addressing */
@@ -30,9 +30,9 @@ static inline bool card_ready(const struct card *card) {
 }
 
 /* The next packet, which its link begins to send at once; NULL: there is none. */
-struct packet *card_next(struct partition *, struct card *);
+struct packet *card_next(struct logical_process *, struct card *);
 /* Whether the packet is one for cards; it is the card's then. */
-bool card_take(struct partition *, struct card *, struct packet *);
+bool card_take(struct logical_process *, struct card *, struct packet *);
 void card_free(struct card *);
 void consumers_free(struct gb_engine *);
 /* For how long no agent can be told of what its queue pairs do; 0: it may be at any time. */

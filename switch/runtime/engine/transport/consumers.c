@@ -27,24 +27,24 @@ static bool make_room(struct consumer *consumer) {
     return true;
 }
 
-void complete(struct partition *part, struct queue_pair *pair, enum gb_completion_kind kind, uint64_t tag,
+void complete(struct logical_process *lp, struct queue_pair *pair, enum gb_completion_kind kind, uint64_t tag,
               uint64_t size_bytes, void *data) {
-    consumer_complete(part, pair->consumer, kind, pair->options.number, tag, size_bytes, data);
+    consumer_complete(lp, pair->consumer, kind, pair->options.number, tag, size_bytes, data);
 }
 
-void consumer_complete(struct partition *part, struct consumer *consumer, enum gb_completion_kind kind,
+void consumer_complete(struct logical_process *lp, struct consumer *consumer, enum gb_completion_kind kind,
                        uint32_t number, uint64_t tag, uint64_t size_bytes, void *data) {
     if (!make_room(consumer))
         abort();                    /* a few kilobytes: whoever waits for it would wait for ever */
     consumer->completions[(consumer->first + consumer->count++) % consumer->capacity] =
         (struct gb_completion){.tag = tag,
                                .size_bytes = size_bytes,
-                               .time_ns = part->now_ns,
+                               .time_ns = lp->now_ns,
                                .data = data,
                                .kind = kind,
                                .pair = number};
     if (kind != GB_COMPLETION_COLLECTIVE_ENDED)
-        memory_port_tell(part, consumer->card->port);
+        memory_port_tell(lp, consumer->card->port);
 }
 
 /* ---- Life ---- */
@@ -87,23 +87,23 @@ int gb_engine_open_consumer(struct gb_engine *engine, uint64_t device_id, uint32
     return outcome;
 }
 
-static void close_pair(struct partition *part, struct queue_pair *pair) {
+static void close_pair(struct logical_process *lp, struct queue_pair *pair) {
     card_forget(pair->card, pair);
     card_remove(pair->card, pair);
-    sender_close(part, pair);
-    receiver_close(part, pair);
+    sender_close(lp, pair);
+    receiver_close(lp, pair);
     free(pair);
 }
 
 static void consumer_free(struct consumer *consumer) {
-    struct partition *part = consumer->card->port->part;
+    struct logical_process *lp = consumer->card->port->lp;
     streams_close(consumer);
     while (consumer->pairs) {
         struct queue_pair *pair = consumer->pairs;
         consumer->pairs = pair->sibling;
-        close_pair(part, pair);
+        close_pair(lp, pair);
     }
-    collectives_close(part, consumer);
+    collectives_close(lp, consumer);
     for (uint32_t i = 0; i < consumer->count; i++)
         free(consumer->completions[(consumer->first + i) % consumer->capacity].data);
     free(consumer->completions);
@@ -131,7 +131,7 @@ void consumers_free(struct gb_engine *engine) {
 
 /* ---- Silence ---- */
 
-static uint64_t bytes_in_flight(const struct direction *channel) {
+static uint64_t bytes_in_flight(const struct link_direction *channel) {
     uint64_t bytes = 0;
     for (const struct packet *packet = channel->flight.first; packet; packet = packet->next)
         bytes += packet->view.length;
@@ -139,7 +139,7 @@ static uint64_t bytes_in_flight(const struct direction *channel) {
 }
 
 /* The least time in which so many bytes come by that direction. */
-static uint64_t shortest_ns(const struct direction *to, uint64_t bytes) {
+static uint64_t shortest_ns(const struct link_direction *to, uint64_t bytes) {
     uint64_t channels = 1 + (uint64_t)to->more_channels, near = bytes_in_flight(to);
     for (uint32_t i = 0; i < to->more_channels; i++)
         near += bytes_in_flight(to->channels[i]);
@@ -151,14 +151,14 @@ static uint64_t shortest_ns(const struct direction *to, uint64_t bytes) {
 
 static uint64_t silence_ns(const struct consumer *consumer) {
     const struct memory_port *port = consumer->card->port;
-    const struct direction *to = engine_device(port->part->engine, port->device_id)->ports[port->port].out;
+    const struct link_direction *to = engine_device(port->lp->engine, port->device_id)->ports[port->port].out;
     if (consumer->talking || consumer->nearly_failed || consumer->card->streams || !consumer->card->link->model->rate_bps)
         return 0;
     uint64_t awaited = collectives_awaited_bytes(consumer), least_ns = consumer->least_timeout_ns;
     if (awaited == UINT64_MAX)
         return least_ns;
     /* What is held may all be taken in with the next packet. */
-    uint64_t near = consumer->partial_bytes + consumer->held_bytes;
+    uint64_t near = consumer->partial_bytes + consumer->buffered_bytes;
     uint64_t shortest = awaited > near ? shortest_ns(to, awaited - near) : 0;
     return shortest < least_ns ? shortest : least_ns;
 }
@@ -241,7 +241,7 @@ int gb_engine_send_message(struct gb_engine *engine, uint32_t number, uint32_t p
     } else if (pair) {
         engine_catch_up(engine);
         struct message message = {.tag = tag, .size_bytes = size_bytes, .data = data};
-        outcome = sender_add(pair->card->port->part, pair, &message);
+        outcome = sender_add(pair->card->port->lp, pair, &message);
         engine_wake(engine);
     }
     engine_unlock(&engine->lock);

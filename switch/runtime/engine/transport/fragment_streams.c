@@ -88,11 +88,11 @@ static struct vector *vector_of(const struct stream *stream, uint64_t number) {
 /* ---- Sending ---- */
 
 /* With a payload of zeros; NULL when out of memory. */
-static struct packet *make(struct partition *part, struct stream *stream, uint64_t number, uint32_t tries,
+static struct packet *make(struct logical_process *lp, struct stream *stream, uint64_t number, uint32_t tries,
                            bool payload) {
     const struct gb_stream_options *options = &stream->options;
     uint32_t length = options->template_bytes + (payload ? options->payload_bytes : 0);
-    struct packet *packet = packet_take(&part->pool, part->pool.headroom_bytes, length);
+    struct packet *packet = packet_take(&lp->pool, lp->pool.headroom_bytes, length);
     if (!packet)
         return NULL;
     uint8_t *data = packet->view.data;
@@ -107,23 +107,23 @@ static struct packet *make(struct partition *part, struct stream *stream, uint64
     return packet;
 }
 
-static void offer(struct partition *part, struct stream *stream, struct packet *packet) {
+static void offer(struct logical_process *lp, struct stream *stream, struct packet *packet) {
     struct gb_consumer_counts *counts = &stream->consumer->counts;
-    struct direction *link = stream->consumer->card->link;
+    struct link_direction *link = stream->consumer->card->link;
     if (link->classes)
-        classify(part->engine, packet);
+        classify(lp->engine, packet);
     counts->sent_frames++;
     counts->sent_bytes += packet->view.length;
     counts->sent_classes[packet->class_number]++;
-    direction_offer(part, link, packet);
+    direction_offer(lp, link, packet);
 }
 
-static void send_fragment(struct partition *part, struct stream *stream, uint64_t number) {
+static void send_fragment(struct logical_process *lp, struct stream *stream, uint64_t number) {
     const struct gb_stream_options *options = &stream->options;
     const struct vector *vector = vector_of(stream, number);
     struct fragment *fragment = fragment_of(stream, number);
-    struct packet *packet = make(part, stream, number, fragment->tries, true);
-    fragment->sent_ns = part->now_ns;
+    struct packet *packet = make(lp, stream, number, fragment->tries, true);
+    fragment->sent_ns = lp->now_ns;
     if (!packet)
         return;                     /* as if it had been lost */
     uint8_t *payload = packet->view.data + options->template_bytes;
@@ -136,7 +136,7 @@ static void send_fragment(struct partition *part, struct stream *stream, uint64_
                vector->from ? magnitude(payload, options->payload_bytes) : 0);
     stream->statistics.sent_fragments++;
     stream->statistics.retransmissions += fragment->tries > 0;
-    offer(part, stream, packet);
+    offer(lp, stream, packet);
 }
 
 /* When it is sent again. After the first tries pauses double, up to a limit: who has not replied by then may compute,
@@ -153,32 +153,32 @@ static uint64_t due_ns(const struct stream *stream, const struct fragment *fragm
     return fragment->sent_ns + pause_ns;
 }
 
-static void arm(struct partition *part, struct stream *stream, uint64_t at_ns) {
+static void arm(struct logical_process *lp, struct stream *stream, uint64_t at_ns) {
     if (timer_armed(&stream->timeout)) {
         if (stream->timeout.due_ns <= at_ns)
             return;
-        timer_stop(&part->timers, &stream->timeout);
+        timer_stop(&lp->timers, &stream->timeout);
     }
-    timer_arm(&part->timers, &stream->timeout, at_ns);
+    timer_arm(&lp->timers, &stream->timeout, at_ns);
 }
 
-void stream_send_window(struct partition *part, struct stream *stream) {
+void stream_send_window(struct logical_process *lp, struct stream *stream) {
     uint64_t first = stream->next_number;
     while (stream->next_number < stream->end && stream->next_number < stream->una + stream->options.window) {
         uint64_t number = stream->next_number++;
         *fragment_of(stream, number) = (struct fragment){.number = number, .used = true};
-        send_fragment(part, stream, number);
+        send_fragment(lp, stream, number);
     }
     if (first < stream->next_number)
-        arm(part, stream, part->now_ns + stream->options.timeout_ns);
+        arm(lp, stream, lp->now_ns + stream->options.timeout_ns);
 }
 
-static void fail(struct partition *part, struct stream *stream) {
+static void fail(struct logical_process *lp, struct stream *stream) {
     stream->failed = true;
     while (stream->first) {
         struct vector *vector = stream->first;
         stream->first = vector->next;
-        consumer_complete(part, stream->consumer, GB_COMPLETION_STREAM_FAILED, stream->options.number, vector->tag,
+        consumer_complete(lp, stream->consumer, GB_COMPLETION_STREAM_FAILED, stream->options.number, vector->tag,
                           vector->size_bytes, NULL);
         free(vector);
     }
@@ -186,26 +186,26 @@ static void fail(struct partition *part, struct stream *stream) {
     stream->una = stream->next_number = stream->end;
 }
 
-void stream_resend_due(struct partition *part, void *owner) {
+void stream_resend_due(struct logical_process *lp, void *owner) {
     struct stream *stream = owner;
     uint64_t next_ns = UINT64_MAX;
     for (uint64_t number = stream->una; number < stream->next_number; number++) {
         struct fragment *fragment = fragment_of(stream, number);
         if (fragment->done)
             continue;
-        if (due_ns(stream, fragment) <= part->now_ns) {
+        if (due_ns(stream, fragment) <= lp->now_ns) {
             stream->statistics.timeouts++;
             if (++fragment->tries > stream->options.give_up_after) {
-                fail(part, stream);
+                fail(lp, stream);
                 return;
             }
-            send_fragment(part, stream, number);
+            send_fragment(lp, stream, number);
         }
         uint64_t again_ns = due_ns(stream, fragment);
         next_ns = again_ns < next_ns ? again_ns : next_ns;
     }
     if (next_ns != UINT64_MAX)
-        arm(part, stream, next_ns);
+        arm(lp, stream, next_ns);
 }
 
 /* ---- Arrivals ---- */
@@ -215,8 +215,8 @@ static uint64_t widened(uint64_t near, uint32_t number) {
     return near + (uint64_t)(int64_t)(int32_t)(number - (uint32_t)near);
 }
 
-static void finish(struct partition *part, struct stream *stream, struct vector *vector) {
-    consumer_complete(part, stream->consumer, GB_COMPLETION_STREAMED, stream->options.number, vector->tag,
+static void finish(struct logical_process *lp, struct stream *stream, struct vector *vector) {
+    consumer_complete(lp, stream->consumer, GB_COMPLETION_STREAMED, stream->options.number, vector->tag,
                       vector->size_bytes, NULL);
     struct vector **at = &stream->first, *before = NULL;
     while (*at != vector) {
@@ -235,7 +235,7 @@ static void take_contents(struct stream *stream, struct vector *vector, uint64_t
                   part_bytes(stream, vector, number));
 }
 
-static void take_reply(struct partition *part, struct stream *stream, const struct packet *packet) {
+static void take_reply(struct logical_process *lp, struct stream *stream, const struct packet *packet) {
     const struct gb_stream_options *options = &stream->options;
     const uint8_t *data = packet->view.data;
     uint64_t number = widened(stream->una, get_32(data + options->number_offset));
@@ -256,20 +256,20 @@ static void take_reply(struct partition *part, struct stream *stream, const stru
     while (stream->una < stream->next_number && fragment_of(stream, stream->una)->done)
         stream->una++;
     if (++vector->done == vector->fragments)
-        finish(part, stream, vector);
-    stream_send_window(part, stream);
+        finish(lp, stream, vector);
+    stream_send_window(lp, stream);
 }
 
-static void reply(struct partition *part, struct stream *stream, uint64_t number, bool again,
+static void reply(struct logical_process *lp, struct stream *stream, uint64_t number, bool again,
                   const uint8_t *payload) {
     const struct gb_stream_options *options = &stream->options;
-    struct packet *packet = make(part, stream, number, again, options->reply_payload);
+    struct packet *packet = make(lp, stream, number, again, options->reply_payload);
     if (!packet)
         return;
     /* What a sink replies has zeros, if it has a payload. */
     if (options->reply_payload && payload)
         memcpy(packet->view.data + options->template_bytes, payload, options->payload_bytes);
-    offer(part, stream, packet);
+    offer(lp, stream, packet);
 }
 
 static bool is_again(const struct stream *stream, const uint8_t *data) {
@@ -290,7 +290,7 @@ static bool add_part(struct stream *stream, uint64_t number, uint64_t *in_it, ui
     return true;
 }
 
-static void take_part(struct partition *part, struct stream *stream, const struct packet *packet) {
+static void take_part(struct logical_process *lp, struct stream *stream, const struct packet *packet) {
     const struct gb_stream_options *options = &stream->options;
     const uint8_t *data = packet->view.data, *payload = data + options->template_bytes;
     uint64_t number = widened(stream->una, get_32(data + options->number_offset));
@@ -309,7 +309,7 @@ static void take_part(struct partition *part, struct stream *stream, const struc
     if (fragment->done) {
         stream->statistics.duplicates++;
         if (is_again(stream, data))
-            reply(part, stream, number, true, sum_of(stream, number, fragment->bits != options->everybody));
+            reply(lp, stream, number, true, sum_of(stream, number, fragment->bits != options->everybody));
         return;
     }
     bool news = add_part(stream, number, &fragment->bits, bits, payload, false);
@@ -321,12 +321,12 @@ static void take_part(struct partition *part, struct stream *stream, const struc
     fragment->done = true;
     if (stream->una < number)
         stream->una = number;       /* near which the next numbers are */
-    reply(part, stream, number, is_again(stream, data),
+    reply(lp, stream, number, is_again(stream, data),
           sum_of(stream, number, fragment->bits != options->everybody));
 }
 
 /* A sink's: false if nobody has asked for its vector yet. */
-static bool take_fragment(struct partition *part, struct stream *stream, const struct packet *packet) {
+static bool take_fragment(struct logical_process *lp, struct stream *stream, const struct packet *packet) {
     const struct gb_stream_options *options = &stream->options;
     const uint8_t *data = packet->view.data;
     uint64_t number = widened(stream->una, get_32(data + options->number_offset));
@@ -342,19 +342,19 @@ static bool take_fragment(struct partition *part, struct stream *stream, const s
         if (stream->una < number)
             stream->una = number;
         if (++vector->done == vector->fragments)
-            finish(part, stream, vector);
+            finish(lp, stream, vector);
     }
-    reply(part, stream, number, is_again(stream, data), NULL);
+    reply(lp, stream, number, is_again(stream, data), NULL);
     return true;
 }
 
-void stream_take_early(struct partition *part, struct stream *stream) {
+void stream_take_early(struct logical_process *lp, struct stream *stream) {
     struct packet_list early = stream->early;
     struct packet *packet;
     stream->early = (struct packet_list){0};
     while ((packet = list_pop(&early))) {
-        if (take_fragment(part, stream, packet))
-            packet_free(&part->pool, packet);
+        if (take_fragment(lp, stream, packet))
+            packet_free(&lp->pool, packet);
         else
             list_append(&stream->early, packet);
     }
@@ -368,7 +368,7 @@ static bool matches(const struct stream *stream, const struct packet *packet) {
     return class_fits(&options->arrivals, packet);
 }
 
-bool streams_take(struct partition *part, struct card *card, struct packet *packet) {
+bool streams_take(struct logical_process *lp, struct card *card, struct packet *packet) {
     for (struct stream *stream = card->streams; stream; stream = stream->next) {
         if (!matches(stream, packet))
             continue;
@@ -377,15 +377,15 @@ bool streams_take(struct partition *part, struct card *card, struct packet *pack
         counts->received_bytes += packet->view.length;
         counts->received_classes[packet->class_number]++;
         stream->statistics.received_fragments++;
-        if (stream->options.role == GB_STREAM_SINK && !stream->failed && !take_fragment(part, stream, packet)) {
+        if (stream->options.role == GB_STREAM_SINK && !stream->failed && !take_fragment(lp, stream, packet)) {
             list_append(&stream->early, packet);
             return true;
         }
         if (stream->options.role == GB_STREAM_SOURCE)
-            take_reply(part, stream, packet);
+            take_reply(lp, stream, packet);
         else if (stream->options.role == GB_STREAM_SERVER)
-            take_part(part, stream, packet);
-        packet_free(&part->pool, packet);
+            take_part(lp, stream, packet);
+        packet_free(&lp->pool, packet);
         return true;
     }
     return false;

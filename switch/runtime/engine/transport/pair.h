@@ -56,8 +56,8 @@ struct receiver {
     uint32_t marked_bytes;          /* of all so far, modulo 2^32 */
     uint64_t cnp_ns;                /* when the last one was caused */
     uint64_t low_block, high_block; /* selective repeat: to be told of; none if low is larger */
-    struct packet **held;           /* selective repeat: came before `expected`, by number */
-    uint32_t held_capacity, held_count;
+    struct packet **buffered;           /* selective repeat: came before `expected`, by number */
+    uint32_t buffered_capacity, buffered_count;
     bool in_message, acknowledge, negative, negative_told, cnp, had_cnp;
 };
 
@@ -84,7 +84,7 @@ struct consumer {
     uint32_t first, count, capacity;
     uint32_t talking;               /* pairs that are not for collectives: any message may be told of */
     uint32_t nearly_failed;         /* pairs that the next timeout ends */
-    uint64_t held_bytes;            /* packets that came before others of their pairs */
+    uint64_t buffered_bytes;            /* packets that came before others of their pairs */
     uint64_t partial_bytes;         /* contents of messages that have not come as a whole */
     uint64_t least_timeout_ns;      /* of its pairs */
     struct gb_consumer_counts counts;
@@ -94,20 +94,20 @@ struct consumer {
 /* ---- Card (card.c) ---- */
 
 /* The pair has a control packet, or data, to send. */
-void card_wants_control(struct partition *, struct queue_pair *);
-void card_wants_data(struct partition *, struct queue_pair *);
+void card_wants_control(struct logical_process *, struct queue_pair *);
+void card_wants_data(struct logical_process *, struct queue_pair *);
 void card_forget(struct card *, struct queue_pair *);
 struct queue_pair *card_pair(const struct card *, uint32_t number);
 /* -EEXIST or -ENOMEM. */
 int card_add(struct card *, struct queue_pair *);
 void card_remove(struct card *, struct queue_pair *);
-void complete(struct partition *, struct queue_pair *, enum gb_completion_kind, uint64_t tag, uint64_t size_bytes,
+void complete(struct logical_process *, struct queue_pair *, enum gb_completion_kind, uint64_t tag, uint64_t size_bytes,
               void *data);
 
 /* ---- Consumers (consumers.c) ---- */
 
 /* Of a queue pair or a stream with this number. */
-void consumer_complete(struct partition *, struct consumer *, enum gb_completion_kind, uint32_t number, uint64_t tag,
+void consumer_complete(struct logical_process *, struct consumer *, enum gb_completion_kind, uint32_t number, uint64_t tag,
                        uint64_t size_bytes, void *data);
 /* NULL if there is none. */
 struct consumer *consumer_of(struct gb_engine *, uint32_t number);
@@ -117,16 +117,16 @@ struct consumer *consumer_of(struct gb_engine *, uint32_t number);
 struct acknowledgement;
 
 void sender_open(struct queue_pair *);
-void sender_close(struct partition *, struct queue_pair *);
+void sender_close(struct logical_process *, struct queue_pair *);
 /* Of the message: its tag, size, data and collective. */
-int sender_add(struct partition *, struct queue_pair *, const struct message *);
+int sender_add(struct logical_process *, struct queue_pair *, const struct message *);
 /* Whether window and messages allow another packet. */
 bool sender_may(const struct queue_pair *);
 /* Send what may be sent, now or when it is due. */
-void sender_go_on(struct partition *, struct queue_pair *);
+void sender_go_on(struct logical_process *, struct queue_pair *);
 /* The next packet; NULL when out of memory. sender_may() is true. */
-struct packet *sender_next(struct partition *, struct queue_pair *);
-void sender_acknowledged(struct partition *, struct queue_pair *, const struct acknowledgement *);
+struct packet *sender_next(struct logical_process *, struct queue_pair *);
+void sender_acknowledged(struct logical_process *, struct queue_pair *, const struct acknowledgement *);
 /* Of these bytes, of whole frames, the next one has to wait. */
 void sender_set_rate(struct queue_pair *, uint64_t rate_bps);
 
@@ -135,12 +135,12 @@ void sender_set_rate(struct queue_pair *, uint64_t rate_bps);
 struct arrival;
 
 /* Takes the packet. */
-void receiver_take(struct partition *, struct queue_pair *, struct packet *, const struct arrival *);
+void receiver_take(struct logical_process *, struct queue_pair *, struct packet *, const struct arrival *);
 /* An acknowledgement or a CNP; NULL when there is none, or when out of memory. */
-struct packet *receiver_next(struct partition *, struct queue_pair *);
+struct packet *receiver_next(struct logical_process *, struct queue_pair *);
 bool receiver_wants(const struct queue_pair *);
 void receiver_open(struct queue_pair *);
-void receiver_close(struct partition *, struct queue_pair *);
+void receiver_close(struct logical_process *, struct queue_pair *);
 
 /* ---- Congestion control (congestion.c): the pair's own, as congestion.h says ---- */
 

@@ -9,7 +9,7 @@
 #include "engine/transport/congestion.h"
 #include "engine/transport/roce.h"
 
-enum { FIRST_HELD = 64 };
+enum { FIRST_BUFFERED = 64 };
 
 /* At most one CNP per pair in that time (Zhu et al., SIGCOMM 2015, section 3.1). */
 static const uint64_t CNP_PAUSE_NS = 50000;
@@ -45,17 +45,17 @@ static bool continues(const struct receiver *receiver, const struct arrival *arr
     return arrival->ends ? received_bytes == size_bytes : received_bytes < size_bytes;
 }
 
-static void received(struct partition *part, struct queue_pair *pair) {
+static void received(struct logical_process *lp, struct queue_pair *pair) {
     const struct receiver *receiver = &pair->receiver;
     struct arrived arrived = {receiver->tag, receiver->size_bytes, receiver->data, pair->options.number};
     if (pair->options.for_collectives)
-        collective_received(part, pair->consumer, &arrived);
+        collective_received(lp, pair->consumer, &arrived);
     else
-        complete(part, pair, GB_COMPLETION_RECEIVED, arrived.tag, arrived.size_bytes, arrived.data);
+        complete(lp, pair, GB_COMPLETION_RECEIVED, arrived.tag, arrived.size_bytes, arrived.data);
 }
 
 /* The packet that is expected; false if it is broken, or out of memory. */
-static bool accept(struct partition *part, struct queue_pair *pair, const struct arrival *arrival) {
+static bool accept(struct logical_process *lp, struct queue_pair *pair, const struct arrival *arrival) {
     struct receiver *receiver = &pair->receiver;
     if (!continues(receiver, arrival) || (arrival->begins && !begin_message(receiver, arrival)))
         return false;
@@ -71,7 +71,7 @@ static bool accept(struct partition *part, struct queue_pair *pair, const struct
         receiver->acknowledge = true;
     if (arrival->ends) {
         pair->consumer->partial_bytes -= receiver->received_bytes;
-        received(part, pair);
+        received(lp, pair);
         receiver->data = NULL;
         receiver->in_message = false;
         receiver->messages++;
@@ -82,31 +82,31 @@ static bool accept(struct partition *part, struct queue_pair *pair, const struct
 /* ---- Selective repeat ---- */
 
 static struct packet **place_of(const struct receiver *receiver, uint64_t psn) {
-    return &receiver->held[psn & (receiver->held_capacity - 1)];
+    return &receiver->buffered[psn & (receiver->buffered_capacity - 1)];
 }
 
 /* Room for packets up to that one. */
 static bool make_room(struct receiver *receiver, uint64_t psn) {
-    uint32_t capacity = receiver->held_capacity ? receiver->held_capacity : FIRST_HELD;
+    uint32_t capacity = receiver->buffered_capacity ? receiver->buffered_capacity : FIRST_BUFFERED;
     while (psn - receiver->expected >= capacity)
         capacity *= 2;
-    if (capacity == receiver->held_capacity)
+    if (capacity == receiver->buffered_capacity)
         return true;
-    struct packet **held = calloc(capacity, sizeof *held);
-    if (!held)
+    struct packet **buffered = calloc(capacity, sizeof *buffered);
+    if (!buffered)
         return false;
-    for (uint64_t i = 0; i < receiver->held_capacity; i++) {
+    for (uint64_t i = 0; i < receiver->buffered_capacity; i++) {
         uint64_t each = receiver->expected + i;
-        held[each & (capacity - 1)] = *place_of(receiver, each);
+        buffered[each & (capacity - 1)] = *place_of(receiver, each);
     }
-    free(receiver->held);
-    receiver->held = held;
-    receiver->held_capacity = capacity;
+    free(receiver->buffered);
+    receiver->buffered = buffered;
+    receiver->buffered_capacity = capacity;
     return true;
 }
 
 /* Keep the packet; false if that is of no use. */
-static bool hold(struct partition *part, struct queue_pair *pair, struct packet *packet, uint64_t psn) {
+static bool hold(struct logical_process *lp, struct queue_pair *pair, struct packet *packet, uint64_t psn) {
     struct receiver *receiver = &pair->receiver;
     if (psn - receiver->expected >= MOST_OUTSTANDING || !make_room(receiver, psn))
         return false;
@@ -124,58 +124,58 @@ static bool hold(struct partition *part, struct queue_pair *pair, struct packet 
     }
     pair->statistics.out_of_order++;
     *place = packet;
-    receiver->held_count++;
-    pair->consumer->held_bytes += packet->view.length;
-    part->arrived_packets++;
+    receiver->buffered_count++;
+    pair->consumer->buffered_bytes += packet->view.length;
+    lp->arrived_packets++;
     return true;
 }
 
-static struct packet *release(struct partition *part, struct queue_pair *pair, uint64_t psn) {
+static struct packet *release(struct logical_process *lp, struct queue_pair *pair, uint64_t psn) {
     struct receiver *receiver = &pair->receiver;
     struct packet **place = place_of(receiver, psn), *packet = *place;
     if (packet) {
         *place = NULL;
-        receiver->held_count--;
-        pair->consumer->held_bytes -= packet->view.length;
-        part->arrived_packets--;
+        receiver->buffered_count--;
+        pair->consumer->buffered_bytes -= packet->view.length;
+        lp->arrived_packets--;
     }
     return packet;
 }
 
-static void accept_held(struct partition *part, struct queue_pair *pair) {
+static void accept_buffered(struct logical_process *lp, struct queue_pair *pair) {
     struct receiver *receiver = &pair->receiver;
     struct packet *packet;
     bool accepted = true;
-    while (accepted && receiver->held_count && (packet = release(part, pair, receiver->expected))) {
+    while (accepted && receiver->buffered_count && (packet = release(lp, pair, receiver->expected))) {
         struct arrival arrival;
-        accepted = roce_read_data(packet, &arrival) && accept(part, pair, &arrival);
-        packet_free(&part->pool, packet);
+        accepted = roce_read_data(packet, &arrival) && accept(lp, pair, &arrival);
+        packet_free(&lp->pool, packet);
     }
-    if (receiver->held_count)
+    if (receiver->buffered_count)
         receiver->acknowledge = true;
 }
 
 /* ---- Arrivals ---- */
 
-static void note_mark(struct partition *part, struct queue_pair *pair, const struct arrival *arrival) {
+static void note_mark(struct logical_process *lp, struct queue_pair *pair, const struct arrival *arrival) {
     struct receiver *receiver = &pair->receiver;
     pair->statistics.marked++;
     receiver->marked_bytes += arrival->payload_bytes;
     if (!pair->congestion->sends_cnps ||
-        (receiver->had_cnp && part->now_ns - receiver->cnp_ns < CNP_PAUSE_NS))
+        (receiver->had_cnp && lp->now_ns - receiver->cnp_ns < CNP_PAUSE_NS))
         return;
     receiver->cnp = receiver->had_cnp = true;
-    receiver->cnp_ns = part->now_ns;
+    receiver->cnp_ns = lp->now_ns;
 }
 
 /* Whether the packet is kept. */
-static bool take(struct partition *part, struct queue_pair *pair, struct packet *packet,
+static bool take(struct logical_process *lp, struct queue_pair *pair, struct packet *packet,
                  const struct arrival *arrival) {
     struct receiver *receiver = &pair->receiver;
     uint64_t psn = widened(receiver->expected, arrival->psn);
     if (psn == receiver->expected) {
-        if (accept(part, pair, arrival))
-            accept_held(part, pair);
+        if (accept(lp, pair, arrival))
+            accept_buffered(lp, pair);
         return false;
     }
     if ((int64_t)(psn - receiver->expected) < 0) {
@@ -185,7 +185,7 @@ static bool take(struct partition *part, struct queue_pair *pair, struct packet 
     }
     if (selective(pair)) {
         receiver->acknowledge = true;
-        return hold(part, pair, packet, psn);
+        return hold(lp, pair, packet, psn);
     }
     pair->statistics.out_of_order++;
     if (!receiver->negative_told)
@@ -193,15 +193,15 @@ static bool take(struct partition *part, struct queue_pair *pair, struct packet 
     return false;
 }
 
-void receiver_take(struct partition *part, struct queue_pair *pair, struct packet *packet,
+void receiver_take(struct logical_process *lp, struct queue_pair *pair, struct packet *packet,
                    const struct arrival *arrival) {
     pair->statistics.received_packets++;
     if (arrival->marked)
-        note_mark(part, pair, arrival);
-    if (!take(part, pair, packet, arrival))
-        packet_free(&part->pool, packet);
+        note_mark(lp, pair, arrival);
+    if (!take(lp, pair, packet, arrival))
+        packet_free(&lp->pool, packet);
     if (receiver_wants(pair))
-        card_wants_control(part, pair);
+        card_wants_control(lp, pair);
 }
 
 /* ---- Answers ---- */
@@ -216,13 +216,13 @@ static uint64_t come_of(const struct receiver *receiver, uint64_t block) {
     for (uint64_t i = 0; i < BLOCK_PACKETS; i++) {
         uint64_t psn = block * BLOCK_PACKETS + i;
         bool here = psn < receiver->expected ||
-                    (psn - receiver->expected < receiver->held_capacity && *place_of(receiver, psn));
+                    (psn - receiver->expected < receiver->buffered_capacity && *place_of(receiver, psn));
         come |= (uint64_t)here << i;
     }
     return come;
 }
 
-static struct packet *acknowledgement(struct partition *part, struct queue_pair *pair) {
+static struct packet *acknowledgement(struct logical_process *lp, struct queue_pair *pair) {
     struct receiver *receiver = &pair->receiver;
     struct acknowledgement told = {
         .negative = receiver->negative,
@@ -234,11 +234,11 @@ static struct packet *acknowledgement(struct partition *part, struct queue_pair 
     if (receiver->low_block < receiver->expected / BLOCK_PACKETS)
         receiver->low_block = receiver->expected / BLOCK_PACKETS;
     if (receiver->low_block <= receiver->high_block) {
-        told.negative = receiver->held_count > 0;
+        told.negative = receiver->buffered_count > 0;
         told.block_psn = (uint32_t)(receiver->low_block * BLOCK_PACKETS);
         told.come = come_of(receiver, receiver->low_block);
     }
-    struct packet *packet = roce_acknowledgement(part, pair, &told, receiver->messages);
+    struct packet *packet = roce_acknowledgement(lp, pair, &told, receiver->messages);
     if (!packet)
         return NULL;
     *(told.negative ? &pair->statistics.negatives_sent : &pair->statistics.acknowledgements_sent) += 1;
@@ -250,11 +250,11 @@ static struct packet *acknowledgement(struct partition *part, struct queue_pair 
     return packet;
 }
 
-struct packet *receiver_next(struct partition *part, struct queue_pair *pair) {
+struct packet *receiver_next(struct logical_process *lp, struct queue_pair *pair) {
     struct receiver *receiver = &pair->receiver;
     if (!receiver->cnp)
-        return receiver_wants(pair) ? acknowledgement(part, pair) : NULL;
-    struct packet *packet = roce_cnp(part, pair);
+        return receiver_wants(pair) ? acknowledgement(lp, pair) : NULL;
+    struct packet *packet = roce_cnp(lp, pair);
     if (packet) {
         receiver->cnp = false;
         pair->statistics.cnps_sent++;
@@ -267,19 +267,19 @@ void receiver_open(struct queue_pair *pair) {
     pair->receiver.low_block = 1;   /* of no blocks */
 }
 
-void receiver_close(struct partition *part, struct queue_pair *pair) {
+void receiver_close(struct logical_process *lp, struct queue_pair *pair) {
     struct receiver *receiver = &pair->receiver;
-    for (uint32_t i = 0; i < receiver->held_capacity; i++)
-        if (receiver->held[i]) {
-            pair->consumer->held_bytes -= receiver->held[i]->view.length;
-            packet_free(&part->pool, receiver->held[i]);
-            part->arrived_packets--;
+    for (uint32_t i = 0; i < receiver->buffered_capacity; i++)
+        if (receiver->buffered[i]) {
+            pair->consumer->buffered_bytes -= receiver->buffered[i]->view.length;
+            packet_free(&lp->pool, receiver->buffered[i]);
+            lp->arrived_packets--;
         }
-    free(receiver->held);
+    free(receiver->buffered);
     free(receiver->data);
-    receiver->held = NULL;
+    receiver->buffered = NULL;
     receiver->data = NULL;
     pair->consumer->partial_bytes -= receiver->in_message ? receiver->received_bytes : 0;
-    receiver->held_capacity = receiver->held_count = 0;
+    receiver->buffered_capacity = receiver->buffered_count = 0;
     receiver->in_message = receiver->cnp = receiver->acknowledge = receiver->negative = false;
 }

@@ -120,14 +120,14 @@ static enum opcode opcode_of(bool begins, bool ends) {
     return begins ? (ends ? WRITE_ONLY_IMMEDIATE : WRITE_FIRST) : (ends ? WRITE_LAST_IMMEDIATE : WRITE_MIDDLE);
 }
 
-struct packet *roce_data(struct partition *part, const struct queue_pair *pair, const struct message *message,
+struct packet *roce_data(struct logical_process *lp, const struct queue_pair *pair, const struct message *message,
                          uint64_t psn, uint64_t offset, uint32_t bytes, bool wants_acknowledgement) {
     bool begins = offset == 0, ends = offset + bytes == message->size_bytes;
     uint32_t real = PLAIN_BYTES + (begins ? RETH_BYTES : 0) + (ends ? IMMEDIATE_BYTES : 0);
     uint32_t pad_bytes = -bytes & 3, length = real + bytes + pad_bytes + ICRC_BYTES;
-    uint32_t headroom = part->pool.headroom_bytes;
-    struct packet *packet = message->data ? packet_take(&part->pool, headroom, length)
-                                          : packet_take_hollow(&part->pool, headroom, real, length);
+    uint32_t headroom = lp->pool.headroom_bytes;
+    struct packet *packet = message->data ? packet_take(&lp->pool, headroom, length)
+                                          : packet_take_hollow(&lp->pool, headroom, real, length);
     if (!packet)
         return NULL;
     packet->view.length = length;
@@ -152,10 +152,10 @@ struct packet *roce_data(struct partition *part, const struct queue_pair *pair, 
     return packet;
 }
 
-static struct packet *control_packet(struct partition *part, const struct queue_pair *pair, enum opcode opcode,
+static struct packet *control_packet(struct logical_process *lp, const struct queue_pair *pair, enum opcode opcode,
                                      uint32_t psn, uint32_t more_bytes) {
     uint32_t length = PLAIN_BYTES + more_bytes + ICRC_BYTES;
-    struct packet *packet = packet_take(&part->pool, part->pool.headroom_bytes, length);
+    struct packet *packet = packet_take(&lp->pool, lp->pool.headroom_bytes, length);
     if (packet) {
         packet->view.length = length;
         write_header(pair, packet, opcode, psn, 0, false);
@@ -165,11 +165,11 @@ static struct packet *control_packet(struct partition *part, const struct queue_
 }
 
 /* The PSN of an acknowledgement is the last that has come, of a negative one that which is missing. */
-struct packet *roce_acknowledgement(struct partition *part, const struct queue_pair *pair,
+struct packet *roce_acknowledgement(struct logical_process *lp, const struct queue_pair *pair,
                                     const struct acknowledgement *told, uint32_t messages) {
     uint32_t psn = told->negative ? told->psn : told->psn - 1;
     struct packet *packet =
-        control_packet(part, pair, ACKNOWLEDGE, psn, AETH_BYTES + (told->selective ? SELECTIVE_BYTES : 0));
+        control_packet(lp, pair, ACKNOWLEDGE, psn, AETH_BYTES + (told->selective ? SELECTIVE_BYTES : 0));
     if (!packet)
         return NULL;
     uint8_t *at = packet->view.data + AFTER_BTH;
@@ -183,8 +183,8 @@ struct packet *roce_acknowledgement(struct partition *part, const struct queue_p
     return packet;
 }
 
-struct packet *roce_cnp(struct partition *part, const struct queue_pair *pair) {
-    struct packet *packet = control_packet(part, pair, CNP, 0, CNP_BYTES);
+struct packet *roce_cnp(struct logical_process *lp, const struct queue_pair *pair) {
+    struct packet *packet = control_packet(lp, pair, CNP, 0, CNP_BYTES);
     if (packet)
         packet->view.data[BTH_OFFSET + 4] = BECN;
     return packet;

@@ -64,11 +64,11 @@ bool roce_read_data(const struct packet *, struct arrival *);
 bool roce_read_acknowledgement(const struct packet *, struct acknowledgement *);
 
 /* Part of a message, `bytes` from `offset` on. */
-struct packet *roce_data(struct partition *, const struct queue_pair *, const struct message *, uint64_t psn,
+struct packet *roce_data(struct logical_process *, const struct queue_pair *, const struct message *, uint64_t psn,
                          uint64_t offset, uint32_t bytes, bool wants_acknowledgement);
-struct packet *roce_acknowledgement(struct partition *, const struct queue_pair *, const struct acknowledgement *,
+struct packet *roce_acknowledgement(struct logical_process *, const struct queue_pair *, const struct acknowledgement *,
                                     uint32_t messages);
-struct packet *roce_cnp(struct partition *, const struct queue_pair *);
+struct packet *roce_cnp(struct logical_process *, const struct queue_pair *);
 
 #pragma GCC visibility pop
 #endif

@@ -40,11 +40,11 @@ static struct message *message_of(const struct sender *sender, uint64_t psn) {
     return message;
 }
 
-int sender_add(struct partition *part, struct queue_pair *pair, const struct message *told) {
+int sender_add(struct logical_process *lp, struct queue_pair *pair, const struct message *told) {
     struct sender *sender = &pair->sender;
     uint64_t size_bytes = told->size_bytes, mtu_bytes = pair->options.mtu_bytes;
     if (pair->failed) {
-        complete(part, pair, GB_COMPLETION_FAILED, told->tag, size_bytes, NULL);
+        complete(lp, pair, GB_COMPLETION_FAILED, told->tag, size_bytes, NULL);
         return 0;
     }
     struct message *message = malloc(sizeof *message);
@@ -64,7 +64,7 @@ int sender_add(struct partition *part, struct queue_pair *pair, const struct mes
         sender->next_message = message;
     sender->end += message->packets;
     sender->end_byte += size_bytes;
-    sender_go_on(part, pair);
+    sender_go_on(lp, pair);
     return 0;
 }
 
@@ -105,18 +105,18 @@ bool sender_may(const struct queue_pair *pair) {
            window_allows(sender, packet_bytes(pair, sender->next_message, sender->next));
 }
 
-void sender_go_on(struct partition *part, struct queue_pair *pair) {
+void sender_go_on(struct logical_process *lp, struct queue_pair *pair) {
     struct sender *sender = &pair->sender;
     if (pair->on_data || !sender_may(pair))
         return;
-    if (sender->pace_ns <= part->now_ns)
-        card_wants_data(part, pair);
+    if (sender->pace_ns <= lp->now_ns)
+        card_wants_data(lp, pair);
     else if (!timer_armed(&sender->pace))
-        timer_arm(&part->timers, &sender->pace, sender->pace_ns);
+        timer_arm(&lp->timers, &sender->pace, sender->pace_ns);
 }
 
-static void pace_due(struct partition *part, void *owner) {
-    sender_go_on(part, owner);
+static void pace_due(struct logical_process *lp, void *owner) {
+    sender_go_on(lp, owner);
 }
 
 void sender_set_rate(struct queue_pair *pair, uint64_t rate_bps) {
@@ -125,13 +125,13 @@ void sender_set_rate(struct queue_pair *pair, uint64_t rate_bps) {
 }
 
 /* A frame has left: when the next one may. A card whose link is as slow needs no pace. */
-static void take_pace(struct partition *part, struct queue_pair *pair, uint64_t frame_bytes) {
+static void take_pace(struct logical_process *lp, struct queue_pair *pair, uint64_t frame_bytes) {
     struct sender *sender = &pair->sender;
     uint64_t link_bps = pair->card->link->model->rate_bps;
     if (!sender->rate_bps || (link_bps && link_bps <= sender->rate_bps))
         return;
-    if (sender->pace_ns < part->now_ns) {
-        sender->pace_ns = part->now_ns;
+    if (sender->pace_ns < lp->now_ns) {
+        sender->pace_ns = lp->now_ns;
         sender->pace_remainder = 0;
     }
     uint64_t bit_ns = frame_bytes * UINT64_C(8000000000) + sender->pace_remainder;
@@ -153,11 +153,11 @@ static bool wants_acknowledgement(const struct queue_pair *pair, const struct me
     return sender->next + 1 - sender->una >= MOST_OUTSTANDING;
 }
 
-static struct packet *make(struct partition *part, struct queue_pair *pair, const struct message *message,
+static struct packet *make(struct logical_process *lp, struct queue_pair *pair, const struct message *message,
                            uint64_t psn) {
     uint32_t bytes = packet_bytes(pair, message, psn);
     struct packet *packet =
-        roce_data(part, pair, message, psn, (psn - message->first_psn) * pair->options.mtu_bytes, bytes,
+        roce_data(lp, pair, message, psn, (psn - message->first_psn) * pair->options.mtu_bytes, bytes,
                   wants_acknowledgement(pair, message, psn));
     if (packet) {
         pair->statistics.sent_packets++;
@@ -170,12 +170,12 @@ static struct packet *make(struct partition *part, struct queue_pair *pair, cons
 /* ---- Round trips ---- */
 
 /* Of the packets of a window some: this one is sent for the first time. */
-static void time_packet(const struct partition *part, struct queue_pair *pair, uint64_t psn) {
+static void time_packet(const struct logical_process *lp, struct queue_pair *pair, uint64_t psn) {
     struct sender *sender = &pair->sender;
     uint64_t apart = sender->window_bytes / pair->options.mtu_bytes / TIMED;
     if (sender->timed_count < TIMED &&
         (!sender->timed_count || psn >= sender->timed[sender->timed_count - 1].psn + apart))
-        sender->timed[sender->timed_count++] = (struct timed){.psn = psn, .sent_ns = part->now_ns};
+        sender->timed[sender->timed_count++] = (struct timed){.psn = psn, .sent_ns = lp->now_ns};
 }
 
 static void time_no_more(struct sender *sender, uint64_t psn) {
@@ -191,11 +191,11 @@ static void take_round_trip(struct sender *sender, uint64_t round_trip_ns) {
 
 /* Of a packet that was sent again nobody knows which transmission is acknowledged (Karn and Partridge 1987): if its
  * first counted, every timeout that follows a loss would be taken for a round trip, and the next one be twice as long. */
-static void take_round_trips(const struct partition *part, struct sender *sender) {
+static void take_round_trips(const struct logical_process *lp, struct sender *sender) {
     uint32_t left = 0;
     for (uint32_t i = 0; i < sender->timed_count; i++) {
         const struct timed *timed = &sender->timed[i];
-        uint64_t round_trip_ns = part->now_ns - timed->sent_ns;
+        uint64_t round_trip_ns = lp->now_ns - timed->sent_ns;
         if (sender->una <= timed->psn && !has_come(sender, timed->psn))
             sender->timed[left++] = *timed;
         else if (!timed->repeated)
@@ -222,39 +222,39 @@ static uint64_t timeout_ns(const struct queue_pair *pair) {
     return 2 * shortest_ns > pair->options.timeout_ns ? 2 * shortest_ns : pair->options.timeout_ns;
 }
 
-static void expect_news(struct partition *part, struct queue_pair *pair) {
+static void expect_news(struct logical_process *lp, struct queue_pair *pair) {
     struct sender *sender = &pair->sender;
-    sender->deadline_ns = part->now_ns + timeout_ns(pair);
+    sender->deadline_ns = lp->now_ns + timeout_ns(pair);
     if (timer_armed(&sender->timeout) && sender->timeout.due_ns > sender->deadline_ns) {
-        timer_stop(&part->timers, &sender->timeout);
-        timer_arm(&part->timers, &sender->timeout, sender->deadline_ns);
+        timer_stop(&lp->timers, &sender->timeout);
+        timer_arm(&lp->timers, &sender->timeout, sender->deadline_ns);
     }
 }
 
-static void watch(struct partition *part, struct queue_pair *pair) {
+static void watch(struct logical_process *lp, struct queue_pair *pair) {
     struct sender *sender = &pair->sender;
     if (sender->una == sender->top)
-        expect_news(part, pair);
+        expect_news(lp, pair);
     if (!timer_armed(&sender->timeout))
-        timer_arm(&part->timers, &sender->timeout, sender->deadline_ns);
+        timer_arm(&lp->timers, &sender->timeout, sender->deadline_ns);
 }
 
-struct packet *sender_next(struct partition *part, struct queue_pair *pair) {
+struct packet *sender_next(struct logical_process *lp, struct queue_pair *pair) {
     struct sender *sender = &pair->sender;
     uint64_t again = sender->again < sender->again_end ? next_again(sender) : sender->again_end;
     struct packet *packet;
-    watch(part, pair);
-    congestion_catch_up(pair, part->now_ns);
+    watch(lp, pair);
+    congestion_catch_up(pair, lp->now_ns);
     if (again < sender->again_end) {
-        packet = make(part, pair, message_of(sender, again), again);
+        packet = make(lp, pair, message_of(sender, again), again);
         time_no_more(sender, again);
         sender->again = again + 1;
     } else {
         struct message *message = sender->next_message;
-        packet = make(part, pair, message, sender->next);
+        packet = make(lp, pair, message, sender->next);
         if (packet) {
             if (sender->next == sender->top)
-                time_packet(part, pair, sender->next);
+                time_packet(lp, pair, sender->next);
             else
                 time_no_more(sender, sender->next);
             sender->next_byte += packet_bytes(pair, message, sender->next);
@@ -265,7 +265,7 @@ struct packet *sender_next(struct partition *part, struct queue_pair *pair) {
         }
     }
     if (packet) {
-        take_pace(part, pair, packet->view.length);
+        take_pace(lp, pair, packet->view.length);
         congestion_sent(pair, packet->view.length);
     }
     return packet;
@@ -298,7 +298,7 @@ static void set_timeouts(struct queue_pair *pair, uint32_t timeouts) {
 }
 
 /* All before una have come; how many bytes are new. */
-static uint64_t advance(struct partition *part, struct queue_pair *pair, uint64_t una) {
+static uint64_t advance(struct logical_process *lp, struct queue_pair *pair, uint64_t una) {
     struct sender *sender = &pair->sender;
     uint64_t before = sender->una_byte;
     if (sender->come)
@@ -309,9 +309,9 @@ static uint64_t advance(struct partition *part, struct queue_pair *pair, uint64_
         if (sender->next_message == message)
             sender->next_message = message->next;
         if (message->collective)
-            collective_sent(part, message->collective, message->step);
+            collective_sent(lp, message->collective, message->step);
         else
-            complete(part, pair, GB_COMPLETION_SENT, message->tag, message->size_bytes, NULL);
+            complete(lp, pair, GB_COMPLETION_SENT, message->tag, message->size_bytes, NULL);
         pop_message(sender);
     }
     sender->una_byte = sender->first ? byte_of(pair, sender->first, una) : sender->end_byte;
@@ -319,7 +319,7 @@ static uint64_t advance(struct partition *part, struct queue_pair *pair, uint64_
         go_back(sender);
     if (sender->timeouts)
         set_timeouts(pair, 0);
-    expect_news(part, pair);
+    expect_news(lp, pair);
     return sender->una_byte - before;
 }
 
@@ -354,23 +354,23 @@ static void find_lost(struct queue_pair *pair) {
         congestion_loss(pair);
 }
 
-void sender_acknowledged(struct partition *part, struct queue_pair *pair, const struct acknowledgement *told) {
+void sender_acknowledged(struct logical_process *lp, struct queue_pair *pair, const struct acknowledgement *told) {
     struct sender *sender = &pair->sender;
     uint64_t una = widened(sender->una, told->psn), acked_bytes = 0;
     if (una > sender->top)
         return;
     bool duplicate = una == sender->una && !told->negative;
     if (una > sender->una)
-        acked_bytes = advance(part, pair, una);
-    take_round_trips(part, sender);
+        acked_bytes = advance(lp, pair, una);
+    take_round_trips(lp, sender);
     if (told->selective)
         congestion_acknowledged(pair, acked_bytes, told->marked_bytes);
     if (pair->options.recovery == GB_SELECTIVE_REPEAT) {
         if (told->selective && note_come(sender, told)) {
-            take_round_trips(part, sender);
+            take_round_trips(lp, sender);
             if (sender->timeouts)
                 set_timeouts(pair, 0);
-            expect_news(part, pair);
+            expect_news(lp, pair);
             find_lost(pair);
         }
     } else if (told->negative && una == sender->una && sender->next > una) {
@@ -379,23 +379,23 @@ void sender_acknowledged(struct partition *part, struct queue_pair *pair, const 
     }
     if (duplicate)
         take_duplicate(sender);
-    sender_go_on(part, pair);
+    sender_go_on(lp, pair);
 }
 
 /* ---- Timeouts ---- */
 
-static void fail(struct partition *part, struct queue_pair *pair) {
+static void fail(struct logical_process *lp, struct queue_pair *pair) {
     struct sender *sender = &pair->sender;
     pair->failed = true;
     while (sender->first) {
-        complete(part, pair, GB_COMPLETION_FAILED, sender->first->tag, sender->first->size_bytes, NULL);
+        complete(lp, pair, GB_COMPLETION_FAILED, sender->first->tag, sender->first->size_bytes, NULL);
         pop_message(sender);
     }
     sender->next_message = NULL;
     sender->una = sender->next = sender->top = sender->again = sender->again_end = sender->end;
     sender->una_byte = sender->next_byte = sender->end_byte;
-    timer_stop(&part->timers, &sender->pace);
-    receiver_close(part, pair);
+    timer_stop(&lp->timers, &sender->pace);
+    receiver_close(lp, pair);
     card_forget(pair->card, pair);
 }
 
@@ -409,22 +409,22 @@ static uint64_t leave_step_ns(const struct queue_pair *pair) {
     return (uint64_t)((unsigned __int128)timeout_ns(pair) * random_next(&state) >> 65);
 }
 
-static void timeout_due(struct partition *part, void *owner) {
+static void timeout_due(struct logical_process *lp, void *owner) {
     struct queue_pair *pair = owner;
     struct sender *sender = &pair->sender;
     if (sender->una == sender->top) {
         /* There may have been no memory for a packet. */
-        sender_go_on(part, pair);
+        sender_go_on(lp, pair);
         return;
     }
-    if (part->now_ns < sender->deadline_ns) {
-        timer_arm(&part->timers, &sender->timeout, sender->deadline_ns);
+    if (lp->now_ns < sender->deadline_ns) {
+        timer_arm(&lp->timers, &sender->timeout, sender->deadline_ns);
         return;
     }
     pair->statistics.timeouts++;
     set_timeouts(pair, sender->timeouts + 1);
     if (sender->timeouts >= pair->options.give_up_after) {
-        fail(part, pair);
+        fail(lp, pair);
         return;
     }
     congestion_timeout(pair);
@@ -434,10 +434,10 @@ static void timeout_due(struct partition *part, void *owner) {
     } else {
         go_back(sender);
     }
-    expect_news(part, pair);
+    expect_news(lp, pair);
     sender->deadline_ns += leave_step_ns(pair);
-    timer_arm(&part->timers, &sender->timeout, sender->deadline_ns);
-    sender_go_on(part, pair);
+    timer_arm(&lp->timers, &sender->timeout, sender->deadline_ns);
+    sender_go_on(lp, pair);
 }
 
 /* ---- Life ---- */
@@ -452,10 +452,10 @@ void sender_open(struct queue_pair *pair) {
     sender->timeout = (struct timer){.kind = &timeout, .owner = pair};
 }
 
-void sender_close(struct partition *part, struct queue_pair *pair) {
+void sender_close(struct logical_process *lp, struct queue_pair *pair) {
     struct sender *sender = &pair->sender;
-    timer_stop(&part->timers, &sender->pace);
-    timer_stop(&part->timers, &sender->timeout);
+    timer_stop(&lp->timers, &sender->pace);
+    timer_stop(&lp->timers, &sender->timeout);
     while (sender->first)
         pop_message(sender);
     free(sender->come);

@@ -42,13 +42,13 @@ struct stream {
 };
 
 /* Whether the packet is one for a stream; it is the stream's then. */
-bool streams_take(struct partition *, struct card *, struct packet *);
+bool streams_take(struct logical_process *, struct card *, struct packet *);
 /* A source: as many fragments as the window allows. */
-void stream_send_window(struct partition *, struct stream *);
+void stream_send_window(struct logical_process *, struct stream *);
 /* A sink: what came before it was asked for. */
-void stream_take_early(struct partition *, struct stream *);
+void stream_take_early(struct logical_process *, struct stream *);
 /* Of the timer. */
-void stream_resend_due(struct partition *, void *stream);
+void stream_resend_due(struct logical_process *, void *stream);
 /* All of a consumer. */
 void streams_close(struct consumer *);
 

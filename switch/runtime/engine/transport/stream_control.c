@@ -7,14 +7,14 @@
 
 #define LONGEST_TIMEOUT_NS 3600000000000u     /* a thousand of them still fit into 64 bits */
 
-static struct partition *part_of(const struct stream *stream) {
-    return stream->consumer->card->port->part;
+static struct logical_process *part_of(const struct stream *stream) {
+    return stream->consumer->card->port->lp;
 }
 
 static void stream_free(struct stream *stream) {
-    struct partition *part = part_of(stream);
-    timer_stop(&part->timers, &stream->timeout);
-    list_free(&part->pool, &stream->early);
+    struct logical_process *lp = part_of(stream);
+    timer_stop(&lp->timers, &stream->timeout);
+    list_free(&lp->pool, &stream->early);
     while (stream->first) {
         struct vector *next = stream->first->next;
         free(stream->first);
@@ -85,7 +85,7 @@ static int open_stream(struct gb_engine *engine, struct consumer *consumer, cons
     stream->fragments = calloc(options->window, sizeof *stream->fragments);
     if (options->role == GB_STREAM_SERVER)
         stream->sums = malloc((size_t)2 * options->window * options->payload_bytes);
-    if (!stream->fragments || (options->role == GB_STREAM_SERVER && !stream->sums) || !partitions_reserve(engine, 1)) {
+    if (!stream->fragments || (options->role == GB_STREAM_SERVER && !stream->sums) || !lps_reserve(engine, 1)) {
         stream_free(stream);
         return -ENOMEM;
     }
@@ -104,10 +104,10 @@ int gb_engine_open_stream(struct gb_engine *engine, uint32_t number, const struc
     return outcome;
 }
 
-static int add_vector(struct partition *part, struct stream *stream, uint64_t tag, uint64_t size_bytes,
+static int add_vector(struct logical_process *lp, struct stream *stream, uint64_t tag, uint64_t size_bytes,
                       const void *from, void *to) {
     if (stream->failed) {
-        consumer_complete(part, stream->consumer, GB_COMPLETION_STREAM_FAILED, stream->options.number, tag, size_bytes,
+        consumer_complete(lp, stream->consumer, GB_COMPLETION_STREAM_FAILED, stream->options.number, tag, size_bytes,
                           NULL);
         return 0;
     }
@@ -125,9 +125,9 @@ static int add_vector(struct partition *part, struct stream *stream, uint64_t ta
     stream->last = vector;
     stream->end += vector->fragments;
     if (stream->options.role == GB_STREAM_SOURCE)
-        stream_send_window(part, stream);
+        stream_send_window(lp, stream);
     else
-        stream_take_early(part, stream);
+        stream_take_early(lp, stream);
     return 0;
 }
 

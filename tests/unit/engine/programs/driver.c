@@ -183,9 +183,9 @@ static void take_all(void) {
                                  INBOX_FRAMES) > 0)
             ;
     }
-    struct gb_upcall *upcall;
-    while ((upcall = gb_engine_upcall_wait(engine, 0)))
-        gb_upcall_free(upcall);
+    struct gb_host_event *host_event;
+    while ((host_event = gb_engine_host_event_wait(engine, 0)))
+        gb_host_event_free(host_event);
 }
 
 static void act(unsigned *seed, int manual) {

@@ -23,8 +23,8 @@ static uint64_t drawn(uint64_t below) {
     return (state >> 33) % below;
 }
 
-static void look_ahead(const void *owner, unsigned step) {
-    looked_ahead += owner >= (const void *)timers && step < TIMER_LOOK_STEPS;
+static void prefetch(const void *owner, unsigned step) {
+    looked_ahead += owner >= (const void *)timers && step < TIMER_PREFETCH_STEPS;
 }
 
 /* By looking at all; timer_count if none is armed. */
@@ -77,7 +77,7 @@ int main(int count, char **arguments) {
     if (!timer_queue_open(&queue))
         return 2;
     for (uint32_t i = 0; i < timer_count; i++) {
-        static const struct timer_kind kind = {.look_ahead = look_ahead};
+        static const struct timer_kind kind = {.prefetch = prefetch};
         timers[i] = (struct timer){.kind = &kind, .owner = &timers[i]};
         if (!timer_queue_reserve(&queue, 1))
             return 2;

@@ -1,7 +1,7 @@
-/* Generators' traffic through a ring of "instructed" switches, for sanitizers. Arguments: seed, partitions.
+/* Generators' traffic through a ring of "instructed" switches, for sanitizers. Arguments: seed, LPs.
  *
- * With more than one partition they are worked on side by side. Prints what every link and switch counted, which does not
- * depend on the partitions; exits with 0 when every packet has been given back.
+ * With more than one LP they are worked on side by side. Prints what every link and switch counted, which does not
+ * depend on the LPs; exits with 0 when every packet has been given back.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,7 +112,7 @@ int main(int count, char **arguments) {
     unsigned seed = (unsigned)atoi(arguments[1]);
     uint32_t partitions = (uint32_t)atoi(arguments[2]);
     engine = gb_engine_create(1, partitions);
-    gb_engine_set_windows(engine, 3, 0);
+    gb_engine_set_lookahead_windows(engine, 3, 0);
     build(&seed, partitions);
     for (uint32_t i = 0; i < GENERATORS * SWITCHES; i++)
         generate(&seed, i % SWITCHES);

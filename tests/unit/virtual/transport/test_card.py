@@ -135,7 +135,7 @@ def outcome(threads: int, loss: float, recovery: str, messages: list[tuple[int, 
     link = LinkModel(rate_bps=10**10, delay_us=2, queue_packets=40, loss=loss)
     hosts = [1, 1, 2, 3, 3]
     with Line(hosts, link, threads=threads) as line:
-        line.fabric.engine.call("set_windows", 3, 0)
+        line.fabric.engine.call("set_lookahead_windows", 3, 0)
         pairs = [(a, b) for a in range(1, 6) for b in range(1, 6) if a < b]
         for number, (a, b) in enumerate(pairs, 1):
             line.connect(a, b, number, number, recovery=recovery, timeout_ns=300_000, give_up_after=1000)

@@ -32,29 +32,29 @@ struct collectives {
     struct early_message *early, **early_end;   /* of those that were not begun; early_end: NULL while there are none */
     struct ready_send *ready;
     uint32_t ready_count, ready_capacity;
-    bool held, acting;              /* acting: on its partition's list */
+    bool held, acting;              /* acting: on its LP's list */
     uint64_t acting_order;          /* since when, among all, with ports whose owners are to be told */
     struct consumer *next_acting;
     struct gb_collective_counts counts;
 };
 
 /* A message came by a pair that is for collectives; its data are theirs from now on. */
-void collective_received(struct partition *, struct consumer *, const struct arrived *);
+void collective_received(struct logical_process *, struct consumer *, const struct arrived *);
 /* A message that it sent was acknowledged. */
-void collective_sent(struct partition *, struct collective *, uint32_t step);
+void collective_sent(struct logical_process *, struct collective *, uint32_t step);
 /* Let cards send what became ready before `order`. Whether any did. */
 bool collectives_act(struct gb_engine *, uint64_t order);
 /* When the first of them became ready; UINT64_MAX: nothing is. */
 uint64_t collectives_order(const struct gb_engine *);
-/* The same of the partition's own alone, some of which may send. */
-uint64_t collectives_own_order(const struct partition *);
+/* The same of the LP's own alone, some of which may send. */
+uint64_t collectives_own_order(const struct logical_process *);
 /* Let the first of them send. */
-void collectives_act_next(struct partition *);
+void collectives_act_next(struct logical_process *);
 /* How many bytes have to come at least, as they are on the wire, before an agent can be told of a result; UINT64_MAX: it
  * awaits none. */
 uint64_t collectives_awaited_bytes(const struct consumer *);
 /* Of a consumer whose pairs are closed. */
-void collectives_close(struct partition *, struct consumer *);
+void collectives_close(struct logical_process *, struct consumer *);
 
 #pragma GCC visibility pop
 #endif

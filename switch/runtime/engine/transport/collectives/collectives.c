@@ -28,21 +28,21 @@ struct collective {
 
 /* ---- What waits for others ---- */
 
-static void wants_to_act(struct partition *part, struct consumer *consumer) {
+static void wants_to_act(struct logical_process *lp, struct consumer *consumer) {
     struct collectives *own = &consumer->collectives;
     if (own->acting || own->held)
         return;
     own->acting = true;
-    own->acting_order = timer_number(&part->timers);
+    own->acting_order = timer_number(&lp->timers);
     own->next_acting = NULL;
-    if (part->acting_first)
-        part->acting_last->collectives.next_acting = consumer;
+    if (lp->acting_first)
+        lp->acting_last->collectives.next_acting = consumer;
     else
-        part->acting_first = consumer;
-    part->acting_last = consumer;
+        lp->acting_first = consumer;
+    lp->acting_last = consumer;
 }
 
-static void push_ready(struct partition *part, struct collective *collective, uint32_t step) {
+static void push_ready(struct logical_process *lp, struct collective *collective, uint32_t step) {
     struct collectives *own = &collective->consumer->collectives;
     if (own->ready_count == own->ready_capacity) {
         own->ready_capacity = own->ready_capacity ? 2 * own->ready_capacity : FIRST_READY;
@@ -51,7 +51,7 @@ static void push_ready(struct partition *part, struct collective *collective, ui
             abort();                /* a few kilobytes: whoever waits for it would wait for ever */
     }
     own->ready[own->ready_count++] = (struct ready_send){collective, step};
-    wants_to_act(part, collective->consumer);
+    wants_to_act(lp, collective->consumer);
 }
 
 static void free_message(struct early_message *message) {
@@ -94,7 +94,7 @@ static void copy(const struct collective *collective, uint32_t step) {
 
 /* ---- Progress ---- */
 
-static void complete_step(struct partition *, struct collective *, uint32_t step);
+static void complete_step(struct logical_process *, struct collective *, uint32_t step);
 
 static struct early_message *take_early(struct collective *collective, uint32_t step) {
     for (struct early_message **at = &collective->early; *at; at = &(*at)->next)
@@ -107,26 +107,26 @@ static struct early_message *take_early(struct collective *collective, uint32_t 
 }
 
 /* It waits for nothing any more. */
-static void may_begin(struct partition *part, struct collective *collective, uint32_t step) {
+static void may_begin(struct logical_process *lp, struct collective *collective, uint32_t step) {
     struct early_message *message;
     switch (collective->schedule.kinds[step]) {
     case GB_STEP_SEND:
-        push_ready(part, collective, step);
+        push_ready(lp, collective, step);
         break;
     case GB_STEP_COPY:
         copy(collective, step);
-        complete_step(part, collective, step);
+        complete_step(lp, collective, step);
         break;
     default:
         if ((message = take_early(collective, step))) {
             take_contents(collective, step, message->arrived.data);
             free_message(message);
-            complete_step(part, collective, step);
+            complete_step(lp, collective, step);
         }
     }
 }
 
-static void complete_step(struct partition *part, struct collective *collective, uint32_t step) {
+static void complete_step(struct logical_process *lp, struct collective *collective, uint32_t step) {
     const struct gb_schedule *schedule = &collective->schedule;
     collective->left--;
     if (schedule->kinds[step] != GB_STEP_SEND)
@@ -134,7 +134,7 @@ static void complete_step(struct partition *part, struct collective *collective,
     for (uint32_t i = schedule->dependents_from[step]; i < schedule->dependents_from[step + 1]; i++) {
         uint32_t dependent = schedule->dependents[i];
         if (--collective->waits[dependent] == 0)
-            may_begin(part, collective, dependent);
+            may_begin(lp, collective, dependent);
     }
 }
 
@@ -157,22 +157,22 @@ static void remove_collective(struct collective *collective) {
 }
 
 /* Tell its owner of what is complete by now. It may be gone afterwards. */
-static void tell(struct partition *part, struct collective *collective) {
+static void tell(struct logical_process *lp, struct collective *collective) {
     struct consumer *consumer = collective->consumer;
     uint64_t tag = collective->options.tag;
     if (!collective->told && !collective->changes_left) {
         collective->told = true;
-        consumer_complete(part, consumer, GB_COMPLETION_COLLECTIVE, 0, tag, 0, NULL);
+        consumer_complete(lp, consumer, GB_COMPLETION_COLLECTIVE, 0, tag, 0, NULL);
     }
     if (!collective->left) {
-        consumer_complete(part, consumer, GB_COMPLETION_COLLECTIVE_ENDED, 0, tag, 0, NULL);
+        consumer_complete(lp, consumer, GB_COMPLETION_COLLECTIVE_ENDED, 0, tag, 0, NULL);
         remove_collective(collective);
     }
 }
 
-void collective_sent(struct partition *part, struct collective *collective, uint32_t step) {
-    complete_step(part, collective, step);
-    tell(part, collective);
+void collective_sent(struct logical_process *lp, struct collective *collective, uint32_t step) {
+    complete_step(lp, collective, step);
+    tell(lp, collective);
 }
 
 /* ---- Arrivals ---- */
@@ -216,10 +216,10 @@ static uint64_t wire_bytes(uint64_t size_bytes) {
     return size_bytes + sizeof ((struct queue_pair *)0)->header;
 }
 
-static void take(struct partition *part, struct collective *collective, const struct arrived *arrived) {
+static void take(struct logical_process *lp, struct collective *collective, const struct arrived *arrived) {
     uint32_t step = step_of(collective, arrived);
     if (step == collective->schedule.steps) {
-        consumer_complete(part, collective->consumer, GB_COMPLETION_COLLECTIVE_FAILED, arrived->pair, arrived->tag,
+        consumer_complete(lp, collective->consumer, GB_COMPLETION_COLLECTIVE_FAILED, arrived->pair, arrived->tag,
                           arrived->size_bytes, NULL);
         free(arrived->data);
         return;
@@ -232,16 +232,16 @@ static void take(struct partition *part, struct collective *collective, const st
     } else {
         take_contents(collective, step, arrived->data);
         free(arrived->data);
-        complete_step(part, collective, step);
+        complete_step(lp, collective, step);
     }
 }
 
-void collective_received(struct partition *part, struct consumer *consumer, const struct arrived *arrived) {
+void collective_received(struct logical_process *lp, struct consumer *consumer, const struct arrived *arrived) {
     struct collectives *own = &consumer->collectives;
     struct collective *collective = find(consumer, arrived->tag);
     if (collective) {
-        take(part, collective, arrived);
-        tell(part, collective);
+        take(lp, collective, arrived);
+        tell(lp, collective);
         return;
     }
     struct early_message *message = keep(arrived, 0);
@@ -251,7 +251,7 @@ void collective_received(struct partition *part, struct consumer *consumer, cons
 }
 
 /* What has come of a collective that begins, in order. */
-static void take_all_early(struct partition *part, struct collective *collective) {
+static void take_all_early(struct logical_process *lp, struct collective *collective) {
     struct collectives *own = &collective->consumer->collectives;
     struct early_message **at = &own->early;
     while (*at) {
@@ -262,7 +262,7 @@ static void take_all_early(struct partition *part, struct collective *collective
         }
         *at = message->next;
         own->counts.early--;
-        take(part, collective, &message->arrived);
+        take(lp, collective, &message->arrived);
         free(message);
     }
     own->early_end = own->early ? at : NULL;
@@ -270,7 +270,7 @@ static void take_all_early(struct partition *part, struct collective *collective
 
 /* ---- Sending ---- */
 
-static void send_ready(struct partition *part, struct collectives *own, const struct ready_send *ready) {
+static void send_ready(struct logical_process *lp, struct collectives *own, const struct ready_send *ready) {
     const struct collective *collective = ready->collective;
     const struct gb_collective *options = &collective->options;
     uint32_t step = ready->step;
@@ -284,72 +284,72 @@ static void send_ready(struct partition *part, struct collectives *own, const st
     };
     own->counts.messages++;
     own->counts.bytes += size_bytes;
-    if (sender_add(part, collective->pairs[collective->schedule.peer[step]], &message) < 0)
+    if (sender_add(lp, collective->pairs[collective->schedule.peer[step]], &message) < 0)
         abort();                    /* see above */
 }
 
-static void act(struct partition *part, struct consumer *consumer) {
+static void act(struct logical_process *lp, struct consumer *consumer) {
     struct collectives *own = &consumer->collectives;
     /* To send makes nothing else ready. */
     for (uint32_t i = 0; i < own->ready_count; i++)
-        send_ready(part, own, &own->ready[i]);
+        send_ready(lp, own, &own->ready[i]);
     own->ready_count = 0;
 }
 
-static struct partition *next_acting(const struct gb_engine *engine) {
-    struct partition *first = NULL;
-    for (uint32_t i = 0; i < engine->partition_count; i++) {
-        struct partition *part = &engine->partitions[i];
-        if (part->acting_first &&
-            (!first || part->acting_first->collectives.acting_order < first->acting_first->collectives.acting_order))
-            first = part;
+static struct logical_process *next_acting(const struct gb_engine *engine) {
+    struct logical_process *first = NULL;
+    for (uint32_t i = 0; i < engine->lp_count; i++) {
+        struct logical_process *lp = &engine->lps[i];
+        if (lp->acting_first &&
+            (!first || lp->acting_first->collectives.acting_order < first->acting_first->collectives.acting_order))
+            first = lp;
     }
     return first;
 }
 
 uint64_t collectives_order(const struct gb_engine *engine) {
-    const struct partition *part = next_acting(engine);
-    return part ? part->acting_first->collectives.acting_order : UINT64_MAX;
+    const struct logical_process *lp = next_acting(engine);
+    return lp ? lp->acting_first->collectives.acting_order : UINT64_MAX;
 }
 
-uint64_t collectives_own_order(const struct partition *part) {
-    return part->acting_first->collectives.acting_order;
+uint64_t collectives_own_order(const struct logical_process *lp) {
+    return lp->acting_first->collectives.acting_order;
 }
 
-static struct consumer *pop_acting(struct partition *part) {
-    struct consumer *consumer = part->acting_first;
-    part->acting_first = consumer->collectives.next_acting;
+static struct consumer *pop_acting(struct logical_process *lp) {
+    struct consumer *consumer = lp->acting_first;
+    lp->acting_first = consumer->collectives.next_acting;
     consumer->collectives.acting = false;
     return consumer;
 }
 
 bool collectives_act(struct gb_engine *engine, uint64_t order) {
-    struct partition *part;
+    struct logical_process *lp;
     bool acted = false;
-    while ((part = next_acting(engine)) && part->acting_first->collectives.acting_order < order) {
-        part->now_ns = engine->now_ns;
-        part->clock_ns = engine->clock_ns;
-        act(part, pop_acting(part));
+    while ((lp = next_acting(engine)) && lp->acting_first->collectives.acting_order < order) {
+        lp->now_ns = engine->now_ns;
+        lp->clock_ns = engine->clock_ns;
+        act(lp, pop_acting(lp));
         acted = true;
     }
     return acted;
 }
 
-void collectives_act_next(struct partition *part) {
-    act(part, pop_acting(part));
+void collectives_act_next(struct logical_process *lp) {
+    act(lp, pop_acting(lp));
 }
 
-static void stop_acting(struct partition *part, struct consumer *consumer) {
+static void stop_acting(struct logical_process *lp, struct consumer *consumer) {
     struct consumer *each, *others = NULL, *last = NULL;
-    for (each = part->acting_first; each; each = each->collectives.next_acting)
+    for (each = lp->acting_first; each; each = each->collectives.next_acting)
         if (each != consumer) {
             *(last ? &last->collectives.next_acting : &others) = each;
             last = each;
         }
     if (last)
         last->collectives.next_acting = NULL;
-    part->acting_first = others;
-    part->acting_last = last;
+    lp->acting_first = others;
+    lp->acting_last = last;
     consumer->collectives.acting = false;
 }
 
@@ -363,10 +363,10 @@ uint64_t collectives_awaited_bytes(const struct consumer *consumer) {
 
 /* ---- Life ---- */
 
-void collectives_close(struct partition *part, struct consumer *consumer) {
+void collectives_close(struct logical_process *lp, struct consumer *consumer) {
     struct collectives *own = &consumer->collectives;
     if (own->acting)
-        stop_acting(part, consumer);
+        stop_acting(lp, consumer);
     while (own->first)
         remove_collective(own->first);
     while (own->early) {
@@ -413,7 +413,7 @@ static int create(struct consumer *consumer, const struct gb_collective *options
 }
 
 /* What its owner sees when it begins is not told. */
-static int begin(struct partition *part, struct consumer *consumer, const struct gb_collective *options) {
+static int begin(struct logical_process *lp, struct consumer *consumer, const struct gb_collective *options) {
     struct collective *collective;
     int outcome = create(consumer, options, &collective);
     if (outcome < 0)
@@ -425,14 +425,14 @@ static int begin(struct partition *part, struct consumer *consumer, const struct
     own->first = collective;
     for (uint32_t step = 0; step < collective->schedule.steps; step++)
         if (collective->schedule.waits[step] == 0)
-            may_begin(part, collective, step);
-    take_all_early(part, collective);
+            may_begin(lp, collective, step);
+    take_all_early(lp, collective);
     bool has_result = !collective->changes_left;
     collective->told = has_result;
-    tell(part, collective);
+    tell(lp, collective);
     own->acting = acting;
     if (!own->held)
-        act(part, consumer);
+        act(lp, consumer);
     return has_result;
 }
 
@@ -442,7 +442,7 @@ int gb_engine_begin_collective(struct gb_engine *engine, uint32_t number, const 
     struct consumer *consumer = consumer_of(engine, number);
     if (consumer && !(options->tag & ((1u << GB_TURN_BITS) - 1)) && !find(consumer, options->tag)) {
         engine_catch_up(engine);
-        outcome = begin(consumer->card->port->part, consumer, options);
+        outcome = begin(consumer->card->port->lp, consumer, options);
         engine_wake(engine);
     }
     engine_unlock(&engine->lock);
@@ -453,14 +453,14 @@ int gb_engine_hold_collectives(struct gb_engine *engine, uint32_t number, uint32
     engine_lock_control(&engine->lock);
     struct consumer *consumer = consumer_of(engine, number);
     if (consumer) {
-        struct partition *part = consumer->card->port->part;
+        struct logical_process *lp = consumer->card->port->lp;
         struct collectives *own = &consumer->collectives;
         if (held && own->acting)
-            stop_acting(part, consumer);
+            stop_acting(lp, consumer);
         own->held = held;
         if (!held && own->ready_count) {
             engine_catch_up(engine);
-            wants_to_act(part, consumer);
+            wants_to_act(lp, consumer);
             engine_wake(engine);
         }
     }

@@ -94,17 +94,17 @@ def test_a_callback_that_raises_does_not_stop_the_next(
     assert caplog.text.count("a bug in the controller") >= 2
 
 
-def test_a_flood_of_upcalls_is_cut_off_and_counted(engine: Engine, device: EngineDevice) -> None:
+def test_a_flood_of_host_events_is_cut_off_and_counted(engine: Engine, device: EngineDevice) -> None:
     received: list[tuple[int, ...]] = []
     device.on_digest(lambda _, words: received.append(words))
     for _ in range(9000):
         engine.inject(1, 1, pass_through(2, Ingress.DIGEST))
     engine.advance(0)
     assert len(received) == 8192
-    assert device.statistics().upcall_drops == 9000 - 8192
+    assert device.statistics().host_event_drops == 9000 - 8192
 
 
-def test_with_the_thread_upcalls_come_from_another_one() -> None:
+def test_with_the_thread_host_events_come_from_another_one() -> None:
     arrived: queue.Queue[tuple[str, bytes]] = queue.Queue()
     with Engine() as engine:
         device = engine.add_switch(1, cpu_port=EIGHT_BIT_CPU_PORT)
@@ -115,7 +115,7 @@ def test_with_the_thread_upcalls_come_from_another_one() -> None:
             device.packet_out(pass_through(EIGHT_BIT_CPU_PORT) + bytes([number]))
         got = [arrived.get(timeout=10) for _ in range(100)]
     assert [frame[0] for _, frame in got] == list(range(100))
-    assert {name for name, _ in got} == {"upcalls"}
+    assert {name for name, _ in got} == {"host events"}
 
 
 def test_a_callback_may_call_the_engine() -> None:

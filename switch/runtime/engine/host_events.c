@@ -13,7 +13,7 @@
 
 enum { QUEUE_LIMIT = 8192 };
 
-void upcall_queue_open(struct upcall_queue *queue) {
+void host_event_queue_open(struct host_event_queue *queue) {
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -22,9 +22,9 @@ void upcall_queue_open(struct upcall_queue *queue) {
     pthread_mutex_init(&queue->mutex, NULL);
 }
 
-void upcall_queue_free(struct upcall_queue *queue) {
+void host_event_queue_free(struct host_event_queue *queue) {
     while (queue->first) {
-        struct upcall_node *next = queue->first->next;
+        struct host_event_node *next = queue->first->next;
         free(queue->first);
         queue->first = next;
     }
@@ -32,23 +32,23 @@ void upcall_queue_free(struct upcall_queue *queue) {
     pthread_mutex_destroy(&queue->mutex);
 }
 
-void upcall_send(struct device *device, enum gb_upcall_kind kind, uint32_t list_id, const void *data,
+void host_event_send(struct device *device, enum gb_host_event_kind kind, uint32_t list_id, const void *data,
                  uint64_t length) {
     if (!(device->listens & 1u << kind))
         return;
-    struct upcall_queue *queue = &device->engine->upcalls;
-    struct upcall_node *node = malloc(sizeof *node + length);
+    struct host_event_queue *queue = &device->engine->host_events;
+    struct host_event_node *node = malloc(sizeof *node + length);
     pthread_mutex_lock(&queue->mutex);
     if (!node || queue->count >= QUEUE_LIMIT || queue->closed) {
-        device->statistics.upcall_drops++;
+        device->statistics.host_event_drops++;
         free(node);
     } else {
         node->next = NULL;
-        node->upcall.device_id = device->device_id;
-        node->upcall.kind = kind;
-        node->upcall.list_id = list_id;
-        node->upcall.length = length;
-        memcpy(node->upcall.data, data, length);
+        node->host_event.device_id = device->device_id;
+        node->host_event.kind = kind;
+        node->host_event.list_id = list_id;
+        node->host_event.length = length;
+        memcpy(node->host_event.data, data, length);
         if (queue->last)
             queue->last->next = node;
         else
@@ -58,29 +58,29 @@ void upcall_send(struct device *device, enum gb_upcall_kind kind, uint32_t list_
         pthread_cond_signal(&queue->arrived);
     }
     pthread_mutex_unlock(&queue->mutex);
-    if (device->part->side)
-        atomic_store_explicit(&device->engine->unexpected_upcall, true, memory_order_relaxed);
+    if (device->lp->side)
+        atomic_store_explicit(&device->engine->unexpected_host_event, true, memory_order_relaxed);
     else
-        device->engine->upcall_waits = true;
+        device->engine->host_event_waits = true;
 }
 
-void upcall_digest(struct gb_switch *state, uint32_t list_id, const uint64_t *words, uint32_t word_count) {
-    upcall_send(state->engine, GB_UPCALL_DIGEST, list_id, words, word_count * sizeof *words);
+void host_event_digest(struct gb_switch *state, uint32_t list_id, const uint64_t *words, uint32_t word_count) {
+    host_event_send(state->engine, GB_HOST_EVENT_DIGEST, list_id, words, word_count * sizeof *words);
 }
 
-void upcall_log(struct gb_switch *state, const char *line) {
-    upcall_send(state->engine, GB_UPCALL_LOG, 0, line, strlen(line));
+void host_event_log(struct gb_switch *state, const char *line) {
+    host_event_send(state->engine, GB_HOST_EVENT_LOG, 0, line, strlen(line));
 }
 
-struct gb_upcall *gb_engine_upcall_wait(struct gb_engine *engine, uint64_t timeout_ns) {
-    struct upcall_queue *queue = &engine->upcalls;
+struct gb_host_event *gb_engine_host_event_wait(struct gb_engine *engine, uint64_t timeout_ns) {
+    struct host_event_queue *queue = &engine->host_events;
     uint64_t until_ns = real_clock() + timeout_ns;
     struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000), .tv_nsec = (long)(until_ns % 1000000000)};
     pthread_mutex_lock(&queue->mutex);
     while (!queue->first && !queue->closed &&
            pthread_cond_timedwait(&queue->arrived, &queue->mutex, &until) != ETIMEDOUT)
         ;
-    struct upcall_node *node = queue->first;
+    struct host_event_node *node = queue->first;
     if (node) {
         queue->first = node->next;
         if (!queue->first)
@@ -88,17 +88,17 @@ struct gb_upcall *gb_engine_upcall_wait(struct gb_engine *engine, uint64_t timeo
         queue->count--;
     }
     pthread_mutex_unlock(&queue->mutex);
-    return node ? &node->upcall : NULL;
+    return node ? &node->host_event : NULL;
 }
 
-void gb_upcall_free(struct gb_upcall *upcall) {
-    if (upcall)
-        free((char *)upcall - offsetof(struct upcall_node, upcall));
+void gb_host_event_free(struct gb_host_event *host_event) {
+    if (host_event)
+        free((char *)host_event - offsetof(struct host_event_node, host_event));
 }
 
-void gb_engine_upcall_close(struct gb_engine *engine) {
-    pthread_mutex_lock(&engine->upcalls.mutex);
-    engine->upcalls.closed = true;
-    pthread_cond_broadcast(&engine->upcalls.arrived);
-    pthread_mutex_unlock(&engine->upcalls.mutex);
+void gb_engine_host_event_close(struct gb_engine *engine) {
+    pthread_mutex_lock(&engine->host_events.mutex);
+    engine->host_events.closed = true;
+    pthread_cond_broadcast(&engine->host_events.arrived);
+    pthread_mutex_unlock(&engine->host_events.mutex);
 }
