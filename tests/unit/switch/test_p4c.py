@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from gradbed.cli.p4.stf import _compile_with_p4c
 from gradbed.common.errors import UserError
 from gradbed.switch.p4lang.p4c import version_number
 from gradbed.switch.program_cache import compiled_files
+from tools.conformance.stf_corpus import _compile_with_p4c
 
 # As p4c 1.2.4.2 takes its arguments.
 FAKE = """#!/bin/sh
