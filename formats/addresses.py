@@ -34,30 +34,31 @@ class MulticastAddress(BaseModel, frozen=True):
 
     @classmethod
     def of(cls, ip: str) -> MulticastAddress:
-        """With the MAC address that follows from the IP address."""
+        """Return the address with the MAC address that follows from its IP address (RFC 1112)."""
         return cls(ip=ip, mac=multicast_mac(ip))
 
 
 def mac_bytes(mac: str) -> bytes:
-    """02:00:00:00:00:01 as six bytes."""
+    """Return the six bytes of 02:00:00:00:00:01."""
     return bytes.fromhex(mac.replace(":", ""))
 
 
 def mac_number(mac: str) -> int:
-    """The 48-bit number of 02:00:00:00:00:01."""
+    """Return the 48-bit number of 02:00:00:00:00:01."""
     return int.from_bytes(mac_bytes(mac), "big")
 
 
 def mac_text(number: int) -> str:
+    """Return a MAC address in colon notation."""
     return number.to_bytes(6, "big").hex(":")
 
 
 @functools.lru_cache(maxsize=1 << 16)
 def ip_integer(ip: str) -> int:
-    """10.0.0.1 as an integer. Kept: each of a thousand workers asks for those of all others."""
+    """Return 10.0.0.1 as an integer. Cached: each of a thousand workers asks for those of all others."""
     return int(ipaddress.IPv4Address(ip))
 
 
 def multicast_mac(ip: str) -> str:
-    """RFC 1112: 01:00:5e and the low 23 bits of the IP address."""
+    """Return the multicast MAC address of an IP address: 01:00:5e and its low 23 bits (RFC 1112)."""
     return mac_text(0x01005E000000 | ip_integer(ip) & 0x7FFFFF)

@@ -1,5 +1,7 @@
-"""Ethernet, IPv4 and UDP (p4src/include/ipv4.p4), as agents send them: atomic (DF, identification 0, RFC 6864), with
-UDP checksum 0."""
+"""Ethernet, IPv4 and UDP (p4src/include/ipv4.p4), as agents send them.
+
+Datagrams are atomic (DF, identification 0, RFC 6864), with UDP checksum 0.
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ PAYLOAD_BYTES = 1408
 
 
 class Form(IntEnum):
-    """In the order in which the shorter of two equally long ones is taken."""
+    """A form of encoding, in the order in which the shorter of two equally long ones is taken."""
 
     DENSE = 0
     BITMAP = 1

@@ -27,6 +27,7 @@ class Field:
 
     @property
     def is_integer(self) -> bool:
+        """Whether the field is as wide as an integer type of NumPy."""
         return self.bits in (8, 16, 32, 64)
 
 
@@ -40,10 +41,11 @@ class Header:
 
     @property
     def size_bytes(self) -> int:
+        """Length of the header in bytes."""
         return sum(field.bits for field in self.fields) // 8
 
     def offset_bytes(self, name: str) -> int:
-        """Where a field begins, from the header's first byte. ValueError without such a field."""
+        """Return the offset of a field from the header's first byte. ValueError without such a field."""
         at_bits = 0
         for field in self.fields:
             if field.name == name:

@@ -14,5 +14,5 @@ MAX_LANES = (MAX_FRAME_BYTES - HEADER_BYTES) // LANE_BYTES // LANE_MULTIPLE * LA
 
 
 def frame_bytes(lanes: int) -> int:
-    """Length of a whole Ethernet frame (without FCS) that carries `lanes` lanes."""
+    """Return the length of a whole Ethernet frame (without FCS) that carries `lanes` lanes."""
     return HEADER_BYTES + LANE_BYTES * lanes

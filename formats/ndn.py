@@ -1,5 +1,7 @@
-"""What NDN's routers, controller and hosts agree on (p4src/include/ndn/packet.p4); names and packets are TLVs
-(formats/tlv.py)."""
+"""What NDN's routers, controller and hosts agree on (p4src/include/ndn/packet.p4).
+
+Names and packets are TLVs (formats/tlv.py).
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,11 @@ INSERT, DELETE, DISTRIBUTE = generic("insert"), generic("delete"), generic("dist
 
 
 def job_component(asked: str, job: int) -> str:
-    """The first component of a job's names, asked for without the job's number. No two jobs have the same, so that
-    none gets what routers keep, or still carry, of another: numbers of jobs are given out once."""
+    """Return the first component of a job's names, made of the requested one and the job's number.
+
+    No two jobs have the same, so that none gets what routers keep, or still carry, of another: the numbers of jobs
+    are given out once.
+    """
     return f"{asked}-{job}"
 
 

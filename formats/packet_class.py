@@ -20,7 +20,8 @@ class PacketClass:
     """A frame is of the first class all of whose words fit; bytes behind its end count as 0.
 
     becomes: as which classes, besides its own, such a packet may leave a switch; None: as any, since nobody knows
-    what the switch's program does. agents_only: no kernel of a host sends or takes in any."""
+    what the switch's program does. agents_only: no kernel of a host sends or takes in any.
+    """
 
     name: str
     words: tuple[Word, ...]
@@ -34,11 +35,12 @@ def in_any_form(classes: Sequence[PacketClass]) -> tuple[PacketClass, ...]:
 
 
 def ether_type(value: int) -> Word:
+    """Return the offset, mask and value by which frames of an EtherType are recognised."""
     return ETHERNET_BYTES - 2, 0xFFFF, value
 
 
 def udp_datagram(port: int) -> tuple[Word, ...]:
-    """IPv4 without options, to that port."""
+    """Return the words of IPv4 without options, and UDP to that port."""
     return (
         (ETHERNET_BYTES + 22, 0xFFFF, port),
         ether_type(ETHER_TYPE_IPV4),
@@ -48,7 +50,7 @@ def udp_datagram(port: int) -> tuple[Word, ...]:
 
 
 def bits_of(header: Header, name: str, at_bytes: int, mask: int, value: int) -> Word:
-    """The field of 8 or 16 bits of a header that begins so far into the frame."""
+    """Return the word of a field of 8 or 16 bits, of a header that begins at this offset of the frame."""
     for field in header.fields:
         if field.name == name:
             if field.bits == 16:
@@ -61,7 +63,7 @@ def bits_of(header: Header, name: str, at_bytes: int, mask: int, value: int) -> 
 
 
 def protocol(number: int) -> tuple[Word, ...]:
-    """IPv4, whatever its options."""
+    """Return the words of IPv4 with this protocol, whatever its options."""
     return ether_type(ETHER_TYPE_IPV4), (ETHERNET_BYTES + 8, 0x00FF, number)
 
 

@@ -44,7 +44,7 @@ WITH_CONTENTS, LENGTH_ALONE = 1, 0
 
 
 class Opcode(IntEnum):
-    """Of the reliable connection, and the CNP's."""
+    """Opcodes of the reliable connection, and that of the CNP."""
 
     WRITE_FIRST = 0x06
     WRITE_MIDDLE = 0x07
@@ -74,6 +74,6 @@ SELECTIVE = Header("Selective", (Field("marked_bytes", 32), Field("block_psn", 3
 
 
 def most_ip_bytes(mtu_bytes: int) -> int:
-    """Of an IPv4 packet whose part of a message has at most mtu_bytes."""
+    """Return the greatest length of an IPv4 packet whose part of a message has at most mtu_bytes."""
     headers = DATAGRAM_BYTES - ETHERNET_BYTES + BTH.size_bytes + RETH.size_bytes + IMMEDIATE.size_bytes
     return headers + -(-mtu_bytes // 4) * 4 + ICRC_BYTES

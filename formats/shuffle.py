@@ -65,12 +65,12 @@ REPAIR_BYTES = 2 + COMPONENT.size_bytes * COMPONENTS
 
 
 def frame_overhead_bytes(bits: int) -> int:
-    """Of a whole Ethernet frame with a bit string of so many bits, before its fragment."""
+    """Return the bytes of an Ethernet frame with a bit string of this length, without its fragment."""
     return DATAGRAM_BYTES + CODED.size_bytes + bits // 8
 
 
 def most_fragment_bytes(bits: int) -> int:
-    """The longest fragment that fits a frame, that of a repair included."""
+    """Return the longest fragment that fits a frame, that of a repair included."""
     return MAX_FRAME_BYTES - frame_overhead_bytes(bits) - REPAIR_BYTES
 
 

@@ -22,11 +22,11 @@ _TWO, _FOUR, _EIGHT = 253, 254, 255
 
 
 class MalformedError(ValueError):
-    """Not a TLV, or not one of the wanted form."""
+    """Raised for bytes that are no TLV, or not one of the wanted form."""
 
 
 def number(value: int) -> bytes:
-    """A type or length (VAR-NUMBER), in its shortest form."""
+    """Encode a type or length (VAR-NUMBER) in its shortest form."""
     if value < _TWO:
         return bytes((value,))
     if value <= 0xFFFF:
@@ -35,11 +35,12 @@ def number(value: int) -> bytes:
 
 
 def tlv(kind: int, value: bytes) -> bytes:
+    """Encode a TLV of a type and a value."""
     return number(kind) + number(len(value)) + value
 
 
 def integer(value: int) -> bytes:
-    """A NonNegativeInteger, in its shortest form."""
+    """Encode a NonNegativeInteger in its shortest form."""
     for size in (1, 2, 4, 8):
         if value < 1 << (8 * size):
             return value.to_bytes(size, "big")
@@ -47,27 +48,29 @@ def integer(value: int) -> bytes:
 
 
 def generic(value: str | bytes) -> Component:
+    """Return a GenericNameComponent."""
     return tlv(GENERIC, value.encode() if isinstance(value, str) else value)
 
 
 def numbered(kind: int, value: int) -> Component:
-    """A component that is a number, such as a version or a segment."""
+    """Return a component that is a number, such as a version or a segment."""
     return tlv(kind, integer(value))
 
 
 def component_number(component: Component, kind: int) -> int:
-    """Inverse of `numbered`; MalformedError for anything else."""
+    """Return the number of a component from `numbered`; MalformedError for anything else."""
     if len(component) < 3 or component[0] != kind or len(component) - 2 not in (1, 2, 4, 8):
         raise MalformedError(f"not a component of type {kind}")
     return int.from_bytes(component[2:], "big")
 
 
 def name_tlv(name: Sequence[Component]) -> bytes:
+    """Encode a name of these components."""
     return tlv(NAME, b"".join(name))
 
 
 def read_number(data: bytes, at: int) -> tuple[int, int]:
-    """A type or length, and where what follows begins; MalformedError where it is cut off or not the shortest."""
+    """Return a type or length and the offset behind it; MalformedError if it is cut or not the shortest form."""
     if at >= len(data):
         raise MalformedError("ends in the middle of a TLV")
     first = data[at]
@@ -81,7 +84,7 @@ def read_number(data: bytes, at: int) -> tuple[int, int]:
 
 
 def read_tlv(data: bytes, at: int, end: int) -> tuple[int, int, int]:
-    """Type, and where the value begins and ends, of the TLV at `at` inside of what ends at `end`."""
+    """Return the type, and where the value begins and ends, of the TLV at `at` within what ends at `end`."""
     kind, at = read_number(data, at)
     length, at = read_number(data, at)
     if at + length > end:
@@ -90,14 +93,14 @@ def read_tlv(data: bytes, at: int, end: int) -> tuple[int, int, int]:
 
 
 def elements(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """The TLVs from `at` to `end`, as of `read_tlv`."""
+    """Yield the TLVs from `at` to `end`, as `read_tlv` returns them."""
     while at < end:
         kind, begin, at = read_tlv(data, at, end)
         yield kind, begin, at
 
 
 def read_name(data: bytes, at: int, end: int) -> Name:
-    """The components between `at` and `end`."""
+    """Read the components between `at` and `end`."""
     found = []
     while at < end:
         _, _, after = read_tlv(data, at, end)

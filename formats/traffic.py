@@ -1,7 +1,6 @@
-"""The end of every frame of the traffic (gradbed.hosts.traffic): from whom to whom it is, which one, and when it
-left.
+"""The trailer of every frame of the traffic (gradbed.hosts.traffic): sender, receiver, number and send time.
 
-At the end, since headers may come, go and change on the way.
+It is at the end, since headers may come, go and change on the way.
 """
 
 from __future__ import annotations

@@ -1,5 +1,8 @@
-"""The dissector as one Lua script: core.lua, and for each module of formats that has packets of its own its tables,
-and NAME.lua beside this file, which says what to do with them."""
+"""The dissector as one Lua script.
+
+It is core.lua, then for each module of formats with packets of its own its tables and NAME.lua of this folder, which
+dissects them.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ MOST_COLUMNS = 100
 
 
 def script() -> str:
-    """The whole of it."""
+    """Return the whole script."""
     parts = [
         f"-- Dissector of gradbed's packets for Wireshark, made by gradbed {VERSION} (gradbed p4 dissector).",
         f"local LANE_BYTES = {LANE_BYTES}",
@@ -35,7 +38,7 @@ def script() -> str:
 
 
 def headers_of(name: str) -> dict[str, Header]:
-    """The headers of a module of formats, by what filters call them behind "gradbed."."""
+    """Return the headers of a module of formats, by the names that filters have behind "gradbed."."""
     module = importlib.import_module(f"gradbed.formats.{name}")
     found = [each for each in vars(module).values() if isinstance(each, Header)]
     return {each.name.lower(): each for each in found}
@@ -83,7 +86,7 @@ def _field(field: Field) -> dict[str, Any]:
 
 
 def _lua(value: Any, indent: str = "") -> str:
-    """A table constructor, in one line if it is short."""
+    """Write a table constructor, in one line if it is short."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int):
