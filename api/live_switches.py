@@ -58,7 +58,7 @@ class Table:
         self._held.modify(self._switch, self.name, _entry(match, action, params, priority, meter))
 
     def delete(self, match: Mapping[str, Any], *, priority: int = 0) -> None:
-        """Remove an entry. priority: which, if several have this match."""
+        """Remove the entry with this match, and this priority if several have the match."""
         self._held.delete(self._switch, self.name, dict(match), priority)
 
     def clear(self) -> None:

@@ -80,7 +80,13 @@ class Study:
 
     @classmethod
     def from_file(cls, path: str | Path, *, quick: bool = False, clock: str | None = None) -> Study:
-        """Load a study in YAML. quick: its quick form; clock: instead of its own. UserError with FILE:LINE."""
+        """Load a study in YAML, or its quick form. UserError with FILE:LINE.
+
+        Args:
+            path: The study's file.
+            quick: Whether to take its quick section.
+            clock: "virtual" or "real", instead of its own.
+        """
         from gradbed.experiments.study.loading import load_study
 
         study = cls.__new__(cls)

@@ -75,9 +75,12 @@ def require_checkout(command: str) -> None:
 def needing(command: Callable[..., Any], layers: Sequence[str], network: bool) -> Callable[..., Any]:
     """Return the command, with what it needs installed first.
 
-    network: it makes networks of the kernel whatever its options say. Where options and their defaults decide, the
-    command asks for Debian packages itself, once it knows
-    (gradbed.experiments.study.command.RunOptions.prepare_network).
+    Args:
+        command: The function of a command.
+        layers: What it needs.
+        network: Whether it makes networks of the kernel whatever its options say. Where options and their defaults
+            decide, the command asks for Debian packages itself, once it knows
+            (gradbed.experiments.study.command.RunOptions.prepare_network).
     """
 
     @functools.wraps(command)

@@ -90,7 +90,7 @@ def test(
 
 
 def _run_tier(tier: Tier, effort: Tier) -> int:
-    """Run a tier's tests on all processors, and return their status. effort: the tier that sets the bounds."""
+    """Run a tier's tests on all processors with the bounds of the tier `effort`, and return their status."""
     start_s = time.monotonic()
     status = _pytest(tier.marked, effort, ["-n", str(len(os.sched_getaffinity(0))), "--dist", "worksteal"])
     print(f"gradbed: tests of the {tier.profile} tier took {time.monotonic() - start_s:.0f} s", flush=True)

@@ -54,7 +54,9 @@ class _Expected:
 def error_samples(corpus: Path, only: Sequence[str] = ()) -> list[Path]:
     """Return the programs that p4c refuses, for v1model or no architecture. UserError if there are none.
 
-    only: names without .p4; UserError if one is not among them.
+    Args:
+        corpus: A checkout of p4c.
+        only: Names without .p4; UserError if one is not among them.
     """
     folder = corpus / ERRORS
     programs = {path.stem: path for path in sorted(folder.glob("*.p4")) if path.is_file() and _is_ours(path)}

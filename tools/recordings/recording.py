@@ -181,7 +181,7 @@ def state_of(
     info: p4i.P4Info,
     times: Mapping[str, int],
 ) -> State:
-    """As a recording keeps it. registers: all cells. counters: packets and bytes by index."""
+    """Return the state of registers (all cells) and counters (packets and bytes by index) as a recording keeps it."""
     state: State = {}
     for name, cells in registers.items():
         masked = times.get(name.rsplit(".", 1)[-1], 0)

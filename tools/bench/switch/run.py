@@ -120,7 +120,7 @@ class _Run:
         return self.source.drive(entrance, exit_, window=window, warm_up_s=WARM_UP_S, measure_s=measure_s)
 
     def _check(self, workload: str) -> None:
-        """One cycle, a few frames at a time: as many come out as should. RuntimeError otherwise."""
+        """Send one cycle, a few frames at a time. RuntimeError unless as many come out as should."""
         whole = len(self.cycle.frames) // gcd(len(self.cycle.frames), self.cycle.outputs)
         outputs = whole * self.cycle.outputs // len(self.cycle.frames)
         with _socket(self.subject.entrance) as entrance, _socket(self.subject.exit) as exit_:

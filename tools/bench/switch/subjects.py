@@ -67,7 +67,7 @@ def bmv2_is_installed() -> bool:
 
 @contextlib.contextmanager
 def subject(kind: Kind, switches: int, workload: Workload, group: int, folder: Path) -> Iterator[Subject]:
-    """Build the path, load program and tables. group: of its interfaces, a number of its own."""
+    """Build the path, and load program and tables; `group` is a number of its own for its interfaces."""
     place = _Place(f"p{group}", switches, inner_links=kind != "gradbed")
     folder.mkdir()
     create_pairs(place.pairs(), group)

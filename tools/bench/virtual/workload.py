@@ -22,11 +22,12 @@ class Permutation:
     """Host x of edge switch e in pod p of a k-ary fat-tree sends to host e of edge switch x in pod p + x + 1.
 
     With the routes below every link carries one flow each way at most, and every flow takes six links. Pods count
-    from 0, modulo k. delay_us: of each link.
+    from 0, modulo k.
     """
 
     k: int
     delay_us: int = 5
+    """Of each link."""
 
     @cached_property
     def topology(self) -> Topology:

@@ -74,7 +74,11 @@ class SuiteEnvironment:
     ) -> Ended:
         """Run a command to its end.
 
-        more: environment variables for this command.
+        Args:
+            command: The program and its arguments.
+            cwd: Where it runs.
+            time_limit_s: After this time it is killed with the sandbox.
+            more: Environment variables for this command.
         """
         log = self.scratch / "output.txt"
         with log.open("wb") as output:

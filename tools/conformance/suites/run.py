@@ -20,9 +20,12 @@ Job = Callable[[SuiteEnvironment], list[SuiteResult]]
 
 
 def run_suite(checkout: Checkout, python: Path, only: Sequence[str] = ()) -> Iterator[SuiteResult]:
-    """Run the tests of a checkout, each group in a sandbox of its own; results as they come.
+    """Run the tests of a checkout, each group in a sandbox of its own, and yield results as they come.
 
-    python: has the modules that the tests import. only: the names of groups; UserError if one is not there.
+    Args:
+        checkout: Whose tests.
+        python: Has the modules that the tests import.
+        only: The names of groups; UserError if one is not there.
     """
     groups = groups_of(checkout)
     unknown = [name for name in only if name not in groups]
