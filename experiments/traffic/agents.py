@@ -12,7 +12,7 @@ from gradbed.experiments.testbeds.agents import AgentSpec
 from gradbed.experiments.traffic.configuration import TrafficSection
 from gradbed.experiments.traffic.patterns import Demands, Pair, demands, read_matrix
 from gradbed.hosts.agents.description import AgentAddress
-from gradbed.hosts.traffic.description import EndpointDescription, Stream
+from gradbed.hosts.traffic.description import EndpointDescription, TrafficStream
 from gradbed.hosts.traffic.replay import Replay
 from gradbed.hosts.traffic.schedule import mean_wire_bytes
 from gradbed.topo.graph import Topology
@@ -79,7 +79,7 @@ NAME = "traffic of {}"
 """Of an agent, by its host."""
 
 Headers = Callable[[Pair, int], tuple[str, ...] | None]
-"""Frames' headers of a pair, one for each of so many flows (gradbed.hosts.traffic.description.Stream.headers)."""
+"""Headers of a pair's frames, one for each flow (gradbed.hosts.traffic.description.TrafficStream.headers)."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def plan_traffic(
             address=AgentAddress.of(topology.host(host)),
             source=numbers[host],
             streams=tuple(
-                Stream(
+                TrafficStream(
                     destination=AgentAddress.of(topology.host(pair[1])),
                     receiver=numbers[pair[1]],
                     rate_bps=rates_bps[pair],

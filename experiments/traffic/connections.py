@@ -18,7 +18,7 @@ from gradbed.experiments.traffic.agents import NAME, plan_traffic, shares
 from gradbed.experiments.traffic.configuration import TrafficSection
 from gradbed.hosts.agents.kernel.iperf3 import find_iperf3
 from gradbed.hosts.traffic.connections import Connection, ConnectionsDescription
-from gradbed.hosts.traffic.description import EndpointDescription, Stream
+from gradbed.hosts.traffic.description import EndpointDescription, TrafficStream
 from gradbed.hosts.traffic.schedule import flow_arrivals
 from gradbed.hosts.traffic.sizes import has_flows
 from gradbed.topo.graph import Topology
@@ -117,7 +117,9 @@ def _flow_connections(description: EndpointDescription, receivers: Sequence[str]
         yield receivers[place], Connection(destination=ip, port=TCP_PORT, begin_us=begin_ns // 1000, bytes=size)
 
 
-def _pair_connections(section: TrafficSection, stream: Stream, port: int, size_bytes: int | None) -> list[Connection]:
+def _pair_connections(
+    section: TrafficSection, stream: TrafficStream, port: int, size_bytes: int | None
+) -> list[Connection]:
     """Those of one pair. size_bytes: of all together; None: as much as goes in the time."""
     # iperf3 makes its connections itself.
     parts = section.flows if section.transport == "tcp" else 1

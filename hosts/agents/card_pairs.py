@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gradbed.common.closing import Closing
 from gradbed.formats.addresses import ip_integer, mac_bytes
 from gradbed.hosts.agents.description import AgentAddress
-from gradbed.hosts.agents.fragment_streams import StreamOptions, StreamStatistics, Word
+from gradbed.hosts.agents.fragment_streams import FragmentStreamStatistics, StreamOptions, Word
 from gradbed.hosts.agents.queue_pairs import (
     CardCollective,
     CollectiveCounts,
@@ -216,8 +216,8 @@ class CardPairs(Closing):
     ) -> None:
         self._card.stream(number, tag, size_bytes, source, target)
 
-    def stream_statistics(self, number: int) -> StreamStatistics:
-        return StreamStatistics(**self._card.stream_statistics(number))
+    def stream_statistics(self, number: int) -> FragmentStreamStatistics:
+        return FragmentStreamStatistics(**self._card.stream_statistics(number))
 
     def completions(self) -> Sequence[Completion]:
         if not self._is_collected:

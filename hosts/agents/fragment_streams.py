@@ -59,7 +59,7 @@ class StreamOptions(BaseModel):
         return self
 
 
-class StreamStatistics(BaseModel):
+class FragmentStreamStatistics(BaseModel):
     """sent_fragments: retransmissions among them. parts: of a server, what it added up. duplicates: came again."""
 
     sent_fragments: int

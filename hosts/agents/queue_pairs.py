@@ -23,7 +23,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from gradbed.common.congestion_control import is_plugin, unknown_control
 from gradbed.hosts.agents.description import AgentAddress
-from gradbed.hosts.agents.fragment_streams import StreamOptions, StreamStatistics
+from gradbed.hosts.agents.fragment_streams import FragmentStreamStatistics, StreamOptions
 
 if TYPE_CHECKING:
     from typing import Self
@@ -268,7 +268,7 @@ class QueuePairs(Protocol):
         is sent, None: zeros. target: where the replies' contents, or those that come, are put. Both must stay until
         the completion."""
 
-    def stream_statistics(self, number: int) -> StreamStatistics:
+    def stream_statistics(self, number: int) -> FragmentStreamStatistics:
         """What a stream has counted so far."""
 
     def completions(self) -> Sequence[Completion]:

@@ -197,7 +197,7 @@ class Threshold(_Placewise):
 
 
 @dataclass(frozen=True)
-class Quantised(_Placewise):
+class Qsgd(_Placewise):
     """All values with few bits, rounded up or down at random so that the mean is right (Alistarh et al., "QSGD",
     NeurIPS 2017). Each worker has a unit of its own."""
 
@@ -251,7 +251,7 @@ _MAKE: dict[str, Callable[[float, Setting], Any]] = {
     "topk": lambda part, setting: TopK(part, setting.seed, setting.warm_up_rounds),
     "randomk": lambda part, setting: RandomK(part, setting.seed, setting.warm_up_rounds),
     "threshold": lambda bound, setting: Threshold(bound, setting.exponent),
-    "quantise": lambda bits, setting: Quantised(int(bits), setting.seed, setting.worker),
+    "quantise": lambda bits, setting: Qsgd(int(bits), setting.seed, setting.worker),
     "sign": lambda _, setting: Sign(),
     "powersgd": lambda rank, setting: LowRank(setting.shapes, int(rank), setting.seed),
     "none": lambda _, setting: Everything(),

@@ -19,7 +19,7 @@ Vector = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Network:
+class NeuralNetwork:
     """Layer sizes; hidden_units 0 means none."""
 
     features: int

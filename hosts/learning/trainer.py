@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradbed.hosts.learning.dataset import SHAPES, Dataset, Samples
-from gradbed.hosts.learning.model import Network
+from gradbed.hosts.learning.model import NeuralNetwork
 from gradbed.hosts.learning.quantise import START_EXPONENT, dequantise, next_exponent, quantise
 from gradbed.hosts.learning.settings import TrainingSettings
 
 
-def network(settings: TrainingSettings) -> Network:
+def network(settings: TrainingSettings) -> NeuralNetwork:
     """The network that the settings describe."""
     shape = SHAPES[settings.dataset]
-    return Network(shape.features, settings.hidden_units, shape.classes)
+    return NeuralNetwork(shape.features, settings.hidden_units, shape.classes)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from gradbed.hosts.traffic.arrived import Arrived
 from gradbed.hosts.traffic.description import EndpointDescription
 from gradbed.hosts.traffic.frames import FrameMaker
 from gradbed.hosts.traffic.replay import replay_windows
-from gradbed.hosts.traffic.schedule import Schedule
+from gradbed.hosts.traffic.schedule import TrafficSchedule
 from gradbed.hosts.traffic.sizes import mean_frame_bytes
 
 LOOK_US = 50_000
@@ -33,7 +33,7 @@ def endpoint(context: AgentContext, description: EndpointDescription) -> None:
             return
         kept_us = 8e6 * description.kept_packets * mean_frame_bytes(description.sizes) / description.link_rate_bps
         intake = _Intake(context, interface, arrived, min(LOOK_US, max(1, round(kept_us))))
-        schedule = Schedule(description, context.now_ns() + 1000 * description.begin_us)
+        schedule = TrafficSchedule(description, context.now_ns() + 1000 * description.begin_us)
         arrived.measured_ns = schedule.measured_ns
         packets, maker = 0, FrameMaker(description)
         if description.streams:
@@ -64,7 +64,7 @@ def endpoint(context: AgentContext, description: EndpointDescription) -> None:
         )
 
 
-def _made(schedule: Schedule, maker: FrameMaker) -> Iterator[tuple[int, Frames]]:
+def _made(schedule: TrafficSchedule, maker: FrameMaker) -> Iterator[tuple[int, Frames]]:
     for window_ns, packets in schedule.windows():
         if len(packets):
             yield window_ns, (packets.times_ns, *maker.frames(packets))

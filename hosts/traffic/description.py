@@ -52,7 +52,7 @@ class Sizes(Description):
     most_flow_bytes: int | None = Field(default=None, ge=1)
 
 
-class Stream(Description):
+class TrafficStream(Description):
     """From one host to another. rate_bps: of frames, the mean. packets: it ends after so many (flows: of them).
 
     flows: packets take turns in so many flows, which differ in their UDP source port; flow sizes make flows of their
@@ -85,7 +85,7 @@ class EndpointDescription(Description):
     address: AgentAddress
     source: int = Field(ge=0, lt=MAX_SOURCES)
     udp_port: int = Field(default=7011, ge=1, le=65535)
-    streams: tuple[Stream, ...] = ()
+    streams: tuple[TrafficStream, ...] = ()
     arrivals: Arrivals = Arrivals()
     sizes: Sizes = Sizes()
     link_rate_bps: float = Field(default=1e9, gt=0)

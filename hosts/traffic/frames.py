@@ -11,7 +11,7 @@ from gradbed.formats.datagram import ETHERNET_BYTES, IPV4_BYTES, PLAIN
 from gradbed.formats.traffic import TAG, TRAILER, TRAILER_BYTES, WARM_UP
 from gradbed.hosts.protocols.frames import frame_type, ipv4_checksum, mac_array, pack_datagrams
 from gradbed.hosts.traffic.description import EndpointDescription
-from gradbed.hosts.traffic.schedule import Packets
+from gradbed.hosts.traffic.schedule import TrafficPackets
 
 # ---- Trailers of received frames ----
 
@@ -81,7 +81,7 @@ class FrameMaker:
                     f"and the {TRAILER_BYTES} bytes at its end by which it is known"
                 )
 
-    def frames(self, packets: Packets) -> tuple[NDArray[np.uint8], NDArray[np.uint32] | None]:
+    def frames(self, packets: TrafficPackets) -> tuple[NDArray[np.uint8], NDArray[np.uint32] | None]:
         """Rows of bytes (packets, longest), and their lengths if these differ."""
         lengths = packets.frame_bytes
         longest = int(lengths.max())
@@ -106,7 +106,7 @@ class FrameMaker:
         rows[np.arange(len(rows))[:, None], columns] = ends
         return rows, lengths.astype(np.uint32)
 
-    def _datagram_headers(self, packets: Packets) -> NDArray[np.uint8]:
+    def _datagram_headers(self, packets: TrafficPackets) -> NDArray[np.uint8]:
         headers = self._headers[packets.stream]
         ip_bytes = packets.frame_bytes - ETHERNET_BYTES
         headers["src_port"] = FIRST_PORT + packets.flow % PORTS

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gradbed.formats.datagram import DATAGRAM_BYTES
 from gradbed.formats.traffic import TRAILER_BYTES
-from gradbed.hosts.traffic.description import Arrivals, EndpointDescription, Sizes, Stream
+from gradbed.hosts.traffic.description import Arrivals, EndpointDescription, Sizes, TrafficStream
 from gradbed.hosts.traffic.sizes import draw, has_flows, mean_bytes, mean_frame_bytes
 
 # ---- Arrivals: processes with a given mean distance, drawn in blocks ----
@@ -90,7 +90,7 @@ LEAST_FRAME_BYTES = 64
 
 
 @dataclass(frozen=True)
-class Packets:
+class TrafficPackets:
     """In the order of their times; every field has the shape (packets,). stream: its place. port: of the flow among
     those of its stream. measured: 0 or 1."""
 
@@ -105,14 +105,14 @@ class Packets:
     def __len__(self) -> int:
         return len(self.times_ns)
 
-    def __getitem__(self, chosen: slice | NDArray[np.int64]) -> Packets:
-        return Packets(*(field[chosen] for field in self._fields()))
+    def __getitem__(self, chosen: slice | NDArray[np.int64]) -> TrafficPackets:
+        return TrafficPackets(*(field[chosen] for field in self._fields()))
 
     def _fields(self) -> tuple[NDArray[np.int64], ...]:
         return (self.times_ns, self.stream, self.flow, self.sequence, self.frame_bytes, self.port, self.measured)
 
     @classmethod
-    def joined(cls, parts: list[Packets]) -> Packets:
+    def joined(cls, parts: list[TrafficPackets]) -> TrafficPackets:
         if not parts:
             return cls(*(np.zeros(0, np.int64) for _ in range(7)))
         return cls(*(np.concatenate(fields) for fields in zip(*(part._fields() for part in parts), strict=True)))
@@ -131,7 +131,7 @@ class Flow:
 class _Source:
     """The arrivals of a stream."""
 
-    def __init__(self, place: int, stream: Stream, description: EndpointDescription) -> None:
+    def __init__(self, place: int, stream: TrafficStream, description: EndpointDescription) -> None:
         self.place = place
         self.stream = stream
         self.drawn = 0
@@ -195,7 +195,7 @@ def flow_arrivals(description: EndpointDescription) -> list[tuple[int, int, int]
     return sorted(arrived)
 
 
-class Schedule:
+class TrafficSchedule:
     """All that a host sends from a time on. `windows` yields it; `flows` are those begun so far, by their number."""
 
     def __init__(self, description: EndpointDescription, begin_ns: int) -> None:
@@ -209,7 +209,7 @@ class Schedule:
             for source in self._sources:
                 source.first_flow = len(self.flows)
                 self.flows += [Flow(source.place, begin_ns, 0, 0)] * source.stream.flows
-        self._waiting: list[Packets] = []
+        self._waiting: list[TrafficPackets] = []
         """Of flows that have begun, in the order of their times."""
         self._free_ns = 0.0
         """When the flows before have been sent."""
@@ -229,7 +229,7 @@ class Schedule:
             return 0, 0
         return self._begin_ns + self._measured_ns, self._begin_ns + 1000 * duration_us
 
-    def windows(self) -> Iterator[tuple[int, Packets]]:
+    def windows(self) -> Iterator[tuple[int, TrafficPackets]]:
         """The time at which each window begins, and its packets, which may be none."""
         if not self._sources:
             return
@@ -245,12 +245,12 @@ class Schedule:
                 return
         # Flows that have begun are sent to their end.
         if self._waiting:
-            yield self._begin_ns + begin_ns, self._shifted(Packets.joined(self._waiting))
+            yield self._begin_ns + begin_ns, self._shifted(TrafficPackets.joined(self._waiting))
 
-    def _shifted(self, packets: Packets) -> Packets:
-        return Packets(packets.times_ns + self._begin_ns, *packets._fields()[1:])
+    def _shifted(self, packets: TrafficPackets) -> TrafficPackets:
+        return TrafficPackets(packets.times_ns + self._begin_ns, *packets._fields()[1:])
 
-    def _packets_until(self, end_ns: int) -> Packets:
+    def _packets_until(self, end_ns: int) -> TrafficPackets:
         parts = []
         for source in self._sources:
             numbers = source.drawn
@@ -263,9 +263,9 @@ class Schedule:
             flow = source.first_flow + port
             measured = (times_ns >= self._measured_ns).astype(np.int64)
             sequence = place // source.stream.flows
-            parts.append(Packets(times_ns, stream, flow, sequence, frame_bytes, port, measured))
+            parts.append(TrafficPackets(times_ns, stream, flow, sequence, frame_bytes, port, measured))
             self._count(source, port, measured, frame_bytes * measured)
-        packets = Packets.joined(parts)
+        packets = TrafficPackets.joined(parts)
         return self._shifted(packets[np.argsort(packets.times_ns, kind="stable")])
 
     def _count(self, source: _Source, port: NDArray[np.int64], *counted: NDArray[np.int64]) -> None:
@@ -275,7 +275,7 @@ class Schedule:
             flow = self.flows[place]
             self.flows[place] = Flow(flow.stream, flow.begin_ns, flow.packets + packets, flow.bytes + size)
 
-    def _flows_until(self, end_ns: int) -> Packets:
+    def _flows_until(self, end_ns: int) -> TrafficPackets:
         """Flows are sent one after the other, as they come, at the link's rate."""
         arrived = []
         for source in self._sources:
@@ -283,7 +283,7 @@ class Schedule:
             arrived += [(begin_ns, source.place, size) for begin_ns, size in zip(times_ns, flow_bytes, strict=True)]
         for begin_ns, place, size in sorted(arrived):
             self._begin_flow(int(begin_ns), place, int(size))
-        packets = Packets.joined(self._waiting)
+        packets = TrafficPackets.joined(self._waiting)
         count = int(np.searchsorted(packets.times_ns, end_ns, "left"))
         self._waiting = [packets[count:]] if count < len(packets) else []
         return self._shifted(packets[:count])
@@ -299,7 +299,7 @@ class Schedule:
         frame_bytes[-1] = last_bytes
         is_measured = int(begin_ns >= self._measured_ns)
         self._waiting.append(
-            Packets(
+            TrafficPackets(
                 np.ceil(times_ns).astype(np.int64),
                 np.full(frames, place),
                 np.full(frames, number),

@@ -17,7 +17,7 @@ from gradbed.common.signals import die_with_parent
 from gradbed.experiments.systems.aggregation.jobs import agent_specs
 from gradbed.experiments.testbeds.agents import AgentSpec
 from gradbed.hosts.agents.description import parse_description
-from gradbed.hosts.systems.aggregation.description import JobDescription
+from gradbed.hosts.systems.aggregation.description import AggregationJob
 from tests.emulation.namespaces import Namespace
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,11 +73,11 @@ class StarOfHosts:
             "gateway_mac": self.gateway_mac(index),
         }
 
-    def job(self, workers: int, first_host: int = 0, **fields: Any) -> JobDescription:
+    def job(self, workers: int, first_host: int = 0, **fields: Any) -> AggregationJob:
         """A job with the server on the first of its hosts and workers on those after it."""
         server, *others = [self.agent(first_host + index, f"h{first_host + index}") for index in range(workers + 1)]
         return parse_description(
-            JobDescription,
+            AggregationJob,
             {
                 "job": 3,
                 "workers": [{"index": index, **worker} for index, worker in enumerate(others)],
@@ -129,7 +129,7 @@ class LauncherProcess:
         self.process.stdin.write(json.dumps({"command": command, **fields}).encode() + b"\n")
         self.process.stdin.flush()
 
-    def start(self, star: StarOfHosts, job: JobDescription) -> None:
+    def start(self, star: StarOfHosts, job: AggregationJob) -> None:
         """All agents of the job; returns when they are ready."""
         first = len(self.events)
         specs = agent_specs(job)

@@ -27,7 +27,7 @@ from gradbed.hosts.compressors.fingerprint import fingerprint
 from gradbed.hosts.compressors.wire import written
 from gradbed.hosts.learning.quantise import quantise
 from gradbed.hosts.learning.settings import SyntheticSettings
-from gradbed.hosts.systems.compression.description import JobDescription
+from gradbed.hosts.systems.compression.description import CompressionJob
 from gradbed.hosts.systems.compression.frames import HEADER_BYTES, Route, part_frames, received_parts
 from gradbed.hosts.systems.compression.gradients import Assembly, HeldBack
 from tools.bench.measure import median_s, span_s
@@ -115,10 +115,10 @@ def measured(
 # ---- Paths ----
 
 
-def bench_job(values: int, compress: str) -> JobDescription:
+def bench_job(values: int, compress: str) -> CompressionJob:
     """Return the job of one worker."""
     worker, server = (f"02:00:00:00:00:{number:02x}" for number in (2, 1))
-    return JobDescription(
+    return CompressionJob(
         job=1,
         workers=(WorkerAddress(index=0, name="h2", ip="10.0.0.2", mac=worker, gateway_mac=worker),),
         server=AgentAddress(name="h1", ip="10.0.0.1", mac=server, gateway_mac=server),
@@ -175,7 +175,7 @@ def _torchs_path(values: int, k: int) -> Path | None:
     return path
 
 
-def _route(job: JobDescription) -> Route:
+def _route(job: CompressionJob) -> Route:
     return Route(job.job, job.workers[0], job.server.ip, job.server.mac)
 
 

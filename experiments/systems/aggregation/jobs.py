@@ -27,7 +27,7 @@ from gradbed.experiments.testbeds.agents import AgentSpec
 from gradbed.hosts.agents.description import AgentAddress, worker_addresses
 from gradbed.hosts.learning.reference import reference, synthetic_reference
 from gradbed.hosts.learning.settings import ExternalSettings, SyntheticSettings, TrainingSettings
-from gradbed.hosts.systems.aggregation.description import Exchange, JobDescription, WorkerDescription
+from gradbed.hosts.systems.aggregation.description import AggregationJob, AggregationWorker, Exchange
 from gradbed.topo.graph import Topology
 
 # ---- Which switches sum ----
@@ -112,7 +112,7 @@ WORKER_RANK = 1
 """The server stops first, so that workers count its last ACKs."""
 
 
-def agent_specs(job: JobDescription) -> list[AgentSpec]:
+def agent_specs(job: AggregationJob) -> list[AgentSpec]:
     """All of them: the server, if the job has one, and the workers."""
     servers = [server_spec(job)] if job.exchange == "server" else []
     workers = [
@@ -120,7 +120,7 @@ def agent_specs(job: JobDescription) -> list[AgentSpec]:
             host=worker.name,
             agent=f"{MODULE}:worker",
             name=f"worker {worker.index}",
-            description=WorkerDescription(job=job, index=worker.index),
+            description=AggregationWorker(job=job, index=worker.index),
             stop_rank=WORKER_RANK,
             job=job.job,
         )
@@ -129,7 +129,7 @@ def agent_specs(job: JobDescription) -> list[AgentSpec]:
     return [*servers, *workers]
 
 
-def server_spec(job: JobDescription) -> AgentSpec:
+def server_spec(job: AggregationJob) -> AgentSpec:
     """The parameter server."""
     return AgentSpec(host=job.server.name, agent=f"{MODULE}:server", name="server", description=job, job=job.job)
 
@@ -196,13 +196,13 @@ class Shared:
         return shortest_routes(self.topology)
 
 
-def describe_job(job: JobSetup, answer: Mapping[str, Any], exchange: Exchange, shared: Shared) -> JobDescription:
+def describe_job(job: JobSetup, answer: Mapping[str, Any], exchange: Exchange, shared: Shared) -> AggregationJob:
     """Names become addresses; the answer is the service's."""
     workload, topology = shared.configuration.workload, shared.topology
     slots = answer["slots"] if answer["slot_policy"] == "static" else None
     window = workload.window_fragments
     return describe(
-        JobDescription,
+        AggregationJob,
         shared.task.scale,
         workload,
         job=answer["job"],

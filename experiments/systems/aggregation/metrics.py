@@ -17,7 +17,7 @@ from gradbed.experiments.systems.aggregation.phase import PARAMETER_SERVER, Aggr
 from gradbed.experiments.tables.metric import Metric
 from gradbed.experiments.tables.tables import Row
 from gradbed.formats.lanes import frame_bytes
-from gradbed.hosts.systems.aggregation.description import JobDescription
+from gradbed.hosts.systems.aggregation.description import AggregationJob
 
 WARM_UP_ROUNDS = 1
 """In the first round windows grow from their start, and timers know no round trip yet."""
@@ -138,13 +138,13 @@ def _after_warm_up(rounds: Sequence[float]) -> Sequence[float]:
     return rounds[WARM_UP_ROUNDS:] or rounds
 
 
-def _workers(job: JobSetup, description: JobDescription, found: Measured) -> list[Mapping[str, Any]]:
+def _workers(job: JobSetup, description: AggregationJob, found: Measured) -> list[Mapping[str, Any]]:
     """What they counted, without those that were stopped once their part was done."""
     names = (f"worker {index}" for index in range(len(job.workers)))
     return [found.final[description.job, name] for name in names if (description.job, name) in found.final]
 
 
-def _sent_again(job: JobSetup, description: JobDescription, found: Measured) -> dict[str, int | None]:
+def _sent_again(job: JobSetup, description: AggregationJob, found: Measured) -> dict[str, int | None]:
     """By all workers; None where one took its counts along."""
     workers = _workers(job, description, found)
     if len(workers) < len(job.workers):
@@ -155,7 +155,7 @@ def _sent_again(job: JobSetup, description: JobDescription, found: Measured) -> 
     }
 
 
-def _wire_bits(phase: AggregationPhase, job: JobSetup, description: JobDescription, found: Measured) -> float:
+def _wire_bits(phase: AggregationPhase, job: JobSetup, description: AggregationJob, found: Measured) -> float:
     """What came from a worker in a round, less what was sent again; of the worker with the least.
 
     Switches counted a worker's gradients. They know no ring packets, and those of an underlay none of ours: those the
@@ -179,7 +179,7 @@ def _bounds_bps(phase: AggregationPhase, place: int) -> Bounds:
     return phase.bounds_bps[place]
 
 
-def _solved_bounds_bps(phase: AggregationPhase, job: JobSetup, description: JobDescription) -> Bounds:
+def _solved_bounds_bps(phase: AggregationPhase, job: JobSetup, description: AggregationJob) -> Bounds:
     """What the linear program allows this job alone, with the switches that sum, and what packets can reach with the
     job's labels while global sums come back, emulated; None without a server, or where a link has no rate."""
     topology, switches = phase.shared.topology, phase.shared.configuration.switches

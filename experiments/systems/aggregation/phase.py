@@ -24,7 +24,7 @@ from gradbed.experiments.systems.aggregation.jobs import (
 from gradbed.experiments.testbeds.agents import AgentSpec
 from gradbed.experiments.torch_scripts import SILENCE_US, ScriptWorkers, check_script
 from gradbed.hosts.learning.settings import ExternalSettings
-from gradbed.hosts.systems.aggregation.description import Exchange, JobDescription
+from gradbed.hosts.systems.aggregation.description import AggregationJob, Exchange
 
 IN_NETWORK = "in-network"
 PARAMETER_SERVER = "parameter server"
@@ -69,7 +69,7 @@ class AggregationPhase(Phase):
         self.shared = shared
         self.task = shared.task
         self.scale = shared.task.scale
-        self.descriptions: list[JobDescription] = []
+        self.descriptions: list[AggregationJob] = []
         self.rounds = [[RoundReport() for _ in job.digests] for job in jobs]
         self.mismatches: list[str] = []
         self.bounds_bps: dict[int, Bounds] = {}

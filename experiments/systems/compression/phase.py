@@ -26,8 +26,8 @@ from gradbed.experiments.traffic.agents import AGENT, NAME
 from gradbed.hosts.agents.description import AgentAddress, worker_addresses
 from gradbed.hosts.compressors.fingerprint import MODULUS
 from gradbed.hosts.learning.settings import ExternalSettings, SyntheticSettings, TrainingSettings
-from gradbed.hosts.systems.compression.description import JobDescription, WorkerDescription
-from gradbed.hosts.traffic.description import EndpointDescription, Sizes, Stream
+from gradbed.hosts.systems.compression.description import CompressionJob, CompressionWorker
+from gradbed.hosts.traffic.description import EndpointDescription, Sizes, TrafficStream
 from gradbed.topo.graph import Topology
 
 # ---- Competing traffic ----
@@ -43,7 +43,7 @@ def background_agents(
     """The agents in both hosts. topology: in emulated units."""
     link_bps = topology.link(server, topology.attachment(server).name).model.rate_bps
     assert link_bps is not None
-    stream = Stream(
+    stream = TrafficStream(
         destination=AgentAddress.of(topology.host(server)),
         receiver=_RECEIVER,
         rate_bps=section.load * link_bps,
@@ -131,7 +131,7 @@ class CompressionPhase(Phase):
             for fault in configuration.faults
             if isinstance(fault, AgentFault) and fault.fault == "agent-stop"
         }
-        self.description: JobDescription | None = None
+        self.description: CompressionJob | None = None
         self._background_agents_done = 0
         # What the server that runs now has received of a round that it has not summed yet.
         self._gathered: defaultdict[int, dict[str, int]] = defaultdict(dict)
@@ -146,7 +146,7 @@ class CompressionPhase(Phase):
                     host,
                     f"{MODULE}:worker",
                     f"worker {index}",
-                    WorkerDescription(job=job, index=index),
+                    CompressionWorker(job=job, index=index),
                     WORKER_RANK,
                     job.job,
                 )
@@ -163,14 +163,14 @@ class CompressionPhase(Phase):
             section, self.background_sender, self.server, self.topology, task.scale, task.seed, job
         )
 
-    def server_spec(self, job: JobDescription) -> AgentSpec:
+    def server_spec(self, job: CompressionJob) -> AgentSpec:
         return AgentSpec(self.server, f"{MODULE}:server", "server", job, 0, job.job)
 
-    def _describe(self, answer: Mapping[str, Any]) -> JobDescription:
+    def _describe(self, answer: Mapping[str, Any]) -> CompressionJob:
         configuration = self.configuration
         transport, ratio = configuration.transport, configuration.ratio
         return describe(
-            JobDescription,
+            CompressionJob,
             self.task.scale,
             configuration.compression,
             ratio,

@@ -20,8 +20,8 @@ from gradbed.experiments.testbeds.agents import AgentSpec
 from gradbed.formats.shuffle import frame_overhead_bytes
 from gradbed.hosts.agents.description import worker_addresses
 from gradbed.hosts.systems.shuffle.description import (
-    Incoming,
-    Outgoing,
+    PlannedReception,
+    PlannedTransmission,
     RepairGroup,
     RepairTree,
     ShuffleDescription,
@@ -79,11 +79,11 @@ class ShuffleJob:
             for index, (number, total) in enumerate(zip(queue, frames, strict=True)):
                 place[number] = index
                 sent_us[number] = math.ceil(total * self.interval_us(sender))
-        incoming: defaultdict[int, list[Incoming]] = defaultdict(list)
+        incoming: defaultdict[int, list[PlannedReception]] = defaultdict(list)
         for each in self.schedule.transmissions:
             for worker, sample in each.receivers:
                 incoming[worker].append(
-                    Incoming(
+                    PlannedReception(
                         number=each.number,
                         sender=each.sender,
                         place=place[each.number],
@@ -115,7 +115,7 @@ class ShuffleJob:
         others.sort(key=self.trees.distances[worker].__getitem__)
         return first, *(each for each in others if each != first)
 
-    def _description(self, index: int, incoming: Sequence[Incoming]) -> ShuffleDescription:
+    def _description(self, index: int, incoming: Sequence[PlannedReception]) -> ShuffleDescription:
         instance, schedule = self.instance, self.schedule
         own = [schedule.transmissions[number] for number in schedule.queues[index]] if schedule.queues else []
         is_worker = index < len(instance.workers)
@@ -143,9 +143,9 @@ class ShuffleJob:
             tell_contents=self._task.configuration.training.train,
         )
 
-    def _outgoing(self, each: Transmission) -> Outgoing:
+    def _outgoing(self, each: Transmission) -> PlannedTransmission:
         delivery = self.answer.deliveries[each.number]
-        return Outgoing(
+        return PlannedTransmission(
             number=each.number,
             samples=each.samples,
             receivers=each.receivers,

@@ -20,7 +20,7 @@ from gradbed.experiments.phases import Measured
 from gradbed.experiments.systems.shuffle.configuration import TrainingSection
 from gradbed.experiments.systems.shuffle.jobs import ShuffleJob
 from gradbed.hosts.learning.dataset import SHAPES, Samples, load
-from gradbed.hosts.learning.model import Network
+from gradbed.hosts.learning.model import NeuralNetwork
 from gradbed.hosts.systems.shuffle.samples import DigitSamples, SampleSource, from_base64
 
 Parts = Sequence[Sequence[int]]
@@ -64,7 +64,7 @@ def _samples(table: NDArray[np.uint8]) -> Samples:
 def accuracies(epochs: Sequence[Sequence[NDArray[np.uint8]]], section: TrainingSection, seed: int) -> list[float]:
     """Of the mean weights on the test samples, after each epoch on these samples of each worker."""
     shape = SHAPES["digits"]
-    network = Network(shape.features, section.hidden_units, shape.classes)
+    network = NeuralNetwork(shape.features, section.hidden_units, shape.classes)
     weights = network.initial_weights(seed)
     test = load("digits").test
     course = []
@@ -80,7 +80,7 @@ def accuracies(epochs: Sequence[Sequence[NDArray[np.uint8]]], section: TrainingS
 
 
 def _epoch(
-    network: Network,
+    network: NeuralNetwork,
     weights: NDArray[np.float32],
     samples: Samples,
     section: TrainingSection,

@@ -15,7 +15,12 @@ from gradbed.experiments.tables.metric import Metric, Value
 from gradbed.hosts.agents.queue_pairs import queue_pair_control
 from gradbed.hosts.collectives.schedule import Operation
 from gradbed.hosts.systems.training.collectives.algorithms import choose
-from gradbed.hosts.systems.training.collectives.costs import ACKNOWLEDGEMENT_BYTES, Packets, cost_ns, of_topology
+from gradbed.hosts.systems.training.collectives.costs import (
+    ACKNOWLEDGEMENT_BYTES,
+    Packetisation,
+    cost_ns,
+    of_topology,
+)
 from gradbed.hosts.systems.training.collectives.formulas import hosts_bound_ns, switches_bound_ns
 
 # ---- What collectives should take ----
@@ -51,7 +56,7 @@ def expected_of_collectives(phase: TrainingPhase) -> dict[str, Value]:
     selective = (
         transport.recovery == "selective-repeat" or queue_pair_control(transport.congestion_control).echoes_marks
     )
-    packets = Packets(
+    packets = Packetisation(
         transport.mtu_bytes,
         transport.acknowledge_every,
         ACKNOWLEDGEMENT_BYTES + (SELECTIVE_BYTES if selective else 0),

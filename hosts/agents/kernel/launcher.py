@@ -104,7 +104,7 @@ _commands: TypeAdapter[_Start | _Begin | _Kill | _Pause | _Stop] = TypeAdapter(_
 
 
 @dataclass
-class _Agent:
+class _AgentProcess:
     """A forked agent."""
 
     job: int
@@ -128,7 +128,7 @@ class Launcher:
         self._compute_us = compute_us
         self._sign_of_life_interval_s = sign_of_life_s
         self._selector = selectors.DefaultSelector()
-        self._agents: dict[int, _Agent] = {}  # by pidfd
+        self._agents: dict[int, _AgentProcess] = {}  # by pidfd
         self._stop_deadline_s: dict[int, float] = {}  # by job that was told to stop
         self._sign_of_life_s = 0.0
 
@@ -184,7 +184,7 @@ class Launcher:
         except UserError as error:
             write_event(_STDOUT, "error", name="launcher", message=str(error))
 
-    def _of(self, job: int) -> list[_Agent]:
+    def _of(self, job: int) -> list[_AgentProcess]:
         return [agent for agent in self._agents.values() if agent.job == job]
 
     def _stop(self, job: int | None) -> None:
@@ -226,7 +226,7 @@ class Launcher:
         elif command.command == "pause":
             raise UserError(f"there is no agent {command.name} of job {command.job} to be paused")
 
-    def _find(self, job: int, name: str) -> _Agent | None:
+    def _find(self, job: int, name: str) -> _AgentProcess | None:
         return next((agent for agent in self._of(job) if agent.name == name), None)
 
     def _start(self, start: _Start) -> None:
@@ -256,11 +256,11 @@ class Launcher:
                 os._exit(status)
         os.close(control_read)
         pidfd = os.pidfd_open(pid)
-        agent = _Agent(start.job, start.name, start.stop_rank, start.host_pid, pid, pidfd, control_write)
+        agent = _AgentProcess(start.job, start.name, start.stop_rank, start.host_pid, pid, pidfd, control_write)
         self._agents[agent.pidfd] = agent
         self._selector.register(agent.pidfd, selectors.EVENT_READ)
 
-    def _reap(self, agent: _Agent) -> None:
+    def _reap(self, agent: _AgentProcess) -> None:
         _, wait_status = os.waitpid(agent.pid, 0)
         status = os.waitstatus_to_exitcode(wait_status)
         self._selector.unregister(agent.pidfd)
@@ -306,7 +306,7 @@ class Launcher:
         return 0
 
 
-def _tell(agent: _Agent, command: bytes) -> None:
+def _tell(agent: _AgentProcess, command: bytes) -> None:
     # An agent that has just ended is reaped through its pidfd.
     with contextlib.suppress(BrokenPipeError):
         os.write(agent.control, command)

@@ -26,7 +26,7 @@ class Stop(Protocol):
         """Nothing is under way any more."""
 
 
-class Network(Protocol):
+class SimulatedNetwork(Protocol):
     """Links, and what is between them; such as gradbed.switch.virtual.VirtualFabric."""
 
     @property
@@ -51,7 +51,7 @@ class Timer:
 class VirtualClock:
     """Time that stands still while anybody acts. At one time, frames come before timers, and timers in order."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: SimulatedNetwork) -> None:
         self._network = network
         self._timers: list[tuple[int, int, Timer]] = []
         self._numbers = itertools.count()

@@ -26,7 +26,7 @@ SILENCE_S = 3600
 
 
 @dataclass
-class _Agent:
+class _SimulatedAgent:
     """An agent that has not ended."""
 
     context: VirtualContext
@@ -47,7 +47,7 @@ class VirtualLauncher:
         self._clock = clock
         self._ports = {name: VirtualPort(clock, card) for name, card in cards.items()}
         self._compute_us = compute_us
-        self._agents: dict[tuple[int, str], _Agent] = {}
+        self._agents: dict[tuple[int, str], _SimulatedAgent] = {}
         self._stopping: dict[int, Timer] = {}
         """By job that was told to stop: when patience ends."""
         self._events: deque[dict[str, Any]] = deque()
@@ -128,7 +128,7 @@ class VirtualLauncher:
             lambda: self._compute_us(job, name),
             classes,
         )
-        self._agents[job, name] = _Agent(context, stop_rank)
+        self._agents[job, name] = _SimulatedAgent(context, stop_rank)
         self._clock.at(self._clock.now_ns, lambda: context.start(lambda: self._live(context, main, checked)))
 
     def _live(self, context: VirtualContext, main: Callable[..., Any], description: BaseModel) -> None:
@@ -150,7 +150,7 @@ class VirtualLauncher:
             if job in (None, agent.context.job):
                 self._tell(agent, BEGIN)
 
-    def _tell(self, agent: _Agent, command: bytes) -> None:
+    def _tell(self, agent: _SimulatedAgent, command: bytes) -> None:
         self._clock.at(self._clock.now_ns, lambda: agent.context.tell(command))
 
     def _kill(self, *, job: int, name: str) -> None:
@@ -170,7 +170,7 @@ class VirtualLauncher:
         if agent := self._agents.get((job, name)):
             agent.context.resume()
 
-    def _end(self, agent: _Agent) -> None:
+    def _end(self, agent: _SimulatedAgent) -> None:
         agent.context.kill()
         # One that never came to live.
         self._agents.pop((agent.context.job, agent.context.name), None)
@@ -187,7 +187,7 @@ class VirtualLauncher:
         if not jobs:
             self._say("stopped", name="launcher", **({} if job is None else {"job": job}))
 
-    def _of(self, job: int) -> list[_Agent]:
+    def _of(self, job: int) -> list[_SimulatedAgent]:
         return [agent for (number, _), agent in self._agents.items() if number == job]
 
     def _go_on_stopping(self, job: int) -> None:

@@ -13,16 +13,16 @@ from gradbed.hosts.collectives.exchange import Exchange
 from gradbed.hosts.collectives.ring_all_reduce import RingExchange
 from gradbed.hosts.collectives.worker import Worker
 from gradbed.hosts.learning.workload import prepare_workload
-from gradbed.hosts.systems.aggregation.description import JobDescription, WorkerDescription
-from gradbed.hosts.systems.aggregation.server import Server
+from gradbed.hosts.systems.aggregation.description import AggregationJob, AggregationWorker
+from gradbed.hosts.systems.aggregation.server import AggregationServer
 from gradbed.hosts.systems.aggregation.worker.library import sender_library
 from gradbed.hosts.systems.aggregation.worker.server_exchange import ServerExchange
 from gradbed.hosts.torch_hook.torch_extra import load_torch
 
 
-def prepare(description: WorkerDescription | JobDescription) -> None:
+def prepare(description: AggregationWorker | AggregationJob) -> None:
     """Load what all workers need."""
-    if isinstance(description, WorkerDescription):
+    if isinstance(description, AggregationWorker):
         prepare_workload(description.job.workload)
         if description.job.exchange == "server":
             sender_library()
@@ -30,23 +30,23 @@ def prepare(description: WorkerDescription | JobDescription) -> None:
             load_torch("all-reduce by Gloo")
 
 
-def worker(context: AgentContext, description: WorkerDescription) -> None:
+def worker(context: AgentContext, description: AggregationWorker) -> None:
     """Worker `description.index`, until stop."""
     job, index = description.job, description.index
     with open_exchange(context, job, index) as exchange:
         Worker(job, index, exchange, context).run()
 
 
-def server(context: AgentContext, description: JobDescription) -> None:
+def server(context: AgentContext, description: AggregationJob) -> None:
     """The parameter server, until stop."""
     if description.exchange != "server":
         raise UserError(f"job {description.job} has no server: its workers sum ({description.exchange})")
     with context.open(udp_port=GRADIENT_PORT) as interface:
-        Server(description, interface, context).run()
+        AggregationServer(description, interface, context).run()
 
 
 @contextlib.contextmanager
-def open_exchange(context: AgentContext, job: JobDescription, index: int) -> Iterator[Exchange]:
+def open_exchange(context: AgentContext, job: AggregationJob, index: int) -> Iterator[Exchange]:
     """The exchange that the job names, for worker `index`."""
     if job.exchange == "gloo":
         # Loads PyTorch.

@@ -29,7 +29,7 @@ def aggregation_paths(designations: Sequence[Sequence[Hashable]]) -> tuple[int, 
 Exchange = Literal["server", "ring", "gloo"]
 
 
-class JobDescription(CollectiveJob):
+class AggregationJob(CollectiveJob):
     """One job: who takes part, where gradients are summed, what is computed."""
 
     exchange: Exchange = "server"
@@ -47,7 +47,7 @@ class JobDescription(CollectiveJob):
     job's own, and further apart they would meet. None: no bound."""
 
     @model_validator(mode="after")
-    def _consistent(self) -> JobDescription:
+    def _consistent(self) -> AggregationJob:
         if len(self.workers) > MAX_WORKERS:
             raise UserError(
                 f"a job has at most {MAX_WORKERS} workers (bits of the worker bitmap), got {len(self.workers)}"
@@ -78,5 +78,5 @@ class JobDescription(CollectiveJob):
         return (self.designations[worker] if self.designations else ()) or (DIRECT,)
 
 
-class WorkerDescription(WorkerOf[JobDescription]):
+class AggregationWorker(WorkerOf[AggregationJob]):
     """A worker of a job."""

@@ -21,7 +21,7 @@ from gradbed.hosts.protocols.frames import (
     lane_frame_type,
     mac_array,
 )
-from gradbed.hosts.systems.aggregation.description import JobDescription
+from gradbed.hosts.systems.aggregation.description import AggregationJob
 from gradbed.hosts.systems.aggregation.gradient_frames import pack_frames, parse_frames
 from gradbed.hosts.transport.statistics import EndpointStatistics
 
@@ -49,12 +49,12 @@ class Received(NamedTuple):
     """Packet numbers of NACKs."""
 
 
-class Endpoint:
+class GradientEndpoint:
     """Sends one kind of frame, gradients or acknowledgements, and takes in the other."""
 
     def __init__(
         self,
-        job: JobDescription,
+        job: AggregationJob,
         own: AgentAddress,
         peers: Sequence[AgentAddress],
         interface: Interface,

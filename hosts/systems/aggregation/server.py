@@ -12,20 +12,20 @@ from gradbed.formats.aggregation import Flags
 from gradbed.hosts.agents.context import AgentContext, Interface
 from gradbed.hosts.protocols.frames import Frames, mac_array, met_congestion
 from gradbed.hosts.systems.aggregation.collector import Collector
-from gradbed.hosts.systems.aggregation.description import JobDescription
-from gradbed.hosts.systems.aggregation.endpoint import Endpoint
+from gradbed.hosts.systems.aggregation.description import AggregationJob
+from gradbed.hosts.systems.aggregation.endpoint import GradientEndpoint
 from gradbed.hosts.transport.settling import settle
 
 
-class Server:
+class AggregationServer:
     """The parameter server of a job on an open interface."""
 
-    def __init__(self, job: JobDescription, interface: Interface, context: AgentContext) -> None:
+    def __init__(self, job: AggregationJob, interface: Interface, context: AgentContext) -> None:
         self._job = job
         self._context = context
         self._worker_ips = [ip_integer(worker.ip) for worker in job.workers]
         self._worker_of_ip = {ip: index for index, ip in enumerate(self._worker_ips)}
-        self._endpoint = Endpoint(job, job.server, job.workers, interface, sends_acknowledgements=True)
+        self._endpoint = GradientEndpoint(job, job.server, job.workers, interface, sends_acknowledgements=True)
         self._collector = Collector(
             workers=len(job.workers),
             fragments_per_round=job.fragments_per_round,

@@ -10,38 +10,38 @@ from gradbed.hosts.agents.context import AgentContext
 from gradbed.hosts.collectives.exchange import Exchange
 from gradbed.hosts.collectives.worker import Worker
 from gradbed.hosts.learning.workload import prepare_workload
-from gradbed.hosts.systems.compression.description import JobDescription, WorkerDescription
+from gradbed.hosts.systems.compression.description import CompressionJob, CompressionWorker
 from gradbed.hosts.systems.compression.exchange import CompressedExchange
-from gradbed.hosts.systems.compression.server import Server
+from gradbed.hosts.systems.compression.server import CompressionServer
 from gradbed.hosts.systems.compression.tcp import TcpExchange, TcpServer
 from gradbed.hosts.systems.compression.witness import Witness
 
 
-def prepare(description: WorkerDescription | JobDescription) -> None:
+def prepare(description: CompressionWorker | CompressionJob) -> None:
     """Load what all workers need."""
-    if isinstance(description, WorkerDescription):
+    if isinstance(description, CompressionWorker):
         prepare_workload(description.job.workload)
 
 
-def worker(context: AgentContext, description: WorkerDescription) -> None:
+def worker(context: AgentContext, description: CompressionWorker) -> None:
     """Worker `description.index`, until stop."""
     job, index = description.job, description.index
     with open_exchange(context, job, index) as exchange:
         Worker(job, index, exchange, context).run()
 
 
-def server(context: AgentContext, description: JobDescription) -> None:
+def server(context: AgentContext, description: CompressionJob) -> None:
     """The parameter server, until stop."""
     if description.protocol == "tcp":
         with contextlib.closing(context.listen_tcp(TCP_PORT)) as listener:
             TcpServer(description, listener, context).run()
         return
     with context.open(udp_port=PART_PORT) as interface:
-        Server(description, interface, context).run()
+        CompressionServer(description, interface, context).run()
 
 
 @contextlib.contextmanager
-def open_exchange(context: AgentContext, job: JobDescription, index: int) -> Iterator[Exchange]:
+def open_exchange(context: AgentContext, job: CompressionJob, index: int) -> Iterator[Exchange]:
     """For worker `index`."""
     if job.protocol == "tcp":
         with contextlib.closing(context.connect_tcp(job.server.ip, TCP_PORT, job.give_up_us / 1e6)) as stream:

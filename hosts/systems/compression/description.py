@@ -18,7 +18,7 @@ Pacing = Literal["none", "even", "active", "aimd"]
 over those that are still sending. aimd: from that on by congestion marks."""
 
 
-class JobDescription(CollectiveJob):
+class CompressionJob(CollectiveJob):
     """Workers that send what they keep of their gradients to a server, which sends the sum to all of them."""
 
     server: AgentAddress
@@ -49,7 +49,7 @@ class JobDescription(CollectiveJob):
         return compress
 
     @model_validator(mode="after")
-    def _server_is_no_worker(self) -> JobDescription:
+    def _server_is_no_worker(self) -> CompressionJob:
         if self.server.ip in {worker.ip for worker in self.workers}:
             raise ValueError("the server and a worker have the same IP address")
         if self.pacing != "none" and self.server_link_bps is None:
@@ -57,5 +57,5 @@ class JobDescription(CollectiveJob):
         return self
 
 
-class WorkerDescription(WorkerOf[JobDescription]):
+class CompressionWorker(WorkerOf[CompressionJob]):
     """A worker of a job."""

@@ -12,7 +12,7 @@ from gradbed.formats.compression import Flags
 from gradbed.hosts.agents.context import AgentContext, Interface
 from gradbed.hosts.collectives.exchange import PacketExchange
 from gradbed.hosts.protocols.frames import met_congestion
-from gradbed.hosts.systems.compression.description import JobDescription
+from gradbed.hosts.systems.compression.description import CompressionJob
 from gradbed.hosts.systems.compression.frames import (
     Route,
     acknowledgement_frame,
@@ -21,7 +21,7 @@ from gradbed.hosts.systems.compression.frames import (
 )
 from gradbed.hosts.systems.compression.gradients import Assembly, HeldBack
 from gradbed.hosts.systems.compression.rate import Pace, RateAdaptation
-from gradbed.hosts.systems.compression.transport import GradientMessage, Incoming, Outgoing
+from gradbed.hosts.systems.compression.transport import GradientMessage, StreamInput, StreamOutput
 from gradbed.hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
 from gradbed.hosts.transport.stream_sender import StreamSender
 
@@ -32,7 +32,7 @@ GOLDEN_SECTION = (5**0.5 - 1) / 2
 class CompressedExchange(PacketExchange):
     """gradbed.hosts.collectives.exchange.Exchange on an open interface."""
 
-    def __init__(self, job: JobDescription, index: int, interface: Interface, context: AgentContext) -> None:
+    def __init__(self, job: CompressionJob, index: int, interface: Interface, context: AgentContext) -> None:
         super().__init__(context, job.give_up_us)
         self._job = job
         self._index = index
@@ -53,9 +53,9 @@ class CompressedExchange(PacketExchange):
             seed=job.sender_seed(index),
         )
         self._pace = Pace(job, index, context.now_us())
-        self._outgoing = Outgoing(interface, sender, first, self._pace.bucket)
+        self._outgoing = StreamOutput(interface, sender, first, self._pace.bucket)
         self._sender = sender
-        self._incoming = Incoming(
+        self._incoming = StreamInput(
             first,
             every=min(16, max(2, len(job.workers))),
             spread_us=job.min_timeout_us // 2,

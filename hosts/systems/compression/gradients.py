@@ -18,13 +18,13 @@ from gradbed.hosts.compressors.wire import read
 from gradbed.hosts.learning.settings import TrainingSettings
 from gradbed.hosts.learning.trainer import network
 from gradbed.hosts.protocols.frames import Frames
-from gradbed.hosts.systems.compression.description import JobDescription
+from gradbed.hosts.systems.compression.description import CompressionJob
 from gradbed.hosts.systems.compression.frames import is_end
 
 # ---- The compressor of a job ----
 
 
-def job_compressor(job: JobDescription, index: int) -> Compressor:
+def job_compressor(job: CompressionJob, index: int) -> Compressor:
     """Of worker `index`; the server has one as well, to put together what came."""
     workload = job.workload
     shapes = network(workload).shapes if isinstance(workload, TrainingSettings) else nearly_square(job.values)
@@ -49,7 +49,7 @@ class DrawnPlaces:
 class HeldBack:
     """One worker's, round by round."""
 
-    def __init__(self, job: JobDescription, index: int) -> None:
+    def __init__(self, job: CompressionJob, index: int) -> None:
         self.compressor = job_compressor(job, index)
         self.drawn = DrawnPlaces(self.compressor, job.values)
         self._feedback = ErrorFeedback(job.values, keeps=job.error_feedback, momentum=job.momentum)

@@ -8,7 +8,7 @@ from gradbed.formats.compression import ACKNOWLEDGEMENT, PART, Flags
 from gradbed.hosts.protocols.layers import bind_to_udp, layer_fields
 
 
-class Part(Packet):  # type: ignore[misc]
+class GradientPart(Packet):  # type: ignore[misc]
     """A piece of a gradient, or of the sum on its way back."""
 
     name = PART.name
@@ -27,7 +27,7 @@ class _Either(Packet):  # type: ignore[misc]
 
     @classmethod
     def dispatch_hook(cls, _pkt: bytes | None = None, *args: object, **kargs: object) -> type[Packet]:
-        return Acknowledgement if _pkt and len(_pkt) > 1 and _pkt[1] & Flags.ACK else Part
+        return Acknowledgement if _pkt and len(_pkt) > 1 and _pkt[1] & Flags.ACK else GradientPart
 
 
-bind_to_udp(PART, [Part, Acknowledgement], _Either)
+bind_to_udp(PART, [GradientPart, Acknowledgement], _Either)

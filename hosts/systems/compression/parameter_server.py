@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gradbed.hosts.agents.context import AgentContext
 from gradbed.hosts.compressors.content import Content
 from gradbed.hosts.compressors.fingerprint import MODULUS, fingerprint
-from gradbed.hosts.systems.compression.description import JobDescription
+from gradbed.hosts.systems.compression.description import CompressionJob
 from gradbed.hosts.systems.compression.frames import Route
 from gradbed.hosts.systems.compression.gradients import Assembly, DrawnPlaces, job_compressor
 
@@ -25,7 +25,7 @@ _INT32 = np.iinfo(np.int32)
 class Summation:
     """Round by round."""
 
-    def __init__(self, job: JobDescription, context: AgentContext) -> None:
+    def __init__(self, job: CompressionJob, context: AgentContext) -> None:
         self._compressor = job_compressor(job, 0)
         self._values = job.values
         self._drawn = DrawnPlaces(self._compressor, job.values)
@@ -70,7 +70,7 @@ def _content(total: NDArray[np.int64], drawn: NDArray[np.intp] | None) -> Conten
 
 
 @dataclass(kw_only=True)
-class Worker:
+class ServedWorker:
     """done: its gradient of this round is here."""
 
     index: int
@@ -80,7 +80,7 @@ class Worker:
 
 
 Key = TypeVar("Key")
-Kind = TypeVar("Kind", bound=Worker)
+Kind = TypeVar("Kind", bound=ServedWorker)
 
 
 class ParameterServer(ABC, Generic[Key, Kind]):
@@ -89,7 +89,7 @@ class ParameterServer(ABC, Generic[Key, Kind]):
     _workers: dict[Key, Kind]
     """Those that take part; a server fills it when it is made."""
 
-    def __init__(self, job: JobDescription, context: AgentContext) -> None:
+    def __init__(self, job: CompressionJob, context: AgentContext) -> None:
         self._context = context
         self._sum = Summation(job, context)
         self._route = Route(job.job, job.server, job.multicast.ip, job.multicast.mac)

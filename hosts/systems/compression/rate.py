@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from gradbed.hosts.systems.compression.description import JobDescription
+from gradbed.hosts.systems.compression.description import CompressionJob
 from gradbed.hosts.systems.compression.frames import MOST_FRAME_BYTES
 from gradbed.hosts.systems.compression.ratio import repaired_ratio, source_ratio
 from gradbed.hosts.systems.compression.transport import GradientMessage, News
@@ -17,7 +17,7 @@ from gradbed.hosts.transport.rate_control import AimdRate
 
 
 @dataclass(frozen=True)
-class Reading:
+class RateReading:
     """The rate of an interval that ended at time_us; 0: nothing was acknowledged. settled_bps: the rate of the
     interval before it, if this one is within the threshold of that. sent_bps: at which the same packets were sent."""
 
@@ -63,7 +63,7 @@ class RateMonitor:
             self._bytes += size_bytes
         self._arrived_us, self._sent_us = arrived_us, sent_us
 
-    def read(self, now_us: int) -> Reading | None:
+    def read(self, now_us: int) -> RateReading | None:
         """The reading of the interval that is over; None: none is."""
         if self.due_us is None or now_us < self.due_us:
             return None
@@ -77,7 +77,7 @@ class RateMonitor:
         if self.initial_bps is None and rate_bps:
             self.initial_bps = rate_bps
         settled = bool(before_bps and rate_bps) and abs(rate_bps - before_bps) / before_bps <= self._threshold
-        return Reading(now_us, rate_bps, before_bps if settled else None, sent_bps)
+        return RateReading(now_us, rate_bps, before_bps if settled else None, sent_bps)
 
 
 # ---- Backlog: whether packets wait longer and longer, since more is sent than the network carries ----
@@ -145,7 +145,7 @@ class Finding:
     """Of an interval. backlog: packets were held up on their way. grew: they arrived at a lower rate than they were
     sent at. lasts: they have been held up for two intervals. initial_bps: R0 of the rate that is watched."""
 
-    reading: Reading
+    reading: RateReading
     backlog: bool = False
     grew: bool = False
     lasts: bool = False
@@ -164,7 +164,7 @@ class RateAdaptation:
     and longer and longer: a worker that sends less by itself finds shorter queues.
     """
 
-    def __init__(self, job: JobDescription) -> None:
+    def __init__(self, job: CompressionJob) -> None:
         self._job = job
         self.own = RateMonitor(job.interval_us, job.settled_within)
         self.mean = RateMonitor(job.interval_us, job.settled_within)
@@ -183,7 +183,7 @@ class RateAdaptation:
         self.own.begin()
         self.mean.begin()
         self._backlog.begin()
-        self._last = Finding(Reading(0, 0.0))
+        self._last = Finding(RateReading(0, 0.0))
         self._level_bps: float | None = None
         self._decided = False
         self.readings: list[dict[str, Any]] = []
@@ -279,7 +279,7 @@ class Pace:
     """even and active: a share of the server's link; less while the network carries less, which is what arrives and
     somewhat below that, so that queues get shorter again. aimd: a rate that follows congestion marks."""
 
-    def __init__(self, job: JobDescription, index: int, now_us: int) -> None:
+    def __init__(self, job: CompressionJob, index: int, now_us: int) -> None:
         self._job = job
         self._link_bps = job.server_link_bps or 0
         self._even_bps = max(1, self._link_bps // len(job.workers))

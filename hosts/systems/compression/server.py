@@ -12,7 +12,7 @@ from gradbed.hosts.agents.context import AgentContext, Interface
 from gradbed.hosts.compressors.content import Content
 from gradbed.hosts.compressors.wire import written
 from gradbed.hosts.protocols.frames import Frames, met_congestion, only
-from gradbed.hosts.systems.compression.description import JobDescription
+from gradbed.hosts.systems.compression.description import CompressionJob
 from gradbed.hosts.systems.compression.frames import (
     HEADER_BYTES,
     MOST_FRAME_BYTES,
@@ -23,8 +23,8 @@ from gradbed.hosts.systems.compression.frames import (
     received_acknowledgements,
     received_parts,
 )
-from gradbed.hosts.systems.compression.parameter_server import ParameterServer, Worker
-from gradbed.hosts.systems.compression.transport import Incoming, Outgoing
+from gradbed.hosts.systems.compression.parameter_server import ParameterServer, ServedWorker
+from gradbed.hosts.systems.compression.transport import StreamInput, StreamOutput
 from gradbed.hosts.transport.group_acknowledgement import GroupAcknowledgement
 from gradbed.hosts.transport.pacing import TokenBucket
 from gradbed.hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
@@ -36,15 +36,15 @@ ACKNOWLEDGE_EVERY = 1
 
 
 @dataclass(kw_only=True)
-class _Worker(Worker):
+class _PacketWorker(ServedWorker):
     route: Route
-    incoming: Incoming
+    incoming: StreamInput
 
 
-class Server(ParameterServer[int, _Worker]):
+class CompressionServer(ParameterServer[int, _PacketWorker]):
     """Over packets of this system. Workers by their IP addresses as integers."""
 
-    def __init__(self, job: JobDescription, interface: Interface, context: AgentContext) -> None:
+    def __init__(self, job: CompressionJob, interface: Interface, context: AgentContext) -> None:
         super().__init__(job, context)
         self._job = job
         self._interface = interface
@@ -52,12 +52,12 @@ class Server(ParameterServer[int, _Worker]):
         now_us = context.now_us()
         gateway = job.server.gateway_mac
         self._workers = {
-            ip_integer(worker.ip): _Worker(
+            ip_integer(worker.ip): _PacketWorker(
                 index=worker.index,
                 gradient=self._sum.assembly(),
                 heard_us=now_us,
                 route=Route(job.job, job.server, worker.ip, gateway),
-                incoming=Incoming(first, ACKNOWLEDGE_EVERY),
+                incoming=StreamInput(first, ACKNOWLEDGE_EVERY),
             )
             for worker in job.workers
         }
@@ -74,7 +74,7 @@ class Server(ParameterServer[int, _Worker]):
         bucket = None
         if job.server_link_bps is not None:
             bucket = TokenBucket(job.server_link_bps, MOST_FRAME_BYTES, now_us)
-        self._outgoing = Outgoing(interface, sender, first, bucket)
+        self._outgoing = StreamOutput(interface, sender, first, bucket)
 
     def run(self) -> None:
         """Serve until stop."""

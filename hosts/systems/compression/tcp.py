@@ -17,7 +17,7 @@ from gradbed.hosts.collectives.exchange import KernelExchange
 from gradbed.hosts.compressors.content import Content
 from gradbed.hosts.compressors.wire import written
 from gradbed.hosts.protocols.frames import Frames
-from gradbed.hosts.systems.compression.description import JobDescription
+from gradbed.hosts.systems.compression.description import CompressionJob
 from gradbed.hosts.systems.compression.frames import (
     HEADER_BYTES,
     RECORD_BYTES,
@@ -27,7 +27,7 @@ from gradbed.hosts.systems.compression.frames import (
     record_type,
 )
 from gradbed.hosts.systems.compression.gradients import Assembly, HeldBack
-from gradbed.hosts.systems.compression.parameter_server import ParameterServer, Worker
+from gradbed.hosts.systems.compression.parameter_server import ParameterServer, ServedWorker
 
 # ---- Parts on a stream: each behind two bytes that tell how long it is ----
 
@@ -76,7 +76,7 @@ _ACK = int(Flags.ACK)
 class TcpExchange(KernelExchange):
     """gradbed.hosts.collectives.exchange.Exchange on a connection to the server."""
 
-    def __init__(self, job: JobDescription, index: int, stream: TcpStream, context: AgentContext) -> None:
+    def __init__(self, job: CompressionJob, index: int, stream: TcpStream, context: AgentContext) -> None:
         super().__init__(context)
         self._job = job
         own = job.workers[index]
@@ -132,21 +132,21 @@ class TcpExchange(KernelExchange):
 
 
 @dataclass(kw_only=True)
-class _Worker(Worker):
+class _TcpWorker(ServedWorker):
     stream: TcpStream | None = None
     """None: it has not connected yet."""
     reader: RecordReader = field(default_factory=RecordReader)
 
 
-class TcpServer(ParameterServer[str, _Worker]):
+class TcpServer(ParameterServer[str, _TcpWorker]):
     """Workers by their IP addresses."""
 
-    def __init__(self, job: JobDescription, listener: TcpListener, context: AgentContext) -> None:
+    def __init__(self, job: CompressionJob, listener: TcpListener, context: AgentContext) -> None:
         super().__init__(job, context)
         self._listener = listener
         now_us = context.now_us()
         self._workers = {
-            worker.ip: _Worker(index=worker.index, gradient=self._sum.assembly(), heard_us=now_us)
+            worker.ip: _TcpWorker(index=worker.index, gradient=self._sum.assembly(), heard_us=now_us)
             for worker in job.workers
         }
 
@@ -174,7 +174,7 @@ class TcpServer(ParameterServer[str, _Worker]):
             else:
                 worker.stream = stream
 
-    def _take_in(self, worker: _Worker) -> None:
+    def _take_in(self, worker: _TcpWorker) -> None:
         while worker.stream is not None and (data := worker.stream.receive()):
             worker.heard_us = self._context.now_us()
             for record in worker.reader.take(data):

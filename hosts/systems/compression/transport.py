@@ -35,7 +35,7 @@ from gradbed.hosts.transport.stream_sender import StreamSender
 
 
 @dataclass
-class _Flight:
+class _PartFlight:
     frame: NDArray[np.uint8]
     sent_us: int
     """Last."""
@@ -52,7 +52,7 @@ class News:
     round_trip_us: int | None = None
 
 
-class Outgoing:
+class StreamOutput:
     """Sends frames in order, and again until they are acknowledged."""
 
     def __init__(
@@ -63,7 +63,7 @@ class Outgoing:
         self.bucket = bucket
         self._next = first_sequence
         self._waiting: deque[NDArray[np.uint8]] = deque()
-        self._in_flight: dict[int, _Flight] = {}
+        self._in_flight: dict[int, _PartFlight] = {}
         self.handed = 0
         """Frames that were sent for the first time since `begin`."""
         self.handed_bytes = 0
@@ -112,7 +112,7 @@ class Outgoing:
         for sequence in sequences:
             flight = self._in_flight.get(sequence)
             if flight is None:
-                flight = self._in_flight[sequence] = _Flight(self._waiting.popleft(), now_us)
+                flight = self._in_flight[sequence] = _PartFlight(self._waiting.popleft(), now_us)
                 self._next = (self._next + 1) % PACKET_NUMBERS
                 self.handed += 1
                 self.handed_bytes += len(flight.frame)
@@ -152,7 +152,7 @@ class GradientMessage:
     """One round's. Bytes are those of whole frames, headers and all."""
 
     def __init__(
-        self, content: Content, route: Route, round_number: int, outgoing: Outgoing, *, turn: float = 0.0
+        self, content: Content, route: Route, round_number: int, outgoing: StreamOutput, *, turn: float = 0.0
     ) -> None:
         """turn: from 0 to 1, how far into the content sending begins, if its codes are more than a packet's; what is
         before that comes last."""
@@ -247,7 +247,7 @@ MOST_DOUBLINGS = 3
 """A random delay is at most eight times as long as the first."""
 
 
-class Incoming:
+class StreamInput:
     """The receiver's side of a stream. An acknowledgement is due after every `every` packets, at a gap, at a copy,
     and at the end of a gradient.
 

@@ -6,7 +6,7 @@ from gradbed.formats.ndn import ETHER_TYPE, MULTICAST_MAC
 from gradbed.hosts.agents.context import AgentContext, Interface
 from gradbed.hosts.learning.workload import prepare_workload
 from gradbed.hosts.systems.ndn.description import ObserverDescription, PeerDescription
-from gradbed.hosts.systems.ndn.node import Node
+from gradbed.hosts.systems.ndn.node import NdnNode
 from gradbed.hosts.systems.ndn.observing import Observation
 from gradbed.hosts.systems.ndn.training import train_asynchronously, train_synchronously
 
@@ -26,7 +26,7 @@ def peer(context: AgentContext, description: PeerDescription) -> None:
     with context.open(ether_type=ETHER_TYPE) as interface:
         interface.join(MULTICAST_MAC)
         context.emit("ready")
-        node = Node(context, interface, job, description.mac, job.publishers[index], index)
+        node = NdnNode(context, interface, job, description.mac, job.publishers[index], index)
         if context.wait_for_begin() and node.join():
             context.emit("subscribed")
             train = train_synchronously if job.mode == "synchronous" else train_asynchronously
@@ -39,12 +39,12 @@ def peer(context: AgentContext, description: PeerDescription) -> None:
         context.emit("final", statistics=node.report())
 
 
-def _leave(node: Node) -> None:
+def _leave(node: NdnNode) -> None:
     if node.leave():
         node.context.emit("left")
 
 
-def _observe(node: Node, observation: Observation, until_us: int | None) -> None:
+def _observe(node: NdnNode, observation: Observation, until_us: int | None) -> None:
     """To the last version, or what of it there is: who comes late may have missed the beginning of all."""
     context = node.context
     if node.serve_until(lambda: observation.over or context.begins >= LEAVE, until_us) and not observation.over:
@@ -66,7 +66,7 @@ def observer(context: AgentContext, description: ObserverDescription) -> None:
     with context.open(ether_type=ETHER_TYPE) as interface:
         interface.join(MULTICAST_MAC)
         context.emit("ready")
-        node = Node(context, interface, description.job, description.mac, description.name, None)
+        node = NdnNode(context, interface, description.job, description.mac, description.name, None)
         if node.wait_for_begin(TRAIN):
             begin_us = context.now_us()
             _listen(context, interface, begin_us + description.join_us)

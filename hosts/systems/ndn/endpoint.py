@@ -40,7 +40,7 @@ class Fragment:
     lanes: NDArray[np.int32]
 
 
-class Endpoint:
+class NdnEndpoint:
     """On an open interface. Frames wait for the pace; single packets do not."""
 
     def __init__(self, interface: Interface, mac: bytes, pace_bps: int | None, seed: str) -> None:

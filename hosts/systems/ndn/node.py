@@ -20,7 +20,7 @@ from gradbed.formats.ndn import DELETE, DISTRIBUTE, INSERT
 from gradbed.formats.tlv import Component, MalformedError, Name, generic
 from gradbed.hosts.agents.context import AgentContext, Interface
 from gradbed.hosts.systems.ndn.description import NdnJob, training_of
-from gradbed.hosts.systems.ndn.endpoint import Endpoint, Fragment, FragmentReader, waiting
+from gradbed.hosts.systems.ndn.endpoint import Fragment, FragmentReader, NdnEndpoint, waiting
 from gradbed.hosts.systems.ndn.packets import (
     Data,
     Interest,
@@ -30,7 +30,7 @@ from gradbed.hosts.systems.ndn.packets import (
     read_packet,
     version_frames,
 )
-from gradbed.hosts.systems.ndn.reception import ProbeTimer, Puller, Reception, Version
+from gradbed.hosts.systems.ndn.reception import ProbeTimer, PublisherReception, Puller, Version
 from gradbed.hosts.systems.ndn.subscriptions import Subscriptions
 from gradbed.hosts.transport.settling import settle
 
@@ -107,7 +107,7 @@ _LP_PACKET = bytes((tlv.LP_PACKET,))
 """Type of NDNLPv2's LpPacket."""
 
 
-class Node:
+class NdnNode:
     """own: what this host publishes as, and its place among the publishers; None: nothing."""
 
     def __init__(
@@ -118,7 +118,7 @@ class Node:
         self.statistics = PeerStatistics()
         self.own = own
         self._others = [index for index in range(len(job.publishers)) if index != own]
-        self._endpoint = Endpoint(interface, mac_bytes(mac), job.pace_bps, f"{job.training} {job.number} {name}")
+        self._endpoint = NdnEndpoint(interface, mac_bytes(mac), job.pace_bps, f"{job.training} {job.number} {name}")
         training = generic(training_of(job, name))
         components = {index: generic(job.publishers[index]) for index in self._others}
         self._streams = {index: (component, training) for index, component in components.items()}
@@ -134,7 +134,7 @@ class Node:
             job.refresh_us,
             self._send_subscription,
         )
-        self.receptions = {index: Reception(job.fragments, job.lanes) for index in self._others}
+        self.receptions = {index: PublisherReception(job.fragments, job.lanes) for index in self._others}
         self.timers = {
             index: ProbeTimer(job.first_probe_us, job.silence_us, job.most_probe_us) for index in self._others
         }

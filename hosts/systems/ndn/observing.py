@@ -6,7 +6,7 @@ import numpy as np
 
 from gradbed.hosts.learning.workload import sum_digest
 from gradbed.hosts.systems.ndn.description import ObserverDescription
-from gradbed.hosts.systems.ndn.node import Node
+from gradbed.hosts.systems.ndn.node import NdnNode
 from gradbed.hosts.systems.ndn.reception import Version
 from gradbed.hosts.systems.ndn.training import mean_of, total_of
 
@@ -14,7 +14,7 @@ from gradbed.hosts.systems.ndn.training import mean_of, total_of
 class Observation:
     """Of the versions that begin after this host has joined."""
 
-    def __init__(self, node: Node, observer: ObserverDescription) -> None:
+    def __init__(self, node: NdnNode, observer: ObserverDescription) -> None:
         self._node = node
         self._job = observer.job
         self._next: int | None = None

@@ -28,7 +28,7 @@ class Version:
     """When each segment was asked for first."""
 
 
-class Reception:
+class PublisherReception:
     """Of one publisher. Versions below `floor` are over."""
 
     def __init__(self, fragments: int, lanes: int) -> None:
@@ -117,7 +117,7 @@ class ProbeTimer:
 
 
 @dataclass
-class _Asked:
+class _PendingInterest:
     """since_us: of the first Interest. deadline_us: when the next is sent. times: Interests sent."""
 
     since_us: int
@@ -128,13 +128,15 @@ class _Asked:
 class Puller:
     """ask: send an Interest for a publisher's version and segment."""
 
-    def __init__(self, job: NdnJob, receptions: dict[int, Reception], ask: Callable[[int, int, int], None]) -> None:
+    def __init__(
+        self, job: NdnJob, receptions: dict[int, PublisherReception], ask: Callable[[int, int, int], None]
+    ) -> None:
         self._job = job
         self._receptions = receptions
         self._ask = ask
         self._version = 0
         self._waiting: deque[tuple[int, int]] = deque()
-        self._asked: dict[tuple[int, int], _Asked] = {}
+        self._asked: dict[tuple[int, int], _PendingInterest] = {}
         self._timeout = RetransmissionTimeout(job.first_probe_us)
 
     def begin(self, version: int, publishers: Collection[int]) -> None:
@@ -168,4 +170,4 @@ class Puller:
             if not self._receptions[publisher].has(self._version, segment):
                 self._ask(publisher, self._version, segment)
                 deadline_us = now_us + self._timeout.base_us(self._job.least_probe_us)
-                self._asked[publisher, segment] = _Asked(now_us, deadline_us)
+                self._asked[publisher, segment] = _PendingInterest(now_us, deadline_us)

@@ -13,7 +13,7 @@ from gradbed.hosts.learning.settings import TrainingSettings
 from gradbed.hosts.learning.workload import Workload, sum_digest, workload
 from gradbed.hosts.systems.ndn.asynchronous import AsynchronousReplica
 from gradbed.hosts.systems.ndn.description import PeerDescription
-from gradbed.hosts.systems.ndn.node import Node, Publication
+from gradbed.hosts.systems.ndn.node import NdnNode, Publication
 from gradbed.hosts.systems.ndn.packets import VersionHead
 from gradbed.hosts.systems.ndn.reception import Version
 
@@ -23,7 +23,7 @@ def total_of(fragments: NDArray[np.int64], values: int, lanes: int) -> NDArray[n
     return as_sent(join(fragments, values), lanes)
 
 
-def train_synchronously(node: Node, peer: PeerDescription) -> bool:
+def train_synchronously(node: NdnNode, peer: PeerDescription) -> bool:
     """All versions, each after everybody's one before; False when stopped before the end."""
     job, context = peer.job, node.context
     own: Workload = workload(job.workload, peer.index, len(job.publishers))
@@ -90,11 +90,11 @@ def mean_of(losses: Collection[float]) -> float:
     return sum(sorted(losses)) / len(losses)
 
 
-def _all_there(node: Node, wanted: set[tuple[int, int]], complete: set[tuple[int, int]]) -> bool:
+def _all_there(node: NdnNode, wanted: set[tuple[int, int]], complete: set[tuple[int, int]]) -> bool:
     return node.all_sent and wanted <= complete
 
 
-def train_asynchronously(node: Node, peer: PeerDescription) -> bool:
+def train_asynchronously(node: NdnNode, peer: PeerDescription) -> bool:
     """All versions, each as soon as the own one before is applied, with whatever has come until then."""
     job, context = peer.job, node.context
     assert isinstance(job.workload, TrainingSettings)

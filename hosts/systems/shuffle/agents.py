@@ -13,7 +13,7 @@ from gradbed.hosts.agents.context import AgentContext, Interface
 from gradbed.hosts.protocols.frames import Frames
 from gradbed.hosts.systems.shuffle.coded_frames import Packer, Parsed
 from gradbed.hosts.systems.shuffle.description import ShuffleDescription
-from gradbed.hosts.systems.shuffle.reception import Reception
+from gradbed.hosts.systems.shuffle.reception import SampleReception
 from gradbed.hosts.systems.shuffle.samples import DigitSamples, SampleSource, digest, in_base64, original
 from gradbed.hosts.systems.shuffle.sending import Sending
 from gradbed.hosts.systems.shuffle.store import Fragments, Store, cut
@@ -36,7 +36,7 @@ def worker(context: AgentContext, description: ShuffleDescription) -> None:
             size_bytes = description.sizes_bytes[sample]
             store.put(sample, _fragments(description.source, sample, size_bytes, description.fragment_bytes))
         # All is made before: workers that share a processor are to begin together.
-        made = _Worker(context, description, interface, store)
+        made = _ShuffleWorker(context, description, interface, store)
         context.emit("ready")
         if context.wait_for_begin():
             made.run()
@@ -50,7 +50,7 @@ def _fragments(source: SampleSource, sample: int, size_bytes: int, fragment_byte
     return fragments
 
 
-class _Worker:
+class _ShuffleWorker:
     def __init__(
         self, context: AgentContext, description: ShuffleDescription, interface: Interface, store: Store
     ) -> None:
@@ -62,7 +62,7 @@ class _Worker:
         own = description.workers[description.index]
         self._packer = Packer(description.job, description.index, own, description.bits, description.fragment_bytes)
         self._ips = [ip_integer(each.ip) for each in description.workers]
-        self._reception = Reception(description, store, context.compute)
+        self._reception = SampleReception(description, store, context.compute)
         self._sending = Sending(description, store, self._reception, self._packer, self._send, context.compute)
         self._told = False
         self._statistics = {"requests": 0, "foreign": 0, "send_failures": 0}

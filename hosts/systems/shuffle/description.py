@@ -14,7 +14,7 @@ from gradbed.hosts.agents.description import Description, WorkerAddress
 from gradbed.hosts.systems.shuffle.samples import SampleSource
 
 
-class Outgoing(Description):
+class PlannedTransmission(Description):
     """A transmission that the worker sends: the XOR of samples.
 
     receivers: (worker, the sample that it decodes). dst_ip: of a host, or of a group; None: by bit string, on the
@@ -30,7 +30,7 @@ class Outgoing(Description):
     is_loan: bool = False
 
 
-class Incoming(Description):
+class PlannedReception(Description):
     """A transmission that comes to the worker, who decodes the sample `wanted` of it.
 
     place: in its sender's queue. planned_us: when the sender has sent it if nothing holds it up, after the beginning.
@@ -99,8 +99,8 @@ class ShuffleDescription(Description):
     sizes_bytes: Mapping[int, int]
     stored: tuple[int, ...]
     keep: tuple[int, ...]
-    outgoing: tuple[Outgoing, ...]
-    incoming: tuple[Incoming, ...]
+    outgoing: tuple[PlannedTransmission, ...]
+    incoming: tuple[PlannedReception, ...]
     holders: Mapping[int, int]
     repair_routes: tuple[RepairTree | RepairGroup, ...] = ()
     distances: tuple[int, ...]

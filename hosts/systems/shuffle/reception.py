@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradbed.common.errors import UserError
-from gradbed.hosts.systems.shuffle.description import Incoming, ShuffleDescription
+from gradbed.hosts.systems.shuffle.description import PlannedReception, ShuffleDescription
 from gradbed.hosts.systems.shuffle.store import Fragments, Store
 
 CONSTANT_TIMEOUTS, MOST_DOUBLINGS = 4, 3
@@ -29,7 +29,7 @@ class _Arriving:
     """A transmission of which something may still be missing. plain: fragments of the wanted sample, where `have`;
     coded: fragments that cannot be decoded yet."""
 
-    told: Incoming
+    told: PlannedReception
     plain: NDArray[np.uint8]
     have: NDArray[np.bool_]
     coded: dict[int, NDArray[np.uint8]] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class _Arriving:
         return self.told.asked[self.unanswered // UNANSWERED % len(self.told.asked)]
 
 
-class Reception:
+class SampleReception:
     """Everything that comes to one worker. compute: does what takes the worker's processor some time."""
 
     def __init__(self, description: ShuffleDescription, store: Store, compute: Compute) -> None:
@@ -209,7 +209,7 @@ class Reception:
             asked_us = max(asked_us, self._probed_us.get(arriving.asked_worker, 0))
         return max(since_us, asked_us) + wait_us
 
-    def asking(self, now_us: int) -> Iterator[tuple[Incoming, int, NDArray[np.bool_]]]:
+    def asking(self, now_us: int) -> Iterator[tuple[PlannedReception, int, NDArray[np.bool_]]]:
         """What to ask for now: the transmission, the worker to ask, and which fragments are missing. Counts as asked.
 
         UserError where nothing has come of a transmission for give_up_us, whoever was asked.

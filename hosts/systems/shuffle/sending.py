@@ -19,8 +19,8 @@ from gradbed.formats.addresses import ip_integer
 from gradbed.formats.shuffle import COMPONENTS, MULTICAST_IP, CodedFlags
 from gradbed.hosts.protocols.frames import Frames
 from gradbed.hosts.systems.shuffle.coded_frames import Packer
-from gradbed.hosts.systems.shuffle.description import Outgoing, RepairGroup, RepairTree, ShuffleDescription
-from gradbed.hosts.systems.shuffle.reception import Compute, Reception
+from gradbed.hosts.systems.shuffle.description import PlannedTransmission, RepairGroup, RepairTree, ShuffleDescription
+from gradbed.hosts.systems.shuffle.reception import Compute, SampleReception
 from gradbed.hosts.systems.shuffle.store import Fragments, Store
 
 # ---- Repairs ----
@@ -129,7 +129,7 @@ class Sending:
         self,
         description: ShuffleDescription,
         store: Store,
-        reception: Reception,
+        reception: SampleReception,
         packer: Packer,
         send: Callable[[Frames], object],
         compute: Compute,
@@ -236,10 +236,10 @@ class Sending:
             self._head_us = now_us
         return len(now)
 
-    def _has_loans_of(self, outgoing: Outgoing) -> bool:
+    def _has_loans_of(self, outgoing: PlannedTransmission) -> bool:
         return all(self._reception.has(loan) for loan in outgoing.waits_for)
 
-    def _packed(self, outgoing: Outgoing) -> Frames:
+    def _packed(self, outgoing: PlannedTransmission) -> Frames:
         def encode() -> Fragments:
             return self._store.encoded(outgoing.samples, outgoing.number)
 

@@ -23,7 +23,7 @@ class Kind(str, Enum):
 
 
 @dataclass(frozen=True)
-class Node:
+class TraceNode:
     """One node of a rank's graph. It begins when all in `after` are complete.
 
     number: unique within the rank. after: numbers of the nodes that it waits for, of data and of control.

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from gradbed.common.errors import UserError
 from gradbed.hosts.agents.description import AgentAddress
-from gradbed.hosts.agents.fragment_streams import StreamStatistics
+from gradbed.hosts.agents.fragment_streams import FragmentStreamStatistics
 from gradbed.hosts.agents.queue_pairs import TURN_BITS, CardCollective, CompletionKind, QueuePairOptions, QueuePairs
 from gradbed.hosts.systems.training.description import JobStream
-from gradbed.hosts.systems.training.execution import Node
+from gradbed.hosts.systems.training.execution import TraceNode
 from gradbed.hosts.systems.training.plans import Plan
 
 # ---- Streams: collectives that switches carry out, in the order of the trace at every rank ----
@@ -28,7 +28,7 @@ Vector = tuple[int, NDArray[np.int32] | None, OnResult]
 """Size in bytes, contents, and what is to be told."""
 
 
-class Stream:
+class InNetworkStream:
     """One group's stream at one rank."""
 
     def __init__(self, pairs: QueuePairs, stream: JobStream, rank: int) -> None:
@@ -57,7 +57,7 @@ class Stream:
         # A vector has whole integers.
         self._pairs.stream(self._number, instance, -(-size_bytes // 4) * 4, source, target)
 
-    def statistics(self) -> StreamStatistics:
+    def statistics(self) -> FragmentStreamStatistics:
         """Of this end."""
         return self._pairs.stream_statistics(self._number)
 
@@ -103,7 +103,7 @@ class Messages:
         self._sent: dict[int, deque[Callable[[], None]]] = {}
         self._listening: dict[int, Callable[[], None]] = {}
         self._early: Counter[int] = Counter()
-        self._streams: dict[int, Stream] = {}
+        self._streams: dict[int, InNetworkStream] = {}
         self._collectives: dict[int, Callable[[], None]] = {}
         self._sent_messages = 0
         self._sent_bytes = 0
@@ -149,9 +149,9 @@ class Messages:
         else:
             self._collectives[tag] = on_result
 
-    def add_stream(self, stream: JobStream) -> Stream:
+    def add_stream(self, stream: JobStream) -> InNetworkStream:
         """This rank's end of it."""
-        made = self._streams[stream.number] = Stream(self._pairs, stream, self._rank)
+        made = self._streams[stream.number] = InNetworkStream(self._pairs, stream, self._rank)
         return made
 
     def counts(self) -> dict[str, int]:
@@ -234,14 +234,14 @@ class PointToPoint:
         self._counts: defaultdict[int, int] = defaultdict(int)
         self._mailboxes: dict[int, Mailbox] = {}
 
-    def send(self, node: Node, on_end: OnEnd) -> None:
+    def send(self, node: TraceNode, on_end: OnEnd) -> None:
         assert node.peer is not None
         subject = _subject(self._rank, node.tag)
         place = self._counts[subject] % MOST_PLACES
         self._counts[subject] += 1
         self._messages.send(node.peer, subject, place, node.size_bytes, on_end)
 
-    def receive(self, node: Node, on_end: OnEnd) -> None:
+    def receive(self, node: TraceNode, on_end: OnEnd) -> None:
         assert node.peer is not None
         subject = _subject(node.peer, node.tag)
         mailbox = self._mailboxes.get(subject)

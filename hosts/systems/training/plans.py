@@ -12,7 +12,7 @@ from gradbed.hosts.collectives.schedule import Operation, Schedule
 from gradbed.hosts.systems.training.collectives.algorithms import choose, schedule
 from gradbed.hosts.systems.training.contents import VALUE_BYTES
 from gradbed.hosts.systems.training.description import TrainingJob
-from gradbed.hosts.systems.training.execution import Node
+from gradbed.hosts.systems.training.execution import TraceNode
 
 INSTANCE_BITS = 14
 GROUP_BITS = 31
@@ -46,11 +46,11 @@ class Plans:
     def _racks_of(self, group: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(self._job.racks[rank] for rank in group)
 
-    def group(self, node: Node) -> tuple[int, ...]:
+    def group(self, node: TraceNode) -> tuple[int, ...]:
         """The ranks that take part."""
         return node.group or self._all
 
-    def of(self, node: Node, rank: int) -> Plan:
+    def of(self, node: TraceNode, rank: int) -> Plan:
         """UserError if the algorithm cannot do it."""
         operation = node.operation or Operation.BARRIER
         return self._of(operation, node.size_bytes, self.group(node), node.root, rank)

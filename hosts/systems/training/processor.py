@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
-from gradbed.hosts.systems.training.execution import Kind, Node
+from gradbed.hosts.systems.training.execution import Kind, TraceNode
 
 
 class Unit(Enum):
@@ -57,7 +57,7 @@ class Processor:
                 found = queue.ends_ns
         return found
 
-    def begin(self, place: int, node: Node, now_ns: int) -> None:
+    def begin(self, place: int, node: TraceNode, now_ns: int) -> None:
         """Now, or once what came before has ended."""
         unit = Unit.MEMORY if node.kind is Kind.MEMORY else Unit.CPU if node.on_cpu else Unit.ACCELERATOR
         queue = self._queues[unit]

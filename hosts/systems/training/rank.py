@@ -16,8 +16,8 @@ from gradbed.hosts.agents.context import AgentContext
 from gradbed.hosts.agents.queue_pairs import QueuePairs
 from gradbed.hosts.systems.training.contents import VALUE_BYTES, contents, digest
 from gradbed.hosts.systems.training.description import Delay, TrainingJob
-from gradbed.hosts.systems.training.execution import Kind, Node
-from gradbed.hosts.systems.training.messages import Lane, Messages, PointToPoint, Stream, begin_collective
+from gradbed.hosts.systems.training.execution import Kind, TraceNode
+from gradbed.hosts.systems.training.messages import InNetworkStream, Lane, Messages, PointToPoint, begin_collective
 from gradbed.hosts.systems.training.plans import INSTANCE_BITS, Plans, group_numbers
 from gradbed.hosts.systems.training.processor import Processor
 from gradbed.hosts.systems.training.traces.graph import RankGraph
@@ -93,7 +93,7 @@ class Rank:
         self._pairs = pairs
         self._messages = Messages(pairs, job.ranks, number, job.queue_pairs, job.first_pair)
         self._point_to_point = PointToPoint(number, self._messages)
-        self._nodes: list[Node] = list(graph)
+        self._nodes: list[TraceNode] = list(graph)
         collectives = [node for node in self._nodes if node.kind is Kind.COLLECTIVE]
         self._group_numbers = group_numbers({plans.group(node) for node in collectives}, number)
         self._turns, self._per_execution = _turns(self._nodes, plans, lambda node: True)
@@ -124,7 +124,7 @@ class Rank:
                 found.add((node.peer, Lane.POINT_TO_POINT))
         return found - {(self._number, lane) for lane in Lane}
 
-    def _stream_of(self, node: Node) -> Stream | None:
+    def _stream_of(self, node: TraceNode) -> InNetworkStream | None:
         """Where switches carry it out."""
         if node.operation is None or node.size_bytes < self._job.streams_from_bytes:
             return None
@@ -202,7 +202,7 @@ class Rank:
             else:
                 self._end(place)
 
-    def _begin_collective(self, place: int, node: Node) -> None:
+    def _begin_collective(self, place: int, node: TraceNode) -> None:
         group = self._plans.group(node)
         instance = self._executions * self._per_execution[group] + self._turns[place]
         subject = self._group_numbers[group] << INSTANCE_BITS | instance & (1 << INSTANCE_BITS) - 1
@@ -238,7 +238,7 @@ _COUNTED = (
 
 
 def _turns(
-    nodes: list[Node], plans: Plans, counts_if: Callable[[Node], bool]
+    nodes: list[TraceNode], plans: Plans, counts_if: Callable[[TraceNode], bool]
 ) -> tuple[Mapping[int, int], Mapping[tuple[int, ...], int]]:
     """For each collective, by its place, which of those of its group it is; and how many each group has. The k-th of
     a group is that of all its ranks, whoever gets to it first."""

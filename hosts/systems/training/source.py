@@ -11,7 +11,7 @@ from pydantic import Field
 from gradbed.common.errors import UserError
 from gradbed.hosts.agents.description import Description
 from gradbed.hosts.collectives.schedule import Operation
-from gradbed.hosts.systems.training.execution import Kind, Node
+from gradbed.hosts.systems.training.execution import Kind, TraceNode
 from gradbed.hosts.systems.training.traces.graph import RankGraph, graph_of
 from gradbed.hosts.systems.training.traces.opening import open_trace
 from gradbed.hosts.systems.training.traces.trace import Trace, TraceSettings
@@ -63,7 +63,7 @@ class CollectiveTrace(Trace):
     def _read(self, rank: int) -> RankGraph:
         source = self._source
         return graph_of(
-            Node(
+            TraceNode(
                 number=number,
                 name=f"{source.operation.value} {number + 1}",
                 kind=Kind.COLLECTIVE,

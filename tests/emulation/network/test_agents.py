@@ -19,7 +19,7 @@ from gradbed.formats.aggregation import GRADIENT_PORT
 from gradbed.formats.lanes import frame_bytes
 from gradbed.hosts.learning.reference import reference, synthetic_reference
 from gradbed.hosts.learning.settings import SyntheticSettings, TrainingSettings
-from gradbed.hosts.systems.aggregation.description import JobDescription
+from gradbed.hosts.systems.aggregation.description import AggregationJob
 from tests.emulation.agent_hosts import LauncherProcess, StarOfHosts, start_fields
 
 pytestmark = pytest.mark.root
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.root
 TRAINING = {"kind": "training", "hidden_units": 8, "rounds": 6, "batch_samples": 16}
 
 
-def assert_equals_reference(events: list[dict[str, Any]], job: JobDescription) -> None:
+def assert_equals_reference(events: list[dict[str, Any]], job: AggregationJob) -> None:
     """Every worker has, after every round, the reference's weights, bit for bit."""
     assert isinstance(job.workload, TrainingSettings)
     expected = list(reference(job.workload, len(job.workers), job.lanes))
@@ -43,14 +43,14 @@ def assert_equals_reference(events: list[dict[str, Any]], job: JobDescription) -
             assert [r["accuracy"] for r in rounds] == [r.accuracy for r in expected]
 
 
-def train(launcher: LauncherProcess, job: JobDescription) -> None:
+def train(launcher: LauncherProcess, job: AggregationJob) -> None:
     """Begin, and wait for all to be done."""
     first = len(launcher.events)
     launcher.tell("begin", job=job.job)
     launcher.wait_for("done", len(job.workers) + 1, first)
 
 
-def stop(launcher: LauncherProcess, job: JobDescription) -> dict[str, dict[str, Any]]:
+def stop(launcher: LauncherProcess, job: AggregationJob) -> dict[str, dict[str, Any]]:
     """The agents' final statistics by name."""
     first = len(launcher.events)
     launcher.tell("stop", job=job.job)

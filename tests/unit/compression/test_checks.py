@@ -12,7 +12,7 @@ import pytest
 from gradbed.experiments.systems.compression import point
 from gradbed.hosts.compressors import methods
 from gradbed.hosts.compressors.error_feedback import ErrorFeedback
-from gradbed.hosts.compressors.methods import Quantised
+from gradbed.hosts.compressors.methods import Qsgd
 from gradbed.hosts.learning.trainer import Replica, Shard
 from gradbed.hosts.learning.workload import TrainingWorkload
 from gradbed.hosts.systems.compression.exchange import CompressedExchange
@@ -128,7 +128,7 @@ def test_more_values_than_asked_for_are_found_out(
 
 
 def test_a_quantisation_that_is_coarser_than_its_bits_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Coarse(Quantised):
+    class Coarse(Qsgd):
         def compress(self, gradient: Any, round_number: int) -> Any:
             found = super().compress(gradient, round_number)
             return replace(found, codes=found.codes // 4, unit=4 * found.unit)

@@ -12,8 +12,8 @@ from gradbed.experiments.systems.aggregation import configuration as aggregation
 from gradbed.experiments.systems.compression import configuration as compression
 from gradbed.experiments.systems.ndn import configuration as ndn
 from gradbed.experiments.systems.shuffle import configuration as shuffle
-from gradbed.hosts.systems.aggregation.description import JobDescription as AggregationJob
-from gradbed.hosts.systems.compression.description import JobDescription as CompressionJob
+from gradbed.hosts.systems.aggregation.description import AggregationJob as AggregationJob
+from gradbed.hosts.systems.compression.description import CompressionJob as CompressionJob
 from gradbed.hosts.systems.ndn.description import NdnJob
 from gradbed.hosts.systems.shuffle.description import ShuffleDescription
 

@@ -34,7 +34,7 @@ from gradbed.hosts.systems.compression.frames import (
     end_frame,
     part_frames,
 )
-from gradbed.hosts.systems.compression.layers import Acknowledgement, Part
+from gradbed.hosts.systems.compression.layers import Acknowledgement, GradientPart
 from gradbed.hosts.systems.compression.tcp import records
 from gradbed.hosts.systems.ndn.packets import VersionHead, data_frame, ethernet, interest_frame, version_frames
 from gradbed.hosts.systems.shuffle.coded import Request, coded_frame
@@ -146,7 +146,7 @@ BUILT: Mapping[str, Callable[[], bytes]] = {
     ),
     "part, scapy": lambda: bytes(
         datagram(
-            Part, **TEXT,
+            GradientPart, **TEXT,
             job=0x0102, sequence=0x03040506, round=0x21222324, first=2, codes=3, form=Form.COORDINATE, unit=0x41
         ) / Raw(struct.pack(">6i", 2, 70, 4999, 1, -2, 3))
     ),
@@ -154,7 +154,7 @@ BUILT: Mapping[str, Callable[[], bytes]] = {
     "part, record": lambda: records([part()]),
     "end, numpy": lambda: end_frame(ROUTE, 0x21222324, 0x03040506).tobytes(),
     "end, scapy": lambda: bytes(
-        datagram(Part, **TEXT, flags="END", job=0x0102, sequence=0x03040506, round=0x21222324)
+        datagram(GradientPart, **TEXT, flags="END", job=0x0102, sequence=0x03040506, round=0x21222324)
     ),
     "acknowledgement, scapy": lambda: bytes(
         datagram(

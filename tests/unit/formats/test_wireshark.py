@@ -26,7 +26,7 @@ from gradbed.hosts.compressors.wire import WIDTHS, read, written
 from gradbed.hosts.protocols.layers import datagram
 from gradbed.hosts.systems.aggregation.gradient import Gradient, gradient_frame
 from gradbed.hosts.systems.compression.frames import HEADER_BYTES, Route, part_frames
-from gradbed.hosts.systems.compression.layers import Acknowledgement, Part
+from gradbed.hosts.systems.compression.layers import Acknowledgement, GradientPart
 from gradbed.hosts.systems.ndn.packets import VersionHead, data_frame, ethernet, interest_frame, version_frames
 from gradbed.hosts.systems.shuffle.coded import Coded, coded_frame
 from gradbed.hosts.systems.shuffle.coded import repair as repair_carries
@@ -111,7 +111,7 @@ def test_parts_of_compressed_gradients(tmp_path: Path) -> None:
     frames = [frame.tobytes() for each in made for frame in each]
     forms = set()
     for frame, layers in zip(frames, dissected(frames, tmp_path), strict=True):
-        packet = Ether(frame)[Part]
+        packet = Ether(frame)[GradientPart]
         same_fields(layers, "part", compression.PART, packet)
         payload = np.frombuffer(bytes(packet.payload), np.uint8)
         told = read(packet.form, packet.width_bits, 1, packet.first, packet.span, packet.codes, payload, 100_000)

@@ -8,7 +8,7 @@ import pytest
 
 from gradbed.common.errors import UserError
 from gradbed.experiments.phases import PointResult
-from gradbed.hosts.systems.ndn.node import Node
+from gradbed.hosts.systems.ndn.node import NdnNode
 from tests.unit.ndn.runs import run
 
 EPOCH_MS = 2**16 / 1000
@@ -154,15 +154,15 @@ def test_peers_do_not_wait_for_one_that_died_before_it_had_subscribed() -> None:
 @pytest.mark.thorough
 def test_who_begins_late_has_what_came_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """Others may have pushed their first versions by the time that an agent hears that training begins."""
-    wait = Node.wait_for_all
+    wait = NdnNode.wait_for_all
 
-    def late(self: Node, times: int) -> bool:
+    def late(self: NdnNode, times: int) -> bool:
         begun = wait(self, times)
         if self.own == 0:
             self.serve_until(lambda: False, self.context.now_us() + 20_000)
         return begun
 
-    monkeypatch.setattr(Node, "wait_for_all", late)
+    monkeypatch.setattr(NdnNode, "wait_for_all", late)
     for workload in ({}, {"kind": "training", "mode": "asynchronous", "hidden_units": 8}):
         result = run(workload={"peers": 3, "rounds": 2, **WAITING, **workload}, timing={"compute_us": 1000})
         assert result.failures == []

@@ -87,14 +87,14 @@ def test_synchronous_weights_are_the_references() -> None:
 
 
 def test_a_wrong_lane_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    publish = node_module.Node.publish
+    publish = node_module.NdnNode.publish
 
-    def wrong(self: node_module.Node, version: int, publication: node_module.Publication) -> None:
+    def wrong(self: node_module.NdnNode, version: int, publication: node_module.Publication) -> None:
         if self.own == 0:
             publication.fragments[0, 0] += 1
         publish(self, version, publication)
 
-    monkeypatch.setattr(node_module.Node, "publish", wrong)
+    monkeypatch.setattr(node_module.NdnNode, "publish", wrong)
     assert any("not the reference's" in line for line in run(workload={"peers": 4, "rounds": 1}).failures)
 
 

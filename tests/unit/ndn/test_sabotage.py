@@ -12,7 +12,7 @@ import pytest
 
 from gradbed.experiments.programs import P4_SOURCES, Program
 from gradbed.experiments.systems.ndn import point as point_module
-from gradbed.hosts.systems.ndn.node import Node
+from gradbed.hosts.systems.ndn.node import NdnNode
 from tests.unit.ndn.runs import run
 
 LOSSY = {"kind": "star:4", "link": {"loss": 0.1}}
@@ -127,13 +127,13 @@ def test_it_is_told(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_peer_that_hears_another_loss_than_was_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    publish = Node.publish
+    publish = NdnNode.publish
 
-    def wrong(self: Node, version: int, publication: Any) -> None:
+    def wrong(self: NdnNode, version: int, publication: Any) -> None:
         head = replace(publication.head, loss=publication.head.loss + 1e-9)
         publish(self, version, replace(publication, head=head))
 
-    monkeypatch.setattr(Node, "publish", wrong)
+    monkeypatch.setattr(NdnNode, "publish", wrong)
     for mode in ("synchronous", "asynchronous"):
         workload: Mapping[str, Any] = {"kind": "training", "mode": mode, "peers": 3, "rounds": 2, "hidden_units": 8}
         failures = run(topology={"kind": "star:3"}, workload=workload, timing={"compute_us": 1000}).failures

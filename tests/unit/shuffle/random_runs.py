@@ -173,7 +173,7 @@ class Seen:
 def watched() -> Iterator[tuple[Seen, pytest.MonkeyPatch]]:
     seen = Seen()
     with pytest.MonkeyPatch.context() as patch:
-        admit, run = ShuffleService.admit, agents._Worker.run
+        admit, run = ShuffleService.admit, agents._ShuffleWorker.run
 
         def admitted(self: ShuffleService, number: int, request: ShuffleRequest, others: Any) -> ShuffleJob:
             seen.requests.append(request)
@@ -181,13 +181,13 @@ def watched() -> Iterator[tuple[Seen, pytest.MonkeyPatch]]:
             seen.stores.append({})
             return seen.jobs[-1]
 
-        def ran(self: agents._Worker) -> None:
+        def ran(self: agents._ShuffleWorker) -> None:
             run(self)
             contents = {sample: parts.tobytes() for sample, parts in self._store._own.items()}
             seen.stores[-1][self._context.name] = contents
 
         patch.setattr(ShuffleService, "admit", admitted)
-        patch.setattr(agents._Worker, "run", ran)
+        patch.setattr(agents._ShuffleWorker, "run", ran)
         yield seen, patch
 
 

@@ -24,7 +24,7 @@ from gradbed.experiments.systems.shuffle.point import ShufflePoint
 from gradbed.experiments.testbeds.agents import AgentSpec
 from gradbed.hosts.learning.dataset import Samples
 from gradbed.hosts.systems.shuffle import sending as sending_module
-from gradbed.hosts.systems.shuffle.reception import Reception, _Arriving
+from gradbed.hosts.systems.shuffle.reception import SampleReception, _Arriving
 from gradbed.hosts.systems.shuffle.store import Store
 from tests.unit.points import virtual_point
 
@@ -292,13 +292,13 @@ def accuracy(found: PointResult, shuffling: str) -> list[float]:
 def test_training_takes_the_bytes_that_came(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where all that is decoded becomes zeros, the run fails, and its accuracy is another."""
     right = virtual_point("shuffle", tmp_path, **TRAINED)
-    finish = Reception._finish
+    finish = SampleReception._finish
 
-    def zeroed(self: Reception, arriving: _Arriving) -> None:
+    def zeroed(self: SampleReception, arriving: _Arriving) -> None:
         arriving.plain[:] = 0
         finish(self, arriving)
 
-    monkeypatch.setattr(Reception, "_finish", zeroed)
+    monkeypatch.setattr(SampleReception, "_finish", zeroed)
     wrong = virtual_point("shuffle", tmp_path, **TRAINED)
     assert right.failures == [] and any("are not the original ones" in line for line in wrong.failures)
     assert accuracy(right, "local") == accuracy(wrong, "local")

@@ -10,8 +10,13 @@ import pytest
 
 from gradbed.common.errors import UserError
 from gradbed.hosts.agents.description import WorkerAddress
-from gradbed.hosts.systems.shuffle.description import Incoming, ShuffleDescription, even_fragment_bytes, fragments_of
-from gradbed.hosts.systems.shuffle.reception import CONSTANT_TIMEOUTS, MOST_DOUBLINGS, UNANSWERED, Reception
+from gradbed.hosts.systems.shuffle.description import (
+    PlannedReception,
+    ShuffleDescription,
+    even_fragment_bytes,
+    fragments_of,
+)
+from gradbed.hosts.systems.shuffle.reception import CONSTANT_TIMEOUTS, MOST_DOUBLINGS, UNANSWERED, SampleReception
 from gradbed.hosts.systems.shuffle.samples import SyntheticSamples, original
 from gradbed.hosts.systems.shuffle.store import Fragments, Store, cut, encode
 
@@ -23,17 +28,17 @@ GIVE_UP_US = 20_000
 COMPUTED: list[object] = []
 """What took the worker's processor some time."""
 
-PACKET = Incoming(number=5, sender=1, place=1, planned_us=300, samples=(0, 1, 2), wanted=0, asked=(1,))
+PACKET = PlannedReception(number=5, sender=1, place=1, planned_us=300, samples=(0, 1, 2), wanted=0, asked=(1,))
 """The worker stores sample 1, and borrows sample 2 for it."""
-LOAN = Incoming(number=4, sender=2, place=0, planned_us=100, samples=(2,), wanted=2, asked=(2,), lent_for=5)
-LATER = Incoming(number=6, sender=1, place=2, planned_us=400, samples=(3,), wanted=3, asked=(1,))
+LOAN = PlannedReception(number=4, sender=2, place=0, planned_us=100, samples=(2,), wanted=2, asked=(2,), lent_for=5)
+LATER = PlannedReception(number=6, sender=1, place=2, planned_us=400, samples=(3,), wanted=3, asked=(1,))
 
 
 def fragments(sample: int) -> np.ndarray:
     return cut(original(SOURCE, sample, SIZES[sample]), FRAGMENT_BYTES)
 
 
-def reception(*incoming: Incoming, give_up_us: int = GIVE_UP_US) -> tuple[Reception, Store]:
+def reception(*incoming: PlannedReception, give_up_us: int = GIVE_UP_US) -> tuple[SampleReception, Store]:
     store = Store(FRAGMENT_BYTES)
     store.put(1, fragments(1))
     description = ShuffleDescription(
@@ -64,10 +69,10 @@ def reception(*incoming: Incoming, give_up_us: int = GIVE_UP_US) -> tuple[Recept
         COMPUTED.append(work)
         return work()
 
-    return Reception(description, store, compute), store
+    return SampleReception(description, store, compute), store
 
 
-def take(found: Reception, told: Incoming, fragment: int, now_us: int = 1) -> None:
+def take(found: SampleReception, told: PlannedReception, fragment: int, now_us: int = 1) -> None:
     payload = encode(map(fragments, told.samples), FRAGMENT_BYTES)[fragment]
     found.take_scheduled(told.sender, told.number, fragment, payload, now_us)
 
@@ -132,7 +137,7 @@ def test_sums_of_repairs_are_decoded_by_what_is_held() -> None:
     assert found.useless_repairs == 2
 
 
-def asked(found: Reception, now_us: int) -> list[tuple[int, list[bool]]]:
+def asked(found: SampleReception, now_us: int) -> list[tuple[int, list[bool]]]:
     return [(told.number, missing.tolist()) for told, _, missing in found.asking(now_us)]
 
 

@@ -14,7 +14,7 @@ from gradbed.emulation.switches.virtual_switches import VirtualSwitches
 from gradbed.hosts.agents.frames.counts import InterfaceCounts
 from gradbed.hosts.traffic.arrived import Arrived
 from gradbed.hosts.traffic.frames import FrameMaker
-from gradbed.hosts.traffic.schedule import Flow, Schedule
+from gradbed.hosts.traffic.schedule import Flow, TrafficSchedule
 from tests.unit.workload.runs import run, table
 
 Sabotage = Callable[[pytest.MonkeyPatch], None]
@@ -96,16 +96,16 @@ def a_receiver_takes_packets_for_repeated_ones(patch: pytest.MonkeyPatch) -> Non
 
 
 def a_sender_claims_more_than_it_sent(patch: pytest.MonkeyPatch) -> None:
-    flows = vars(Schedule).get("flows")
+    flows = vars(TrafficSchedule).get("flows")
     assert flows is None  # an attribute
-    windows = Schedule.windows
+    windows = TrafficSchedule.windows
 
-    def more(self: Schedule) -> Any:
+    def more(self: TrafficSchedule) -> Any:
         yield from windows(self)
         first = self.flows[0]
         self.flows[0] = Flow(first.stream, first.begin_ns, first.packets + 1, first.bytes)
 
-    patch.setattr(Schedule, "windows", more)
+    patch.setattr(TrafficSchedule, "windows", more)
 
 
 def a_sender_marks_all_packets_alike(patch: pytest.MonkeyPatch) -> None:
@@ -191,14 +191,14 @@ def test_a_packet_that_is_told_to_be_of_another_flow_fails_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Though a host has sent as many as it says."""
-    windows = Schedule.windows
+    windows = TrafficSchedule.windows
 
-    def shifted(self: Schedule) -> Any:
+    def shifted(self: TrafficSchedule) -> Any:
         yield from windows(self)
         first, second = self.flows[:2]
         self.flows[0] = dataclasses.replace(first, packets=first.packets + 1)
         self.flows[1] = dataclasses.replace(second, packets=second.packets - 1)
 
-    monkeypatch.setattr(Schedule, "windows", shifted)
+    monkeypatch.setattr(TrafficSchedule, "windows", shifted)
     result = run(tmp_path, traffic={"pattern": "pairs", "flows": 2})
     assert list(result.failures) == ["h1: of a flow with 149 packets 150 arrived at h2"]

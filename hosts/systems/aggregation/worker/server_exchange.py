@@ -11,8 +11,8 @@ from gradbed.formats.addresses import ip_integer, mac_bytes
 from gradbed.formats.aggregation import DIRECT
 from gradbed.hosts.agents.context import AgentContext, Interface
 from gradbed.hosts.collectives.exchange import PacketExchange
-from gradbed.hosts.systems.aggregation.description import JobDescription
-from gradbed.hosts.systems.aggregation.endpoint import Endpoint, label_array
+from gradbed.hosts.systems.aggregation.description import AggregationJob
+from gradbed.hosts.systems.aggregation.endpoint import GradientEndpoint, label_array
 from gradbed.hosts.systems.aggregation.worker.library import NOTHING_DUE, UNUSUAL
 from gradbed.hosts.systems.aggregation.worker.round_frames import RoundFrames
 from gradbed.hosts.systems.aggregation.worker.sender import Sender
@@ -21,14 +21,14 @@ from gradbed.hosts.systems.aggregation.worker.sender import Sender
 class ServerExchange(PacketExchange):
     """gradbed.hosts.collectives.exchange.Exchange on an open interface."""
 
-    def __init__(self, job: JobDescription, index: int, interface: Interface, context: AgentContext) -> None:
+    def __init__(self, job: AggregationJob, index: int, interface: Interface, context: AgentContext) -> None:
         super().__init__(context, job.give_up_us)
         self._job = job
         self._interface = interface
         groups = dict.fromkeys(job.multicast)
         for group in groups:
             interface.join(mac_bytes(group.mac))
-        self._endpoint = Endpoint(
+        self._endpoint = GradientEndpoint(
             job,
             job.workers[index],
             [job.server],

@@ -50,7 +50,7 @@ Path = tuple[Hop, ...]
 """The links from one host to another. Between two there is a switch, which has all of a packet before it sends it."""
 
 
-class Packets(NamedTuple):
+class Packetisation(NamedTuple):
     """How a message is cut. acknowledgement_bytes: 16 more where they have a SELECTIVE header (formats/roce.py)."""
 
     mtu_bytes: int = 4096
@@ -79,15 +79,15 @@ class Packets(NamedTuple):
         return -(-self.count(size_bytes) // self.acknowledge_every) * self.acknowledgement_bytes
 
 
-USUAL_PACKETS = Packets()
+USUAL_PACKETS = Packetisation()
 
 
 @dataclass(frozen=True)
-class Network:
+class NetworkModel:
     """An idle network as the ranks of a group see it. path: of the places of sender and receiver in the group."""
 
     path: Callable[[int, int], Path]
-    packets: Packets = USUAL_PACKETS
+    packets: Packetisation = USUAL_PACKETS
 
     def message_ns(self, sender: int, receiver: int, size_bytes: int) -> float:
         """From the first bit sent to the last one received, while the sender's link carries as many acknowledgements
@@ -121,7 +121,7 @@ class _Times(NamedTuple):
 
 
 @lru_cache(65536)
-def _times(path: Path, packets: Packets, size_bytes: int) -> _Times:
+def _times(path: Path, packets: Packetisation, size_bytes: int) -> _Times:
     data, acknowledgements = packets.wire_bytes(size_bytes), packets.acknowledgements_bytes(size_bytes)
     return _Times(
         message_ns(path, packets, size_bytes),
@@ -130,7 +130,7 @@ def _times(path: Path, packets: Packets, size_bytes: int) -> _Times:
     )
 
 
-def message_ns(path: Path, packets: Packets, size_bytes: int) -> float:
+def message_ns(path: Path, packets: Packetisation, size_bytes: int) -> float:
     """From the first bit sent to the last one received, of a message that is alone.
 
     Packets go through links as jobs through machines in a row. The time is that of the longest way from the first
@@ -155,13 +155,13 @@ def message_ns(path: Path, packets: Packets, size_bytes: int) -> float:
     return longest[-1] + sum(hop.delay_ns for hop in path)
 
 
-def star(rate_bps: int, delay_ns: float = 0.0, packets: Packets = USUAL_PACKETS) -> Network:
+def star(rate_bps: int, delay_ns: float = 0.0, packets: Packetisation = USUAL_PACKETS) -> NetworkModel:
     """All ranks on one switch. delay_ns: of each link."""
     path = (Hop(rate_bps, delay_ns), Hop(rate_bps, delay_ns))
-    return Network(lambda sender, receiver: path, packets)
+    return NetworkModel(lambda sender, receiver: path, packets)
 
 
-def of_topology(topology: Topology, hosts: Sequence[str], packets: Packets = USUAL_PACKETS) -> Network:
+def of_topology(topology: Topology, hosts: Sequence[str], packets: Packetisation = USUAL_PACKETS) -> NetworkModel:
     """The ranks' hosts in a network, over shortest paths (any of several: those of a fat-tree are alike)."""
 
     @lru_cache(65536)
@@ -180,14 +180,14 @@ def of_topology(topology: Topology, hosts: Sequence[str], packets: Packets = USU
         (near,), (far,) = switches[sender], switches[receiver]
         return hops(start, near) + (hops(near, far) if near != far else ()) + hops(far, end)
 
-    return Network(path, packets)
+    return NetworkModel(path, packets)
 
 
 # ---- A schedule, by what its messages cost ----
 
 
 @dataclass
-class _Card:
+class _Nic:
     """A rank's: messages by peer, in turn. free_ns: of receiving."""
 
     waiting: dict[int, deque[tuple[Send, int]]] = field(default_factory=dict)
@@ -196,21 +196,23 @@ class _Card:
     receives_until_ns: float = 0.0
 
 
-def schedule_ns(schedules: Sequence[Schedule], network: Network, *, element_bytes: int = 1, pieces: int = 1) -> float:
+def schedule_ns(
+    schedules: Sequence[Schedule], network: NetworkModel, *, element_bytes: int = 1, pieces: int = 1
+) -> float:
     """Until the last rank has its result. schedules: of all ranks, in order.
 
     A rank sends a piece of the next message to each of its peers in turn, as cards do with packets, and receives one
     piece after the other, as they come. Links between switches never wait: an idle network of full bisection. pieces:
     of each message; one is enough where no rank sends to, or receives from, several at once.
     """
-    return _Run(schedules, network, element_bytes, pieces).ended_ns
+    return _ScheduleSimulation(schedules, network, element_bytes, pieces).ended_ns
 
 
-class _Run:
-    def __init__(self, schedules: Sequence[Schedule], network: Network, element_bytes: int, pieces: int) -> None:
+class _ScheduleSimulation:
+    def __init__(self, schedules: Sequence[Schedule], network: NetworkModel, element_bytes: int, pieces: int) -> None:
         self.network, self.element_bytes, self.pieces = network, element_bytes, pieces
         self.ranks = [Progress(schedule) for schedule in schedules]
-        self.cards = [_Card() for _ in schedules]
+        self.cards = [_Nic() for _ in schedules]
         self.ended_ns = 0.0
         self.events: list[tuple[float, int, str, int, Send | None, bool]] = []
         self.order = 0
@@ -284,7 +286,7 @@ def cost_ns(
     operation: Operation,
     group_size: int,
     size_bytes: int,
-    network: Network,
+    network: NetworkModel,
     *,
     chunks: int = 1,
     root: int = 0,
@@ -337,7 +339,7 @@ def cost_ns(
     return schedule_ns(schedules, network, pieces=_pieces(algorithm, size_bytes, chunks, network))
 
 
-def _pieces(algorithm: AnyAlgorithm, size_bytes: int, chunks: int, network: Network) -> int:
+def _pieces(algorithm: AnyAlgorithm, size_bytes: int, chunks: int, network: NetworkModel) -> int:
     if algorithm is Algorithm.RECURSIVE_DOUBLING:
         # In folded groups ranks that need not wait send to those that still receive in the round before.
         return min(MOST_PIECES, network.packets.count(size_bytes))
@@ -346,7 +348,7 @@ def _pieces(algorithm: AnyAlgorithm, size_bytes: int, chunks: int, network: Netw
     return max(1, min(MOST_PIECES // chunks, network.packets.count(size_bytes // (2 * chunks))))
 
 
-def _ring_ns(size: int, rounds: int, part: int, chunks: int, network: Network) -> float:
+def _ring_ns(size: int, rounds: int, part: int, chunks: int, network: NetworkModel) -> float:
     """A message's way: in each round to the next rank, or to wait for a rank's link until all chunks of the round are
     gone. The longest one counts: hops follow each other, so they are those of an arc of the ring."""
     chunk = -(-part // chunks)
@@ -363,7 +365,7 @@ def _ring_ns(size: int, rounds: int, part: int, chunks: int, network: Network) -
     return max(longest(count) + ((rounds - count) * chunks + chunks - 1) * sending for count in counts)
 
 
-def _pairwise_ns(size: int, part: int, network: Network) -> float:
+def _pairwise_ns(size: int, part: int, network: NetworkModel) -> float:
     """In each round a rank waits for what it receives, and for its link."""
     begun = [0.0] * size
     for away in range(1, size):
@@ -373,7 +375,7 @@ def _pairwise_ns(size: int, part: int, network: Network) -> float:
     return max(ended)
 
 
-def _at_once_ns(size: int, part: int, network: Network) -> float:
+def _at_once_ns(size: int, part: int, network: NetworkModel) -> float:
     """All send to all, a packet to each in turn, so that each link is busy from the first to the last. What comes is
     acknowledged in between, from the first one's arrival on."""
 
@@ -387,7 +389,7 @@ def _at_once_ns(size: int, part: int, network: Network) -> float:
     return max(rank_ns(rank) for rank in range(size))
 
 
-def _one_link_ns(messages: Sequence[tuple[int, int]], size_bytes: int, network: Network) -> float:
+def _one_link_ns(messages: Sequence[tuple[int, int]], size_bytes: int, network: NetworkModel) -> float:
     """From sender to receiver each, of which one is always the same: its link carries them all, and acknowledgements
     the other way."""
     sending = sum(network.data_ns(sender, receiver, size_bytes) for sender, receiver in messages)
@@ -398,7 +400,7 @@ def cheapest(
     operation: Operation,
     group_size: int,
     size_bytes: int,
-    network: Network,
+    network: NetworkModel,
     *,
     chunks: int = 1,
     root: int = 0,

@@ -39,7 +39,7 @@ class AlphaBeta:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _CollectiveSize:
     """vector_bytes: all parts of an all-gather or gather."""
 
     operation: Operation
@@ -67,17 +67,17 @@ class _Asked:
         return 2 if self.operation is Operation.ALL_REDUCE else 1
 
 
-def _ring(asked: _Asked) -> float:
+def _ring(asked: _CollectiveSize) -> float:
     """Chunks of a part are sent one after the other: they cost alpha each."""
     rounds = asked.phases * (asked.size - 1)
     return asked.model.time_ns(rounds * asked.chunks, asked.phases * asked.share, asked.added)
 
 
-def _halving_doubling(asked: _Asked) -> float:
+def _halving_doubling(asked: _CollectiveSize) -> float:
     return asked.model.time_ns(asked.phases * asked.rounds, asked.phases * asked.share, asked.added)
 
 
-def _recursive_doubling(asked: _Asked) -> float:
+def _recursive_doubling(asked: _CollectiveSize) -> float:
     """The whole vector in each round. Groups that are no power of two are folded: two more, of which one is added."""
     rounds = asked.size.bit_length() - 1
     folded = asked.size != 1 << rounds
@@ -85,7 +85,7 @@ def _recursive_doubling(asked: _Asked) -> float:
     return asked.model.time_ns(messages, messages * vector, (rounds + folded) * vector)
 
 
-def _tree(asked: _Asked, *, trees: int) -> float:
+def _tree(asked: _CollectiveSize, *, trees: int) -> float:
     """A chunk goes down from level to level, to two children one after the other, while the next follow. An inner
     rank handles each chunk of its tree twice in a broadcast, three times in an all-reduce (two trees: four, for two
     chunks); an all-reduce's first chunk goes all the way up and down."""
@@ -98,18 +98,18 @@ def _tree(asked: _Asked, *, trees: int) -> float:
     return asked.model.time_ns(messages, messages * chunk, added / asked.phases * chunk)
 
 
-def _at_once(asked: _Asked) -> float:
+def _at_once(asked: _CollectiveSize) -> float:
     """Return the time with one alpha: all messages are under way at the same time."""
     return asked.model.time_ns(asked.phases, asked.phases * asked.share, asked.added)
 
 
-def _server(asked: _Asked) -> float:
+def _server(asked: _CollectiveSize) -> float:
     """Its link carries each other rank's vector in, then out; with chunks, in and out together."""
     chunk = (asked.size - 1) * asked.vector_bytes / asked.chunks
     return asked.model.time_ns(2, (asked.chunks + 1) * chunk, (asked.size - 1) * asked.vector_bytes)
 
 
-_FORMULAS: Mapping[Algorithm, Callable[[_Asked], float]] = {
+_FORMULAS: Mapping[Algorithm, Callable[[_CollectiveSize], float]] = {
     Algorithm.RING: _ring,
     Algorithm.HALVING_DOUBLING: _halving_doubling,
     Algorithm.RECURSIVE_DOUBLING: _recursive_doubling,
@@ -143,7 +143,7 @@ def alpha_beta_ns(
     vector = size_bytes * group_size if gathers else size_bytes
     if algorithm is Algorithm.HIERARCHICAL:
         return _hierarchical(group_size, vector, model, ranks_per_rack)
-    return _FORMULAS[algorithm](_Asked(operation, group_size, vector, chunks, model))
+    return _FORMULAS[algorithm](_CollectiveSize(operation, group_size, vector, chunks, model))
 
 
 def _hierarchical(size: int, vector: float, model: AlphaBeta, width: int) -> float:
@@ -152,8 +152,8 @@ def _hierarchical(size: int, vector: float, model: AlphaBeta, width: int) -> flo
         raise UserError(f"racks of {width} ranks do not divide a group of {size}")
     inside = 0.0
     for operation in (Operation.REDUCE_SCATTER, Operation.ALL_GATHER):
-        inside += _ring(_Asked(operation, width, vector, 1, model))
-    return inside + _ring(_Asked(Operation.ALL_REDUCE, size // width, vector / width, 1, model))
+        inside += _ring(_CollectiveSize(operation, width, vector, 1, model))
+    return inside + _ring(_CollectiveSize(Operation.ALL_REDUCE, size // width, vector / width, 1, model))
 
 
 # ---- What no algorithm is faster than, and what ASTRA-sim's analytical network says ----

@@ -15,19 +15,19 @@ from gradbed.hosts.collectives.schedule import CollectiveAction, CollectiveStep,
 
 
 @dataclass(frozen=True)
-class Place:
+class TreePosition:
     """A rank's in a tree: None above the root."""
 
     parent: int | None
     children: tuple[int, ...]
 
 
-def binary_tree(size: int, rank: int, root: int) -> Place:
+def binary_tree(size: int, rank: int, root: int) -> TreePosition:
     """The complete binary tree, level by level from the root on."""
     place = (rank - root) % size
     below = (child for child in (2 * place + 1, 2 * place + 2) if child < size)
     parent = None if place == 0 else ((place - 1) // 2 + root) % size
-    return Place(parent, tuple((child + root) % size for child in below))
+    return TreePosition(parent, tuple((child + root) % size for child in below))
 
 
 def _in_order(size: int, number: int) -> tuple[int, tuple[int, ...]]:
@@ -55,30 +55,32 @@ def _first(size: int, number: int) -> int:
     return size + 1 - number if size % 2 == 0 else (number - 2) % size + 1
 
 
-def two_trees(size: int, rank: int) -> tuple[Place, Place]:
+def two_trees(size: int, rank: int) -> tuple[TreePosition, TreePosition]:
     """Of all ranks."""
     number = rank + 1
     parent, children = _in_order(size, number)
-    one = Place(parent - 1 if parent else None, tuple(child - 1 for child in children))
+    one = TreePosition(parent - 1 if parent else None, tuple(child - 1 for child in children))
     parent, children = _in_order(size, _second(size, number))
-    other = Place(_first(size, parent) - 1 if parent else None, tuple(_first(size, child) - 1 for child in children))
+    other = TreePosition(
+        _first(size, parent) - 1 if parent else None, tuple(_first(size, child) - 1 for child in children)
+    )
     return one, other
 
 
-def two_trees_below(size: int, rank: int, root: int) -> tuple[Place, Place]:
+def two_trees_below(size: int, rank: int, root: int) -> tuple[TreePosition, TreePosition]:
     """Of all ranks but the root, which is above both."""
     if size == 1:
-        return Place(None, ()), Place(None, ())
+        return TreePosition(None, ()), TreePosition(None, ())
 
-    def named(place: Place) -> Place:
+    def named(place: TreePosition) -> TreePosition:
         parent = root if place.parent is None else (place.parent + 1 + root) % size
-        return Place(parent, tuple((child + 1 + root) % size for child in place.children))
+        return TreePosition(parent, tuple((child + 1 + root) % size for child in place.children))
 
     if rank == root:
         tops = []
         for tree in range(2):
             tops.append(next(r for r in _tops(size - 1) if two_trees(size - 1, r)[tree].parent is None))
-        return Place(None, ((tops[0] + 1 + root) % size,)), Place(None, ((tops[1] + 1 + root) % size,))
+        return TreePosition(None, ((tops[0] + 1 + root) % size,)), TreePosition(None, ((tops[1] + 1 + root) % size,))
     one, other = two_trees(size - 1, (rank - root - 1) % size)
     return named(one), named(other)
 
@@ -89,7 +91,7 @@ def _tops(size: int) -> tuple[int, int]:
     return top - 1, _first(size, top) - 1
 
 
-def steps(trees: Sequence[Place], elements: int, chunks: int, *, up: bool, down: bool) -> list[CollectiveStep]:
+def steps(trees: Sequence[TreePosition], elements: int, chunks: int, *, up: bool, down: bool) -> list[CollectiveStep]:
     """up: reduce; down: broadcast; both: all-reduce. Chunks take trees in turn; each tree has `chunks` of them."""
     made: list[CollectiveStep] = []
     for chunk in range(chunks * len(trees)):

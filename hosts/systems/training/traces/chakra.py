@@ -15,7 +15,7 @@ from typing import Any
 
 from gradbed.common.errors import UserError
 from gradbed.hosts.collectives.schedule import Operation
-from gradbed.hosts.systems.training.execution import Kind, Node
+from gradbed.hosts.systems.training.execution import Kind, TraceNode
 from gradbed.hosts.systems.training.traces.chakra_files import (
     COMMUNICATION_TYPES,
     TYPE_OF_OPERATION,
@@ -107,7 +107,7 @@ OF_PYTORCH = "rf_id"
 ROOTED = {Operation.BROADCAST, Operation.REDUCE, Operation.GATHER, Operation.SCATTER}
 
 
-class Reading:
+class ChakraReader:
     """How one rank's records become nodes."""
 
     def __init__(self, rank: int, ranks: int, settings: TraceSettings, groups: Groups) -> None:
@@ -118,7 +118,7 @@ class Reading:
         self._everybody = tuple(range(ranks))
         self._control: bool | None = None
 
-    def nodes(self, records: Iterable[Record]) -> Iterator[Node]:
+    def nodes(self, records: Iterable[Record]) -> Iterator[TraceNode]:
         """BrokenGraph for a node that cannot be one."""
         listed = list(records)
         self._control = self._settings.control
@@ -133,24 +133,24 @@ class Reading:
         self._groups = {**found, **self._groups}
         return map(self._node, listed)
 
-    def _node(self, record: Record) -> Node:
+    def _node(self, record: Record) -> TraceNode:
         after = (*record.data, *record.control) if self._control else record.data
         common: dict[str, Any] = {"number": record.number, "name": record.name, "after": after}
         on_cpu = record.attributes.get("is_cpu_op") is True
         if record.type in (NodeType.INVALID, NodeType.METADATA):
-            return Node(**common, kind=Kind.COMPUTE)
+            return TraceNode(**common, kind=Kind.COMPUTE)
         if record.type == NodeType.COMPUTE:
-            return Node(**common, kind=Kind.COMPUTE, duration_ns=self._compute_ns(record, on_cpu), on_cpu=on_cpu)
+            return TraceNode(**common, kind=Kind.COMPUTE, duration_ns=self._compute_ns(record, on_cpu), on_cpu=on_cpu)
         if record.type in (NodeType.MEMORY_LOAD, NodeType.MEMORY_STORE):
-            return Node(**common, kind=Kind.MEMORY, duration_ns=self._memory_ns(record), on_cpu=on_cpu)
+            return TraceNode(**common, kind=Kind.MEMORY, duration_ns=self._memory_ns(record), on_cpu=on_cpu)
         if record.type not in (NodeType.SEND, NodeType.RECEIVE, NodeType.COLLECTIVE):
             raise _broken(record, f"nodes of type {record.type} are not known")
         if on_cpu and "comm_size" not in record.attributes:
             # Of PyTorch on GPUs: the processor's part, which starts the communication.
-            return Node(**common, kind=Kind.COMPUTE, duration_ns=_recorded_ns(record), on_cpu=True)
+            return TraceNode(**common, kind=Kind.COMPUTE, duration_ns=_recorded_ns(record), on_cpu=True)
         return self._communication(record, common)
 
-    def _communication(self, record: Record, common: Mapping[str, Any]) -> Node:
+    def _communication(self, record: Record, common: Mapping[str, Any]) -> TraceNode:
         if record.type == NodeType.COLLECTIVE:
             return self._collective(record, common)
         own, other = ("comm_src", "comm_dst") if record.type == NodeType.SEND else ("comm_dst", "comm_src")
@@ -161,7 +161,7 @@ class Reading:
             raise _broken(record, f"{other} is {peer}, but the trace has ranks 0 to {self._ranks - 1}")
         if peer == self._rank:
             raise _broken(record, f"{other} is the rank itself")
-        return Node(
+        return TraceNode(
             **common,
             kind=Kind.SEND if record.type == NodeType.SEND else Kind.RECEIVE,
             size_bytes=_number(record, "comm_size"),
@@ -169,7 +169,7 @@ class Reading:
             tag=_number(record, "comm_tag", 0),
         )
 
-    def _collective(self, record: Record, common: Mapping[str, Any]) -> Node:
+    def _collective(self, record: Record, common: Mapping[str, Any]) -> TraceNode:
         number = _number(record, "comm_type")
         if number not in COMMUNICATION_TYPES:
             raise _broken(record, f"comm_type {number} is not known")
@@ -181,7 +181,7 @@ class Reading:
             if root not in (group or self._everybody):
                 raise _broken(record, f"its root {root} is not in its group")
         size = 0 if operation is Operation.BARRIER else _number(record, "comm_size")
-        return Node(**common, kind=Kind.COLLECTIVE, size_bytes=size, operation=operation, group=group, root=root)
+        return TraceNode(**common, kind=Kind.COLLECTIVE, size_bytes=size, operation=operation, group=group, root=root)
 
     def _group(self, record: Record) -> tuple[int, ...]:
         """Of a collective; empty: all ranks."""
@@ -314,7 +314,7 @@ class ChakraTrace(Trace):
         try:
             data = content(file)
             records = self._parse(data, self._known)
-            graph = graph_of(Reading(rank, self.ranks, self._settings, self._groups).nodes(records))
+            graph = graph_of(ChakraReader(rank, self.ranks, self._settings, self._groups).nodes(records))
             return self._pool.shared(graph)
         except OSError as error:
             raise UserError(f"cannot read {file}: {error.strerror}") from None
@@ -367,13 +367,13 @@ def write_trace(trace: Trace, folder: Path, prefix: str = "trace") -> None:
         raise UserError(f"cannot write {error.filename or folder}: {error.strerror}") from None
 
 
-def _messages(rank: int, nodes: Sequence[Node], names: dict[tuple[int, ...], int]) -> Iterator[Any]:
+def _messages(rank: int, nodes: Sequence[TraceNode], names: dict[tuple[int, ...], int]) -> Iterator[Any]:
     yield Metadata(version=VERSION)
     for node in nodes:
         yield _message(rank, node, names)
 
 
-def _message(rank: int, node: Node, names: dict[tuple[int, ...], int]) -> Any:
+def _message(rank: int, node: TraceNode, names: dict[tuple[int, ...], int]) -> Any:
     """names: number of every group so far; new ones are added."""
     message = NodeMessage(id=node.number, name=node.name, type=TYPES[node.kind], data_deps=node.after)
     message.duration_micros = -(-node.duration_ns // 1000)

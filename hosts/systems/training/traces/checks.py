@@ -41,12 +41,12 @@ def ends_of(rank: int, message: Communication) -> Ends:
 
 def first_stuck(trace: Trace) -> Stuck | None:
     """None if all ranks come to their end."""
-    run = _Run(trace)
+    run = _Dependencies(trace)
     run.all()
     return run.stuck()
 
 
-class _Run:
+class _Dependencies:
     """Every node as soon as it can be."""
 
     def __init__(self, trace: Trace) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradbed.hosts.collectives.schedule import Operation
-from gradbed.hosts.systems.training.execution import Kind, Node
+from gradbed.hosts.systems.training.execution import Kind, TraceNode
 
 KINDS = tuple(Kind)
 OPERATIONS = tuple(Operation)
@@ -87,7 +87,7 @@ _TYPES = {
 
 
 @dataclass(frozen=True, eq=False)
-class RankGraph(Sequence[Node]):
+class RankGraph(Sequence[TraceNode]):
     """The nodes of a rank, in the order of its file. peers, groups: ranks, which differ where all else is alike."""
 
     columns: Columns
@@ -99,12 +99,12 @@ class RankGraph(Sequence[Node]):
         return len(self.columns.number)
 
     @overload
-    def __getitem__(self, place: int) -> Node: ...
+    def __getitem__(self, place: int) -> TraceNode: ...
 
     @overload
-    def __getitem__(self, place: slice) -> list[Node]: ...
+    def __getitem__(self, place: slice) -> list[TraceNode]: ...
 
-    def __getitem__(self, place: int | slice) -> Node | list[Node]:
+    def __getitem__(self, place: int | slice) -> TraceNode | list[TraceNode]:
         if isinstance(place, slice):
             return [self[each] for each in range(*place.indices(len(self)))]
         if not -len(self) <= place < len(self):
@@ -113,7 +113,7 @@ class RankGraph(Sequence[Node]):
         of = self.columns
         after = of.after[of.after_start[place] : of.after_start[place + 1]]
         peer, operation, group, root = (int(column[place]) for column in (of.peer, of.operation, of.group, of.root))
-        return Node(
+        return TraceNode(
             number=int(of.number[place]),
             name=self.names[of.name[place]],
             kind=KINDS[of.kind[place]],
@@ -190,7 +190,7 @@ class Pool:
         return self._columns.setdefault(digest, column)
 
 
-def graph_of(nodes: Iterable[Node]) -> RankGraph:
+def graph_of(nodes: Iterable[TraceNode]) -> RankGraph:
     """BrokenGraph for two nodes of a number, a dependency that is not there, and nodes that wait for each other."""
     listed = list(nodes)
     places: dict[int, int] = {}

@@ -13,7 +13,7 @@ from typing import Any
 
 from gradbed.common.errors import UserError
 from gradbed.hosts.collectives.schedule import Operation
-from gradbed.hosts.systems.training.execution import Kind, Node
+from gradbed.hosts.systems.training.execution import Kind, TraceNode
 from gradbed.hosts.systems.training.traces.chakra import write_trace
 from gradbed.hosts.systems.training.traces.chakra_files import BrokenFile
 from gradbed.hosts.systems.training.traces.checks import check_trace
@@ -28,7 +28,7 @@ TENSOR_PARTS = 6
 
 
 @dataclass(frozen=True)
-class Tensor:
+class RecordedTensor:
     """storage: numbered by the observer; tensors of one storage share memory."""
 
     storage: int
@@ -66,13 +66,13 @@ def _parameters(schema: str) -> list[str]:
     return re.findall(r"([A-Za-z_]\w*)(?:=[^,]*)?(?:,|$)", schema[start + 1 : stop]) if 0 <= start < stop else []
 
 
-def tensors(value: Any) -> Iterator[Tensor]:
+def tensors(value: Any) -> Iterator[RecordedTensor]:
     """Those in a value of the observer, at any depth."""
     if not isinstance(value, list):
         return
     if len(value) == TENSOR_PARTS and isinstance(value[-1], str) and all(type(each) is int for each in value[:-1]):
         _, storage, _, values, value_bytes, _ = value
-        yield Tensor(storage, values * value_bytes)
+        yield RecordedTensor(storage, values * value_bytes)
         return
     for each in value:
         yield from tensors(each)
@@ -208,7 +208,7 @@ ASYNCHRONOUS = ("async_op", "asyncOp")
 
 
 @dataclass(frozen=True)
-class Communication:
+class RecordedCommunication:
     """operator: that began it. node: the fields of its node but number, name and after. waits: the script did not go
     on before it was complete."""
 
@@ -221,7 +221,7 @@ def is_communication(operator: Operator) -> bool:
     return operator.name.startswith(SPACE)
 
 
-def communication_of(operator: Operator, group: tuple[int, ...]) -> Communication:
+def communication_of(operator: Operator, group: tuple[int, ...]) -> RecordedCommunication:
     """group: the ranks. BrokenFile for an operator that is not known."""
     call = CALLS.get(operator.name.removeprefix(SPACE))
     if call is None:
@@ -231,12 +231,12 @@ def communication_of(operator: Operator, group: tuple[int, ...]) -> Communicatio
     if isinstance(call.what, Kind):
         node |= {"kind": call.what, "peer": _rank(operator, PEERS[call.what], group)}
         node["tag"] = operator.argument("tag") or 0
-        return Communication(operator, node, waits=call.what is Kind.RECEIVE)
+        return RecordedCommunication(operator, node, waits=call.what is Kind.RECEIVE)
     node |= {"kind": Kind.COLLECTIVE, "operation": call.what, "group": group}
     if operator.argument("root_rank") is not None:
         node["root"] = _rank(operator, "root_rank", group)
     asynchronous = any(operator.argument(name) is True for name in ASYNCHRONOUS)
-    return Communication(operator, node, waits=not asynchronous)
+    return RecordedCommunication(operator, node, waits=not asynchronous)
 
 
 def _rank(operator: Operator, argument: str, group: tuple[int, ...]) -> int:
@@ -254,7 +254,7 @@ GROUP = "gradbed group "
 """How an annotation begins that names the ranks of what it is around (hosts/torch_hook/recorder.py)."""
 
 
-def nodes_of(operators: Operators, ranks: int, data_parallel: tuple[int, ...]) -> list[Node]:
+def nodes_of(operators: Operators, ranks: int, data_parallel: tuple[int, ...]) -> list[TraceNode]:
     """Operators that no other operator called, with the time that they took without communications inside.
 
     Each waits for the one before it, and for the communications whose memory it uses; a communication waits for the
@@ -292,7 +292,7 @@ class _Conversion:
     operators: Operators
     data_parallel: tuple[int, ...]
     everybody: tuple[int, ...]
-    nodes: list[Node] = field(default_factory=list)
+    nodes: list[TraceNode] = field(default_factory=list)
     _before: tuple[int, ...] = ()
     _in_group: dict[tuple[int, ...], int] = field(default_factory=dict)
     _using: dict[int, int] = field(default_factory=dict)
@@ -307,7 +307,7 @@ class _Conversion:
         storages = {storage for each in inside if each not in begun for storage in each.storages}
         own_us = operator.duration_us - sum(each.duration_us for each in begun)
         self.nodes.append(
-            Node(
+            TraceNode(
                 operator.number,
                 operator.name,
                 Kind.COMPUTE,
@@ -328,10 +328,10 @@ class _Conversion:
         fields = dict(what.node)
         if fields.get("group") == self.everybody:
             fields["group"] = ()
-        self.nodes.append(Node(operator.number, operator.name, after=tuple(dict.fromkeys(after)), **fields))
+        self.nodes.append(TraceNode(operator.number, operator.name, after=tuple(dict.fromkeys(after)), **fields))
         self._begun(what, group)
 
-    def _begun(self, what: Communication, group: tuple[int, ...]) -> None:
+    def _begun(self, what: RecordedCommunication, group: tuple[int, ...]) -> None:
         number = what.operator.number
         if what.node["kind"] is Kind.COLLECTIVE:
             self._in_group[group] = number

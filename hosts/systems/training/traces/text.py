@@ -17,7 +17,7 @@ from pathlib import Path
 
 from gradbed.common.errors import UserError
 from gradbed.hosts.collectives.schedule import Operation
-from gradbed.hosts.systems.training.execution import Kind, Node
+from gradbed.hosts.systems.training.execution import Kind, TraceNode
 from gradbed.hosts.systems.training.traces.graph import RankGraph, graph_of
 from gradbed.hosts.systems.training.traces.trace import Trace, TraceSettings
 
@@ -52,7 +52,7 @@ MOST_LAYERS = 100_000
 
 
 @dataclass(frozen=True)
-class Part:
+class LayerPart:
     """Of a layer's training. time: in the file's unit."""
 
     time: int
@@ -63,14 +63,14 @@ class Part:
 @dataclass(frozen=True)
 class Layer:
     name: str
-    forward: Part
-    input_gradient: Part
-    weight_gradient: Part
+    forward: LayerPart
+    input_gradient: LayerPart
+    weight_gradient: LayerPart
     kind: str
 
 
 @dataclass(frozen=True)
-class Workload:
+class TextWorkload:
     """model_ranks: of a model-parallel group; None: the file does not say. last_bottom_layer: of DLRM."""
 
     kind: str
@@ -79,7 +79,7 @@ class Workload:
     last_bottom_layer: int | None = None
 
 
-def read_workload(file: Path) -> Workload:
+def read_workload(file: Path) -> TextWorkload:
     """UserError with file and line if it is none."""
     try:
         text = file.read_text(encoding="utf-8")
@@ -97,7 +97,7 @@ def read_workload(file: Path) -> Workload:
     layers = _number(file, second, count[0], MOST_LAYERS)
     if layers > len(rest) or not layers:
         raise UserError(f"{file}:{second}: {layers} layers are announced, {len(rest)} are there")
-    return Workload(
+    return TextWorkload(
         kind,
         tuple(_layer(file, number, words, kind) for number, words in rest[:layers]),
         _in_header(file, first, header),
@@ -127,7 +127,7 @@ def _layer(file: Path, number: int, words: list[str], kind: str) -> Layer:
         if operation not in OPERATIONS:
             raise UserError(f"{file}:{number}: communications of kind {operation[:40]!r} are not known")
         time, size = (_number(file, number, words[place + step], LARGEST) for step in (0, 2))
-        parts.append(Part(time, OPERATIONS[operation], size))
+        parts.append(LayerPart(time, OPERATIONS[operation], size))
     if kind == "HYBRID_CUSTOMIZED":
         kind = words[COLUMNS] if len(words) > COLUMNS else ""
         if kind not in OF_LAYERS:
@@ -148,7 +148,7 @@ def _number(file: Path, number: int, word: str, most: int) -> int:
 NS = {"ns": 1, "us": 1000}
 
 
-class Role(IntEnum):
+class TemplateGroup(IntEnum):
     """Groups of the template: ranks that share a model, and those that share its data."""
 
     MODEL = 0
@@ -180,14 +180,18 @@ class TextTrace(Trace):
         self._template = graph_of(made.nodes)
 
     def _read(self, rank: int) -> RankGraph:
-        groups = tuple(self._group(Role(role), rank) for (role,) in self._template.groups)
+        groups = tuple(self._group(TemplateGroup(role), rank) for (role,) in self._template.groups)
         return replace(self._template, groups=groups)
 
-    def _group(self, role: Role, rank: int) -> tuple[int, ...]:
-        if role is Role.EVERYBODY or not self._grouped:
+    def _group(self, role: TemplateGroup, rank: int) -> tuple[int, ...]:
+        if role is TemplateGroup.EVERYBODY or not self._grouped:
             return ()
-        inside = self._model_ranks if role in (Role.MODEL, Role.DATA) else self.ranks // self._model_ranks
-        if role in (Role.MODEL, Role.DATA_INSIDE):
+        inside = (
+            self._model_ranks
+            if role in (TemplateGroup.MODEL, TemplateGroup.DATA)
+            else self.ranks // self._model_ranks
+        )
+        if role in (TemplateGroup.MODEL, TemplateGroup.DATA_INSIDE):
             first = rank // inside * inside
             group = tuple(range(first, first + inside))
         else:
@@ -206,11 +210,11 @@ class _Made:
 class _Passes:
     """The nodes of a workload, pass after pass."""
 
-    def __init__(self, workload: Workload, ns: int) -> None:
+    def __init__(self, workload: TextWorkload, ns: int) -> None:
         """ns: in a unit of the file's times."""
         self._workload = workload
         self._ns = ns
-        self.nodes: list[Node] = []
+        self.nodes: list[TraceNode] = []
         self._made = [_Made() for _ in workload.layers]
         self._pass = 0
 
@@ -219,7 +223,7 @@ class _Passes:
         kind = self._workload.kind
         if kind == "MICRO":
             for layer in self._workload.layers:
-                self._communicate(layer, "WG", layer.weight_gradient, Role.EVERYBODY, ())
+                self._communicate(layer, "WG", layer.weight_gradient, TemplateGroup.EVERYBODY, ())
         elif kind == "DATA" or kind.startswith("HYBRID_DLRM"):
             self._weights_first()
         else:
@@ -239,7 +243,7 @@ class _Passes:
                 waits.append(gathered)
             before = self._compute(layer, "FWD", layer.forward, waits)
             if bottom is not None and layer.forward.operation is not None:
-                sent = self._communicate(layer, "FWD", layer.forward, Role.EVERYBODY, [before])
+                sent = self._communicate(layer, "FWD", layer.forward, TemplateGroup.EVERYBODY, [before])
                 gathered = sent if place == 0 else gathered
         embedding: int | None = None
         for place in range(len(layers) - 1, -1, -1):
@@ -248,13 +252,15 @@ class _Passes:
                 layer, "WG", layer.weight_gradient, [before, embedding if place == 0 else None]
             )
             own.weights_sent = self._communicate(
-                layer, "WG", layer.weight_gradient, Role.EVERYBODY, [own.weights_compute]
+                layer, "WG", layer.weight_gradient, TemplateGroup.EVERYBODY, [own.weights_compute]
             )
             before = own.weights_compute
             if place > 0:
                 before = self._compute(layer, "IG", layer.input_gradient, [before])
             if bottom is not None and place == bottom + 1:
-                embedding = self._communicate(layers[0], "IG", layers[0].input_gradient, Role.EVERYBODY, [before])
+                embedding = self._communicate(
+                    layers[0], "IG", layers[0].input_gradient, TemplateGroup.EVERYBODY, [before]
+                )
 
     def _inputs_first(self) -> None:
         """Of model parallel and hybrid workloads: the next layer waits for activations and their gradients."""
@@ -278,17 +284,19 @@ class _Passes:
                 )
             before = [own.weights_compute, sent]
 
-    def _compute(self, layer: Layer, what: str, part: Part, after: Sequence[int | None]) -> int:
+    def _compute(self, layer: Layer, what: str, part: LayerPart, after: Sequence[int | None]) -> int:
         duration_ns = part.time * self._ns
-        return self._add(Node(len(self.nodes), f"{layer.name} {what}", Kind.COMPUTE, duration_ns=duration_ns), after)
+        return self._add(
+            TraceNode(len(self.nodes), f"{layer.name} {what}", Kind.COMPUTE, duration_ns=duration_ns), after
+        )
 
     def _communicate(
-        self, layer: Layer, what: str, part: Part, role: Role, after: Sequence[int | None]
+        self, layer: Layer, what: str, part: LayerPart, role: TemplateGroup, after: Sequence[int | None]
     ) -> int | None:
         """None: there is nothing to send."""
         if part.operation is None or not part.size_bytes:
             return None
-        node = Node(
+        node = TraceNode(
             len(self.nodes),
             f"{layer.name} {what} {part.operation.value}",
             Kind.COLLECTIVE,
@@ -298,22 +306,22 @@ class _Passes:
         )
         return self._add(node, after)
 
-    def _add(self, node: Node, after: Sequence[int | None]) -> int:
+    def _add(self, node: TraceNode, after: Sequence[int | None]) -> int:
         waits = tuple(dict.fromkeys(each for each in after if each is not None))
         name = f"pass {self._pass}, {node.name}"
         self.nodes.append(replace(node, after=waits, name=name))
         return node.number
 
 
-def _model(layer: Layer) -> Role:
+def _model(layer: Layer) -> TemplateGroup:
     """Of activations and their gradients."""
     if layer.kind == "MODEL":
-        return Role.EVERYBODY
-    return Role.MODEL_OUTSIDE if layer.kind == "HYBRID_DATA_MODEL" else Role.MODEL
+        return TemplateGroup.EVERYBODY
+    return TemplateGroup.MODEL_OUTSIDE if layer.kind == "HYBRID_DATA_MODEL" else TemplateGroup.MODEL
 
 
-def _data(layer: Layer) -> Role:
+def _data(layer: Layer) -> TemplateGroup:
     """Of weights' gradients."""
     if layer.kind == "DATA":
-        return Role.EVERYBODY
-    return Role.DATA_INSIDE if layer.kind == "HYBRID_DATA_MODEL" else Role.DATA
+        return TemplateGroup.EVERYBODY
+    return TemplateGroup.DATA_INSIDE if layer.kind == "HYBRID_DATA_MODEL" else TemplateGroup.DATA

@@ -7,15 +7,15 @@ from enum import IntEnum
 from typing import Literal, NamedTuple
 
 from gradbed.hosts.collectives.schedule import Operation
-from gradbed.hosts.systems.training.execution import Kind, Node
+from gradbed.hosts.systems.training.execution import Kind, TraceNode
 from gradbed.hosts.systems.training.traces.graph import RankGraph, graph_of
 from gradbed.hosts.systems.training.traces.trace import Trace
 from gradbed.hosts.systems.training.traces.transformer_layers import (
     Bucket,
     Chain,
     Gradients,
-    Role,
-    Tensor,
+    ParallelGroup,
+    ParameterTensor,
     activation_bytes,
     backward_half,
     embedding_tensors,
@@ -26,7 +26,7 @@ from gradbed.hosts.systems.training.traces.transformer_layers import (
     words,
 )
 from gradbed.hosts.systems.training.traces.transformer_model import (
-    Place,
+    ParallelPosition,
     TransformerModel,
     data_group,
     embedding_group,
@@ -82,7 +82,7 @@ class Stage:
         per_stage = model.layers // model.pp
         self._layers = range(stage * per_stage, (stage + 1) * per_stage)
 
-    def nodes(self) -> list[Node]:
+    def nodes(self) -> list[TraceNode]:
         for iteration in range(self._model.iterations):
             self._iteration(f"iteration {iteration}, ")
         return self._chain.nodes
@@ -104,7 +104,7 @@ class Stage:
         chain, model = self._chain, self._model
         if self._first:
             chain.compute("embedding forward", 0)
-            chain.collective("embedding forward", *self._embedded(), Role.TENSOR)
+            chain.collective("embedding forward", *self._embedded(), ParallelGroup.TENSOR)
         else:
             self._receive(each, Neighbour.PREVIOUS)
         for layer in self._layers:
@@ -118,7 +118,7 @@ class Stage:
         chain.compute("logits forward", logits_flops(model))
         for part in ("maximum", "target", "sum"):
             # Of the loss, where words are spread over ranks; 4 bytes a token, as in Megatron-LM.
-            chain.collective(f"loss {part}", Operation.ALL_REDUCE, 4 * model.tokens, Role.TENSOR)
+            chain.collective(f"loss {part}", Operation.ALL_REDUCE, 4 * model.tokens, ParallelGroup.TENSOR)
 
     def _embedded(self) -> tuple[Operation, int]:
         """How the parts of embeddings, each of some of the words, become whole."""
@@ -133,7 +133,7 @@ class Stage:
             if model.pp > 1:
                 self._complete(gradients, [words(model)])
             self._complete(gradients, [final_norm(model)])
-            chain.collective("logits backward", *self._embedded(), Role.TENSOR)
+            chain.collective("logits backward", *self._embedded(), ParallelGroup.TENSOR)
         else:
             self._receive(each, Neighbour.NEXT)
         for layer in reversed(self._layers):
@@ -152,7 +152,7 @@ class Stage:
         if gradients is None:
             return
         for tensor in tensors:  # type: ignore[attr-defined]
-            assert isinstance(tensor, Tensor)
+            assert isinstance(tensor, ParameterTensor)
             for bucket in gradients.add(tensor, self._chain.computed):
                 self._exchange(bucket, gradients)
 
@@ -186,7 +186,7 @@ class Stage:
                     (chain.last, *gradients.exchanged[-1:]),
                     operation=Operation.ALL_REDUCE,
                     size_bytes=size,
-                    group=(Role.EMBEDDING,),
+                    group=(ParallelGroup.EMBEDDING,),
                 )
             )
         chain.wait_for(waits)
@@ -239,11 +239,11 @@ class Stage:
 
 
 GROUPS = {
-    Role.TENSOR: tensor_group,
-    Role.DATA: data_group,
-    Role.EXPERT: expert_group,
-    Role.EXPERT_DATA: expert_data_group,
-    Role.EMBEDDING: embedding_group,
+    ParallelGroup.TENSOR: tensor_group,
+    ParallelGroup.DATA: data_group,
+    ParallelGroup.EXPERT: expert_group,
+    ParallelGroup.EXPERT_DATA: expert_data_group,
+    ParallelGroup.EMBEDDING: embedding_group,
 }
 
 
@@ -264,15 +264,15 @@ class TransformerTrace(Trace):
         stage = self._stages[place.stage]
         return replace(
             stage,
-            groups=tuple(self._group(Role(role), place) for (role,) in stage.groups),
+            groups=tuple(self._group(ParallelGroup(role), place) for (role,) in stage.groups),
             peers=tuple(self._peer(Neighbour(neighbour), place) for neighbour in stage.peers),
         )
 
-    def _group(self, role: Role, place: Place) -> tuple[int, ...]:
+    def _group(self, role: ParallelGroup, place: ParallelPosition) -> tuple[int, ...]:
         """Empty: all ranks."""
         group = GROUPS[role](self.model, place)
         return () if len(group) == self.ranks else group
 
-    def _peer(self, neighbour: Neighbour, place: Place) -> int:
+    def _peer(self, neighbour: Neighbour, place: ParallelPosition) -> int:
         step = 1 if neighbour is Neighbour.NEXT else -1
         return rank_at(self.model, replace(place, stage=place.stage + step))

@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import Any
 
 from gradbed.hosts.collectives.schedule import Operation
-from gradbed.hosts.systems.training.execution import Kind, Node
+from gradbed.hosts.systems.training.execution import Kind, TraceNode
 from gradbed.hosts.systems.training.traces.transformer_model import TransformerModel
 
 # ---- Costs ----
@@ -22,7 +22,7 @@ from gradbed.hosts.systems.training.traces.transformer_model import TransformerM
 
 
 @dataclass(frozen=True)
-class Tensor:
+class ParameterTensor:
     """Parameters whose gradient is complete at one time. values: on one rank. of_experts: each expert parallel rank
     holds others."""
 
@@ -31,43 +31,43 @@ class Tensor:
     of_experts: bool = False
 
 
-def attention_tensors(model: TransformerModel) -> list[Tensor]:
+def attention_tensors(model: TransformerModel) -> list[ParameterTensor]:
     """Of one layer on one rank, in the order of the forward pass."""
     h, tp = model.width, model.tp
     return [
-        Tensor("attention norm", 2 * h),
-        Tensor("query, key and value", 3 * (h * h + h) // tp),
-        Tensor("projection", h * h // tp + h),
+        ParameterTensor("attention norm", 2 * h),
+        ParameterTensor("query, key and value", 3 * (h * h + h) // tp),
+        ParameterTensor("projection", h * h // tp + h),
     ]
 
 
-def mlp_tensors(model: TransformerModel) -> list[Tensor]:
+def mlp_tensors(model: TransformerModel) -> list[ParameterTensor]:
     h, f, tp = model.width, model.feed_forward_width, model.tp
-    norm = Tensor("MLP norm", 2 * h)
+    norm = ParameterTensor("MLP norm", 2 * h)
     up, down = (h * f + f) // tp, f * h // tp + h
     if not model.experts:
-        return [norm, Tensor("MLP up", up), Tensor("MLP down", down)]
+        return [norm, ParameterTensor("MLP up", up), ParameterTensor("MLP down", down)]
     own = model.experts // model.ep
     return [
         norm,
-        Tensor("router", h * model.experts),
-        Tensor("experts up", own * up, of_experts=True),
-        Tensor("experts down", own * down, of_experts=True),
+        ParameterTensor("router", h * model.experts),
+        ParameterTensor("experts up", own * up, of_experts=True),
+        ParameterTensor("experts down", own * down, of_experts=True),
     ]
 
 
-def embedding_tensors(model: TransformerModel) -> list[Tensor]:
+def embedding_tensors(model: TransformerModel) -> list[ParameterTensor]:
     """Of the first stage."""
-    return [words(model), Tensor("positions", model.sequence * model.width)]
+    return [words(model), ParameterTensor("positions", model.sequence * model.width)]
 
 
-def words(model: TransformerModel) -> Tensor:
+def words(model: TransformerModel) -> ParameterTensor:
     """The words' embeddings, which the logits use again."""
-    return Tensor("words", model.padded_vocabulary // model.tp * model.width)
+    return ParameterTensor("words", model.padded_vocabulary // model.tp * model.width)
 
 
-def final_norm(model: TransformerModel) -> Tensor:
-    return Tensor("final norm", 2 * model.width)
+def final_norm(model: TransformerModel) -> ParameterTensor:
+    return ParameterTensor("final norm", 2 * model.width)
 
 
 def attention_flops(model: TransformerModel) -> int:
@@ -106,7 +106,7 @@ def activation_bytes(model: TransformerModel) -> int:
 # all-to-all to the experts and one back.
 
 
-class Role(IntEnum):
+class ParallelGroup(IntEnum):
     """The group of a collective."""
 
     TENSOR = 0
@@ -121,13 +121,13 @@ class Chain:
 
     def __init__(self, model: TransformerModel) -> None:
         self.model = model
-        self.nodes: list[Node] = []
+        self.nodes: list[TraceNode] = []
         self.where = ""
         """Stands before the names of nodes."""
         self.computed = 0
         """The last computation."""
         self._waits: tuple[int, ...] = ()
-        self._sizes = {Role.TENSOR: model.tp, Role.EXPERT: model.ep}
+        self._sizes = {ParallelGroup.TENSOR: model.tp, ParallelGroup.EXPERT: model.ep}
 
     @property
     def last(self) -> int:
@@ -137,7 +137,7 @@ class Chain:
     def beside(self, name: str, kind: Kind, after: Sequence[int], **what: Any) -> int:
         """A node that the others do not wait for."""
         number = len(self.nodes)
-        self.nodes.append(Node(number, self.where + name, kind, tuple(dict.fromkeys(after)), **what))
+        self.nodes.append(TraceNode(number, self.where + name, kind, tuple(dict.fromkeys(after)), **what))
         return number
 
     def wait_for(self, nodes: Sequence[int]) -> None:
@@ -150,7 +150,7 @@ class Chain:
         self.computed = self.beside(name, Kind.COMPUTE, self._waits, duration_ns=duration_ns)
         self._waits = (self.computed,)
 
-    def collective(self, name: str, operation: Operation, size_bytes: int, role: Role) -> None:
+    def collective(self, name: str, operation: Operation, size_bytes: int, role: ParallelGroup) -> None:
         """The next node waits for it. Nothing, where the group has one rank."""
         if self._sizes[role] > 1:
             what: dict[str, Any] = {"operation": operation, "size_bytes": size_bytes, "group": (role,)}
@@ -159,17 +159,17 @@ class Chain:
     def gather_activation(self, name: str) -> None:
         """Of sequence parallel ranks."""
         part = activation_bytes(self.model) // self.model.tp
-        self.collective(name, Operation.ALL_GATHER, part, Role.TENSOR)
+        self.collective(name, Operation.ALL_GATHER, part, ParallelGroup.TENSOR)
 
     def sum_activation(self, name: str) -> None:
         """Of tensor parallel ranks; with sequence parallelism each keeps its part."""
         operation = Operation.REDUCE_SCATTER if self.model.sequence_parallel else Operation.ALL_REDUCE
-        self.collective(name, operation, activation_bytes(self.model), Role.TENSOR)
+        self.collective(name, operation, activation_bytes(self.model), ParallelGroup.TENSOR)
 
     def exchange_tokens(self, name: str) -> None:
         """With the experts of other ranks."""
         size = activation_bytes(self.model) * self.model.top_k
-        self.collective(name, Operation.ALL_TO_ALL, size, Role.EXPERT)
+        self.collective(name, Operation.ALL_TO_ALL, size, ParallelGroup.EXPERT)
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class Half:
 
     name: str
     flops: int
-    tensors: tuple[Tensor, ...]
+    tensors: tuple[ParameterTensor, ...]
     router_flops: int | None = None
 
 
@@ -233,7 +233,7 @@ class Bucket:
     """values: of the gradient. computed: the computation that completes the last of them."""
 
     number: int
-    role: Role
+    role: ParallelGroup
     group_size: int
     values: int
     computed: int
@@ -257,12 +257,12 @@ class Gradients:
     model: TransformerModel
     exchanged: list[int] = field(default_factory=list)
     buckets: list[Bucket] = field(default_factory=list)
-    _open: dict[Role, _Open] = field(default_factory=dict)
+    _open: dict[ParallelGroup, _Open] = field(default_factory=dict)
     _count: int = 0
 
-    def add(self, tensor: Tensor, computed: int) -> Iterator[Bucket]:
+    def add(self, tensor: ParameterTensor, computed: int) -> Iterator[Bucket]:
         """The bucket that is full with this tensor, if one is."""
-        role = Role.EXPERT_DATA if tensor.of_experts else Role.DATA
+        role = ParallelGroup.EXPERT_DATA if tensor.of_experts else ParallelGroup.DATA
         bucket = self._open.setdefault(role, _Open())
         bucket.values += tensor.values
         bucket.computed = computed
@@ -274,9 +274,9 @@ class Gradients:
         for role in [*self._open]:
             yield self._close(role)
 
-    def _close(self, role: Role) -> Bucket:
+    def _close(self, role: ParallelGroup) -> Bucket:
         bucket = self._open.pop(role)
-        size = self.model.dp // self.model.ep if role is Role.EXPERT_DATA else self.model.dp
+        size = self.model.dp // self.model.ep if role is ParallelGroup.EXPERT_DATA else self.model.dp
         made = Bucket(self._count, role, size, bucket.values, bucket.computed)
         self._count += 1
         return made

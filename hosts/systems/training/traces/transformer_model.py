@@ -141,7 +141,7 @@ Group = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Place:
+class ParallelPosition:
     """Of a rank: which of its tensor and data parallel ranks it is, and its stage of the pipeline."""
 
     tensor: int
@@ -149,38 +149,38 @@ class Place:
     stage: int
 
 
-def place_of(model: TransformerModel, rank: int) -> Place:
-    return Place(rank % model.tp, rank // model.tp % model.dp, rank // (model.tp * model.dp))
+def place_of(model: TransformerModel, rank: int) -> ParallelPosition:
+    return ParallelPosition(rank % model.tp, rank // model.tp % model.dp, rank // (model.tp * model.dp))
 
 
-def rank_at(model: TransformerModel, place: Place) -> int:
+def rank_at(model: TransformerModel, place: ParallelPosition) -> int:
     return place.tensor + model.tp * (place.data + model.dp * place.stage)
 
 
-def tensor_group(model: TransformerModel, place: Place) -> Group:
-    return tuple(rank_at(model, Place(tensor, place.data, place.stage)) for tensor in range(model.tp))
+def tensor_group(model: TransformerModel, place: ParallelPosition) -> Group:
+    return tuple(rank_at(model, ParallelPosition(tensor, place.data, place.stage)) for tensor in range(model.tp))
 
 
-def data_group(model: TransformerModel, place: Place) -> Group:
+def data_group(model: TransformerModel, place: ParallelPosition) -> Group:
     return _of_data(model, place, range(model.dp))
 
 
-def expert_group(model: TransformerModel, place: Place) -> Group:
+def expert_group(model: TransformerModel, place: ParallelPosition) -> Group:
     """Those who hold a layer's experts together."""
     first = place.data // model.ep * model.ep
     return _of_data(model, place, range(first, first + model.ep))
 
 
-def expert_data_group(model: TransformerModel, place: Place) -> Group:
+def expert_data_group(model: TransformerModel, place: ParallelPosition) -> Group:
     """Those who hold the same experts."""
     return _of_data(model, place, range(place.data % model.ep, model.dp, model.ep))
 
 
-def embedding_group(model: TransformerModel, place: Place) -> Group:
+def embedding_group(model: TransformerModel, place: ParallelPosition) -> Group:
     """Those at both ends of the pipeline, who hold the same part of the words' embeddings."""
     ends = dict.fromkeys((0, model.pp - 1))
-    return tuple(rank_at(model, Place(place.tensor, place.data, stage)) for stage in ends)
+    return tuple(rank_at(model, ParallelPosition(place.tensor, place.data, stage)) for stage in ends)
 
 
-def _of_data(model: TransformerModel, place: Place, among: range) -> Group:
-    return tuple(rank_at(model, Place(place.tensor, data, place.stage)) for data in among)
+def _of_data(model: TransformerModel, place: ParallelPosition, among: range) -> Group:
+    return tuple(rank_at(model, ParallelPosition(place.tensor, data, place.stage)) for data in among)

@@ -6,7 +6,7 @@ import numpy as np
 
 from gradbed.hosts.protocols.frames import Frames
 from gradbed.hosts.systems.compression.frames import part_type
-from gradbed.hosts.systems.compression.transport import MOST_DOUBLINGS, Incoming
+from gradbed.hosts.systems.compression.transport import MOST_DOUBLINGS, StreamInput
 
 SPREAD_US = 5000
 
@@ -19,7 +19,7 @@ def frames(*sequences: int) -> Frames:
 
 def delays_us(seed: int, spread_us: int = SPREAD_US) -> list[int]:
     """Of answers to ten copies of one packet, one after the other."""
-    incoming = Incoming(0, every=1, spread_us=spread_us, seed=seed)
+    incoming = StreamInput(0, every=1, spread_us=spread_us, seed=seed)
     assert len(incoming.accept(frames(0), 100)) == 1
     assert incoming.due_us == 100, "what is new is acknowledged at once"
     found = []
@@ -43,7 +43,7 @@ def test_receivers_of_one_packet_answer_its_copies_at_different_times() -> None:
 
 
 def test_one_answer_is_enough_for_copies_that_come_while_it_waits() -> None:
-    incoming = Incoming(0, every=1, spread_us=SPREAD_US, seed=1)
+    incoming = StreamInput(0, every=1, spread_us=SPREAD_US, seed=1)
     incoming.accept(frames(0), 0)
     incoming.acknowledgement()
     incoming.accept(frames(0), 10)

@@ -24,9 +24,9 @@ from gradbed.hosts.systems.compression.frames import (
     received_acknowledgements,
     received_parts,
 )
-from gradbed.hosts.systems.compression.layers import Acknowledgement, Part
-from gradbed.hosts.systems.compression.rate import Finding, Pace, Reading
-from gradbed.hosts.systems.compression.transport import GradientMessage, Outgoing, fitting
+from gradbed.hosts.systems.compression.layers import Acknowledgement, GradientPart
+from gradbed.hosts.systems.compression.rate import Finding, Pace, RateReading
+from gradbed.hosts.systems.compression.transport import GradientMessage, StreamOutput, fitting
 from gradbed.hosts.transport.group_acknowledgement import GroupAcknowledgement
 from gradbed.hosts.transport.rate_control import AimdRate
 from gradbed.hosts.transport.stream_sender import StreamSender
@@ -81,7 +81,7 @@ def test_a_rate_grows_step_by_step_and_is_halved_once_in_a_round_trip() -> None:
 
 
 def found(rate_bps: float, *, backlog: bool, grew: bool = False) -> Finding:
-    return Finding(Reading(0, rate_bps), backlog, grew)
+    return Finding(RateReading(0, rate_bps), backlog, grew)
 
 
 @pytest.mark.parametrize("pacing", ["even", "active"])
@@ -136,11 +136,11 @@ def test_frames_are_those_of_the_scapy_layers() -> None:
         Ether(src=OWN.mac, dst=OWN.gateway_mac)
         / IP(src="10.0.0.2", dst="10.0.0.1", tos=2, id=0, flags="DF")
         / UDP()
-        / Part(job=7, sequence=2**32 - 1, round=9, first=2, span=0, codes=5, form="COORDINATE", unit=3)
+        / GradientPart(job=7, sequence=2**32 - 1, round=9, first=2, span=0, codes=5, form="COORDINATE", unit=3)
         / made.payload[0, : made.payload_bytes[0]].tobytes()
     )
     assert frame.tobytes() == bytes(layers)
-    assert Ether(frame.tobytes())[Part].codes == 5
+    assert Ether(frame.tobytes())[GradientPart].codes == 5
 
     layers = layers.copy()
     layers[IP].tos = 0
@@ -213,7 +213,7 @@ def test_a_gradient_that_is_cut_ends_with_its_largest_values(
     content = Content(18_000 if sparse else 9000, values, 32, 1, places)
     wire = Wire()
     sender = StreamSender(window_packets=64, min_timeout_us=1000, congestion_control="none")
-    outgoing = Outgoing(wire, sender, 0, None)  # type: ignore[arg-type]
+    outgoing = StreamOutput(wire, sender, 0, None)  # type: ignore[arg-type]
     message = GradientMessage(content, ROUTE, 0, outgoing, turn=turn)
     total = message.total_bytes
     outgoing._send(sender.transmissions(0, most=handed), 0)
@@ -235,7 +235,7 @@ def test_a_gradient_that_is_cut_ends_with_its_largest_values(
 def test_an_empty_gradient_is_an_end_marker() -> None:
     wire = Wire()
     sender = StreamSender(window_packets=64, min_timeout_us=1000, congestion_control="none")
-    outgoing = Outgoing(wire, sender, 0, None)  # type: ignore[arg-type]
+    outgoing = StreamOutput(wire, sender, 0, None)  # type: ignore[arg-type]
     message = GradientMessage(Content(0, np.zeros(0, np.int64)), ROUTE, 0, outgoing, turn=0.5)
     assert message.total_bytes == HEADER_BYTES and not message.cut(0.5 * HEADER_BYTES + HEADER_BYTES)
     outgoing.transmit(0)

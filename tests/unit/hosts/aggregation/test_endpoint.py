@@ -12,8 +12,8 @@ from scapy.layers.l2 import Ether
 from gradbed.formats.aggregation import Flags
 from gradbed.formats.lanes import frame_bytes
 from gradbed.hosts.agents.description import parse_description
-from gradbed.hosts.systems.aggregation.description import JobDescription
-from gradbed.hosts.systems.aggregation.endpoint import Endpoint, label_array
+from gradbed.hosts.systems.aggregation.description import AggregationJob
+from gradbed.hosts.systems.aggregation.endpoint import GradientEndpoint, label_array
 from gradbed.hosts.systems.aggregation.gradient import Gradient, gradient_frame
 
 LANES = 32
@@ -50,7 +50,7 @@ def address(name: str, ip: str) -> dict[str, str]:
 
 
 JOB = parse_description(
-    JobDescription,
+    AggregationJob,
     {
         "job": 5,
         "lanes": LANES,
@@ -67,12 +67,12 @@ JOB = parse_description(
 )
 
 
-def server_endpoint(fake: FakeSocket) -> Endpoint:
-    return Endpoint(JOB, JOB.server, JOB.workers, fake, sends_acknowledgements=True)  # type: ignore[arg-type]
+def server_endpoint(fake: FakeSocket) -> GradientEndpoint:
+    return GradientEndpoint(JOB, JOB.server, JOB.workers, fake, sends_acknowledgements=True)  # type: ignore[arg-type]
 
 
-def worker_endpoint(fake: FakeSocket) -> Endpoint:
-    return Endpoint(
+def worker_endpoint(fake: FakeSocket) -> GradientEndpoint:
+    return GradientEndpoint(
         JOB,
         JOB.workers[1],
         [JOB.server],

@@ -10,7 +10,7 @@ from gradbed.common.errors import UserError
 from gradbed.formats.addresses import ip_integer, mac_bytes
 from gradbed.hosts.agents.description import parse_description
 from gradbed.hosts.learning.settings import SyntheticSettings
-from gradbed.hosts.systems.aggregation.description import DIRECT, Designation, JobDescription, WorkerDescription
+from gradbed.hosts.systems.aggregation.description import DIRECT, AggregationJob, AggregationWorker, Designation
 
 
 def address(number: int, **fields: Any) -> dict[str, Any]:
@@ -41,14 +41,14 @@ def description(worker_count: int = 8, **fields: Any) -> dict[str, Any]:
 
 def test_json_there_and_back() -> None:
     job = parse_description(
-        JobDescription,
+        AggregationJob,
         description(
             multicast=[{"ip": "239.66.0.1", "mac": "01:00:5e:42:00:01"}],
             workload={"kind": "training", "hidden_units": 0, "rounds": 3},
         ),
     )
-    assert parse_description(JobDescription, job.model_dump_json()) == job
-    assert parse_description(JobDescription, job.model_dump()) == job
+    assert parse_description(AggregationJob, job.model_dump_json()) == job
+    assert parse_description(AggregationJob, job.model_dump()) == job
     assert job.values == 650
     assert job.fragments_per_round == 3
     assert job.full_bitmap == 0xFF
@@ -57,15 +57,15 @@ def test_json_there_and_back() -> None:
 def test_a_synthetic_job() -> None:
     workload = {"kind": "synthetic", "values": 1000, "rounds": 2}
     job = parse_description(
-        JobDescription, description(workload=workload, span_fragments=16, congestion_control="ecn")
+        AggregationJob, description(workload=workload, span_fragments=16, congestion_control="ecn")
     )
-    assert parse_description(JobDescription, job.model_dump_json()) == job
+    assert parse_description(AggregationJob, job.model_dump_json()) == job
     assert isinstance(job.workload, SyntheticSettings)
     assert (job.values, job.fragments_per_round, job.workload.rounds) == (1000, 4, 2)
 
 
 def test_packet_numbers() -> None:
-    job = parse_description(JobDescription, description(first_packet_number=(1 << 32) - 20))
+    job = parse_description(AggregationJob, description(first_packet_number=(1 << 32) - 20))
     assert job.fragments_per_round == 19
     assert job.first_number(0) == (1 << 32) - 20
     assert job.first_number(1) == (1 << 32) - 1
@@ -74,27 +74,27 @@ def test_packet_numbers() -> None:
 
 def test_an_agent_gets_the_value_that_it_is_told_of() -> None:
     """Many agents on the virtual clock share one job; a value of another type is checked like JSON."""
-    job = parse_description(JobDescription, description())
-    assert parse_description(JobDescription, job) is job
-    told = WorkerDescription(job=job, index=1)
-    assert parse_description(WorkerDescription, told).job is job
+    job = parse_description(AggregationJob, description())
+    assert parse_description(AggregationJob, job) is job
+    told = AggregationWorker(job=job, index=1)
+    assert parse_description(AggregationWorker, told).job is job
     with pytest.raises(UserError, match="description, job: must be a whole number"):
-        parse_description(JobDescription, told)
+        parse_description(AggregationJob, told)
 
 
 def test_designations_of_a_worker() -> None:
     own = [[label(17, 2)], [label(17, 2)], [], *([[label(18, 1, 19, 3)]] * 5)]
-    job = parse_description(JobDescription, description(designations=own))
+    job = parse_description(AggregationJob, description(designations=own))
     assert job.designations_of(1) == (Designation(switch_number=17, fan_in=2),)
     assert job.designations_of(2) == (DIRECT,)
     assert job.designations_of(7) == (Designation(switch_number=18, fan_in=1, next_switch=19, next_fan_in=3),)
-    assert parse_description(JobDescription, description(designations=[])).designations_of(3) == (DIRECT,)
+    assert parse_description(AggregationJob, description(designations=[])).designations_of(3) == (DIRECT,)
 
 
 def test_sixty_four_workers_are_the_limit() -> None:
-    assert len(parse_description(JobDescription, description(64)).workers) == 64
+    assert len(parse_description(AggregationJob, description(64)).workers) == 64
     with pytest.raises(UserError, match="at most 64 workers"):
-        parse_description(JobDescription, description(65, designations=[]))
+        parse_description(AggregationJob, description(65, designations=[]))
 
 
 @pytest.mark.parametrize(
@@ -132,14 +132,14 @@ def test_sixty_four_workers_are_the_limit() -> None:
 )
 def test_mistakes_are_named_in_one_line(fields: dict[str, Any], words: str) -> None:
     with pytest.raises(UserError) as caught:
-        parse_description(JobDescription, description(**fields))
+        parse_description(AggregationJob, description(**fields))
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_text_that_is_no_json() -> None:
     with pytest.raises(UserError, match="description, as a whole"):
-        parse_description(JobDescription, "{")
+        parse_description(AggregationJob, "{")
 
 
 def test_addresses_as_numbers() -> None:

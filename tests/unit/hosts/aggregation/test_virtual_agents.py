@@ -21,7 +21,7 @@ from gradbed.hosts.agents.description import parse_description
 from gradbed.hosts.agents.virtual.clock import VirtualClock
 from gradbed.hosts.learning.reference import reference, synthetic_reference
 from gradbed.hosts.learning.settings import SyntheticSettings, TrainingSettings
-from gradbed.hosts.systems.aggregation.description import JobDescription
+from gradbed.hosts.systems.aggregation.description import AggregationJob
 from gradbed.switch.program_cache import compiled_files
 from gradbed.topo.link import LinkModel
 from tests.unit.hosts.star import LINK, Star, virtual_agents
@@ -40,10 +40,10 @@ def address(number: int) -> dict[str, str]:
     }
 
 
-def job_of(workers: int, **fields: Any) -> JobDescription:
+def job_of(workers: int, **fields: Any) -> AggregationJob:
     """The server on h1, workers on h2 and so on."""
     return parse_description(
-        JobDescription,
+        AggregationJob,
         {
             "job": JOB,
             "server": address(1),
@@ -54,11 +54,11 @@ def job_of(workers: int, **fields: Any) -> JobDescription:
     )
 
 
-def agents_of(job: JobDescription, link: LinkModel = LINK, **options: Any) -> tuple[Agents, VirtualClock]:
+def agents_of(job: AggregationJob, link: LinkModel = LINK, **options: Any) -> tuple[Agents, VirtualClock]:
     return virtual_agents(Star(1 + len(job.workers), link), **options)
 
 
-def summing_star(job: JobDescription, link: LinkModel, threshold: int) -> Star:
+def summing_star(job: AggregationJob, link: LinkModel, threshold: int) -> Star:
     """Its switch runs p4src/aggregation.p4. threshold: as many packets that wait for the server are congestion."""
     agents = (job.server, *job.workers)
     star = Star(len(agents), link, forwards=False)
@@ -77,7 +77,7 @@ def summing_star(job: JobDescription, link: LinkModel, threshold: int) -> Star:
     return star
 
 
-def run(agents: Agents, job: JobDescription) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
+def run(agents: Agents, job: AggregationJob) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
     """From start to stop: the rounds' events, and final statistics by agent."""
     agents.start(agent_specs(job))
     agents.begin()
@@ -85,7 +85,7 @@ def run(agents: Agents, job: JobDescription) -> tuple[list[dict[str, Any]], dict
     return rounds, {name: statistics for (_, name), statistics in agents.stop().items()}
 
 
-def assert_equals_reference(rounds: list[dict[str, Any]], job: JobDescription) -> None:
+def assert_equals_reference(rounds: list[dict[str, Any]], job: AggregationJob) -> None:
     """Every worker has, after every round, the reference's weights or sums, bit for bit."""
     workers, settings = len(job.workers), job.workload
     if isinstance(settings, SyntheticSettings):

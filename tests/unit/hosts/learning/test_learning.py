@@ -16,7 +16,7 @@ from sklearn.datasets import load_digits
 
 from gradbed.hosts.learning.dataset import Samples, load
 from gradbed.hosts.learning.fragments import as_sent, cut, fragment_count, join, restored, shifted
-from gradbed.hosts.learning.model import Network
+from gradbed.hosts.learning.model import NeuralNetwork
 from gradbed.hosts.learning.quantise import VALUE_LIMIT
 from gradbed.hosts.learning.reference import reference, synthetic_reference
 from gradbed.hosts.learning.settings import HEADROOM_BITS, SyntheticSettings, TrainingSettings
@@ -69,7 +69,7 @@ def test_fragments_join_to_what_was_cut(values: int, lanes: int) -> None:
 
 @pytest.mark.parametrize(("hidden_units", "parameters"), [(0, 650), (64, 4810)])
 def test_gradient_is_the_slope_of_the_loss(hidden_units: int, parameters: int) -> None:
-    network = Network(64, hidden_units, 10)
+    network = NeuralNetwork(64, hidden_units, 10)
     assert network.parameters == parameters
     digits = load("digits").train
     # In float64, where finite differences are worth something.

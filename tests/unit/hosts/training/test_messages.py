@@ -19,7 +19,7 @@ from gradbed.hosts.agents.queue_pairs import (
 )
 from gradbed.hosts.collectives.schedule import Operation
 from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, schedule
-from gradbed.hosts.systems.training.execution import Kind, Node
+from gradbed.hosts.systems.training.execution import Kind, TraceNode
 from gradbed.hosts.systems.training.messages import PLACE_BITS, Lane, Messages, PointToPoint, begin_collective
 from gradbed.hosts.systems.training.plans import Plan
 
@@ -73,7 +73,7 @@ def test_a_send_of_a_trace_ends_when_it_is_acknowledged() -> None:
     ended: list[int] = []
     point_to_point = PointToPoint(0, messages)
     for number in (1, 2):
-        node = Node(number, "send", Kind.SEND, peer=1, size_bytes=8, tag=3)
+        node = TraceNode(number, "send", Kind.SEND, peer=1, size_bytes=8, tag=3)
         point_to_point.send(node, lambda number=number: ended.append(number))  # type: ignore[misc]
     first, second = pairs.sent
     pairs.completes(CompletionKind.SENT, *first, messages)
@@ -85,7 +85,7 @@ def test_a_send_of_a_trace_ends_when_it_is_acknowledged() -> None:
 def test_a_receive_ends_with_a_message_that_came_before_or_comes_later() -> None:
     pairs, messages = rank_0_of_2()
     ended: list[int] = []
-    node = Node(1, "receive", Kind.RECEIVE, peer=1, size_bytes=8, tag=3)
+    node = TraceNode(1, "receive", Kind.RECEIVE, peer=1, size_bytes=8, tag=3)
     PointToPoint(1, messages).send(node, lambda: None)  # as rank 1 tags it
     point_to_point, (come,) = PointToPoint(0, messages), pairs.sent
     for _ in range(2):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gradbed.hosts.systems.training.execution import Node
+from gradbed.hosts.systems.training.execution import TraceNode
 from gradbed.hosts.systems.training.traces.graph import RankGraph, graph_of
 from gradbed.hosts.systems.training.traces.trace import Trace
 
@@ -12,7 +12,7 @@ from gradbed.hosts.systems.training.traces.trace import Trace
 class MadeTrace(Trace):
     """Of every rank its nodes."""
 
-    def __init__(self, *ranks: Sequence[Node]) -> None:
+    def __init__(self, *ranks: Sequence[TraceNode]) -> None:
         super().__init__()
         self.name, self.ranks, self._of = "made", len(ranks), ranks
 

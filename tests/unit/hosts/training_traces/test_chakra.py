@@ -12,7 +12,7 @@ import pytest
 
 from gradbed.common.errors import UserError
 from gradbed.hosts.collectives.schedule import Operation
-from gradbed.hosts.systems.training.execution import Kind, Node
+from gradbed.hosts.systems.training.execution import Kind, TraceNode
 from gradbed.hosts.systems.training.traces.chakra import write_trace
 from gradbed.hosts.systems.training.traces.opening import open_trace
 from gradbed.hosts.systems.training.traces.trace import TraceSettings
@@ -45,7 +45,7 @@ def write(folder: Path, *ranks: bytes, prefix: str = "t") -> Path:
     return folder
 
 
-def read(folder: Path, **settings: object) -> list[list[Node]]:
+def read(folder: Path, **settings: object) -> list[list[TraceNode]]:
     trace = open_trace(folder, TraceSettings.model_validate(settings))
     return [list(trace.nodes(rank)) for rank in range(trace.ranks)]
 
@@ -73,15 +73,15 @@ def test_every_kind_of_node(tmp_path: Path) -> None:
         node(0, SEND, comm_dst=0, comm_size=5), node(1, RECEIVE, comm_src=0, comm_size=1 << 20, comm_tag=4)
     )
     assert read(write(tmp_path, content, other))[0] == [
-        Node(7, "multiply", Kind.COMPUTE, duration_ns=12_000),
-        Node(3, "read a sample", Kind.COMPUTE, duration_ns=1000, on_cpu=True),
-        Node(8, "ahead", Kind.SEND, (7, 3), size_bytes=1 << 20, peer=1, tag=4),
-        Node(9, "back", Kind.RECEIVE, (8,), size_bytes=5, peer=1),
-        Node(10, "weights", Kind.MEMORY, duration_ns=3000),
-        Node(11, "node", Kind.COLLECTIVE, (9, 10), size_bytes=1 << 33, operation=Operation.ALL_REDUCE),
-        Node(12, "node", Kind.COLLECTIVE, operation=Operation.BARRIER),
-        Node(13, "about", Kind.COMPUTE, (12,)),
-        Node(14, "node", Kind.COLLECTIVE, size_bytes=2, operation=Operation.BROADCAST, root=1),
+        TraceNode(7, "multiply", Kind.COMPUTE, duration_ns=12_000),
+        TraceNode(3, "read a sample", Kind.COMPUTE, duration_ns=1000, on_cpu=True),
+        TraceNode(8, "ahead", Kind.SEND, (7, 3), size_bytes=1 << 20, peer=1, tag=4),
+        TraceNode(9, "back", Kind.RECEIVE, (8,), size_bytes=5, peer=1),
+        TraceNode(10, "weights", Kind.MEMORY, duration_ns=3000),
+        TraceNode(11, "node", Kind.COLLECTIVE, (9, 10), size_bytes=1 << 33, operation=Operation.ALL_REDUCE),
+        TraceNode(12, "node", Kind.COLLECTIVE, operation=Operation.BARRIER),
+        TraceNode(13, "about", Kind.COMPUTE, (12,)),
+        TraceNode(14, "node", Kind.COLLECTIVE, size_bytes=2, operation=Operation.BROADCAST, root=1),
     ]
 
 
@@ -210,19 +210,19 @@ def test_files_that_are_missing_are_told(tmp_path: Path) -> None:
 
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     one = [
-        Node(5, "compute", Kind.COMPUTE, duration_ns=1_234_567),
-        Node(2, "on the processor", Kind.COMPUTE, (5,), duration_ns=3000, on_cpu=True),
-        Node(9, "memory", Kind.MEMORY, (5, 2), duration_ns=1),
-        Node(1 << 63, "send", Kind.SEND, (9,), size_bytes=1 << 40, peer=2, tag=77),
+        TraceNode(5, "compute", Kind.COMPUTE, duration_ns=1_234_567),
+        TraceNode(2, "on the processor", Kind.COMPUTE, (5,), duration_ns=3000, on_cpu=True),
+        TraceNode(9, "memory", Kind.MEMORY, (5, 2), duration_ns=1),
+        TraceNode(1 << 63, "send", Kind.SEND, (9,), size_bytes=1 << 40, peer=2, tag=77),
         *(
-            Node(100 + place, each.value, Kind.COLLECTIVE, size_bytes=12, operation=each)
+            TraceNode(100 + place, each.value, Kind.COLLECTIVE, size_bytes=12, operation=each)
             for place, each in enumerate(Operation)
             if each in (Operation.ALL_REDUCE, Operation.ALL_GATHER, Operation.ALL_TO_ALL, Operation.REDUCE_SCATTER)
         ),
-        Node(200, "root", Kind.COLLECTIVE, size_bytes=3, operation=Operation.SCATTER, group=(2, 0), root=2),
-        Node(201, "barrier", Kind.COLLECTIVE, operation=Operation.BARRIER, group=(0, 1)),
+        TraceNode(200, "root", Kind.COLLECTIVE, size_bytes=3, operation=Operation.SCATTER, group=(2, 0), root=2),
+        TraceNode(201, "barrier", Kind.COLLECTIVE, operation=Operation.BARRIER, group=(0, 1)),
     ]
-    two = [Node(0, "receive", Kind.RECEIVE, size_bytes=1 << 40, peer=0, tag=77)]
+    two = [TraceNode(0, "receive", Kind.RECEIVE, size_bytes=1 << 40, peer=0, tag=77)]
     write_trace(MadeTrace(one, [], two), tmp_path / "new")
     assert read(tmp_path / "new") == [one, [], two]
 

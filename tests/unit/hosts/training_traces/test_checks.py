@@ -8,26 +8,26 @@ import pytest
 
 from gradbed.common.errors import UserError
 from gradbed.hosts.collectives.schedule import Operation
-from gradbed.hosts.systems.training.execution import Kind, Node
+from gradbed.hosts.systems.training.execution import Kind, TraceNode
 from gradbed.hosts.systems.training.traces.checks import check_trace
 from gradbed.hosts.systems.training.traces.opening import open_trace
 from gradbed.hosts.systems.training.traces.transformer_model import TransformerModel
 from tests.unit.hosts.training_traces.made import MadeTrace
 
 
-def send(number: int, peer: int, size: int = 8, tag: int = 0, after: tuple[int, ...] = ()) -> Node:
-    return Node(number, "s", Kind.SEND, after, size_bytes=size, peer=peer, tag=tag)
+def send(number: int, peer: int, size: int = 8, tag: int = 0, after: tuple[int, ...] = ()) -> TraceNode:
+    return TraceNode(number, "s", Kind.SEND, after, size_bytes=size, peer=peer, tag=tag)
 
 
-def receive(number: int, peer: int, size: int = 8, tag: int = 0, after: tuple[int, ...] = ()) -> Node:
-    return Node(number, "r", Kind.RECEIVE, after, size_bytes=size, peer=peer, tag=tag)
+def receive(number: int, peer: int, size: int = 8, tag: int = 0, after: tuple[int, ...] = ()) -> TraceNode:
+    return TraceNode(number, "r", Kind.RECEIVE, after, size_bytes=size, peer=peer, tag=tag)
 
 
-def reduce(number: int, group: tuple[int, ...] = (), after: tuple[int, ...] = (), size: int = 8) -> Node:
-    return Node(number, "c", Kind.COLLECTIVE, after, 0, size, operation=Operation.ALL_REDUCE, group=group)
+def reduce(number: int, group: tuple[int, ...] = (), after: tuple[int, ...] = (), size: int = 8) -> TraceNode:
+    return TraceNode(number, "c", Kind.COLLECTIVE, after, 0, size, operation=Operation.ALL_REDUCE, group=group)
 
 
-def broadcast(number: int, root: int) -> Node:
+def broadcast(number: int, root: int) -> TraceNode:
     return replace(reduce(number), operation=Operation.BROADCAST, root=root)
 
 
@@ -83,12 +83,12 @@ WRONG = {
 
 
 @pytest.mark.parametrize("ranks", RIGHT.values(), ids=RIGHT)
-def test_what_is_right_is_taken(ranks: tuple[list[Node], ...]) -> None:
+def test_what_is_right_is_taken(ranks: tuple[list[TraceNode], ...]) -> None:
     check_trace(MadeTrace(*ranks))
 
 
 @pytest.mark.parametrize(("ranks", "said"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_is_told(ranks: tuple[list[Node], ...], said: str) -> None:
+def test_what_is_wrong_is_told(ranks: tuple[list[TraceNode], ...], said: str) -> None:
     with pytest.raises(UserError) as refused:
         check_trace(MadeTrace(*ranks))
     assert said in str(refused.value) and "\n" not in str(refused.value)

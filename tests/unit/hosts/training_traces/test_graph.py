@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradbed.hosts.collectives.schedule import Operation
-from gradbed.hosts.systems.training.execution import Kind, Node
+from gradbed.hosts.systems.training.execution import Kind, TraceNode
 from gradbed.hosts.systems.training.traces.graph import BrokenGraph, Pool, graph_of
 
 RANKS = st.integers(0, 1 << 20)
@@ -16,7 +16,7 @@ SIZES = st.integers(0, 1 << 62)
 
 
 @st.composite
-def lists_of_nodes(draw: st.DrawFn) -> list[Node]:
+def lists_of_nodes(draw: st.DrawFn) -> list[TraceNode]:
     """In any order, with dependencies on any others."""
     numbers = draw(st.lists(st.integers(0, (1 << 64) - 1), unique=True, max_size=8))
     nodes = []
@@ -24,7 +24,7 @@ def lists_of_nodes(draw: st.DrawFn) -> list[Node]:
         kind = draw(st.sampled_from(Kind))
         collective = kind is Kind.COLLECTIVE
         nodes.append(
-            Node(
+            TraceNode(
                 number,
                 draw(st.text(max_size=3)),
                 kind,
@@ -43,7 +43,7 @@ def lists_of_nodes(draw: st.DrawFn) -> list[Node]:
 
 
 @given(lists_of_nodes())
-def test_nodes_are_kept_and_circles_refused(nodes: list[Node]) -> None:
+def test_nodes_are_kept_and_circles_refused(nodes: list[TraceNode]) -> None:
     order = nx.DiGraph()
     order.add_nodes_from(node.number for node in nodes)
     order.add_edges_from((number, node.number) for node in nodes for number in node.after)
@@ -65,18 +65,18 @@ def test_nodes_are_kept_and_circles_refused(nodes: list[Node]) -> None:
 
 
 def test_places_count_from_the_end_too() -> None:
-    graph = graph_of([Node(5, "a", Kind.COMPUTE), Node(6, "b", Kind.COMPUTE)])
+    graph = graph_of([TraceNode(5, "a", Kind.COMPUTE), TraceNode(6, "b", Kind.COMPUTE)])
     assert graph[-1].number == 6
     with pytest.raises(IndexError):
         graph[2]
 
 
 def test_what_is_alike_is_kept_once() -> None:
-    nodes = [Node(number, str(number), Kind.SEND, size_bytes=5, peer=1) for number in range(100)]
+    nodes = [TraceNode(number, str(number), Kind.SEND, size_bytes=5, peer=1) for number in range(100)]
     pool = Pool()
     one, two = pool.shared(graph_of(nodes)), pool.shared(graph_of(nodes))
     other = pool.shared(
-        graph_of([Node(number, str(number), Kind.SEND, size_bytes=6, peer=1) for number in range(100)])
+        graph_of([TraceNode(number, str(number), Kind.SEND, size_bytes=6, peer=1) for number in range(100)])
     )
     assert one.columns.size_bytes is two.columns.size_bytes and one.names is two.names is other.names
     assert one.columns.size_bytes is not other.columns.size_bytes

@@ -9,12 +9,12 @@ import pytest
 
 from gradbed.common.errors import UserError
 from gradbed.hosts.collectives.schedule import Operation
-from gradbed.hosts.systems.training.execution import Kind, Node
+from gradbed.hosts.systems.training.execution import Kind, TraceNode
 from gradbed.hosts.systems.training.traces.recording import RecordedTrace, convert_recording
 from tests.unit.hosts.training_traces.recordings import ANY, BROADCAST, RECEIVE, REDUCE, SEND, Recording, tensor
 
 
-def nodes_of(folder: Path, recording: Recording, ranks: int = 2) -> list[Node]:
+def nodes_of(folder: Path, recording: Recording, ranks: int = 2) -> list[TraceNode]:
     recording.write(folder, 0, tuple(range(ranks)))
     return list(RecordedTrace(folder, ranks).nodes(0))
 
@@ -27,11 +27,13 @@ def test_gradients_overlap_until_somebody_uses_them(tmp_path: Path) -> None:
     using = recording.add("aten::copy_", ANY, tensor(7), duration_us=1)
     last = recording.add("aten::add", ANY, tensor(7), duration_us=1)
     assert nodes_of(tmp_path, recording) == [
-        Node(first, "aten::mul", Kind.COMPUTE, duration_ns=30_000),
-        Node(reduced, "c10d::allreduce_", Kind.COLLECTIVE, (first,), size_bytes=40, operation=Operation.ALL_REDUCE),
-        Node(beside, "aten::mul", Kind.COMPUTE, (first,), duration_ns=2500),
-        Node(using, "aten::copy_", Kind.COMPUTE, (beside, reduced), duration_ns=1000),
-        Node(last, "aten::add", Kind.COMPUTE, (using,), duration_ns=1000),
+        TraceNode(first, "aten::mul", Kind.COMPUTE, duration_ns=30_000),
+        TraceNode(
+            reduced, "c10d::allreduce_", Kind.COLLECTIVE, (first,), size_bytes=40, operation=Operation.ALL_REDUCE
+        ),
+        TraceNode(beside, "aten::mul", Kind.COMPUTE, (first,), duration_ns=2500),
+        TraceNode(using, "aten::copy_", Kind.COMPUTE, (beside, reduced), duration_ns=1000),
+        TraceNode(last, "aten::add", Kind.COMPUTE, (using,), duration_ns=1000),
     ]
 
 

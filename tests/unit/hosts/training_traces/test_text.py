@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.hosts.systems.training.execution import Node
+from gradbed.hosts.systems.training.execution import TraceNode
 from gradbed.hosts.systems.training.traces.checks import check_trace
 from gradbed.hosts.systems.training.traces.opening import open_trace
 from gradbed.hosts.systems.training.traces.trace import TraceSettings
@@ -17,7 +17,7 @@ ONE = "one -1 10 ALLGATHER 100 20 ALLTOALL 200 30 ALLREDUCE 300 5"
 TWO = "two -1 11 NONE 0 21 REDUCESCATTER 201 31 ALLREDUCE 301 5"
 
 
-def nodes_of(folder: Path, text: str, rank: int = 0, **settings: object) -> list[Node]:
+def nodes_of(folder: Path, text: str, rank: int = 0, **settings: object) -> list[TraceNode]:
     file = folder / "w.txt"
     file.write_text(text)
     trace = open_trace(file, TraceSettings.model_validate({"ranks": 8, **settings}))
@@ -25,7 +25,7 @@ def nodes_of(folder: Path, text: str, rank: int = 0, **settings: object) -> list
     return list(trace.nodes(rank))
 
 
-def waits(nodes: list[Node]) -> dict[str, set[str]]:
+def waits(nodes: list[TraceNode]) -> dict[str, set[str]]:
     """Name -> names that it waits for, without the pass."""
     names = {node.number: node.name.split(", ")[1] for node in nodes}
     return {names[node.number]: {names[number] for number in node.after} for node in nodes}

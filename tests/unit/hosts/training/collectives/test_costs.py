@@ -11,8 +11,8 @@ from gradbed.hosts.collectives.schedule import Operation
 from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, algorithms, schedule
 from gradbed.hosts.systems.training.collectives.costs import (
     Hop,
-    Network,
-    Packets,
+    NetworkModel,
+    Packetisation,
     cheapest,
     cost_ns,
     message_ns,
@@ -136,7 +136,7 @@ def test_costs_are_within_2_per_cent_of_packets_on_a_fat_tree(
 
 def test_packets_are_those_of_rocev2() -> None:
     """Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4; RETH 16 in the first, immediate data 4 in the last."""
-    packets = Packets()
+    packets = Packetisation()
     assert packets.wire_bytes(0) == 58 + 16 + 4
     assert packets.wire_bytes(4096) == 4096 + 58 + 16 + 4
     assert packets.wire_bytes(4097) == 4096 + 58 + 16 + 4 + 58 + 4
@@ -172,7 +172,7 @@ def test_a_message_passes_links_of_any_rates_like_its_frames(
 ) -> None:
     path = [Hop(rate * 10**9, delay) for rate, delay in zip(rates, delays, strict=False)]
     expected = frames_one_by_one_ns(path, size_bytes, mtu_bytes)
-    assert message_ns(tuple(path), Packets(mtu_bytes=mtu_bytes), size_bytes) == pytest.approx(expected)
+    assert message_ns(tuple(path), Packetisation(mtu_bytes=mtu_bytes), size_bytes) == pytest.approx(expected)
 
 
 @settings(max_examples=examples(30), deadline=None)
@@ -182,7 +182,7 @@ def test_a_rings_formula_is_its_longest_way_whatever_delays_links_have(
 ) -> None:
     """Followed message by message, by recurrence over ranks, rounds and chunks."""
     assume(size <= len(links))
-    network = Network(lambda sender, receiver: (Hop(RATE_BPS, 1000 * links[sender]), Hop(RATE_BPS, 0)))
+    network = NetworkModel(lambda sender, receiver: (Hop(RATE_BPS, 1000 * links[sender]), Hop(RATE_BPS, 0)))
     part = 20_000
     rounds = 2 * (size - 1)
     message = [network.message_ns(rank, (rank + 1) % size, part // chunks) for rank in range(size)]
