@@ -18,7 +18,7 @@ _MANY_PACKETS = 2**31
 
 class NetworkCard(Closing):
     """The engine's card, whose thread carries messages while the agent computes or waits; an OpenCard of
-    gradbed.hosts.agents.kernel.network_card."""
+    gradbed.hosts.agents.kernel.nic."""
 
     def __init__(self, interface: str, rate_bps: int | None, classes: Patterns = ()) -> None:
         """interface: of this network namespace. rate_bps: at which it sends; None: as fast as it can. classes: of

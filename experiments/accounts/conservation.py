@@ -127,7 +127,7 @@ def class_disagreements(
     classes: Sequence[PacketClass],
     counts: ClassCounts,
     final: Mapping[tuple[int, str], Mapping[str, Any]],
-    uncounted: Collection[str] = (),
+    raw_frames: Collection[str] = (),
     socket_drops: Mapping[Direction, int] = MappingProxyType({}),
 ) -> list[str]:
     """One line for each equation that does not hold. final: the last statistics of every agent, with what its
@@ -137,7 +137,7 @@ def class_disagreements(
         return []
     names = [OTHER, *(each.name for each in classes)]
     return [
-        *_at_hosts(topology, classes, counts, final, uncounted, socket_drops),
+        *_at_hosts(topology, classes, counts, final, raw_frames, socket_drops),
         *_on_links(names, counts, socket_drops),
         *(
             line
@@ -176,11 +176,11 @@ def _at_hosts(
     classes: Sequence[PacketClass],
     counts: ClassCounts,
     final: Mapping[tuple[int, str], Mapping[str, Any]],
-    uncounted: Collection[str],
+    raw_frames: Collection[str],
     socket_drops: Mapping[Direction, int],
 ) -> Iterator[str]:
     for host, switch, opened in opened_interfaces(topology, final):
-        if host.node in uncounted:
+        if host.node in raw_frames:
             continue
         handed = counts.links[host.node, switch.node].begun
         delivered = counts.links[switch.node, host.node].delivered

@@ -115,12 +115,12 @@ def _failures(
         if found.unsettled:
             continue
         topology, counts = network.topology, found.counts
-        uncounted = uncounted_hosts(topology, task.configuration.faults, found.hosts)
+        raw_frames = uncounted_hosts(topology, task.configuration.faults, found.hosts)
         socket_drops = {direction: effect.socket_drops for direction, effect in counts.effects.items()}
         for lines in (
             switch_disagreements(topology, counts),
             pause_disagreements(counts),
-            class_disagreements(topology, network.classes, counts.classes, found.final, uncounted, socket_drops),
+            class_disagreements(topology, network.classes, counts.classes, found.final, raw_frames, socket_drops),
         ):
             yield from (f"{phase.name}, {line}" for line in first_lines(lines))
 

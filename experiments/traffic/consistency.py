@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import dijkstra
 from gradbed.experiments.accounts.conservation import ENDS
 from gradbed.experiments.accounts.counts import Counts
 from gradbed.experiments.traffic.results import TrafficResults
-from gradbed.hosts.traffic.histogram import PRECISION_BITS, LatencyHistogram
+from gradbed.hosts.traffic.received_packets import PRECISION_BITS, LatencyHistogram
 from gradbed.topo.graph import Topology
 
 # ---- Marks in packets beside interfaces ----

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradbed.experiments.traffic.agents import NAME, Traffic
-from gradbed.hosts.traffic.histogram import LatencyHistogram
+from gradbed.hosts.traffic.received_packets import LatencyHistogram
 from gradbed.hosts.traffic.sizes import has_flows
 
 Final = Mapping[tuple[int, str], Mapping[str, Any]]
@@ -26,8 +26,8 @@ class TrafficResults:
     """Packets of the warm-up are in none of it but delivered_bps. Times and rates are nominal.
 
     flows: one row for each flow that was sent, as columns: sender, receiver, packets, bytes, begin_ns; and, of what
-    its receiver got, those of gradbed.hosts.traffic.arrived (received_packets, received_bytes). misdelivered: packets
-    that came to another host than theirs. foreign: frames that nobody here made (those of a replay are such).
+    its receiver got, those of gradbed.hosts.traffic.received_packets (received_packets, received_bytes).
+    misdelivered: packets that came to another host than theirs. foreign: frames of nobody here, such as a replay's.
     reports: of each host's agent, at its end. What agents that were stopped sent or received is unknown, and none of
     it is in the flows.
     """

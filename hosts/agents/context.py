@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from gradbed.hosts.agents.card import Uncounted
     from gradbed.hosts.agents.description import AgentAddress
     from gradbed.hosts.agents.frames.counts import InterfaceCounts
+    from gradbed.hosts.agents.nic import RawFrames
     from gradbed.hosts.agents.queue_pairs import QueuePairs
     from gradbed.hosts.agents.tcp import TcpListener, TcpStream
 
 Result = TypeVar("Result")
-Turn = Callable[[], "int | None"]
+FastPath = Callable[[], "int | None"]
 """Part of an agent's work (AgentContext.wait)."""
 
 
@@ -59,12 +59,12 @@ class Interface(Protocol):
     def counts(self) -> InterfaceCounts:
         """What it carried so far."""
 
-    def uncounted(self) -> Uncounted | None:
+    def raw_frames(self) -> RawFrames | None:
         """What is beneath it, for an agent that receives all that there is, sends and counts by itself. None: now it
         cannot be had, since other agents have opened it, or frames wait in the interface."""
 
     def keep(self, buffer: NDArray[np.uint8], lengths: NDArray[np.uint32], times_ns: NDArray[np.int64]) -> None:
-        """What came last from `uncounted` is to be received by `receive`, as ever."""
+        """What came last from `raw_frames` is to be received by `receive`, as ever."""
 
     def join(self, mac: bytes) -> None:
         """Take in frames to this multicast MAC address, too."""
@@ -139,16 +139,19 @@ class AgentContext(Protocol):
     def listen_tcp(self, port: int) -> TcpListener:
         """Connections of the kernel's TCP to this host's port. UserError where the network is simulated."""
 
-    def connect_tcp(self, ip: str, port: int, patience_s: float) -> TcpStream:
+    def connect_tcp(self, ip: str, port: int, timeout_s: float) -> TcpStream:
         """A connection of the kernel's TCP. UserError if nobody answers for patience_s, or as for listen_tcp."""
 
-    def wait(self, until_us: int | None = None, *, until_ns: int | None = None, turn: Turn | None = None) -> None:
+    def wait(
+        self, until_us: int | None = None, *, until_ns: int | None = None, fast_path: FastPath | None = None
+    ) -> None:
         """Return when an open interface, connection or queue pair has something, a command has come, or it is
         `until_us` (None: no limit).
 
         It may return without any of these. until_ns: the same in nanoseconds, in place of until_us, which the virtual
-        clock keeps exactly. turn: may be called in place of returning because something has come, or the time has; it
-        does the agent's work and says until when (in microseconds) to go on waiting, or None: the wait is to return.
+        clock keeps exactly. fast_path: may be called in place of returning because something has come, or the time
+        has; it does the agent's work and says until when (in microseconds) to go on waiting, or None: the wait is to
+        return.
         """
 
     def wait_for_begin(self) -> bool:

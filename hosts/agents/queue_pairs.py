@@ -43,7 +43,7 @@ Lists = tuple[NDArray[np.uint32], NDArray[np.uint32]]
 
 
 @dataclass(frozen=True, eq=False)
-class CardSchedule:
+class NicSchedule:
     """What of a collective ranks share that do the same. Do not modify.
 
     kinds (steps,). waits (steps,): for how many others each waits. dependents: which wait for each. peer (steps,):
@@ -60,12 +60,12 @@ class CardSchedule:
 
 
 @dataclass(frozen=True, eq=False)
-class CardCollective:
+class NicCollective:
     """One rank's part. pairs (peers,): its queue pairs to them. size_bytes (steps,): of each step. buffer: of int32,
     with the rank's input in its place; None: only lengths travel. offset_bytes (steps,): where in the buffer a step's
     bytes are; source_bytes (steps,): where a copy takes them from. Both may be left out without a buffer."""
 
-    schedule: CardSchedule
+    schedule: NicSchedule
     pairs: NDArray[np.uint32]
     size_bytes: NDArray[np.uint64]
     buffer: NDArray[np.int32] | None = None
@@ -244,7 +244,7 @@ class QueuePairs(Protocol):
         """Send a message: data (C-contiguous, size_bytes long), or a length without contents. Data must not be
         changed before the message is complete. tag: 64 bits that arrive with the message."""
 
-    def begin_collective(self, tag: int, collective: CardCollective) -> bool:
+    def begin_collective(self, tag: int, collective: NicCollective) -> bool:
         """Let the card carry out this rank's part. tag: 64 bits that are the same at all ranks and of no other
         collective that any of them carries out meanwhile, the lowest TURN_BITS 0. True: it has its result already;
         else a completion tells. Arrays are not changed, and the buffer is not touched, before all is acknowledged;

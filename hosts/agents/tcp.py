@@ -21,9 +21,9 @@ class Connections:
         self.poll = poll
         self.streams: list[TcpStream] = []
 
-    def connect(self, ip: str, port: int, patience_s: float) -> TcpStream:
+    def connect(self, ip: str, port: int, timeout_s: float) -> TcpStream:
         """UserError if nobody answers there for patience_s."""
-        end_s = time.monotonic() + patience_s
+        end_s = time.monotonic() + timeout_s
         while True:
             left_s = max(_CONNECT_RETRY_S, end_s - time.monotonic())
             try:

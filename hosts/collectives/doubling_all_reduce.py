@@ -178,10 +178,10 @@ class DoublingExchange(PacketExchange):
                 counted.update({name: count for name, count in part.items() if isinstance(count, int)})
         return {**self._statistics.to_json(), **counted}
 
-    def _silence(self) -> str:
+    def _timeout_message(self) -> str:
         missing = 0 if self._reduction is None else self._reduction.missing
         return (
-            f"no news from other workers {self._patience} in round {self._next_round - 1} "
+            f"no news from other workers {self._timeout_text} in round {self._next_round - 1} "
             f"({missing} of {self._job.fragments_per_round} fragments missing)"
         )
 

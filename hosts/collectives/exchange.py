@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradbed.common.errors import UserError
-from gradbed.hosts.agents.context import AgentContext, Turn
-from gradbed.hosts.transport.settling import settle
+from gradbed.hosts.agents.context import AgentContext, FastPath
+from gradbed.hosts.transport.draining import drain
 
 
 class Exchange(Protocol):
@@ -30,7 +30,7 @@ class Exchange(Protocol):
     def linger(self) -> None:
         """Until stop: reply and count what still comes."""
 
-    def settle(self) -> None:
+    def drain(self) -> None:
         """After stop: count what still comes, until nothing has for a while."""
 
     def report(self) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def finish(exchange: Exchange, context: AgentContext) -> None:
 
 def close(exchange: Exchange, context: AgentContext) -> None:
     """After stop."""
-    exchange.settle()
+    exchange.drain()
     context.emit("final", statistics=exchange.report())
 
 
@@ -64,7 +64,7 @@ class KernelExchange:
         while not self._context.stopped:
             self._context.wait()
 
-    def settle(self) -> None:
+    def drain(self) -> None:
         """Nothing comes that this process could count."""
 
 
@@ -74,10 +74,10 @@ class PacketExchange(ABC):
     def __init__(self, context: AgentContext, give_up_us: int) -> None:
         self._context = context
         self._give_up_us = give_up_us
-        self._patience = f"for {give_up_us / 1e6:g} s"
+        self._timeout_text = f"for {give_up_us / 1e6:g} s"
         self._progress_us = 0
         """When anything was news."""
-        self._native_turn: Turn | None = None
+        self._fast_path: FastPath | None = None
         """For AgentContext.wait."""
 
     @abstractmethod
@@ -93,7 +93,7 @@ class PacketExchange(ABC):
         """When something is due next; None: not before something comes."""
 
     @abstractmethod
-    def _silence(self) -> str:
+    def _timeout_message(self) -> str:
         """What is wrong, in words, when nothing was news for give_up_us."""
 
     @abstractmethod
@@ -114,9 +114,9 @@ class PacketExchange(ABC):
             self._send_due()
             give_up_us = self._progress_us + self._give_up_us
             if context.now_us() >= give_up_us:
-                raise UserError(self._silence())
+                raise UserError(self._timeout_message())
             due_us = self._due_us()
-            context.wait(give_up_us if due_us is None else min(due_us, give_up_us), turn=self._native_turn)
+            context.wait(give_up_us if due_us is None else min(due_us, give_up_us), fast_path=self._fast_path)
             if context.stopped:
                 return False
 
@@ -129,5 +129,5 @@ class PacketExchange(ABC):
             while self._count() is not None:
                 pass
 
-    def settle(self) -> None:
-        settle(self._context, self._count)
+    def drain(self) -> None:
+        drain(self._context, self._count)

@@ -12,8 +12,8 @@ from gradbed.hosts.learning.fragments import fragment_count
 from gradbed.hosts.learning.settings import ExternalSettings, Settings, TrainingSettings
 from gradbed.hosts.learning.workload import gradient_values
 from gradbed.hosts.transport.congestion_window import CongestionControlName
-from gradbed.hosts.transport.packet_numbers import PACKET_NUMBERS
 from gradbed.hosts.transport.retransmission_timeout import sender_seed
+from gradbed.hosts.transport.stream_receiver import PACKET_NUMBERS
 
 if TYPE_CHECKING:
     from typing import Self

@@ -27,9 +27,8 @@ from gradbed.hosts.collectives.exchange import PacketExchange
 from gradbed.hosts.collectives.job import CollectiveJob
 from gradbed.hosts.learning.fragments import cut, join, restored, shifted
 from gradbed.hosts.protocols.frames import Frames, mac_array, met_congestion, pack_lane_frames, parse_lane_frames
-from gradbed.hosts.transport.packet_numbers import PACKET_NUMBERS
 from gradbed.hosts.transport.statistics import EndpointStatistics
-from gradbed.hosts.transport.stream_receiver import StreamReceiver
+from gradbed.hosts.transport.stream_receiver import PACKET_NUMBERS, StreamReceiver
 from gradbed.hosts.transport.stream_sender import StreamSender
 
 # ---- One round, from one worker's side: no sockets, no time ----
@@ -382,10 +381,10 @@ class RingExchange(PacketExchange):
             **self._stream.receiver.statistics.to_json(),
         }
 
-    def _silence(self) -> str:
+    def _timeout_message(self) -> str:
         missing = 0 if self._reduction is None else self._reduction.missing
         return (
-            f"no news on the ring {self._patience} in round {self._next_round - 1} "
+            f"no news on the ring {self._timeout_text} in round {self._next_round - 1} "
             f"({missing} of {self._job.fragments_per_round} fragments missing)"
         )
 

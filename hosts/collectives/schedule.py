@@ -20,7 +20,7 @@ from typing import TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from gradbed.hosts.agents.queue_pairs import ADD, COPY, RECEIVE, SEND, CardSchedule, Lists
+from gradbed.hosts.agents.queue_pairs import ADD, COPY, RECEIVE, SEND, Lists, NicSchedule
 
 # ---- What is asked ----
 
@@ -97,11 +97,11 @@ class Structure:
         return tuple(firsts.values())
 
     @cached_property
-    def on_card(self) -> CardSchedule:
+    def on_nic(self) -> NicSchedule:
         """The same for a card; its peers are those of first_of_each_peer, in that order."""
         keys = [self.peers[place] for place in self.first_of_each_peer]
         places = {key: place for place, key in enumerate(keys)}
-        return CardSchedule(
+        return NicSchedule(
             kinds=np.frombuffer(self.kinds, np.uint8),
             waits=np.array(self.waits, np.uint32),
             dependents=_lists(self.dependents),

@@ -3,12 +3,13 @@
 A tensor is scaled by a power of two, 2**exponent, so scaling and its reverse are exact in float64 and only the
 rounding to integers loses anything. The exponent of a round follows from the global sums of the round before,
 which all workers share, so that all of them scale alike without a word between them. A worker's values may use the
-whole range of int32; where a sum leaves it, the server shifts the fragment (gradbed.hosts.learning.fragments).
-"""
+whole range of int32; where a sum leaves it, the server shifts the fragment (gradbed.hosts.learning.fragments)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 START_EXPONENT = 20
 """For the first round: gradients of up to 2^11 fit, and so do sums of as much."""
 EXPONENT_LIMIT = 128
+HEADROOM_BITS = 6
 VALUE_LIMIT = (1 << 31) - 1
 """Largest magnitude of one worker's value."""
 FIRST_TOO_LARGE = 1 << 31
@@ -93,3 +95,50 @@ def next_exponent(exponent: int, total: NDArray[np.int64], headroom_bits: int) -
         return exponent
     shift = VALUE_LIMIT.bit_length() - 1 - largest.bit_length() - headroom_bits
     return max(-EXPONENT_LIMIT, min(EXPONENT_LIMIT, exponent + shift))
+
+
+# ---- A scale for each tensor ----
+
+
+class TensorScales:
+    """Scales of tensors that are numbered from 0; sizes: how many values each has."""
+
+    def __init__(self, sizes: Sequence[int], headroom_bits: int = HEADROOM_BITS, exponent: int | None = None) -> None:
+        """exponent: all tensors are scaled by 2**exponent in all rounds; None: by what the sums allow."""
+        self._sizes = tuple(sizes)
+        self._starts = (0, *accumulate(self._sizes))
+        self._headroom_bits = headroom_bits
+        self._is_fixed = exponent is not None
+        self.exponents = [START_EXPONENT if exponent is None else exponent] * len(self._sizes)
+
+    @property
+    def values(self) -> int:
+        """Of all tensors together."""
+        return sum(self._sizes)
+
+    def _parts(self, order: Sequence[int]) -> Iterator[tuple[int, slice, slice]]:
+        """Tensor, where it lies among tensors in this order, and where among the integers."""
+        start = 0
+        for tensor in order:
+            size = self._sizes[tensor]
+            yield tensor, slice(start, start + size), slice(self._starts[tensor], self._starts[tensor] + size)
+            start += size
+
+    def quantised(self, order: Sequence[int], gradient: NDArray[np.floating]) -> Quantised:
+        """Of a flat gradient whose tensors, all of them, lie in this order."""
+        values = np.empty(len(gradient), np.int32)
+        clipped = 0
+        for tensor, part, place in self._parts(order):
+            clipped += quantise(gradient[part], self.exponents[tensor], values[place]).clipped
+        return Quantised(values, clipped)
+
+    def mean(self, order: Sequence[int], total: NDArray[np.int64], workers: int) -> NDArray[np.float64]:
+        """What the sum of `workers` gradients stands for, divided by their number, its tensors in this order; chooses
+        the next scales."""
+        mean = np.empty(len(total), np.float64)
+        for tensor, part, place in self._parts(order):
+            exponent = self.exponents[tensor]
+            mean[part] = dequantise(total[place], exponent) / workers
+            if not self._is_fixed:
+                self.exponents[tensor] = next_exponent(exponent, total[place], self._headroom_bits)
+        return mean

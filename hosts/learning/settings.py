@@ -6,9 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from gradbed.hosts.learning.quantise import VALUE_LIMIT
-
-HEADROOM_BITS = 6
+from gradbed.hosts.learning.quantise import HEADROOM_BITS, VALUE_LIMIT
 
 
 class TrainingSettings(BaseModel):

@@ -15,7 +15,7 @@ import torch
 from torch import distributed
 
 from gradbed.common.errors import UserError
-from gradbed.hosts.learning.tensor_scales import TensorScales
+from gradbed.hosts.learning.quantise import TensorScales
 from gradbed.hosts.torch_hook.session import Session
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradbed.hosts.agents.context import AgentContext, Interface
-from gradbed.hosts.traffic.arrived import Arrived
 from gradbed.hosts.traffic.description import EndpointDescription
 from gradbed.hosts.traffic.frames import FrameMaker
+from gradbed.hosts.traffic.received_packets import ReceivedPackets
 from gradbed.hosts.traffic.replay import replay_windows
 from gradbed.hosts.traffic.schedule import TrafficSchedule
 from gradbed.hosts.traffic.sizes import mean_frame_bytes
@@ -25,7 +25,7 @@ Frames = tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint32] | None]
 
 def endpoint(context: AgentContext, description: EndpointDescription) -> None:
     """Emits `sent` once all of its packets have left, and the time in which it sends is over."""
-    arrived = Arrived(description.source)
+    arrived = ReceivedPackets(description.source)
     port = None if description.any_frame else description.udp_port
     with context.open(udp_port=port, except_udp_port=description.except_udp_port, quiet=True) as interface:
         context.emit("ready")
@@ -76,7 +76,7 @@ class _Intake:
 
     context: AgentContext
     interface: Interface
-    arrived: Arrived
+    arrived: ReceivedPackets
     look_us: int
 
     def take(self) -> None:

@@ -118,7 +118,7 @@ class Running:
                     end_ns=end_ns,
                     size=size,
                     rate_bps=rate_bps,
-                    patience_s=self._description.patience_us / 1e6,
+                    timeout_s=self._description.patience_us / 1e6,
                 )
                 if self._description.program == "tcp"
                 else run_iperf3(

@@ -47,7 +47,7 @@ def worker(context: AgentContext, description: RoundsDescription) -> None:
             exchange.flush()
             context.emit("background", rounds=len(digests))
             exchange.linger()
-        exchange.settle()
+        exchange.drain()
         context.emit("final", statistics={"round_us": taken_us, "digests": digests})
 
 

@@ -3,10 +3,11 @@
 Bits flow into the bucket at the rate, and a frame leaves when the bucket holds all of its bits. A bucket that
 nobody waits for holds one burst. One that somebody does wait for goes on filling for a while, so that who wakes up
 late makes up for it: with a kernel's timers of a millisecond a bucket of one frame would lose half of its rate. All
-arithmetic is in integers, so that no rounding adds up.
-"""
+arithmetic is in integers, so that no rounding adds up."""
 
 from __future__ import annotations
+
+from gradbed.hosts.transport.stream_receiver import PACKET_NUMBERS, forward_distance
 
 CATCH_UP_US = 5_000
 """How late a sender that waits for its turn may wake up without losing rate."""
@@ -72,3 +73,35 @@ class TokenBucket:
             most += self._rate_bps * self._catch_up_us
         self._level = min(most, self._level + self._rate_bps * (now_us - self._now_us))
         self._now_us = now_us
+
+
+# ---- Additive increase, multiplicative decrease by congestion marks (RFC 3168) ----
+
+
+class AimdRate:
+    """Rates are bit/s; times microseconds of the caller's clock. Packets are numbered as they are sent first."""
+
+    def __init__(self, start_bps: int, least_bps: int, most_bps: int, *, step_bps: int, period_us: int) -> None:
+        """step_bps: added after each period in which nothing was marked."""
+        self.rate_bps = start_bps
+        self._least_bps = least_bps
+        self._most_bps = most_bps
+        self._step_bps = step_bps
+        self._period_us = period_us
+        self._since_us: int | None = None
+        self._counts_from: int | None = None
+        self.decreases = 0
+
+    def acknowledged(self, number: int, next_number: int, *, marked: bool, now_us: int) -> None:
+        """All before packet `number` have come. next_number: of the next new packet. What was sent before the last
+        decrease tells nothing of what came after it: one decrease in a round trip."""
+        if self._since_us is None:
+            self._since_us = now_us
+        heard = self._counts_from is None or 0 < forward_distance(self._counts_from, number) < PACKET_NUMBERS // 2
+        if marked and heard:
+            self.rate_bps = max(self._least_bps, self.rate_bps // 2)
+            self._counts_from, self._since_us = next_number, now_us
+            self.decreases += 1
+        elif not marked and now_us - self._since_us >= self._period_us:
+            self.rate_bps = min(self._most_bps, self.rate_bps + self._step_bps)
+            self._since_us = now_us

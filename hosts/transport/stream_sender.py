@@ -17,10 +17,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gradbed.hosts.transport.congestion_window import congestion_window
-from gradbed.hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
 from gradbed.hosts.transport.retransmission_timeout import RetransmissionTimeout, backed_off_us, randomised_us
 from gradbed.hosts.transport.statistics import StreamStatistics
-from gradbed.hosts.transport.stream_receiver import SELECTIVE_BITS
+from gradbed.hosts.transport.stream_receiver import PACKET_NUMBERS, SELECTIVE_BITS, forward_distance
 
 LOST_AFTER = 3
 """Later transmissions that are acknowledged before a packet counts as lost (RFC 5681's DupThresh)."""

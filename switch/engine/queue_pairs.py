@@ -96,7 +96,7 @@ class CollectiveCountsStruct(ctypes.Structure):
 
 
 class CardSchedule(Protocol):
-    """gradbed.hosts.agents.queue_pairs.CardSchedule."""
+    """gradbed.hosts.agents.queue_pairs.NicSchedule."""
 
     @property
     def kinds(self) -> NDArray[np.uint8]: ...
@@ -113,7 +113,7 @@ class CardSchedule(Protocol):
 
 
 class CardCollective(Protocol):
-    """gradbed.hosts.agents.queue_pairs.CardCollective."""
+    """gradbed.hosts.agents.queue_pairs.NicCollective."""
 
     @property
     def schedule(self) -> CardSchedule: ...

@@ -184,7 +184,7 @@ class Shared:
     topology: Topology
     underlay: Underlay | None
     summing: tuple[str, ...]
-    uncounted: frozenset[str]
+    raw_frames: frozenset[str]
 
     @property
     def configuration(self) -> AggregationConfiguration:

@@ -72,7 +72,7 @@ def metrics(phases: Sequence[AggregationPhase], main: int, measured: Sequence[Me
         "server_packets": server.packets / rounds,
         "server_share": server.bytes / alone_bytes if alone_bytes and phase.exchange == "server" else None,
     }
-    if shared.underlay is not None or any(job.server in shared.uncounted for job in phase.jobs):
+    if shared.underlay is not None or any(job.server in shared.raw_frames for job in phase.jobs):
         server_counts = dict.fromkeys(server_counts)
     wire_bps, resends = ([row[name] for row in rows] for name in ("wire_throughput_bps", "resends"))
     return {
@@ -125,7 +125,7 @@ def job_rows(phase: AggregationPhase, found: Measured) -> Iterable[dict[str, Any
             ),
             "throughput_bps": gradient_bits / round_time_s,
             "wire_throughput_bps": None
-            if phase.shared.uncounted.intersection(job.workers)
+            if phase.shared.raw_frames.intersection(job.workers)
             else _wire_bits(phase, job, description, found) / round_time_s,
             "bound_bps": None if bound_bps is None else scale.nominal_rate(bound_bps),
             "packet_bound_bps": None if packet_bound_bps is None else scale.nominal_rate(packet_bound_bps),

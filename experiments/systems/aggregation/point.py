@@ -55,8 +55,8 @@ class AggregationPoint(Point[AggregationConfiguration]):
             for number, job in enumerate(self.jobs, start=1)
             for host, name in job.agent_hosts(exchange)
         }
-        uncounted = uncounted_hosts(self.topology, configuration.faults, agents)
-        self._shared = Shared(task, self.topology, underlay, choice.switches, uncounted)
+        raw_frames = uncounted_hosts(self.topology, configuration.faults, agents)
+        self._shared = Shared(task, self.topology, underlay, choice.switches, raw_frames)
         self.phases = [
             self._phase(name, exchange, hosts, requests if sums else [{"placement": "none"}] * len(hosts))
             for name, exchange, sums in planned
@@ -143,7 +143,7 @@ class AggregationPoint(Point[AggregationConfiguration]):
             [
                 account(found.counts, self.topology, host, found.final[description.job, name], by_link=phase.by_links)
                 for host, name in job.agent_hosts(phase.exchange)
-                if host not in self._shared.uncounted
+                if host not in self._shared.raw_frames
             ]
             for job, description in zip(phase.jobs, phase.descriptions, strict=True)
         ]

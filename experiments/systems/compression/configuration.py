@@ -12,8 +12,7 @@ from gradbed.experiments.configuration.point import PointConfiguration
 from gradbed.experiments.configuration.sections import Section, option
 from gradbed.experiments.torch_scripts import ScriptSection
 from gradbed.hosts.compressors.methods import parsed
-from gradbed.hosts.systems.compression.description import Pacing
-from gradbed.hosts.systems.compression.ratio import RatioRule
+from gradbed.hosts.systems.compression.description import Pacing, RatioRule
 from gradbed.hosts.transport.congestion_window import CONGESTION_CONTROL_HELP, CongestionControlName
 from gradbed.hosts.transport.stream_receiver import SELECTIVE_BITS
 

@@ -12,7 +12,7 @@ from gradbed.experiments.plotting.style import COLOURS
 from gradbed.experiments.records.results import StudyResults
 from gradbed.experiments.records.run_folder import DonePoint
 from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
-from gradbed.hosts.systems.compression.ratio import repaired_ratio, source_ratio
+from gradbed.hosts.systems.compression.rate import repaired_ratio, source_ratio
 
 Row = Mapping[str, Any]
 

@@ -66,12 +66,12 @@ class CompressionPoint(Point[CompressionConfiguration]):
 
     def result(self, measured: Sequence[Measured]) -> PointResult:
         phase, (found,) = self._phase, measured
-        uncounted = uncounted_hosts(self.topology, self.configuration.faults, found.hosts)
+        raw_frames = uncounted_hosts(self.topology, self.configuration.faults, found.hosts)
         accounts = [
             account
             for account in host_accounts(self.topology, found.counts, found.final)
             # A script has connections of its own, which nobody counts.
-            if not self._is_script and account.host not in uncounted
+            if not self._is_script and account.host not in raw_frames
         ]
         values, told = metrics(phase, found), list(round_rows(phase))
         return PointResult(

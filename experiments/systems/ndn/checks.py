@@ -213,7 +213,7 @@ def unfinished(phase: NdnPhase) -> Iterator[str]:
             yield f"{name} ended after {len(report.versions)} versions, not {rounds}"
 
 
-def miscounted_pushes(phase: NdnPhase, found: Measured, uncounted: Collection[str]) -> Iterator[str]:
+def miscounted_pushes(phase: NdnPhase, found: Measured, raw_frames: Collection[str]) -> Iterator[str]:
     """Do routers count the pushes that their hosts say they sent?"""
     if phase.name in ALL_REDUCE or phase.configuration.topology.link.duplicate:
         return
@@ -227,7 +227,7 @@ def miscounted_pushes(phase: NdnPhase, found: Measured, uncounted: Collection[st
         pushed = final["pushed"]
         least = pushed - effect.lost_packets
         most = pushed + effect.duplicates.packets
-        if host not in uncounted and not least <= counted[host].packets <= most:
+        if host not in raw_frames and not least <= counted[host].packets <= most:
             yield f"{host} pushed {pushed} fragments, its router counted {counted[host].packets}"
 
 

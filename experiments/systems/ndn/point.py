@@ -82,8 +82,8 @@ class NdnPoint(Point[NdnConfiguration]):
         (found,) = measured
         phase = self._phase
         accounts = host_accounts(self.topology, found.counts, found.final)
-        uncounted = uncounted_hosts(self.topology, self.configuration.faults, found.hosts)
-        accounts = [each for each in accounts if each.host not in uncounted]
+        raw_frames = uncounted_hosts(self.topology, self.configuration.faults, found.hosts)
+        accounts = [each for each in accounts if each.host not in raw_frames]
         return PointResult(
             metrics=metrics(phase, found),
             decisions={
@@ -119,7 +119,7 @@ class NdnPoint(Point[NdnConfiguration]):
                     wrong_tables(phase, found),
                     idle_stores(phase, found),
                     wrong_links(phase, found),
-                    miscounted_pushes(phase, found, uncounted),
+                    miscounted_pushes(phase, found, raw_frames),
                     subscriptions_left(phase, found),
                 )
                 for line in first_lines(kind)

@@ -49,9 +49,9 @@ def failures(
     network are not held to anything, since hosts compute between packets, or the machine's time counts.
     """
     job, touched = phase.job, touched_agents(faults)
-    uncounted = uncounted_hosts(topology, faults, found.hosts)
+    raw_frames = uncounted_hosts(topology, faults, found.hosts)
     lines = host_disagreements(
-        account for account in host_accounts(topology, found.counts, found.final) if account.host not in uncounted
+        account for account in host_accounts(topology, found.counts, found.final) if account.host not in raw_frames
     )
     lines += _count_failures(job, found.counts, topology, faults)
     lines += planned_wait_failures(job.schedule, packet_us(job), hop_delay_us(topology), threshold_us)

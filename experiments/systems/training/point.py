@@ -100,11 +100,11 @@ class TrainingPoint(Point[TrainingConfiguration]):
 
     def result(self, measured: Sequence[Measured]) -> PointResult:
         phase, (found,) = self._phase, measured
-        uncounted = uncounted_hosts(self.topology, self.configuration.faults, found.hosts)
+        raw_frames = uncounted_hosts(self.topology, self.configuration.faults, found.hosts)
         accounts = [
             account
             for account in host_accounts(self.topology, found.counts, found.final)
-            if account.host not in uncounted
+            if account.host not in raw_frames
         ]
         nodes = list(node_rows(phase))
         write_timeline(nodes, self.task.folder)

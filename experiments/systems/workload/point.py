@@ -64,7 +64,7 @@ from gradbed.topo.graph import Topology
 LONGEST_FRAME_BYTES = 9234
 """That traffic may have."""
 
-SILENCE = "gradbed.hosts.agents.kernel.silence"
+SILENCE = "gradbed.hosts.agents.kernel.namespace"
 """What agents load that take in every frame."""
 
 

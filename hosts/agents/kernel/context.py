@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from gradbed.common.errors import UserError
-from gradbed.hosts.agents.context import Result, Turn
+from gradbed.hosts.agents.context import FastPath, Result
 from gradbed.hosts.agents.description import AgentAddress
 from gradbed.hosts.agents.frames.counts import AsJson, Patterns, by_interface
-from gradbed.hosts.agents.kernel.network_card import KernelPairs, OpenCard
+from gradbed.hosts.agents.kernel.nic import KernelQueuePairs, OpenNic
 from gradbed.hosts.agents.kernel.raw_socket import RawSocket
 from gradbed.hosts.agents.launching import BEGIN, INTERFACES, STOP, write_event
 from gradbed.hosts.agents.tcp import Connections, TcpListener, TcpStream
@@ -31,7 +31,7 @@ class RealContext:
         compute_us: Callable[[], int] = lambda: 0,
         classes: Patterns = (),
         rates_bps: tuple[int | None, ...] = (),
-        open_card: OpenCard | None = None,
+        open_card: OpenNic | None = None,
     ) -> None:
         """interfaces: of the present network namespace; rates_bps: of their links, as far as known. control, events:
         descriptors of the two pipes' ends. compute_us: how long the next computation takes at least. classes: of
@@ -49,7 +49,7 @@ class RealContext:
         self._events = events
         self._counts: list[tuple[str, AsJson]] = []
         self._open: list[RawSocket] = []
-        self._pairs: dict[int, KernelPairs] = {}
+        self._pairs: dict[int, KernelQueuePairs] = {}
         """By descriptor."""
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
@@ -90,12 +90,12 @@ class RealContext:
         raw_socket.on_close(lambda: self._open.remove(raw_socket))
         return raw_socket
 
-    def open_queue_pairs(self, address: AgentAddress, *, interface: int = 0) -> KernelPairs:
+    def open_queue_pairs(self, address: AgentAddress, *, interface: int = 0) -> KernelQueuePairs:
         if self._open_card is None:
             raise UserError("this launcher was started without network cards (--cards)")
         name, rates_bps = self._interface(interface), self._rates_bps[interface : interface + 1]
         card = self._open_card(name, rates_bps[0] if rates_bps else None, self._classes)
-        pairs = KernelPairs(card, address)
+        pairs = KernelQueuePairs(card, address)
         descriptor = pairs.fileno()
         self._poll.register(descriptor, select.POLLIN)
         self._pairs[descriptor] = pairs
@@ -115,16 +115,18 @@ class RealContext:
     def listen_tcp(self, port: int) -> TcpListener:
         return TcpListener(port, self._connections)
 
-    def connect_tcp(self, ip: str, port: int, patience_s: float) -> TcpStream:
-        return self._connections.connect(ip, port, patience_s)
+    def connect_tcp(self, ip: str, port: int, timeout_s: float) -> TcpStream:
+        return self._connections.connect(ip, port, timeout_s)
 
-    def wait(self, until_us: int | None = None, *, until_ns: int | None = None, turn: Turn | None = None) -> None:
+    def wait(
+        self, until_us: int | None = None, *, until_ns: int | None = None, fast_path: FastPath | None = None
+    ) -> None:
         if until_ns is not None:
             until_us = -(-until_ns // 1000)
         while True:
             told = self.begins, self.stopped
             self._wait_once(until_us)
-            if turn is None or (self.begins, self.stopped) != told or (until_us := turn()) is None:
+            if fast_path is None or (self.begins, self.stopped) != told or (until_us := fast_path()) is None:
                 return
 
     def _wait_once(self, until_us: int | None) -> None:

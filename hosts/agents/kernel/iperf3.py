@@ -14,7 +14,7 @@ from gradbed.hosts.agents.kernel.streams import StreamOutcome
 
 INSTALL = "the program iperf3 is missing: apt-get install --no-install-recommends iperf3"
 RETRY_S = 0.1
-PATIENCE_S = 10.0
+TIMEOUT_S = 10.0
 
 
 def find_iperf3() -> str:
@@ -56,9 +56,9 @@ def run_iperf3(
     pace = [] if rate_bps is None else ["--bitrate", str(max(1, round(rate_bps / parallel)))]
     server = ["--client", address[0], "--port", str(address[1])]
     command = [find_iperf3(), *server, "--json", "--time", str(seconds), "--parallel", str(parallel), *pace]
-    deadline_ns = begin_ns + int(1e9 * PATIENCE_S)
+    deadline_ns = begin_ns + int(1e9 * TIMEOUT_S)
     while True:
-        report = _run(command, seconds + 3 * PATIENCE_S)
+        report = _run(command, seconds + 3 * TIMEOUT_S)
         if "error" not in report:
             return _outcome(report, begin_ns)
         # The server may not listen yet.

@@ -17,7 +17,7 @@ An agent is a function of a gradbed.hosts.agents.context.AgentContext and a desc
 annotation. A function `prepare` of the same module, if there is one, is given the description before the fork, so
 that agents share what it loads. Several jobs may run at once; with "job": 7, begin and stop are for its agents alone.
 rates_bps: of the interfaces' links, null where there is none. --cards: what makes network cards for queue pairs
-(gradbed.hosts.agents.kernel.network_card.OpenCard).
+(gradbed.hosts.agents.kernel.nic.OpenNic).
 
 The events of all agents come out as JSON lines with "job" and "name": by convention ready, done (an agent's work is
 complete), final (after stop: the statistics at the very end), and whatever an agent has to say; interfaces (when an
@@ -51,10 +51,10 @@ from gradbed.hosts.agents.frames.counts import Patterns
 from gradbed.hosts.agents.frames.library import frames_library
 from gradbed.hosts.agents.kernel.context import RealContext
 from gradbed.hosts.agents.kernel.namespace import enter_network_namespace, forbid_unreachable
-from gradbed.hosts.agents.kernel.network_card import NetworkCard
+from gradbed.hosts.agents.kernel.nic import Nic
 from gradbed.hosts.agents.launching import BEGIN, STOP, ComputeTimes, one_line, prepare_agent, write_event
 
-STOP_PATIENCE_S = 5.0
+STOP_TIMEOUT_S = 5.0
 SIGN_OF_LIFE_S = 5.0
 _REPORTED_ERROR = 2
 _STDIN, _STDOUT = 0, 1
@@ -137,7 +137,7 @@ class Launcher:
         self._selector.register(_STDIN, selectors.EVENT_READ)
         pending = b""
         while True:
-            for key, _ in self._selector.select(self._patience_s()):
+            for key, _ in self._selector.select(self._timeout_s()):
                 if key.fd == _STDIN:
                     data = os.read(_STDIN, 1 << 16)
                     if not data:
@@ -151,7 +151,7 @@ class Launcher:
                 self._go_on_stopping(job)
             self._give_sign_of_life()
 
-    def _patience_s(self) -> float | None:
+    def _timeout_s(self) -> float | None:
         deadlines_s = [*self._stop_deadline_s.values(), *([self._sign_of_life_s] if self._agents else [])]
         return max(0.0, min(deadlines_s) - time.monotonic()) if deadlines_s else None
 
@@ -190,7 +190,7 @@ class Launcher:
     def _stop(self, job: int | None) -> None:
         jobs = sorted({agent.job for agent in self._agents.values() if job in (None, agent.job)})
         for each in jobs:
-            self._stop_deadline_s.setdefault(each, time.monotonic() + STOP_PATIENCE_S)
+            self._stop_deadline_s.setdefault(each, time.monotonic() + STOP_TIMEOUT_S)
         if not jobs:
             write_event(_STDOUT, "stopped", name="launcher", **({} if job is None else {"job": job}))
 
@@ -209,7 +209,7 @@ class Launcher:
         if time.monotonic() >= self._stop_deadline_s[job]:
             for agent in agents:
                 os.kill(agent.pid, signal.SIGKILL)
-            self._stop_deadline_s[job] = time.monotonic() + STOP_PATIENCE_S
+            self._stop_deadline_s[job] = time.monotonic() + STOP_TIMEOUT_S
 
     def _kill(self, kill: _Kill) -> None:
         agent = self._find(kill.job, kill.name)
@@ -312,8 +312,8 @@ def _tell(agent: _AgentProcess, command: bytes) -> None:
         os.write(agent.control, command)
 
 
-def _open_card(place: str, interface: str, rate_bps: int | None, classes: Patterns) -> NetworkCard:
-    card: NetworkCard = attribute(place)(interface, rate_bps, classes)
+def _open_card(place: str, interface: str, rate_bps: int | None, classes: Patterns) -> Nic:
+    card: Nic = attribute(place)(interface, rate_bps, classes)
     return card
 
 

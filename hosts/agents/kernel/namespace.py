@@ -5,9 +5,13 @@ from __future__ import annotations
 
 import ctypes
 import os
+import socket
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+
+from pyroute2 import IPRoute, NetlinkError
 
 from gradbed.common.errors import UserError
 from gradbed.common.namespaces import CLONE_NEWNS, MS_BIND, MS_PRIVATE, MS_REC, in_network_namespace, mount, unshare
@@ -41,7 +45,7 @@ def forbid_unreachable(pid: int) -> None:
     in_network_namespace(pid, lambda: _ICMP_INTERVAL.write_text(str(_NEVER_MS)))
 
 
-# ---- Names: those of the emulated hosts resolve, and nothing waits for a name server ----
+# ---- Host names ----
 
 
 HOSTS = Path("/etc/hosts")
@@ -68,3 +72,39 @@ def name_hosts(names: Mapping[str, str]) -> None:
             mount(file.name, str(HOSTS), None, MS_BIND)
     except OSError as error:
         raise UserError(f"cannot give a host its own {HOSTS}: {error.strerror}") from None
+
+
+# ---- A kernel that answers nothing ----
+
+
+# <linux/rtnetlink.h>
+_LOCAL_TABLE = 255
+_RTN_LOCAL = 2
+_LOCAL = {"table": _LOCAL_TABLE, "type": "local", "scope": 254, "proto": 2}
+"""RT_SCOPE_HOST, RTPROT_KERNEL: as the kernel makes such a route when an interface gets its address."""
+
+
+@contextmanager
+def silent_kernel(interface: str) -> Iterator[None]:
+    """The kernel does not take the interface's IPv4 addresses for its own: no "port unreachable", no reset, no reply
+    to ARP or ping, whatever comes. UserError without the right to do that."""
+    try:
+        with IPRoute() as netlink:
+            (index,) = netlink.link_lookup(ifname=interface)
+            own = [
+                f"{route.get_attr('RTA_DST')}/{route['dst_len']}"
+                for route in netlink.get_routes(family=socket.AF_INET, table=_LOCAL_TABLE)
+                if route["type"] == _RTN_LOCAL and route.get_attr("RTA_OIF") == index
+            ]
+            for address in own:
+                netlink.route("del", dst=address, oif=index, **_LOCAL)
+                netlink.route("add", table=_LOCAL_TABLE, type="blackhole", dst=address)
+    except NetlinkError as error:
+        raise UserError(f"cannot keep the kernel from answering on {interface}: {error}") from None
+    try:
+        yield
+    finally:
+        with IPRoute() as netlink:
+            for address in own:
+                netlink.route("del", table=_LOCAL_TABLE, type="blackhole", dst=address)
+                netlink.route("add", dst=address, oif=index, **_LOCAL)

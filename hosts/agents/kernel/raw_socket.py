@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 from gradbed.common.closing import Closing
 from gradbed.common.errors import UserError
 from gradbed.formats.datagram import ETHER_TYPE_IPV4
-from gradbed.hosts.agents.card import Uncounted, stamped
 from gradbed.hosts.agents.frames.counts import InterfaceCounts, Patterns
 from gradbed.hosts.agents.kernel.packet_filter import DROP_ALL, attach_filter, inverted, udp_destination_port
+from gradbed.hosts.agents.nic import RawFrames, stamped
 
 # ---- Batches of messages, on any datagram or packet socket ----
 
@@ -320,7 +320,7 @@ class RawSocket(Closing):
         self.counts.add_sent(frames, sent, lengths)
         return sent
 
-    def uncounted(self) -> Uncounted | None:
+    def raw_frames(self) -> RawFrames | None:
         return None if self._kept else self._batches
 
     def keep(self, buffer: NDArray[np.uint8], lengths: NDArray[np.uint32], times_ns: NDArray[np.int64]) -> None:
@@ -336,7 +336,7 @@ class RawSocket(Closing):
 
 
 class _Batches:
-    """gradbed.hosts.agents.card.Uncounted of a socket."""
+    """gradbed.hosts.agents.nic.RawFrames of a socket."""
 
     def __init__(self, raw: socket.socket) -> None:
         self._socket = raw
@@ -390,7 +390,7 @@ class _Batches:
 
 def _silent_kernel(interface: str) -> AbstractContextManager[None]:
     # netlink's library takes a while to load; those who need it load it beforehand (NetworkSetup.preload).
-    from gradbed.hosts.agents.kernel.silence import silent_kernel
+    from gradbed.hosts.agents.kernel.namespace import silent_kernel
 
     return silent_kernel(interface)
 

@@ -99,7 +99,7 @@ def send_stream(
     size: int | None,
     end_ns: int,
     rate_bps: float | None = None,
-    patience_s: float = 5.0,
+    timeout_s: float = 5.0,
 ) -> StreamOutcome:
     """From begin_ns on (time.monotonic_ns) send so many bytes over a connection, or, without a size, until end_ns.
 
@@ -109,7 +109,7 @@ def send_stream(
     sent, answer, lost, local = 0, b"", "", ""
     connection = socket.socket()
     with connection:
-        connection.settimeout(patience_s)
+        connection.settimeout(timeout_s)
         if rate_bps is not None:
             connection.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, max(1, round(rate_bps / 8)))
         try:

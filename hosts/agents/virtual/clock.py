@@ -7,14 +7,14 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from gradbed.hosts.agents.card import Card
+from gradbed.hosts.agents.nic import Nic
 
 
 class Stop(Protocol):
     """Where and why a network's time stopped."""
 
     @property
-    def interfaces(self) -> Sequence[Card]:
+    def interfaces(self) -> Sequence[Nic]:
         """Cards that have got a batch of frames at this moment, in order."""
 
     @property
@@ -55,7 +55,7 @@ class VirtualClock:
         self._network = network
         self._timers: list[tuple[int, int, Timer]] = []
         self._numbers = itertools.count()
-        self._tell: dict[Card, Callable[[], Callable[[], None] | None]] = {}
+        self._tell: dict[Nic, Callable[[], Callable[[], None] | None]] = {}
         self._look: Callable[[], int] | None = None
         self.on_message: Callable[[Any], None] = lambda message: None
         """Is given what switches send their controller."""
@@ -70,7 +70,7 @@ class VirtualClock:
         heapq.heappush(self._timers, (max(time_ns, self.now_ns), next(self._numbers), timer))
         return timer
 
-    def listen(self, card: Card, tell: Callable[[], Callable[[], None] | None]) -> None:
+    def listen(self, card: Nic, tell: Callable[[], Callable[[], None] | None]) -> None:
         """Call `tell` when a batch has come to the card, and what that returns once all cards have been told."""
         self._tell[card] = tell
 

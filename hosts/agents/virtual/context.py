@@ -16,13 +16,13 @@ from gradbed.common.capabilities import REAL_CLOCK
 from gradbed.common.closing import Closing
 from gradbed.common.errors import UserError
 from gradbed.formats.datagram import ETHERNET_BYTES
-from gradbed.hosts.agents.card import Card, stamped
-from gradbed.hosts.agents.card_pairs import CardPairs, CardWithQueuePairs
-from gradbed.hosts.agents.context import Result, Turn
+from gradbed.hosts.agents.context import FastPath, Result
 from gradbed.hosts.agents.description import AgentAddress
 from gradbed.hosts.agents.frames.counts import AsJson, InterfaceCounts, Patterns, by_interface
 from gradbed.hosts.agents.frames.library import frames_library
 from gradbed.hosts.agents.launching import BEGIN, INTERFACES, STOP
+from gradbed.hosts.agents.nic import Nic, stamped
+from gradbed.hosts.agents.nic_queue_pairs import AgentQueuePairs, NicWithQueuePairs
 from gradbed.hosts.agents.virtual.clock import Timer, VirtualClock
 
 Batch = tuple[NDArray[np.uint8], NDArray[np.uint32], NDArray[np.int64]]
@@ -39,26 +39,26 @@ _FRAMES_OR_COMMAND = frozenset({"frames", "command"})
 class VirtualPort:
     """A host's card, and the agents' interfaces that share it."""
 
-    def __init__(self, clock: VirtualClock, card: Card) -> None:
+    def __init__(self, clock: VirtualClock, card: Nic) -> None:
         self.card = card
         self.told = False
         """The card has something."""
         self._open: list[VirtualInterface] = []
-        self._pairs: list[CardPairs] = []
-        self._completed: list[CardPairs] = []
+        self._pairs: list[AgentQueuePairs] = []
+        self._completed: list[AgentQueuePairs] = []
         clock.listen(card, self._told)
 
-    def open_pairs(self, address: AgentAddress, wake: Callable[[], None]) -> CardPairs:
+    def open_pairs(self, address: AgentAddress, wake: Callable[[], None]) -> AgentQueuePairs:
         """wake: of the agent."""
-        if not isinstance(self.card, CardWithQueuePairs):
+        if not isinstance(self.card, NicWithQueuePairs):
             raise UserError("this network's cards have no queue pairs")
-        pairs = CardPairs(self.card.open_queue_pairs(), address, wake)
+        pairs = AgentQueuePairs(self.card.open_queue_pairs(), address, wake)
         self._pairs.append(pairs)
         pairs.on_close(self._close_pairs)
         self._listen()
         return pairs
 
-    def _close_pairs(self, pairs: CardPairs) -> None:
+    def _close_pairs(self, pairs: AgentQueuePairs) -> None:
         self._pairs.remove(pairs)
         self._listen()
 
@@ -197,7 +197,7 @@ class VirtualInterface(Closing):
         if chosen.any():
             self._batches.append(_rows((buffer, lengths, times_ns), chosen))
 
-    def uncounted(self) -> Card | None:
+    def raw_frames(self) -> Nic | None:
         if self._batches or self.quiet or self._port.is_shared or not self._is_open:
             return None
         self._port.told = False
@@ -276,7 +276,7 @@ class VirtualContext:
         self._on_event = on_event
         self._compute_us = compute_us
         self._open: list[VirtualInterface] = []
-        self._pairs: list[CardPairs] = []
+        self._pairs: list[AgentQueuePairs] = []
         self._counts: list[tuple[str, AsJson]] = []
         self.begins = 0
         self._commands: deque[bytes] = deque()
@@ -286,7 +286,7 @@ class VirtualContext:
         self._paused = False
         self._resumes_late = False
         """It would have gone on while it was paused."""
-        self._turn: Turn | None = None
+        self._fast_path: FastPath | None = None
         self._timer: Timer | None = None
         self._waits = (0, 0)
         """A time, and how often the agent has waited at it."""
@@ -318,7 +318,7 @@ class VirtualContext:
         self._counts.append((self.interfaces[interface], opened.counts))
         return opened
 
-    def open_queue_pairs(self, address: AgentAddress, *, interface: int = 0) -> CardPairs:
+    def open_queue_pairs(self, address: AgentAddress, *, interface: int = 0) -> AgentQueuePairs:
         pairs = self._port(interface).open_pairs(address, self.wake)
         self._pairs.append(pairs)
         pairs.on_close(self._pairs.remove)
@@ -330,7 +330,9 @@ class VirtualContext:
             raise UserError(f"{self.name} has {len(self._ports)} interfaces, none with the number {interface}")
         return self._ports[interface]
 
-    def wait(self, until_us: int | None = None, *, until_ns: int | None = None, turn: Turn | None = None) -> None:
+    def wait(
+        self, until_us: int | None = None, *, until_ns: int | None = None, fast_path: FastPath | None = None
+    ) -> None:
         if until_us is not None:
             until_ns = 1000 * until_us
         if self._commands:
@@ -339,7 +341,7 @@ class VirtualContext:
             self._count_wait()
         else:
             what = "frames" if self._open else "completions" if self._pairs else "a command"
-            self._hand_over(what, until_ns, woken_by=_FRAMES_OR_COMMAND, turn=turn)
+            self._hand_over(what, until_ns, woken_by=_FRAMES_OR_COMMAND, fast_path=fast_path)
             if self._commands:
                 self._read_command()
 
@@ -367,7 +369,7 @@ class VirtualContext:
     def listen_tcp(self, port: int) -> NoReturn:
         self.require_kernel("TCP")
 
-    def connect_tcp(self, ip: str, port: int, patience_s: float) -> NoReturn:
+    def connect_tcp(self, ip: str, port: int, timeout_s: float) -> NoReturn:
         self.require_kernel("TCP")
 
     def require_kernel(self, what: str) -> NoReturn:
@@ -440,8 +442,8 @@ class VirtualContext:
         self._greenlet.switch()
 
     def _go_on(self) -> None:
-        """Frames have come, or the time has: a turn, or the agent itself."""
-        until_us = None if self._turn is None or self._paused else self._turn()
+        """Frames have come, or the time has: the fast path, or the agent itself."""
+        until_us = None if self._fast_path is None or self._paused else self._fast_path()
         if until_us is None:
             self._resume()
         else:
@@ -458,16 +460,16 @@ class VirtualContext:
         until_ns: int | None,
         *,
         woken_by: frozenset[str],
-        turn: Turn | None = None,
+        fast_path: FastPath | None = None,
     ) -> None:
-        """Let others act until something in `woken_by` happens, or it is until_ns; turn: as in `wait`."""
+        """Let others act until something in `woken_by` happens, or it is until_ns; fast_path: as in `wait`."""
         assert self._greenlet is not None and self._greenlet.parent is not None
         self._set_timer(until_ns)
-        self.activity, self._is_woken_by, self._turn = what, woken_by, turn
+        self.activity, self._is_woken_by, self._fast_path = what, woken_by, fast_path
         try:
             self._greenlet.parent.switch()
         finally:
-            self.activity, self._is_woken_by, self._turn = "", frozenset(), None
+            self.activity, self._is_woken_by, self._fast_path = "", frozenset(), None
             self._set_timer(None)
 
     def _count_wait(self) -> None:

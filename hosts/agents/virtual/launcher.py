@@ -12,13 +12,13 @@ from typing import Any
 from pydantic import BaseModel
 
 from gradbed.common.errors import UserError
-from gradbed.hosts.agents.card import Card
 from gradbed.hosts.agents.frames.counts import Patterns
 from gradbed.hosts.agents.launching import BEGIN, STOP, one_line, prepare_agent
+from gradbed.hosts.agents.nic import Nic
 from gradbed.hosts.agents.virtual.clock import Timer, VirtualClock
 from gradbed.hosts.agents.virtual.context import VirtualContext, VirtualPort
 
-STOP_PATIENCE_S = 5
+STOP_TIMEOUT_S = 5
 SILENCE_S = 3600
 """Of simulated time."""
 
@@ -40,7 +40,7 @@ class VirtualLauncher:
     def __init__(
         self,
         clock: VirtualClock,
-        cards: Mapping[str, Card],
+        cards: Mapping[str, Nic],
         compute_us: Callable[[int, str], int] = lambda job, name: 0,
     ) -> None:
         """cards: by the names of interfaces."""
@@ -179,10 +179,10 @@ class VirtualLauncher:
         jobs = sorted({number for number, _ in self._agents if job in (None, number)})
         for each in jobs:
             if each not in self._stopping:
-                deadline_ns = self._clock.now_ns + STOP_PATIENCE_S * 10**9
+                deadline_ns = self._clock.now_ns + STOP_TIMEOUT_S * 10**9
                 for agent in self._of(each):
                     agent.context.resume()
-                self._stopping[each] = self._clock.at(deadline_ns, partial(self._lose_patience, each))
+                self._stopping[each] = self._clock.at(deadline_ns, partial(self._stop_timed_out, each))
                 self._go_on_stopping(each)
         if not jobs:
             self._say("stopped", name="launcher", **({} if job is None else {"job": job}))
@@ -200,7 +200,7 @@ class VirtualLauncher:
                 agent.asked_to_stop = True
                 self._tell(agent, STOP)
 
-    def _lose_patience(self, job: int) -> None:
+    def _stop_timed_out(self, job: int) -> None:
         for agent in self._of(job):
             self._say("error", job=job, name=agent.context.name, message="does not end when it is stopped")
             self._end(agent)

@@ -27,7 +27,7 @@ from gradbed.common.errors import UserError
 from gradbed.formats.aggregation import MAX_WORKERS, Flags
 from gradbed.hosts.learning.fragments import shifted
 from gradbed.hosts.systems.aggregation.statistics import CollectorStatistics
-from gradbed.hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
+from gradbed.hosts.transport.stream_receiver import PACKET_NUMBERS, forward_distance
 
 _KEPT_ROUNDS = 2
 # Plain integers: the flags of an enumeration cost much in what runs for every packet.

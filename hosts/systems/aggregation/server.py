@@ -14,7 +14,7 @@ from gradbed.hosts.protocols.frames import Frames, mac_array, met_congestion
 from gradbed.hosts.systems.aggregation.collector import Collector
 from gradbed.hosts.systems.aggregation.description import AggregationJob
 from gradbed.hosts.systems.aggregation.endpoint import GradientEndpoint
-from gradbed.hosts.transport.settling import settle
+from gradbed.hosts.transport.draining import drain
 
 
 class AggregationServer:
@@ -52,7 +52,7 @@ class AggregationServer:
             if not done and self._collector.complete_rounds == self._job.workload.rounds:
                 done = True
                 self._context.emit("done", statistics=self._report())
-        settle(self._context, self._endpoint.receive)
+        drain(self._context, self._endpoint.receive)
         self._context.emit("final", statistics=self._report())
 
     def _report(self) -> dict[str, object]:

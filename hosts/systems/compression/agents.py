@@ -11,10 +11,9 @@ from gradbed.hosts.collectives.exchange import Exchange
 from gradbed.hosts.collectives.worker import Worker
 from gradbed.hosts.learning.workload import prepare_workload
 from gradbed.hosts.systems.compression.description import CompressionJob, CompressionWorker
-from gradbed.hosts.systems.compression.exchange import CompressedExchange
+from gradbed.hosts.systems.compression.exchange import CompressedExchange, FingerprintReporter
 from gradbed.hosts.systems.compression.server import CompressionServer
 from gradbed.hosts.systems.compression.tcp import TcpExchange, TcpServer
-from gradbed.hosts.systems.compression.witness import Witness
 
 
 def prepare(description: CompressionWorker | CompressionJob) -> None:
@@ -45,7 +44,7 @@ def open_exchange(context: AgentContext, job: CompressionJob, index: int) -> Ite
     """For worker `index`."""
     if job.protocol == "tcp":
         with contextlib.closing(context.connect_tcp(job.server.ip, TCP_PORT, job.give_up_us / 1e6)) as stream:
-            yield Witness(TcpExchange(job, index, stream, context), context)
+            yield FingerprintReporter(TcpExchange(job, index, stream, context), context)
         return
     with context.open(udp_port=PART_PORT) as interface:
-        yield Witness(CompressedExchange(job, index, interface, context), context)
+        yield FingerprintReporter(CompressedExchange(job, index, interface, context), context)

@@ -10,9 +10,9 @@ from gradbed.formats.addresses import MulticastAddress
 from gradbed.hosts.agents.description import AgentAddress
 from gradbed.hosts.collectives.job import CollectiveJob, WorkerOf
 from gradbed.hosts.compressors.methods import parsed
-from gradbed.hosts.systems.compression.ratio import RatioRule
 from gradbed.hosts.transport.stream_receiver import SELECTIVE_BITS
 
+RatioRule = Literal["none", "source", "repaired"]
 Pacing = Literal["none", "even", "active", "aimd"]
 """none: as fast as the window allows. even: the server link's rate over all workers, as the source has it. active:
 over those that are still sending. aimd: from that on by congestion marks."""

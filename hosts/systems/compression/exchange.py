@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from gradbed.formats.addresses import ip_integer, mac_bytes
 from gradbed.formats.compression import Flags
 from gradbed.hosts.agents.context import AgentContext, Interface
-from gradbed.hosts.collectives.exchange import PacketExchange
+from gradbed.hosts.collectives.exchange import Exchange, PacketExchange
+from gradbed.hosts.compressors.fingerprint import fingerprint
 from gradbed.hosts.protocols.frames import met_congestion
 from gradbed.hosts.systems.compression.description import CompressionJob
 from gradbed.hosts.systems.compression.frames import (
@@ -22,7 +23,7 @@ from gradbed.hosts.systems.compression.frames import (
 from gradbed.hosts.systems.compression.gradients import Assembly, HeldBack
 from gradbed.hosts.systems.compression.rate import Pace, RateAdaptation
 from gradbed.hosts.systems.compression.transport import GradientMessage, StreamInput, StreamOutput
-from gradbed.hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
+from gradbed.hosts.transport.stream_receiver import PACKET_NUMBERS, forward_distance
 from gradbed.hosts.transport.stream_sender import StreamSender
 
 GOLDEN_SECTION = (5**0.5 - 1) / 2
@@ -116,8 +117,8 @@ class CompressedExchange(PacketExchange):
             self._adapt(now_us)
         self._outgoing.transmit(now_us)
 
-    def _silence(self) -> str:
-        return f"no news from server {self._job.server.ip} {self._patience} in round {self._round}"
+    def _timeout_message(self) -> str:
+        return f"no news from server {self._job.server.ip} {self._timeout_text} in round {self._round}"
 
     def _adapt(self, now_us: int) -> None:
         """Take a reading, if one is due."""
@@ -191,3 +192,32 @@ class CompressedExchange(PacketExchange):
 
     def report(self) -> dict[str, Any]:
         return {**self._sender.statistics.to_json(), "decreases": self._pace.aimd.decreases if self._pace.aimd else 0}
+
+
+# ---- Fingerprints of gradients and sums ----
+
+
+class FingerprintReporter:
+    """gradbed.hosts.collectives.exchange.Exchange around another, with an event `trained` after each round."""
+
+    def __init__(self, exchange: Exchange, context: AgentContext) -> None:
+        self._exchange = exchange
+        self._context = context
+        self.flush, self.linger, self.drain = exchange.flush, exchange.linger, exchange.drain
+
+    def all_reduce(self, round_number: int, values: NDArray[np.int32]) -> NDArray[np.int64] | None:
+        given = fingerprint(values, len(values))
+        handed_over = values.view()
+        handed_over.flags.writeable = False
+        total = self._exchange.all_reduce(round_number, handed_over)
+        if total is not None:
+            self._context.emit(
+                "trained",
+                round=round_number,
+                gradient_fingerprint=given,
+                sum_fingerprint=fingerprint(total, len(total)),
+            )
+        return total
+
+    def report(self) -> dict[str, Any]:
+        return self._exchange.report()

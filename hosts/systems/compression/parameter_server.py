@@ -121,7 +121,7 @@ class ParameterServer(ABC, Generic[Key, Kind]):
         """Who has been silent for too long."""
         return [key for key in self._waited_for() if now_us - self._workers[key].heard_us >= self._left_after_us]
 
-    def _patience_ends_us(self) -> int | None:
+    def _timeout_us(self) -> int | None:
         """When somebody will have been; None: nobody is waited for."""
         times = [self._workers[key].heard_us for key in self._waited_for()]
         return min(times) + self._left_after_us if times else None

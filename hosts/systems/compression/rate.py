@@ -7,13 +7,11 @@ from typing import Any
 
 from gradbed.hosts.systems.compression.description import CompressionJob
 from gradbed.hosts.systems.compression.frames import MOST_FRAME_BYTES
-from gradbed.hosts.systems.compression.ratio import repaired_ratio, source_ratio
 from gradbed.hosts.systems.compression.transport import GradientMessage, News
-from gradbed.hosts.transport.pacing import TokenBucket
-from gradbed.hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
-from gradbed.hosts.transport.rate_control import AimdRate
+from gradbed.hosts.transport.pacing import AimdRate, TokenBucket
+from gradbed.hosts.transport.stream_receiver import PACKET_NUMBERS, forward_distance
 
-# ---- The rate as a worker finds it while it sends: bytes that were acknowledged, interval by interval ----
+# ---- Measuring the rate ----
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,7 @@ class RateMonitor:
         return RateReading(now_us, rate_bps, before_bps if settled else None, sent_bps)
 
 
-# ---- Backlog: whether packets wait longer and longer, since more is sent than the network carries ----
+# ---- Backlog ----
 
 
 NOISE_FACTOR = 12
@@ -128,7 +126,7 @@ class Backlog:
         return least_us - min(shortest) > self._usual_us + NOISE_FACTOR * self._variation_us
 
 
-# ---- Adaptation: when a worker sends less, and how much less ----
+# ---- Adaptation: when to send less, and how much less ----
 
 
 @dataclass(frozen=True)
@@ -268,7 +266,7 @@ class RateAdaptation:
         return Decision(ratio, level_bps, settled_bps)
 
 
-# ---- Pace: the worker's share of the server's link, or what it finds that it has ----
+# ---- Pacing ----
 
 
 STEP_SHARE = 16
@@ -331,3 +329,41 @@ class Pace:
     def _set_rate(bucket: TokenBucket, rate_bps: int, now_us: int) -> None:
         if rate_bps != bucket.rate_bps:
             bucket.set_rate(max(1, rate_bps), now_us)
+
+
+# ---- The ratio when the rate has fallen ----
+
+
+def source_ratio(sent: float, total: float, initial_rate: float, rate: float) -> float:
+    """The source's formula to the letter: (sent + remaining x (R0 - R) / R0) / total.
+
+    sent, total: bytes of the gradient that have been sent, and all of them. An unchanged rate gives sent / total, so
+    that nothing more is sent; the more the rate falls, the more is kept. Not limited to 0 to 1.
+    """
+    if not total:
+        return 1.0
+    return (sent + (total - sent) * (initial_rate - rate) / initial_rate) / total
+
+
+SUM_MOST = 0.5
+"""Of what the rate would still carry of a gradient, the part that is given up at most for the sum."""
+
+
+def repaired_ratio(
+    sent: float, total: float, initial_rate: float, rate: float, floor: float = 0.0, sum_share: float = 0.0
+) -> float:
+    """(sent + remaining x min(1, R / R0)) / total, of what is left at least the part `floor`.
+
+    Between sent / total and 1, never less for a higher rate, and 1 exactly if R >= R0 or nothing is left. At rate R0
+    until now and R from now on, the gradient takes total / R0, whatever R is.
+
+    sum_share: bytes that come back in place of a worker's gradient, over the link that is slower now. What they take
+    longer the gradient is to take less, so that both together take as long as they would have; but no more than half
+    of what is sent otherwise is left out for them.
+    """
+    remaining = total - sent
+    if remaining <= 0 or rate >= initial_rate:
+        return 1.0
+    part = rate / initial_rate
+    kept = max((1 - SUM_MOST) * remaining * part, remaining * part - sum_share * (1 - part))
+    return (sent + max(floor * remaining, kept)) / total

@@ -25,10 +25,9 @@ from gradbed.hosts.systems.compression.frames import (
 )
 from gradbed.hosts.systems.compression.parameter_server import ParameterServer, ServedWorker
 from gradbed.hosts.systems.compression.transport import StreamInput, StreamOutput
-from gradbed.hosts.transport.group_acknowledgement import GroupAcknowledgement
+from gradbed.hosts.transport.draining import drain
 from gradbed.hosts.transport.pacing import TokenBucket
-from gradbed.hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
-from gradbed.hosts.transport.settling import settle
+from gradbed.hosts.transport.stream_receiver import PACKET_NUMBERS, GroupAcknowledgement, forward_distance
 from gradbed.hosts.transport.stream_sender import StreamSender
 
 ACKNOWLEDGE_EVERY = 1
@@ -87,11 +86,11 @@ class CompressionServer(ParameterServer[int, _PacketWorker]):
             self._complete_round()
             self._outgoing.transmit(context.now_us())
             self._wait(now_us)
-        settle(context, lambda: True if self._take_in() else None)
+        drain(context, lambda: True if self._take_in() else None)
         context.emit("final", statistics={**self._sender.statistics.to_json(), "rejected": self._sum.rejected})
 
     def _wait(self, now_us: int) -> None:
-        times = [self._outgoing.deadline_us(now_us), self._patience_ends_us()]
+        times = [self._outgoing.deadline_us(now_us), self._timeout_us()]
         if self._outgoing.bucket is not None and self._outgoing.finished:
             self._outgoing.bucket.rest(now_us)
         self._context.wait(min((each for each in times if each is not None), default=None))

@@ -155,7 +155,7 @@ class TcpServer(ParameterServer[str, _TcpWorker]):
         context = self._context
         context.emit("ready")
         while not context.stopped:
-            context.wait(self._patience_ends_us())
+            context.wait(self._timeout_us())
             self._accept()
             for worker in self._workers.values():
                 self._take_in(worker)

@@ -27,8 +27,7 @@ from gradbed.hosts.systems.compression.frames import (
     part_frames,
 )
 from gradbed.hosts.transport.pacing import TokenBucket
-from gradbed.hosts.transport.packet_numbers import PACKET_NUMBERS
-from gradbed.hosts.transport.stream_receiver import StreamReceiver
+from gradbed.hosts.transport.stream_receiver import PACKET_NUMBERS, StreamReceiver
 from gradbed.hosts.transport.stream_sender import StreamSender
 
 # ---- Frames on their way to the other end: window, repeats and pacing ----

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from gradbed.formats.ndn import ETHER_TYPE, MULTICAST_MAC
 from gradbed.hosts.agents.context import AgentContext, Interface
-from gradbed.hosts.learning.workload import prepare_workload
+from gradbed.hosts.learning.workload import prepare_workload, sum_digest
 from gradbed.hosts.systems.ndn.description import ObserverDescription, PeerDescription
 from gradbed.hosts.systems.ndn.node import NdnNode
-from gradbed.hosts.systems.ndn.observing import Observation
-from gradbed.hosts.systems.ndn.training import train_asynchronously, train_synchronously
+from gradbed.hosts.systems.ndn.reception import Version
+from gradbed.hosts.systems.ndn.training import mean_of, total_of, train_asynchronously, train_synchronously
 
 TRAIN, LEAVE = 2, 3
 """Agents begin three times: to subscribe, once the interfaces of all are open; to train, once all have subscribed; to
@@ -44,7 +46,7 @@ def _leave(node: NdnNode) -> None:
         node.context.emit("left")
 
 
-def _observe(node: NdnNode, observation: Observation, until_us: int | None) -> None:
+def _observe(node: NdnNode, observation: VersionObserver, until_us: int | None) -> None:
     """To the last version, or what of it there is: who comes late may have missed the beginning of all."""
     context = node.context
     if node.serve_until(lambda: observation.over or context.begins >= LEAVE, until_us) and not observation.over:
@@ -70,10 +72,64 @@ def observer(context: AgentContext, description: ObserverDescription) -> None:
         if node.wait_for_begin(TRAIN):
             begin_us = context.now_us()
             _listen(context, interface, begin_us + description.join_us)
-            observation = Observation(node, description)
+            observation = VersionObserver(node, description)
             until_us = None if description.leave_us is None else begin_us + description.leave_us
             _observe(node, observation, until_us)
             if node.gave_up() or not context.stopped:
                 _leave(node)
         node.linger()
         context.emit("final", statistics=node.report())
+
+
+# ---- An observer ----
+
+
+class VersionObserver:
+    """Of the versions that begin after this host has joined."""
+
+    def __init__(self, node: NdnNode, observer: ObserverDescription) -> None:
+        self._node = node
+        self._job = observer.job
+        self._next: int | None = None
+        self._complete: dict[int, dict[int, Version]] = {}
+        self.over = False
+        node.tell_of_versions(self._take)
+
+    @property
+    def follows(self) -> bool:
+        """Something of the version that it waits for is there."""
+        receptions = self._node.receptions.values()
+        return self._next is not None and any(each.version(self._next).head is not None for each in receptions)
+
+    def _take(self, publisher: int, number: int, version: Version) -> None:
+        if self._next is None:
+            # Of the version that is under way others may have come before this host had joined.
+            self._next = number + 1
+            for other in self._node.receptions:
+                self._node.wait_for(other, self._next)
+        if number < self._next:
+            return
+        if number == self._next:
+            self._node.stop_waiting(publisher, None)
+        self._complete.setdefault(number, {})[publisher] = version
+        while len(self._complete.get(self._next, {})) == len(self._job.publishers):
+            self._finish(self._complete.pop(self._next), self._next)
+
+    def _finish(self, versions: dict[int, Version], number: int) -> None:
+        fragments = np.zeros((self._job.fragments, self._job.lanes), np.int64)
+        for publisher, version in sorted(versions.items()):
+            fragments += version.fragments
+            self._node.receptions[publisher].end(number)
+            assert version.head is not None
+            self.over |= version.head.last
+        # Peers that have reached their target make no further version; they did not know when they pushed this one.
+        loss = mean_of([version.head.loss for version in versions.values() if version.head is not None])
+        self.over |= self._job.target_loss is not None and loss < self._job.target_loss
+        total = total_of(fragments, self._job.values, self._job.lanes)
+        self._node.context.emit("observed", version=number, sum_sha256=sum_digest(total), mean_loss=loss)
+        self._next = number + 1
+        if self.over:
+            return
+        for publisher in versions:
+            if publisher not in self._complete.get(self._next, {}):
+                self._node.wait_for(publisher, self._next)

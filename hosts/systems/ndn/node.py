@@ -32,7 +32,7 @@ from gradbed.hosts.systems.ndn.packets import (
 )
 from gradbed.hosts.systems.ndn.reception import ProbeTimer, PublisherReception, Puller, Version
 from gradbed.hosts.systems.ndn.subscriptions import Subscriptions
-from gradbed.hosts.transport.settling import settle
+from gradbed.hosts.transport.draining import drain
 
 # ---- Counts ----
 
@@ -427,7 +427,7 @@ class NdnNode:
     def linger(self) -> None:
         """Until stop: answer others, and count."""
         self.serve_until(lambda: False, patient=True)
-        settle(self.context, self._endpoint.receive)
+        drain(self.context, self._endpoint.receive)
 
     def report(self) -> Mapping[str, Any]:
         return self.statistics.to_json()

@@ -17,7 +17,7 @@ from gradbed.hosts.systems.shuffle.reception import SampleReception
 from gradbed.hosts.systems.shuffle.samples import DigitSamples, SampleSource, digest, in_base64, original
 from gradbed.hosts.systems.shuffle.sending import Sending
 from gradbed.hosts.systems.shuffle.store import Fragments, Store, cut
-from gradbed.hosts.transport.settling import settle
+from gradbed.hosts.transport.draining import drain
 
 
 def prepare(description: ShuffleDescription) -> None:
@@ -85,7 +85,7 @@ class _ShuffleWorker:
             now_us = context.now_us()
             times = (self._sending.deadline_us(now_us), self._reception.deadline_us)
             context.wait(min((time for time in times if time is not None), default=None))
-        settle(context, self._receive)
+        drain(context, self._receive)
         lent = self._store.lent
         self._store.keep(self._description.keep)
         contents = self._store.contents(dict(self._description.sizes_bytes))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gradbed.common.errors import UserError
 from gradbed.hosts.agents.description import AgentAddress
 from gradbed.hosts.agents.fragment_streams import FragmentStreamStatistics
-from gradbed.hosts.agents.queue_pairs import TURN_BITS, CardCollective, CompletionKind, QueuePairOptions, QueuePairs
+from gradbed.hosts.agents.queue_pairs import TURN_BITS, CompletionKind, NicCollective, QueuePairOptions, QueuePairs
 from gradbed.hosts.systems.training.description import JobStream
 from gradbed.hosts.systems.training.execution import TraceNode
 from gradbed.hosts.systems.training.plans import Plan
@@ -141,7 +141,7 @@ class Messages:
         for _ in range(self._early.pop(subject, 0)):
             on_message()
 
-    def begin_collective(self, subject: int, collective: CardCollective, on_result: Callable[[], None]) -> None:
+    def begin_collective(self, subject: int, collective: NicCollective, on_result: Callable[[], None]) -> None:
         """on_result: called once it has its result, at once if it has it already."""
         tag = subject << PLACE_BITS
         if self._pairs.begin_collective(tag, collective):
@@ -275,8 +275,8 @@ def begin_collective(
         messages.number(plan.group[peer], Lane.COLLECTIVE) for peer in map(steps.peer, structure.first_of_each_peer)
     ]
     size_bytes = (plan.element_bytes * (stops - starts)).astype(np.uint64)
-    collective = CardCollective(
-        structure.on_card, np.array(pairs, np.uint32), size_bytes, buffer, offset_bytes, source_bytes
+    collective = NicCollective(
+        structure.on_nic, np.array(pairs, np.uint32), size_bytes, buffer, offset_bytes, source_bytes
     )
     result = None if buffer is None else buffer[schedule.output_start : schedule.output_stop]
     messages.begin_collective(subject, collective, lambda: on_end(result))

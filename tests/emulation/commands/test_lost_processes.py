@@ -43,7 +43,7 @@ def test_a_process_that_is_killed(module: str, name: str, tmp_path: Path) -> Non
     ) as run:  # fmt: skip
         try:
             # Its agents are there once the network is up.
-            wait_until(lambda: bool(of_module(run.pid, "gradbed.hosts.agents.kernel.launcher")), patience_s=300)
+            wait_until(lambda: bool(of_module(run.pid, "gradbed.hosts.agents.kernel.launcher")), timeout_s=300)
             os.kill(of_module(run.pid, module)[0], signal.SIGKILL)
             _, said = run.communicate(timeout=300)
         finally:

@@ -231,7 +231,7 @@ def test_agents_die_with_the_launcher(number: signal.Signals) -> None:
 def test_a_kernel_is_silent_while_an_agent_stands_for_its_host() -> None:
     """Nothing is answered meanwhile, and everything before and afterwards."""
     silence = (
-        "import sys, time; from gradbed.hosts.agents.kernel.silence import silent_kernel\n"
+        "import sys, time; from gradbed.hosts.agents.kernel.namespace import silent_kernel\n"
         "with silent_kernel('eth0'): print('silent', flush=True); sys.stdin.readline()\n"
         "print('over', flush=True)"
     )

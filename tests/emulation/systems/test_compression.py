@@ -57,7 +57,7 @@ def single_process() -> str:
     from gradbed.experiments.systems.compression.phase import EXPONENT
     from gradbed.hosts.compressors.error_feedback import ErrorFeedback
     from gradbed.hosts.compressors.methods import compressor
-    from gradbed.hosts.learning.tensor_scales import TensorScales
+    from gradbed.hosts.learning.quantise import TensorScales
 
     torch.set_num_threads(1)  # as the agents do
     digits = torch_digits()

@@ -33,7 +33,7 @@ def gradbed_torch(
 def single_process(workers: int, steps: int, samples: int) -> tuple[list[list[float]], str]:
     """Losses of all ranks, and the digest of the weights: the same model, one gradient after the other."""
     from gradbed.hosts.learning.fragments import as_sent
-    from gradbed.hosts.learning.tensor_scales import TensorScales
+    from gradbed.hosts.learning.quantise import TensorScales
 
     torch.set_num_threads(1)  # as the agents do: the order of additions must not depend on the machine
     digits = torch_digits()

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gradbed.hosts.systems.compression.rate import Backlog, RateAdaptation, RateMonitor
-from gradbed.hosts.systems.compression.ratio import repaired_ratio, source_ratio
+from gradbed.hosts.systems.compression.rate import Backlog, RateAdaptation, RateMonitor, repaired_ratio, source_ratio
 from gradbed.hosts.systems.compression.transport import News
 from tests.unit.compression.jobs import job_of
 

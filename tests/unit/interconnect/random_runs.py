@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from gradbed.common.errors import UserError
 from gradbed.experiments.phases import PointResult
 from gradbed.experiments.testbeds.virtual_testbed import VirtualTestbed
-from gradbed.hosts.traffic.arrived import Arrived
+from gradbed.hosts.traffic.received_packets import ReceivedPackets
 from gradbed.topo.graph import Topology
 from gradbed.topo.registry import parse_topology
 from tests.unit import random_runs
@@ -73,9 +73,9 @@ def configurations(draw: st.DrawFn) -> dict[str, Any]:
 
 def told_less(patch: pytest.MonkeyPatch) -> None:
     """Hosts tell of no packet that is late by more than 400 us."""
-    add = Arrived.add
+    add = ReceivedPackets.add
 
-    def some(self: Arrived, buffer: Any, lengths: Any, times_ns: Any) -> None:
+    def some(self: ReceivedPackets, buffer: Any, lengths: Any, times_ns: Any) -> None:
         sent_ns = [
             TRAILER.unpack(bytes(row[: int(size)])[-TRAILER.size :])[5]
             for row, size in zip(buffer, lengths, strict=False)
@@ -85,19 +85,19 @@ def told_less(patch: pytest.MonkeyPatch) -> None:
         ]
         add(self, buffer[kept], lengths[kept], times_ns[kept])
 
-    patch.setattr(Arrived, "add", some)
+    patch.setattr(ReceivedPackets, "add", some)
 
 
 def window_cut(patch: pytest.MonkeyPatch) -> None:
     """What is measured begins half a millisecond later for receivers."""
-    statistics = Arrived.statistics
+    statistics = ReceivedPackets.statistics
 
-    def shifted(self: Arrived) -> dict[str, Any]:
+    def shifted(self: ReceivedPackets) -> dict[str, Any]:
         first_ns, last_ns = self.measured_ns
         self.measured_ns = first_ns + 500_000, last_ns
         return statistics(self)
 
-    patch.setattr(Arrived, "statistics", shifted)
+    patch.setattr(ReceivedPackets, "statistics", shifted)
 
 
 MISTAKES: list[Mistake] = [told_less, window_cut]

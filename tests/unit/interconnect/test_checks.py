@@ -14,7 +14,7 @@ from gradbed.controller.systems.interconnect.entries import POLICIES, PolicyName
 from gradbed.experiments.phases import PointResult
 from gradbed.experiments.programs import P4_SOURCES
 from gradbed.experiments.systems.interconnect import point
-from gradbed.hosts.traffic.arrived import Arrived
+from gradbed.hosts.traffic.received_packets import ReceivedPackets
 from tests.unit.interconnect.test_point import run
 
 
@@ -200,13 +200,13 @@ def test_packets_that_are_faster_than_their_ways_are_a_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Hosts write a time 300 us late into every packet."""
-    statistics = Arrived.statistics
+    statistics = ReceivedPackets.statistics
 
-    def late(self: Arrived) -> dict[str, Any]:
+    def late(self: ReceivedPackets) -> dict[str, Any]:
         for part in self._parts:
             part["sent_ns"] += 300_000
         return statistics(self)
 
-    monkeypatch.setattr(Arrived, "statistics", late)
+    monkeypatch.setattr(ReceivedPackets, "statistics", late)
     found = run(tmp_path, traffic={"load": 0.2})
     assert any("where the shortest way takes" in line for line in found.failures)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gradbed.experiments.systems.interconnect.links import Window
-from gradbed.hosts.traffic.arrived import Arrived
+from gradbed.hosts.traffic.received_packets import ReceivedPackets
 from tests.unit.interconnect.test_point import run
 
 FRAME_TIMES = 80e-6 / 20e-3
@@ -71,14 +71,14 @@ def test_what_was_on_long_links_when_the_time_began_is_within_the_bound(tmp_path
 
 
 def test_a_packet_of_which_a_host_does_not_tell_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    add = Arrived.add
+    add = ReceivedPackets.add
 
-    def all_but_the_first(self: Arrived, buffer: Any, lengths: Any, times_ns: Any) -> None:
+    def all_but_the_first(self: ReceivedPackets, buffer: Any, lengths: Any, times_ns: Any) -> None:
         skipped = 0 if hasattr(self, "skipped") else 1
         self.skipped = True  # type: ignore[attr-defined]
         add(self, buffer[skipped:], lengths[skipped:], times_ns[skipped:])
 
-    monkeypatch.setattr(Arrived, "add", all_but_the_first)
+    monkeypatch.setattr(ReceivedPackets, "add", all_but_the_first)
     found = run(tmp_path)
     assert "packets by their marks" in found.failures[0]
 
@@ -109,13 +109,13 @@ def test_hosts_that_tell_another_tale_than_their_links_are_a_failure(
 ) -> None:
     """One in thirty bytes of what comes in time, or of what is sent, is not told."""
     if word == "received":
-        told = Arrived.statistics
+        told = ReceivedPackets.statistics
 
-        def less(self: Arrived) -> dict[str, Any]:
+        def less(self: ReceivedPackets) -> dict[str, Any]:
             statistics = told(self)
             return {**statistics, "measured_bytes": statistics["measured_bytes"] * 29 // 30}
 
-        monkeypatch.setattr(Arrived, "statistics", less)
+        monkeypatch.setattr(ReceivedPackets, "statistics", less)
     else:
         entered = Window.entered_bytes
         monkeypatch.setattr(Window, "entered_bytes", lambda *arguments: entered(*arguments) * 29 // 30)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradbed.hosts.systems.ndn.observing import Observation
+from gradbed.hosts.systems.ndn.agents import VersionObserver
 from gradbed.hosts.systems.ndn.packets import VersionHead
 from gradbed.hosts.systems.ndn.reception import Version
 
@@ -31,7 +31,7 @@ def test_it_is_over_with_the_last_version_or_the_target(losses: tuple[float, flo
         context=SimpleNamespace(emit=lambda event, **fields: None),
     )
     job: Any = SimpleNamespace(publishers=PUBLISHERS, fragments=1, lanes=4, values=4, target_loss=1.5)
-    observation = Observation(node, SimpleNamespace(job=job))  # type: ignore[arg-type]
+    observation = VersionObserver(node, SimpleNamespace(job=job))  # type: ignore[arg-type]
 
     def comes(publisher: int, number: int) -> None:
         head = VersionHead(loss=losses[publisher], last=last)

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradbed.formats.traffic import TAG, TRAILER_BYTES, WARM_UP
-from gradbed.hosts.traffic.arrived import Arrived
 from gradbed.hosts.traffic.frames import TRAILER_TYPE
-from gradbed.hosts.traffic.histogram import LatencyHistogram
+from gradbed.hosts.traffic.received_packets import LatencyHistogram, ReceivedPackets
 
 HOST = 7
 Row = tuple[int, int, int, int, int, int]
@@ -39,7 +38,7 @@ def received(rows: list[Row]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def test_statistics_are_those_of_one_packet_after_the_other(rows: list[Row], split: int, begin_ns: int) -> None:
     buffer, lengths, times_ns = received(rows)
     measured_ns = (begin_ns, begin_ns + 100_000)
-    arrived = Arrived(HOST, measured_ns)
+    arrived = ReceivedPackets(HOST, measured_ns)
     for part in (slice(None, split), slice(split, None)):
         arrived.add(buffer[part], lengths[part], times_ns[part])
     expected: dict[tuple[int, int], dict[str, int]] = {}
@@ -91,7 +90,7 @@ def test_statistics_are_those_of_one_packet_after_the_other(rows: list[Row], spl
 def test_foreign_frames_are_counted() -> None:
     buffer, lengths, times_ns = received([(1, 1, 1, 60, 0, HOST), (1, 1, 2, 60, 0, HOST)])
     buffer[1, 60 - TRAILER_BYTES] = 0
-    arrived = Arrived(HOST)
+    arrived = ReceivedPackets(HOST)
     arrived.add(buffer, lengths, times_ns)
     assert arrived.statistics()["foreign"] == 1
     assert arrived.statistics()["flows"]["packets"] == [1]

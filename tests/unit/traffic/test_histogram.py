@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradbed.hosts.traffic.histogram import LatencyHistogram, bins_of, middle_ns
+from gradbed.hosts.traffic.received_packets import LatencyHistogram, bins_of, middle_ns
 
 latencies = st.lists(st.integers(0, 2**50), min_size=1, max_size=60)
 

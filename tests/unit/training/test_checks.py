@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gradbed.experiments.systems.training.phase import TrainingPhase
-from gradbed.hosts.agents.queue_pairs import SEND, CardCollective
+from gradbed.hosts.agents.queue_pairs import SEND, NicCollective
 from gradbed.hosts.systems.training import rank as rank_module
 from gradbed.hosts.systems.training.contents import contents
 from gradbed.hosts.systems.training.messages import Messages
@@ -41,7 +41,7 @@ def a_wrong_message(patch: pytest.MonkeyPatch) -> None:
     """The first one of rank 1 is of another part of its vector."""
     began = Messages.begin_collective
 
-    def begin(self: Messages, subject: int, collective: CardCollective, on_result: Callable[[], None]) -> None:
+    def begin(self: Messages, subject: int, collective: NicCollective, on_result: Callable[[], None]) -> None:
         if self._rank == 1:
             assert collective.offset_bytes is not None
             offsets, first = collective.offset_bytes.copy(), collective.schedule.kinds.tolist().index(SEND)

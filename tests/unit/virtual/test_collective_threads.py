@@ -14,7 +14,7 @@ from gradbed.hosts.collectives.schedule import CollectiveAction, CollectiveStep,
 from gradbed.topo.link import LinkModel
 from tests.sanitized_python import no_data_race
 from tests.unit.virtual.transport.network import FORWARD, Line
-from tests.unit.virtual.transport.test_collectives import COLLECTIVE_FAILED, TAG, of_steps, on_card
+from tests.unit.virtual.transport.test_collectives import COLLECTIVE_FAILED, TAG, of_steps, on_nic
 
 LINK = LinkModel(rate_bps=8 * 10**9, delay_us=1, queue_packets=2)
 """A byte takes a nanosecond. So few packets may wait that what comes first decides what is lost."""
@@ -54,7 +54,7 @@ def outcome(threads: int, schedules: Sequence[Schedule], starts_ns: Sequence[int
             line.run(start_ns)
             for rank, own_ns in enumerate(starts_ns):
                 if own_ns == start_ns:
-                    line.open(rank + 1).begin_collective(TAG, on_card(schedules[rank]))
+                    line.open(rank + 1).begin_collective(TAG, on_nic(schedules[rank]))
         line.run()
         statistics = [line.open(a).statistics(b) for a in line.done for b in line.done if a != b]
         return line.done, statistics, line.fabric.engine.link_statistics()
@@ -101,7 +101,7 @@ def test_what_nobody_expected_is_told_soon() -> None:
                         CollectiveStep(CollectiveAction.RECEIVE, there - 1, 0, SHORT),
                         CollectiveStep(CollectiveAction.RECEIVE, there - 1, 0, LAST),
                     )
-                    line.open(here).begin_collective(TAG, on_card(of_steps(*steps, elements=LAST)))
+                    line.open(here).begin_collective(TAG, on_nic(of_steps(*steps, elements=LAST)))
             stop = line.fabric.run_until(None)
             told = line.open(5).completions()
             assert [each.kind for each in told] == [COLLECTIVE_FAILED]

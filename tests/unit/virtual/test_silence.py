@@ -11,7 +11,7 @@ import pytest
 from gradbed.hosts.collectives.schedule import CollectiveAction, CollectiveStep, Schedule
 from gradbed.topo.link import LinkModel
 from tests.unit.virtual.transport.network import Line
-from tests.unit.virtual.transport.test_collectives import TAG, exchange, of_steps, on_card, star
+from tests.unit.virtual.transport.test_collectives import TAG, exchange, of_steps, on_nic, star
 
 FOREVER = 2**64 - 1
 FAST = 10 * 10**9
@@ -65,19 +65,19 @@ def one_message(rank: int) -> Schedule:
 def test_nobody_is_told_before(link: LinkModel, least: float, recovery: str) -> None:
     with star(2, link, for_collectives=True, recovery=recovery, timeout_ns=SECOND_NS // 100) as line:
         for rank in range(2):
-            line.open(rank + 1).begin_collective(TAG, on_card(one_message(rank)))
+            line.open(rank + 1).begin_collective(TAG, on_nic(one_message(rank)))
         assert max(check(line, samples(line, 1_000))) > least
         assert silence_ns(line) == SECOND_NS // 100
         # What came out of order is forgotten.
         line.run()
-        line.open(1).begin_collective(2 * TAG, on_card(one_message(0)))
+        line.open(1).begin_collective(2 * TAG, on_nic(one_message(0)))
         assert silence_ns(line) >= 4 * ELEMENTS * 8 * SECOND_NS // FAST
 
 
 def test_both_ways_are_awaited() -> None:
     with star(2, CLEAN, for_collectives=True, timeout_ns=SECOND_NS // 100) as line:
         for rank in range(2):
-            line.open(rank + 1).begin_collective(TAG, on_card(exchange(rank, ELEMENTS)))
+            line.open(rank + 1).begin_collective(TAG, on_nic(exchange(rank, ELEMENTS)))
         parts = check(line, samples(line, 7_000))
         assert sorted(parts)[len(parts) // 4] > 0.9
 
@@ -97,7 +97,7 @@ def test_nor_with_many_small_messages(link: LinkModel) -> None:
     """A packet that was lost holds back thousands, which are all taken in with it."""
     with star(2, link, for_collectives=True, recovery="selective-repeat", timeout_ns=SECOND_NS // 100) as line:
         for rank in range(2):
-            line.open(rank + 1).begin_collective(TAG, on_card(small_messages(rank, 10_000)))
+            line.open(rank + 1).begin_collective(TAG, on_nic(small_messages(rank, 10_000)))
         assert max(check(line, samples(line, 3_000))) > 0.01
 
 
@@ -123,7 +123,7 @@ def pair_that_fails(**options: Any) -> tuple[list[int], list[int]]:
             CollectiveStep(CollectiveAction.RECEIVE, 1, 0, ELEMENTS),
             elements=ELEMENTS,
         )
-        collective = replace(on_card(send), pairs=np.ones(1, np.uint32))
+        collective = replace(on_nic(send), pairs=np.ones(1, np.uint32))
         line.open(1).begin_collective(TAG, collective)
         found = []
         for time_ns in range(20_000, 10**7, 20_000):

@@ -12,8 +12,8 @@ import pytest
 
 from gradbed.emulation.switches.virtual_switches import VirtualSwitches
 from gradbed.hosts.agents.frames.counts import InterfaceCounts
-from gradbed.hosts.traffic.arrived import Arrived
 from gradbed.hosts.traffic.frames import FrameMaker
+from gradbed.hosts.traffic.received_packets import ReceivedPackets
 from gradbed.hosts.traffic.schedule import Flow, TrafficSchedule
 from tests.unit.workload.runs import run, table
 
@@ -73,18 +73,18 @@ def a_switch_tells_a_drop_too_few(patch: pytest.MonkeyPatch, name: str) -> None:
 
 
 def a_receiver_forgets_a_packet(patch: pytest.MonkeyPatch) -> None:
-    add = Arrived.add
+    add = ReceivedPackets.add
 
-    def forgetful(self: Arrived, buffer: Any, lengths: Any, times_ns: Any) -> None:
+    def forgetful(self: ReceivedPackets, buffer: Any, lengths: Any, times_ns: Any) -> None:
         add(self, buffer[1:], lengths[1:], times_ns[1:]) if len(lengths) else None
 
-    patch.setattr(Arrived, "add", forgetful)
+    patch.setattr(ReceivedPackets, "add", forgetful)
 
 
 def a_receiver_takes_packets_for_repeated_ones(patch: pytest.MonkeyPatch) -> None:
-    told = Arrived.statistics
+    told = ReceivedPackets.statistics
 
-    def statistics(self: Arrived) -> dict[str, Any]:
+    def statistics(self: ReceivedPackets) -> dict[str, Any]:
         found = told(self)
         flows = found["flows"]
         if flows["packets"]:
@@ -92,7 +92,7 @@ def a_receiver_takes_packets_for_repeated_ones(patch: pytest.MonkeyPatch) -> Non
             flows["duplicates"][0] += 1
         return found
 
-    patch.setattr(Arrived, "statistics", statistics)
+    patch.setattr(ReceivedPackets, "statistics", statistics)
 
 
 def a_sender_claims_more_than_it_sent(patch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,7 @@ import pytest
 from gradbed.experiments.systems.workload import point
 from gradbed.experiments.traffic.consistency import flow_contradictions
 from gradbed.experiments.traffic.results import TrafficResults
-from gradbed.hosts.traffic.arrived import Arrived
-from gradbed.hosts.traffic.histogram import LatencyHistogram
+from gradbed.hosts.traffic.received_packets import LatencyHistogram, ReceivedPackets
 from tests.unit.workload.runs import run
 
 BUSY: dict[str, Any] = {
@@ -85,14 +84,14 @@ def test_latencies_that_are_counted_in_other_bins_are_a_failure(
 def test_packets_that_are_faster_than_their_links_are_a_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    statistics = Arrived.statistics
+    statistics = ReceivedPackets.statistics
 
-    def late(self: Arrived) -> dict[str, Any]:
+    def late(self: ReceivedPackets) -> dict[str, Any]:
         for part in self._parts:
             part["sent_ns"] += 200_000
         return statistics(self)
 
-    monkeypatch.setattr(Arrived, "statistics", late)
+    monkeypatch.setattr(ReceivedPackets, "statistics", late)
     assert any("where the shortest way takes" in line for line in run(tmp_path, **BUSY).failures)
 
 

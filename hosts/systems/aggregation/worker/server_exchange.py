@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gradbed.formats.addresses import ip_integer, mac_bytes
-from gradbed.formats.aggregation import DIRECT
+from gradbed.formats.aggregation import DIRECT, GRADIENT, Flags
+from gradbed.formats.datagram import CE, ECN_MASK
 from gradbed.hosts.agents.context import AgentContext, Interface
+from gradbed.hosts.agents.frames.counts import InterfaceCounts
 from gradbed.hosts.collectives.exchange import PacketExchange
+from gradbed.hosts.learning.fragments import fragment_count, join, restored
+from gradbed.hosts.protocols.frames import Frames, FrameType, as_frames, lane_frame_type
 from gradbed.hosts.systems.aggregation.description import AggregationJob
 from gradbed.hosts.systems.aggregation.endpoint import GradientEndpoint, label_array
-from gradbed.hosts.systems.aggregation.worker.library import NOTHING_DUE, UNUSUAL
-from gradbed.hosts.systems.aggregation.worker.round_frames import RoundFrames
-from gradbed.hosts.systems.aggregation.worker.sender import Sender
+from gradbed.hosts.systems.aggregation.worker.library import (
+    NO_MEMORY,
+    NOTHING_DUE,
+    UNUSUAL,
+    LayoutStruct,
+    WorkerStruct,
+    sender_library,
+)
+from gradbed.hosts.systems.aggregation.worker.sender import Attempt, Sender
 
 
 class ServerExchange(PacketExchange):
@@ -47,7 +58,7 @@ class ServerExchange(PacketExchange):
             seed=job.sender_seed(index),
         )
         if self._sender.is_native:
-            self._native_turn = self._act
+            self._fast_path = self._act
 
     def all_reduce(self, round_number: int, values: NDArray[np.int32]) -> NDArray[np.int64] | None:
         self._round = round_number
@@ -61,9 +72,9 @@ class ServerExchange(PacketExchange):
     def report(self) -> dict[str, Any]:
         return {**self._endpoint.report(), **self._sender.statistics.to_json()}
 
-    def _silence(self) -> str:
+    def _timeout_message(self) -> str:
         return (
-            f"no ACK from server {self._job.server.ip} {self._patience} in round {self._round} "
+            f"no ACK from server {self._job.server.ip} {self._timeout_text} in round {self._round} "
             f"({self._sender.missing} of {self._frames.count} fragments missing)"
         )
 
@@ -77,7 +88,7 @@ class ServerExchange(PacketExchange):
 
     def _act(self) -> int | None:
         """The same as one time around the loop, in C, as long as nothing unusual is among it."""
-        beneath = self._interface.uncounted()
+        beneath = self._interface.raw_frames()
         if beneath is None:
             return None
         now_us = self._context.now_us()
@@ -108,3 +119,137 @@ class ServerExchange(PacketExchange):
                 # An old sum is the server's sign of life to those who wait for other workers.
                 news = True
         return news
+
+
+# ---- Frames of one round ----
+
+
+class Turn(NamedTuple):
+    """outcome: when something is due next (microseconds), or what library.py has. out: frames that leave, valid until
+    the next turn of any worker."""
+
+    outcome: int
+    out: NDArray[np.uint8]
+
+
+@functools.cache
+def _room(frames: int, frame_bytes: int) -> NDArray[np.uint8]:
+    """For what leaves in a turn, of all workers: nobody else acts meanwhile."""
+    return np.empty((frames, frame_bytes), np.uint8)
+
+
+class RoundFrames:
+    """Of one worker; what is due when, its sender says."""
+
+    def __init__(self, sender: Sender, headers: NDArray[np.uint8], values: NDArray[np.int32], lanes: int) -> None:
+        """headers: of its packets, shape (headers, bytes): those that packet numbers take in turn, then that of
+        direct copies. values: its gradient, flat. lanes: of a packet."""
+        self.count = fragment_count(len(values), lanes)
+        """Fragments."""
+        self._headers, self._values = np.ascontiguousarray(headers), np.ascontiguousarray(values, np.int32)
+        self._sums = np.empty((self.count, lanes), np.int32)
+        self._shifts = np.zeros(self.count, np.int64)
+        self._known: NDArray[np.uint8] | None = None
+        self._counts: InterfaceCounts | None = None
+        self._library = sender_library()
+        self._frame_type = lane_frame_type(GRADIENT, lanes)
+        self._out = _room(sender.window_fragments, self._frame_type.itemsize)
+        self._worker = WorkerStruct(
+            sender=sender.pointer,
+            layout=_layout(self._frame_type, lanes),
+            headers=self._headers.ctypes.data,
+            header_count=len(headers) - 1,
+            gradient=self._values.ctypes.data,
+            values=len(values),
+            out=self._out.ctypes.data,
+            sums=self._sums.ctypes.data,
+            shifts=self._shifts.ctypes.data,
+        )
+
+    def due(self, now_us: int) -> Frames | None:
+        """What to send now; counts as sent. None: nothing."""
+        worker = self._worker
+        count = self._library.gb_sender_transmissions(worker.sender, now_us)
+        if not count:
+            return None
+        rows = np.empty((count, self._frame_type.itemsize), np.uint8)
+        self._library.gb_sender_pack(
+            worker.sender,
+            worker.layout,
+            count,
+            worker.headers,
+            worker.header_count,
+            worker.gradient,
+            worker.values,
+            rows.ctypes.data,
+        )
+        return as_frames(rows, self._frame_type)
+
+    def take(self, acks: Frames, now_us: int) -> None:
+        """Global sums."""
+        worker = self._worker
+        taken = self._library.gb_sender_take(
+            worker.sender,
+            worker.layout,
+            acks.ctypes.data,
+            acks.itemsize,
+            len(acks),
+            now_us,
+            worker.sums,
+            worker.shifts,
+        )
+        if taken < 0:
+            raise MemoryError
+
+    def turn(
+        self,
+        buffer: NDArray[np.uint8],
+        lengths: NDArray[np.uint32],
+        known: NDArray[np.uint8],
+        counts: InterfaceCounts,
+        now_us: int,
+    ) -> Turn:
+        """Both, in one call, as gradbed.hosts.agents.nic.RawFrames gives frames.
+
+        buffer: shape (frames, capacity in bytes). lengths: of each. known: first bytes of frames that are taken in,
+        shape (headers, bytes). counts: the interface's, for what comes and leaves. MemoryError.
+        """
+        worker, frame_bytes = self._worker, self._frame_type.itemsize
+        if known is not self._known:
+            self._known, worker.known = known, known.ctypes.data
+            worker.known_count, worker.known_bytes = known.shape
+        if counts is not self._counts:
+            self._counts, sent, received = counts, counts.sent_classes, counts.received_classes
+            worker.words, worker.word_count = sent.words, sent.word_count
+            worker.sent_classes, worker.received_classes = sent.address, received.address
+        came = len(lengths)
+        outcome = self._library.gb_worker_turn(
+            worker, buffer.ctypes.data, buffer.strides[0], lengths.ctypes.data, came, now_us
+        )
+        if outcome == NO_MEMORY:
+            raise MemoryError
+        if outcome != UNUSUAL:
+            counts.received_frames += came
+            counts.received_bytes += came * frame_bytes
+            counts.sent_frames += worker.sent
+            counts.sent_bytes += worker.sent * frame_bytes
+        return Turn(outcome, self._out[: worker.sent])
+
+    def total(self) -> NDArray[np.int64]:
+        """The sum of all gradients once the round is finished, flat."""
+        return join(restored(self._sums, self._shifts), len(self._values))
+
+
+def _layout(dtype: FrameType, lanes: int) -> LayoutStruct:
+    assert dtype.fields is not None
+    places = {name: dtype.fields[name][1] for name in ("tos", "flags", "packet_number", "magnitude")}
+    return LayoutStruct(
+        frame_bytes=dtype.itemsize,
+        lanes=lanes,
+        **places,
+        ecn_mask=ECN_MASK,
+        ce=CE,
+        after_resend=int(Flags.RESEND),
+        congestion=int(Flags.CONGESTION),
+        of_attempt=tuple(attempt.flags for attempt in Attempt),
+    )

@@ -27,8 +27,8 @@ from gradbed.hosts.systems.compression.frames import (
 from gradbed.hosts.systems.compression.layers import Acknowledgement, GradientPart
 from gradbed.hosts.systems.compression.rate import Finding, Pace, RateReading
 from gradbed.hosts.systems.compression.transport import GradientMessage, StreamOutput, fitting
-from gradbed.hosts.transport.group_acknowledgement import GroupAcknowledgement
-from gradbed.hosts.transport.rate_control import AimdRate
+from gradbed.hosts.transport.pacing import AimdRate
+from gradbed.hosts.transport.stream_receiver import GroupAcknowledgement
 from gradbed.hosts.transport.stream_sender import StreamSender
 from tests.unit.compression.jobs import job_of
 from tests.unit.compression.points import run

@@ -105,11 +105,11 @@ def test_a_turn_says_how_long_to_go_on(ends: Ends) -> None:
     context = ends.context
     begin_us, called_us = context.now_us(), []
 
-    def turn() -> int | None:
+    def fast_path() -> int | None:
         called_us.append(context.now_us())
         return None if len(called_us) == 3 else called_us[-1] + 2000
 
-    context.wait(begin_us + 1000, turn=turn)
+    context.wait(begin_us + 1000, fast_path=fast_path)
     assert len(called_us) == 3
     assert called_us[0] >= begin_us + 1000
     assert called_us[1] >= called_us[0] + 2000 and called_us[2] >= called_us[1] + 2000
@@ -119,7 +119,7 @@ def test_a_turn_says_how_long_to_go_on(ends: Ends) -> None:
 @pytest.mark.parametrize("command", [BEGIN, STOP])
 def test_a_command_is_for_the_agent_and_not_for_a_turn(ends: Ends, command: bytes) -> None:
     os.write(ends.control, command)
-    ends.context.wait(turn=lambda: pytest.fail("called"))
+    ends.context.wait(fast_path=lambda: pytest.fail("called"))
     assert ends.context.stopped == (command == STOP) != ends.context.begun
     os.close(ends.control)
 
@@ -128,25 +128,25 @@ def test_a_command_is_for_the_agent_and_not_for_a_turn(ends: Ends, command: byte
 def test_what_an_agent_takes_past_the_interface_is_not_counted_unless_it_is_kept(ends: Ends) -> None:
     context = ends.context
     with context.open(ether_type=ETHER_TYPE) as interface:
-        beneath = interface.uncounted()
+        beneath = interface.raw_frames()
         assert beneath is not None
         kept_ns = []
 
-        def turn() -> None:
+        def fast_path() -> None:
             buffer, lengths = beneath.receive()
             kept_ns.append(beneath.times_ns.tolist())
             interface.keep(buffer, lengths, beneath.times_ns)
 
         assert beneath.send(frame(ETHER_TYPE, 70)) == 1
-        context.wait(turn=turn)
+        context.wait(fast_path=fast_path)
         assert (interface.counts.sent_frames, interface.counts.received_frames) == (0, 0)
-        assert interface.uncounted() is None
+        assert interface.raw_frames() is None
         buffer, lengths = interface.receive()
         assert lengths.tolist() == [70] and buffer[0, :70].tobytes() == frame(ETHER_TYPE, 70).tobytes()
         assert abs(interface.times_ns[0] - kept_ns[0][0]) < 1e9 and len(interface.times_ns) == 1
         assert (interface.counts.received_frames, interface.counts.received_bytes) == (1, 70)
         assert interface.receive()[1].tolist() == []
-        assert interface.uncounted() is not None
+        assert interface.raw_frames() is not None
     os.close(ends.control)
 
 
@@ -167,7 +167,7 @@ def test_past_the_interface_all_comes_that_waits(ends: Ends, count: int) -> None
             while came < len(sent):
                 context.wait()
                 came += len(witness.receive()[1])
-        beneath = interface.uncounted()
+        beneath = interface.raw_frames()
         assert beneath is not None
         buffer, lengths = beneath.receive()
         assert lengths.tolist() in ([60] * count, [60] * count + [61])

@@ -29,11 +29,9 @@ def port() -> Iterator[int]:
         time.sleep(0.01)
 
 
-def send(port: int, size: int | None = 10, patience_s: float = 5.0) -> StreamOutcome:
+def send(port: int, size: int | None = 10, timeout_s: float = 5.0) -> StreamOutcome:
     now = time.monotonic_ns()
-    return send_stream(
-        (LOCAL, port), begin_ns=now, size=size, end_ns=now + 10**9, rate_bps=None, patience_s=patience_s
-    )
+    return send_stream((LOCAL, port), begin_ns=now, size=size, end_ns=now + 10**9, rate_bps=None, timeout_s=timeout_s)
 
 
 def test_what_came_is_told_to_the_sender(port: int) -> None:
@@ -75,7 +73,7 @@ def test_a_connection_that_is_lost_says_why(port: int) -> None:
     assert lost[0].received_bytes is None
     assert lost[0].error in ("Connection reset by peer", "Broken pipe")
     with socket.create_server((LOCAL, port)):
-        assert send(port, patience_s=0.05).error == "timed out"
+        assert send(port, timeout_s=0.05).error == "timed out"
 
 
 def test_a_receiver_has_what_came_of_a_connection_that_starves(port: int) -> None:

@@ -32,7 +32,7 @@ def test_the_first_gradient_is_there_when_a_worker_says_that_it_is_ready(monkeyp
 
         def flush(self) -> None: ...
 
-        linger = settle = flush
+        linger = drain = flush
 
         def report(self) -> dict[str, Any]:
             return {}

@@ -17,9 +17,9 @@ from sklearn.datasets import load_digits
 from gradbed.hosts.learning.dataset import Samples, load
 from gradbed.hosts.learning.fragments import as_sent, cut, fragment_count, join, restored, shifted
 from gradbed.hosts.learning.model import NeuralNetwork
-from gradbed.hosts.learning.quantise import VALUE_LIMIT
+from gradbed.hosts.learning.quantise import HEADROOM_BITS, VALUE_LIMIT
 from gradbed.hosts.learning.reference import reference, synthetic_reference
-from gradbed.hosts.learning.settings import HEADROOM_BITS, SyntheticSettings, TrainingSettings
+from gradbed.hosts.learning.settings import SyntheticSettings, TrainingSettings
 from gradbed.hosts.learning.trainer import Replica, Shard
 from gradbed.hosts.learning.workload import TrainingWorkload, gradient_values, workload
 

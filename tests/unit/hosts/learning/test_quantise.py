@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from gradbed.hosts.learning.quantise import (
     CHUNK_VALUES,
     EXPONENT_LIMIT,
+    HEADROOM_BITS,
     START_EXPONENT,
     VALUE_LIMIT,
     dequantise,
     next_exponent,
     quantise,
 )
-from gradbed.hosts.learning.settings import HEADROOM_BITS
 
 floats = st.floats(width=32, allow_nan=True, allow_infinity=True)
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradbed.hosts.learning.quantise import START_EXPONENT
-from gradbed.hosts.learning.tensor_scales import TensorScales
+from gradbed.hosts.learning.quantise import START_EXPONENT, TensorScales
 
 
 def test_scales_follow_the_sums_tensor_by_tensor() -> None:

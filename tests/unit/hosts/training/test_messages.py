@@ -10,10 +10,10 @@ import pytest
 from gradbed.common.errors import UserError
 from gradbed.hosts.agents.description import AgentAddress
 from gradbed.hosts.agents.queue_pairs import (
-    CardCollective,
     CollectiveCounts,
     Completion,
     CompletionKind,
+    NicCollective,
     QueuePairOptions,
     QueuePairs,
 )
@@ -31,14 +31,14 @@ class Pairs:
         self.sent: list[tuple[int, int]] = []
         self.done: list[Completion] = []
         self.for_collectives: set[int] = set()
-        self.begun: dict[int, CardCollective] = {}
+        self.begun: dict[int, NicCollective] = {}
         self.has_result = False
 
     def connect(self, number: int, *arguments: Any, for_collectives: bool) -> None:
         if for_collectives:
             self.for_collectives.add(number)
 
-    def begin_collective(self, tag: int, collective: CardCollective) -> bool:
+    def begin_collective(self, tag: int, collective: NicCollective) -> bool:
         self.begun[tag] = collective
         return self.has_result
 

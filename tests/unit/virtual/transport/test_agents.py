@@ -24,7 +24,7 @@ from gradbed.hosts.collectives.schedule import CollectiveAction, CollectiveStep
 from gradbed.topo.link import LinkModel
 from tests.unit.virtual.transport import roce_frames as rf
 from tests.unit.virtual.transport.network import Line, contents
-from tests.unit.virtual.transport.test_collectives import TAG, of_steps, on_card
+from tests.unit.virtual.transport.test_collectives import TAG, of_steps, on_nic
 
 LINK = LinkModel(rate_bps=10**10, delay_us=5, queue_packets=1000)
 PATIENT = QueuePairOptions(timeout_us=100, give_up_after=4)
@@ -203,7 +203,7 @@ def test_collectives_of_a_paused_agent_wait_for_it() -> None:
             with context.open_queue_pairs(address(here)) as pairs:
                 opened.append(pairs)
                 pairs.connect(there, address(there), here, PATIENT, for_collectives=True)
-                assert not pairs.begin_collective(TAG, on_card(one))
+                assert not pairs.begin_collective(TAG, on_nic(one))
                 while not (done := pairs.completions()):
                     context.wait()
                 context.emit("done", kinds=[each.kind.name for each in done], now_ns=context.now_ns())

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from gradbed.common.errors import UserError
-from gradbed.hosts.agents.queue_pairs import CardCollective
+from gradbed.hosts.agents.queue_pairs import NicCollective
 from gradbed.hosts.collectives.schedule import (
     CollectiveAction,
     CollectiveStep,
@@ -50,12 +50,12 @@ def schedules_of(algorithm: Algorithm, operation: Operation, size: int, elements
     ]
 
 
-def on_card(one: Schedule, buffer: NDArray[np.int32] | None = None, element_bytes: int = 4) -> CardCollective:
+def on_nic(one: Schedule, buffer: NDArray[np.int32] | None = None, element_bytes: int = 4) -> NicCollective:
     steps = one.steps
     pairs = [steps.peer(place) + 1 for place in steps.structure.first_of_each_peer]
     starts, stops = (element_bytes * each for each in steps.ranges())
-    return CardCollective(
-        steps.structure.on_card,
+    return NicCollective(
+        steps.structure.on_nic,
         np.array(pairs, np.uint32),
         (stops - starts).astype(np.uint64),
         buffer,
@@ -67,7 +67,7 @@ def on_card(one: Schedule, buffer: NDArray[np.int32] | None = None, element_byte
 def by_cards(line: Line, schedules: Sequence[Schedule], buffers: Sequence[Any]) -> list[int | None]:
     """When each rank is told of its result; None: it had it when it began."""
     at_once = [
-        line.open(rank + 1).begin_collective(TAG, on_card(one, buffer))
+        line.open(rank + 1).begin_collective(TAG, on_nic(one, buffer))
         for rank, (one, buffer) in enumerate(zip(schedules, buffers, strict=True))
     ]
     line.run()
@@ -176,12 +176,12 @@ def test_who_begins_late_takes_what_has_come() -> None:
     buffers = [np.full(4, value, np.int32) for value in (1, 10)]
     with star(2, for_collectives=True) as line:
         first, second = line.open(1), line.open(2)
-        assert not first.begin_collective(TAG, on_card(exchange(0), buffers[0]))
+        assert not first.begin_collective(TAG, on_nic(exchange(0), buffers[0]))
         line.run(100_000)
         assert second.collective_counts()["early"] == 1
         assert not first.begin_collective(
             3 * TAG,
-            on_card(
+            on_nic(
                 of_steps(
                     CollectiveStep(CollectiveAction.SEND, 1, 0, 4), CollectiveStep(CollectiveAction.RECEIVE, 1, 0, 4)
                 )
@@ -189,13 +189,13 @@ def test_who_begins_late_takes_what_has_come() -> None:
         )
         line.run(200_000)
         assert second.collective_counts()["early"] == 2
-        assert not second.begin_collective(TAG, on_card(exchange(1), buffers[1]))
+        assert not second.begin_collective(TAG, on_nic(exchange(1), buffers[1]))
         assert second.collective_counts()["early"] == 1
         line.run()
         assert [each.kind for each in line.done[1] + line.done[2]] == [COLLECTIVE] * 2
         assert second.begin_collective(
             3 * TAG,
-            on_card(
+            on_nic(
                 of_steps(
                     CollectiveStep(CollectiveAction.SEND, 0, 0, 4), CollectiveStep(CollectiveAction.RECEIVE, 0, 0, 4)
                 )
@@ -216,7 +216,7 @@ def test_time_stops_for_results_alone() -> None:
                 CollectiveStep(CollectiveAction.SEND, 1 - rank, 0, 4),
                 CollectiveStep(CollectiveAction.RECEIVE, 1 - rank, 4, 8),
             )
-            line.open(rank + 1).begin_collective(TAG, on_card(of_steps(*steps, elements=8)))
+            line.open(rank + 1).begin_collective(TAG, on_nic(of_steps(*steps, elements=8)))
         told = []
         idle = False
         while not idle:
@@ -230,7 +230,7 @@ def test_what_is_held_sends_nothing() -> None:
     with star(2, for_collectives=True) as line:
         line.open(2).hold_collectives(True)
         for rank in range(2):
-            assert not line.open(rank + 1).begin_collective(TAG, on_card(exchange(rank)))
+            assert not line.open(rank + 1).begin_collective(TAG, on_nic(exchange(rank)))
         line.run(1_000_000)
         assert line.open(2).collective_counts()["messages"] == 0
         assert line.open(1).collective_counts()["messages"] == 1
@@ -244,7 +244,7 @@ def test_what_is_held_sends_nothing() -> None:
 def test_held_in_the_middle_it_goes_on_where_it_was() -> None:
     with star(2, for_collectives=True) as line:
         for rank in range(2):
-            line.open(rank + 1).begin_collective(TAG, on_card(exchange(rank, 100_000)))
+            line.open(rank + 1).begin_collective(TAG, on_nic(exchange(rank, 100_000)))
         line.run(200_000)
         line.open(1).hold_collectives(True)
         line.run(2_000_000)
@@ -271,8 +271,8 @@ def test_held_in_the_middle_it_goes_on_where_it_was() -> None:
 def test_a_message_that_is_none_of_it_is_told(takes: list[CollectiveStep]) -> None:
     sends = CollectiveStep(CollectiveAction.SEND, 1, 0, 4)
     with star(3, for_collectives=True) as line:
-        line.open(1).begin_collective(TAG, on_card(of_steps(sends, sends)))
-        line.open(2).begin_collective(TAG, on_card(of_steps(*takes)))
+        line.open(1).begin_collective(TAG, on_nic(of_steps(sends, sends)))
+        line.open(2).begin_collective(TAG, on_nic(of_steps(*takes)))
         line.run()
         wrong = [0, 1] if len(takes) == 1 else [1]
         assert [(each.kind, each.pair, each.tag, each.size_bytes) for each in line.done[2]] == [
@@ -282,9 +282,9 @@ def test_a_message_that_is_none_of_it_is_told(takes: list[CollectiveStep]) -> No
 
 def test_a_length_alone_is_no_contents() -> None:
     with star(2, for_collectives=True) as line:
-        line.open(1).begin_collective(TAG, on_card(of_steps(CollectiveStep(CollectiveAction.SEND, 1, 0, 4))))
+        line.open(1).begin_collective(TAG, on_nic(of_steps(CollectiveStep(CollectiveAction.SEND, 1, 0, 4))))
         line.open(2).begin_collective(
-            TAG, on_card(of_steps(CollectiveStep(CollectiveAction.RECEIVE, 0, 0, 4)), np.zeros(4, np.int32))
+            TAG, on_nic(of_steps(CollectiveStep(CollectiveAction.RECEIVE, 0, 0, 4)), np.zeros(4, np.int32))
         )
         line.run()
         assert [each.kind for each in line.done[2]] == [COLLECTIVE_FAILED]
@@ -294,7 +294,7 @@ def test_who_gets_no_answer_is_told() -> None:
     """Nobody is behind the pair."""
     with star(2, for_collectives=True, give_up_after=3) as line:
         line.open(2).close()
-        line.open(1).begin_collective(TAG, on_card(exchange(0)))
+        line.open(1).begin_collective(TAG, on_nic(exchange(0)))
         line.run()
         assert [each.kind for each in line.done[1]] == [FAILED]
 
@@ -302,7 +302,7 @@ def test_who_gets_no_answer_is_told() -> None:
 def test_closed_in_the_middle_nothing_is_left() -> None:
     with star(3, for_collectives=True) as line:
         for rank in range(2):
-            line.open(rank + 1).begin_collective(TAG, on_card(exchange(rank, 100_000), np.zeros(100_000, np.int32)))
+            line.open(rank + 1).begin_collective(TAG, on_nic(exchange(rank, 100_000), np.zeros(100_000, np.int32)))
         line.open(3).hold_collectives(True)
         line.run(100_000)
         line.open(2).close()
@@ -315,27 +315,27 @@ def test_closed_in_the_middle_nothing_is_left() -> None:
 def test_what_cannot_be_is_refused() -> None:
     with star(2, for_collectives=True) as line, star(2) as plain:
         pairs = line.open(1)
-        pairs.begin_collective(TAG, on_card(exchange(0)))
+        pairs.begin_collective(TAG, on_nic(exchange(0)))
         for tag in (TAG, 2 * TAG + 1):
             with pytest.raises(UserError, match="it runs already, or a queue pair"):
-                pairs.begin_collective(tag, on_card(exchange(0)))
+                pairs.begin_collective(tag, on_nic(exchange(0)))
         with pytest.raises(UserError, match="that it needs is not for collectives"):
-            plain.open(1).begin_collective(TAG, on_card(exchange(0)))
+            plain.open(1).begin_collective(TAG, on_nic(exchange(0)))
         with pytest.raises(UserError, match="that it needs is not for collectives"):
-            pairs.begin_collective(2 * TAG, on_card(of_steps(CollectiveStep(CollectiveAction.SEND, 2, 0, 4))))
+            pairs.begin_collective(2 * TAG, on_nic(of_steps(CollectiveStep(CollectiveAction.SEND, 2, 0, 4))))
         with pytest.raises(UserError, match=r"at most 2\^31 bytes: a collective needs more ranks or chunks"):
-            pairs.begin_collective(2 * TAG, on_card(of_steps(CollectiveStep(CollectiveAction.SEND, 1, 0, 1 << 30))))
-        many = on_card(of_steps(*(CollectiveStep(CollectiveAction.SEND, 1, 0, 0) for _ in range((1 << 18) + 1))))
+            pairs.begin_collective(2 * TAG, on_nic(of_steps(CollectiveStep(CollectiveAction.SEND, 1, 0, 1 << 30))))
+        many = on_nic(of_steps(*(CollectiveStep(CollectiveAction.SEND, 1, 0, 0) for _ in range((1 << 18) + 1))))
         with pytest.raises(UserError, match="at most 262,144 messages between two ranks: take fewer chunks"):
             pairs.begin_collective(2 * TAG, many)
-        assert pairs.begin_collective(2 * TAG, on_card(of_steps()))
+        assert pairs.begin_collective(2 * TAG, on_nic(of_steps()))
 
 
 def test_messages_of_other_pairs_are_told_as_ever() -> None:
     with star(2, for_collectives=True) as line:
         line.connect(1, 2, number_a=9, number_b=9)
         for rank in range(2):
-            line.open(rank + 1).begin_collective(TAG, on_card(exchange(rank)))
+            line.open(rank + 1).begin_collective(TAG, on_nic(exchange(rank)))
         line.open(1).send(9, 7, 5000)
         line.run()
         told: list[CardCompletion] = line.done[2]

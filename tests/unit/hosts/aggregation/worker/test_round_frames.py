@@ -12,8 +12,8 @@ from gradbed.formats.aggregation import DIRECT, GRADIENT, GRADIENT_PORT, Flags
 from gradbed.hosts.protocols.frames import Frames, lane_frame_type
 from gradbed.hosts.systems.aggregation.endpoint import label_array
 from gradbed.hosts.systems.aggregation.gradient import Gradient, gradient_frame
-from gradbed.hosts.systems.aggregation.worker.round_frames import RoundFrames
 from gradbed.hosts.systems.aggregation.worker.sender import Sender
+from gradbed.hosts.systems.aggregation.worker.server_exchange import RoundFrames
 from tests.unit.hosts.aggregation.test_endpoint import JOB, LANES, WORKER_1, FakeSocket, worker_endpoint
 
 FIRST = (1 << 32) - 2

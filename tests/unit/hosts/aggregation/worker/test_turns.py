@@ -15,8 +15,7 @@ from gradbed.experiments.systems import find_system
 from gradbed.hosts.agents.launching import INTERFACES
 from gradbed.hosts.agents.virtual.context import VirtualContext, VirtualInterface
 from gradbed.hosts.systems.aggregation.worker.library import UNUSUAL
-from gradbed.hosts.systems.aggregation.worker.round_frames import RoundFrames, Turn
-from gradbed.hosts.systems.aggregation.worker.server_exchange import ServerExchange
+from gradbed.hosts.systems.aggregation.worker.server_exchange import RoundFrames, ServerExchange, Turn
 from gradbed.switch.virtual.interface import HostInterface
 
 LINK = {"rate_mbps": 100, "delay_us": 50, "queue_packets": 100}
@@ -83,7 +82,7 @@ def test_turns_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(VirtualContext, "emit", noted)
     found, found_carried = run(CASES[name]), list(carried)
     assert turns["turn"] > 10 and turns["agent"] > 0
-    monkeypatch.setattr(VirtualInterface, "uncounted", lambda self: None)
+    monkeypatch.setattr(VirtualInterface, "raw_frames", lambda self: None)
     turns.clear()
     carried.clear()
     expected = run(CASES[name])
@@ -119,7 +118,7 @@ def test_frames_without_room_are_counted_as_such_in_both(monkeypatch: pytest.Mon
     assert not found.failures
     refused.clear()
     told.clear()
-    monkeypatch.setattr(VirtualInterface, "uncounted", lambda self: None)
+    monkeypatch.setattr(VirtualInterface, "raw_frames", lambda self: None)
     assert run(CASES["no losses"]).tables == found.tables
     assert told == found_told
     finals = {each["name"]: each["statistics"] for each in told if each["event"] == "final"}

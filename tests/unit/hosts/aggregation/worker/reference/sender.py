@@ -25,8 +25,8 @@ from collections.abc import Collection, Sequence
 from gradbed.hosts.systems.aggregation.statistics import SenderStatistics
 from gradbed.hosts.systems.aggregation.worker.sender import RETRIES, Attempt, Transmission
 from gradbed.hosts.transport.congestion_window import congestion_window
-from gradbed.hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
 from gradbed.hosts.transport.retransmission_timeout import CONSTANT_TIMEOUTS, randomised_us
+from gradbed.hosts.transport.stream_receiver import PACKET_NUMBERS, forward_distance
 from tests.unit.hosts.aggregation.worker.reference.round_trips import RoundTrips
 
 EARLY_RESEND_AFTER = 3

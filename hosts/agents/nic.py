@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Uncounted(Protocol):
+class RawFrames(Protocol):
     """Frames past the interface, which then counts none of them."""
 
     def send(self, frames: NDArray[Any]) -> int:
@@ -23,7 +23,7 @@ class Uncounted(Protocol):
         must not take what has come for lost. Of a socket not more than some thousand frames."""
 
 
-class Card(Uncounted, Protocol):
+class Nic(RawFrames, Protocol):
     """A host's end of a link in a simulated network, such as gradbed.switch.virtual.HostInterface."""
 
     def send(
@@ -38,7 +38,7 @@ class Card(Uncounted, Protocol):
         """Whether time does not stop for what comes."""
 
 
-# ---- Time stamps: the time at which a frame left, in its last bytes ----
+# ---- Time stamps in the last bytes of frames ----
 
 
 STAMP_BYTES = 8

@@ -9,38 +9,38 @@ from contextlib import ExitStack
 from typing import Any, Protocol
 
 from gradbed.formats.roce import ROCE_PORT
-from gradbed.hosts.agents.card_pairs import CardPairs, CardQueuePairs
 from gradbed.hosts.agents.description import AgentAddress
 from gradbed.hosts.agents.fragment_streams import StreamOptions
 from gradbed.hosts.agents.frames.counts import Patterns
 from gradbed.hosts.agents.kernel.packet_filter import DROP_ALL, attach_filter
+from gradbed.hosts.agents.nic_queue_pairs import AgentQueuePairs, NicQueuePairs
 
 _UDP_DESTINATION_PORT = 36
 """Its offset in frames without IPv4 options, as streams' arrivals have it."""
 
 
-class NetworkCard(Protocol):
+class Nic(Protocol):
     """Such as gradbed.switch.network_card.NetworkCard."""
 
     def carried(self) -> Mapping[str, Any]: ...
 
     def fileno(self) -> int: ...
 
-    def open_queue_pairs(self) -> CardQueuePairs: ...
+    def open_queue_pairs(self) -> NicQueuePairs: ...
 
     def come_to_rest(self) -> None: ...
 
     def close(self) -> None: ...
 
 
-OpenCard = Callable[[str, int | None, Patterns], NetworkCard]
+OpenNic = Callable[[str, int | None, Patterns], Nic]
 """On the interface of that name, sending at a rate in bit/s, counting by classes."""
 
 
-class KernelPairs(CardPairs):
+class KernelQueuePairs(AgentQueuePairs):
     """The card works in a thread of the agent's process."""
 
-    def __init__(self, card: NetworkCard, address: AgentAddress) -> None:
+    def __init__(self, card: Nic, address: AgentAddress) -> None:
         """card: ends with its queue pairs."""
         super().__init__(card.open_queue_pairs(), address)
         self._network_card = card

@@ -10,7 +10,7 @@ QUIET_US = 50_000
 """Silence after which no frame is expected any more."""
 
 
-def settle(context: AgentContext, receive: Callable[[], object | None]) -> None:
+def drain(context: AgentContext, receive: Callable[[], object | None]) -> None:
     """Call `receive`, which takes in one batch and returns None if there is none, until it is quiet."""
     quiet_us = context.now_us() + QUIET_US
     while context.now_us() < quiet_us:

@@ -14,10 +14,10 @@ from gradbed.formats.addresses import ip_integer, mac_bytes
 from gradbed.hosts.agents.description import AgentAddress
 from gradbed.hosts.agents.fragment_streams import FragmentStreamStatistics, StreamOptions, Word
 from gradbed.hosts.agents.queue_pairs import (
-    CardCollective,
     CollectiveCounts,
     Completion,
     CompletionKind,
+    NicCollective,
     QueuePairOptions,
     QueuePairStatistics,
 )
@@ -27,7 +27,7 @@ NO_OFFSET = 2**32 - 1
 """Of a field that there is not."""
 
 
-class CardCompletion(Protocol):
+class NicCompletion(Protocol):
     """gradbed.hosts.agents.queue_pairs.Completion, its kind as a number."""
 
     @property
@@ -44,7 +44,7 @@ class CardCompletion(Protocol):
     def data(self) -> NDArray[np.uint8] | None: ...
 
 
-class CardQueuePairs(Protocol):
+class NicQueuePairs(Protocol):
     """Those of one agent at a card, such as gradbed.switch.engine.queue_pairs.HostQueuePairs."""
 
     def connect(
@@ -62,7 +62,7 @@ class CardQueuePairs(Protocol):
 
     def send(self, number: int, tag: int, size_bytes: int, data: NDArray[np.generic] | None = None) -> None: ...
 
-    def begin_collective(self, tag: int, collective: CardCollective) -> bool: ...
+    def begin_collective(self, tag: int, collective: NicCollective) -> bool: ...
 
     def hold_collectives(self, held: bool) -> None: ...
 
@@ -89,7 +89,7 @@ class CardQueuePairs(Protocol):
 
     def stream_statistics(self, number: int) -> dict[str, int]: ...
 
-    def completions(self) -> Sequence[CardCompletion]: ...
+    def completions(self) -> Sequence[NicCompletion]: ...
 
     def statistics(self, number: int) -> dict[str, int]: ...
 
@@ -99,11 +99,11 @@ class CardQueuePairs(Protocol):
 
 
 @runtime_checkable
-class CardWithQueuePairs(Protocol):
-    def open_queue_pairs(self) -> CardQueuePairs: ...
+class NicWithQueuePairs(Protocol):
+    def open_queue_pairs(self) -> NicQueuePairs: ...
 
 
-class PairCounts(NamedTuple):
+class QueuePairCounts(NamedTuple):
     """What the queue pairs carried, as InterfaceCounts (frames/counts.py) tells it of interfaces."""
 
     carried: Callable[[], Mapping[str, Any]]
@@ -118,15 +118,15 @@ class PairCounts(NamedTuple):
         return {**{name: carried[name] for name in numbers}, **by_class}
 
 
-class CardPairs(Closing):
+class AgentQueuePairs(Closing):
     """Made by AgentContext.open_queue_pairs."""
 
-    def __init__(self, card: CardQueuePairs, address: AgentAddress, wake: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, card: NicQueuePairs, address: AgentAddress, wake: Callable[[], None] = lambda: None) -> None:
         """wake: of the agent's context, for who knows when there is something."""
         self._wake = wake
         self._card = card
         self._address = address
-        self._on_close: list[Callable[[CardPairs], None]] = []
+        self._on_close: list[Callable[[AgentQueuePairs], None]] = []
         self._waiting: deque[Completion] = deque()
         self._is_open = True
         self._is_collected = False
@@ -178,7 +178,7 @@ class CardPairs(Closing):
     def send(self, number: int, tag: int, size_bytes: int, data: NDArray[np.generic] | None = None) -> None:
         self._card.send(number, tag, size_bytes, data)
 
-    def begin_collective(self, tag: int, collective: CardCollective) -> bool:
+    def begin_collective(self, tag: int, collective: NicCollective) -> bool:
         return self._card.begin_collective(tag, collective)
 
     def hold_collectives(self, held: bool) -> None:
@@ -236,13 +236,13 @@ class CardPairs(Closing):
             for action in self._on_close:
                 action(self)
 
-    def on_close(self, action: Callable[[CardPairs], None]) -> None:
+    def on_close(self, action: Callable[[AgentQueuePairs], None]) -> None:
         """Do something when they are closed."""
         self._on_close.append(action)
 
-    def counts(self, classes: int) -> PairCounts:
+    def counts(self, classes: int) -> QueuePairCounts:
         """What they carried; classes: by which the context counts."""
-        return PairCounts(self.carried, classes)
+        return QueuePairCounts(self.carried, classes)
 
     def carried(self) -> Mapping[str, Any]:
         """As InterfaceCounts has it, with all classes that there can be."""
