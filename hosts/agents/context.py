@@ -22,7 +22,7 @@ FastPath = Callable[[], "int | None"]
 
 
 class Interface(Protocol):
-    """One of a host's interfaces: whole Ethernet frames, in batches. A context manager that closes it."""
+    """An interface of a host: whole Ethernet frames, in batches. A context manager that closes it."""
 
     def send(self, frames: NDArray[Any]) -> int:
         """Send equally long frames, one per row (C-contiguous); returns how many were taken.
@@ -47,24 +47,27 @@ class Interface(Protocol):
 
     @property
     def times_ns(self) -> NDArray[np.int64]:
-        """When the frames of the last batch arrived (frames,), of now_ns()."""
+        """Return when the frames of the last batch arrived, of now_ns(), shape (frames,)."""
 
     def receive(self) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
-        """One batch of waiting frames, without blocking: buffer (frames or more, capacity) and lengths (frames,).
+        """Return one batch of waiting frames, without blocking: buffer (frames or more, capacity) and lengths
+        (frames,).
 
         The buffer is valid until the next call. No lengths: nothing waits.
         """
 
     @property
     def counts(self) -> InterfaceCounts:
-        """What it carried so far."""
+        """Return what it has carried so far."""
 
     def raw_frames(self) -> RawFrames | None:
-        """What is beneath it, for an agent that receives all that there is, sends and counts by itself. None: now it
-        cannot be had, since other agents have opened it, or frames wait in the interface."""
+        """Return what is beneath it, for an agent that receives all that there is, sends and counts by itself.
+
+        None: other agents have opened it, or frames wait in the interface.
+        """
 
     def keep(self, buffer: NDArray[np.uint8], lengths: NDArray[np.uint32], times_ns: NDArray[np.int64]) -> None:
-        """What came last from `raw_frames` is to be received by `receive`, as ever."""
+        """Put back what came last from `raw_frames`, for `receive`."""
 
     def join(self, mac: bytes) -> None:
         """Take in frames to this multicast MAC address, too."""
@@ -80,7 +83,7 @@ class Interface(Protocol):
 
 
 class AgentContext(Protocol):
-    """What an agent reads time, waits, sends and receives through: on the machine's clock or on a simulated one."""
+    """The world of an agent: time, waiting, sending and receiving, on the machine's clock or a simulated one."""
 
     @property
     def job(self) -> int:
@@ -100,7 +103,10 @@ class AgentContext(Protocol):
 
     @property
     def begins(self) -> int:
-        """How often they were told to. For agents that meet more than once, and serve others while they wait."""
+        """Return how often the agents were told to begin.
+
+        For agents that meet more than once, and serve others while they wait.
+        """
 
     @property
     def stopped(self) -> bool:
@@ -140,7 +146,7 @@ class AgentContext(Protocol):
         """Connections of the kernel's TCP to this host's port. UserError where the network is simulated."""
 
     def connect_tcp(self, ip: str, port: int, timeout_s: float) -> TcpStream:
-        """A connection of the kernel's TCP. UserError if nobody answers for patience_s, or as for listen_tcp."""
+        """A connection of the kernel's TCP. UserError if nobody answers for timeout_s, or as for listen_tcp."""
 
     def wait(
         self, until_us: int | None = None, *, until_ns: int | None = None, fast_path: FastPath | None = None

@@ -22,8 +22,10 @@ class Description(BaseModel):
 
 
 def parse_description(model: type[Model], description: Any) -> Model:
-    """From JSON text, a decoded JSON object, or such a value itself, which many agents may share. Raises UserError
-    with one line."""
+    """Check a description: JSON text, a decoded JSON object, or such a value itself, which many agents may share.
+
+    Raises UserError with one line.
+    """
     if isinstance(description, BaseModel) and not isinstance(description, model):
         description = description.model_dump(mode="json")
     try:
@@ -43,8 +45,11 @@ Address = TypeVar("Address", bound="AgentAddress")
 
 
 class AgentAddress(Description):
-    """Where an agent lives. gateway_mac: of the edge switch, to which all its frames go; on_link: but to other agents
-    they go by these's own MAC addresses."""
+    """The address of an agent.
+
+    gateway_mac: of the edge switch, to which all its frames go; on_link: frames to other agents go by their own MAC
+    addresses instead.
+    """
 
     name: str
     ip: Ip
@@ -54,11 +59,11 @@ class AgentAddress(Description):
 
     @classmethod
     def of(cls: type[Address], host: Host, **more: Any) -> Address:
-        """On a host of the network."""
+        """Return the address of an agent on a host of the network."""
         return cls(name=host.name, ip=host.ip, mac=host.mac, gateway_mac=host.gateway_mac, **more)
 
     def mac_towards(self, other: AgentAddress) -> str:
-        """Where frames to another one go."""
+        """Return the destination MAC address of frames to another agent."""
         return other.mac if self.on_link else self.gateway_mac
 
 
@@ -69,5 +74,5 @@ class WorkerAddress(AgentAddress):
 
 
 def worker_addresses(topology: Topology, hosts: Sequence[str]) -> tuple[WorkerAddress, ...]:
-    """Of workers that live on these hosts, in their order."""
+    """Return the addresses of workers that live on these hosts, in their order."""
     return tuple(WorkerAddress.of(topology.host(name), index=index) for index, name in enumerate(hosts))

@@ -18,18 +18,19 @@ Word = tuple[int, int, int]
 
 
 class StreamOptions(BaseModel):
-    """One end of a stream. Offsets are in bytes from the frame's beginning.
+    """Options of one end of a stream of fragments.
+
+    Offsets are in bytes from the frame's beginning.
 
     window: fragments under way at most; of a sink at least as many, of a server twice as many, since one source may
     be a window ahead of another. payload_bytes: of a fragment, a multiple of 4. reply_payload: whether replies have
-    as long a payload. everybody: the bits of all who have to reply, or to send. templates: headers of what it
-    sends, as hexadecimal digits; fragment n has the n-th, modulo their number. number_offset: of the fragment's
-    number, 32 bits. bits_offset: of who a packet is of, 64 bits. magnitude_offset: of the largest absolute value in
-    a payload of int32, 32 bits. flags_offset, again: the flags, of 8 bits, of what is sent again; came_again: those
-    of an arrival that was. direct: a header for what was sent again direct_after times, past all switches; empty:
-    none. arrivals: what frames for this end have in common. timeout_us: before a fragment is sent again; from the
-    fifth time on twice as long each time, up to 1,024 times as long. give_up_after: so many times; then the stream
-    fails.
+    as long a payload. everybody: the bits of all who have to reply, or to send. templates: headers of what it sends,
+    as hexadecimal digits; fragment n has the n-th, modulo their number. number_offset: of the fragment's number, 32
+    bits. bits_offset: of who a packet is of, 64 bits. magnitude_offset: of the largest absolute value in a payload of
+    int32, 32 bits. flags_offset, again: the flags, of 8 bits, of what is sent again; came_again: those of an arrival
+    that was. direct: a header for what was sent again direct_after times, past all switches; empty: none. arrivals:
+    what frames for this end have in common. timeout_us: before a fragment is sent again; from the fifth time on twice
+    as long each time, up to 1,024 times as long. give_up_after: so many times; then the stream fails.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -83,7 +83,7 @@ INTERFACES = "interfaces"
 
 
 def write_event(descriptor: int, event: str, **fields: Any) -> None:
-    """One JSON line to a pipe, whole: lines of several processes do not mix, however long they are."""
+    """Write one JSON line to a pipe, whole: lines of several processes do not mix, however long they are."""
     line = memoryview((json.dumps({"event": event, **fields}) + "\n").encode())
     lock = _lock(os.getpid(), descriptor)
     fcntl.flock(lock, fcntl.LOCK_EX)
@@ -124,7 +124,7 @@ class ComputeTimes:
         return round(draw.expovariate(1 / self._mean_us))
 
     def to_arguments(self) -> list[str]:
-        """For the launcher's command line (gradbed.hosts.agents.kernel.launcher)."""
+        """Return arguments for the launcher's command line (gradbed.hosts.agents.kernel.launcher)."""
         return [f"--compute={self._mean_us!r},{self._distribution},{self._seed}"]
 
     @classmethod

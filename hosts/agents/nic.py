@@ -12,15 +12,18 @@ class RawFrames(Protocol):
     """Frames past the interface, which then counts none of them."""
 
     def send(self, frames: NDArray[Any]) -> int:
-        """As gradbed.hosts.agents.context.Interface.send."""
+        """Send frames as gradbed.hosts.agents.context.Interface.send does."""
 
     @property
     def times_ns(self) -> NDArray[np.int64]:
-        """When the frames of the last batch arrived."""
+        """Return when the frames of the last batch arrived."""
 
     def receive(self) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
-        """As gradbed.hosts.agents.context.Interface.receive, but all that waits: whoever has not looked for a while
-        must not take what has come for lost. Of a socket not more than some thousand frames."""
+        """Return all waiting frames, as gradbed.hosts.agents.context.Interface.receive returns a batch.
+
+        Whoever has not looked for a while must not take what has come for lost. A socket returns at most some
+        thousand frames.
+        """
 
 
 class Nic(RawFrames, Protocol):
@@ -32,10 +35,12 @@ class Nic(RawFrames, Protocol):
         lengths: NDArray[np.uint32] | None = None,
         times_ns: NDArray[np.int64] | None = None,
     ) -> int:
-        """As gradbed.hosts.agents.context.Interface.send, or send_at; times_ns None: at the present time."""
+        """Send frames as gradbed.hosts.agents.context.Interface.send or send_at does; times_ns None: at the present
+        time.
+        """
 
     def set_quiet(self, quiet: bool) -> None:
-        """Whether time does not stop for what comes."""
+        """Set whether time goes on although frames arrive."""
 
 
 # ---- Time stamps in the last bytes of frames ----

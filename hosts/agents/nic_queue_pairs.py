@@ -45,7 +45,7 @@ class NicCompletion(Protocol):
 
 
 class NicQueuePairs(Protocol):
-    """Those of one agent at a card, such as gradbed.switch.engine.queue_pairs.HostQueuePairs."""
+    """The queue pairs of one agent at a NIC, such as gradbed.switch.engine.queue_pairs.HostQueuePairs."""
 
     def connect(
         self,
@@ -104,7 +104,7 @@ class NicWithQueuePairs(Protocol):
 
 
 class QueuePairCounts(NamedTuple):
-    """What the queue pairs carried, as InterfaceCounts (frames/counts.py) tells it of interfaces."""
+    """Counts of what queue pairs carried, in the form of InterfaceCounts (frames/counts.py)."""
 
     carried: Callable[[], Mapping[str, Any]]
     classes: int
@@ -241,9 +241,9 @@ class AgentQueuePairs(Closing):
         self._on_close.append(action)
 
     def counts(self, classes: int) -> QueuePairCounts:
-        """What they carried; classes: by which the context counts."""
+        """Return what they carried; classes: by which the context counts."""
         return QueuePairCounts(self.carried, classes)
 
     def carried(self) -> Mapping[str, Any]:
-        """As InterfaceCounts has it, with all classes that there can be."""
+        """Return counts in the form of InterfaceCounts, with all classes that there can be."""
         return {"drops": 0, **self._card.counts()}

@@ -44,7 +44,7 @@ Lists = tuple[NDArray[np.uint32], NDArray[np.uint32]]
 
 @dataclass(frozen=True, eq=False)
 class NicSchedule:
-    """What of a collective ranks share that do the same. Do not modify.
+    """The part of a collective's schedule that ranks share that do the same. Do not modify.
 
     kinds (steps,). waits (steps,): for how many others each waits. dependents: which wait for each. peer (steps,):
     the other rank, as a place among the peers. turn (steps,): of a send, which of those to its peer it is. receives:
@@ -61,9 +61,12 @@ class NicSchedule:
 
 @dataclass(frozen=True, eq=False)
 class NicCollective:
-    """One rank's part. pairs (peers,): its queue pairs to them. size_bytes (steps,): of each step. buffer: of int32,
-    with the rank's input in its place; None: only lengths travel. offset_bytes (steps,): where in the buffer a step's
-    bytes are; source_bytes (steps,): where a copy takes them from. Both may be left out without a buffer."""
+    """The part of one rank in a collective.
+
+    pairs (peers,): its queue pairs to them. size_bytes (steps,): of each step. buffer: of int32, with the rank's
+    input in its place; None: only lengths travel. offset_bytes (steps,): where in the buffer a step's bytes are;
+    source_bytes (steps,): where a copy takes them from. Both may be left out without a buffer.
+    """
 
     schedule: NicSchedule
     pairs: NDArray[np.uint32]
@@ -86,7 +89,7 @@ class CollectiveCounts(NamedTuple):
 
 @dataclass(frozen=True)
 class QueuePairControl:
-    """What hosts and experiments know of a congestion control, which the engine carries out."""
+    """A congestion control as hosts and experiments know it; the engine carries it out."""
 
     summary: str
     """For the help of options."""
@@ -131,7 +134,7 @@ Recovery = Literal["go-back-n", "selective-repeat"]
 
 
 class QueuePairOptions(BaseModel):
-    """How a queue pair sends. Times are those of the network's clock."""
+    """Options of how a queue pair sends. Times are those of the network's clock."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -163,7 +166,7 @@ class QueuePairOptions(BaseModel):
 
 
 class CompletionKind(Enum):
-    """What a completion tells."""
+    """Kinds of completions."""
 
     SENT = 0
     """All of a message is acknowledged."""
@@ -182,7 +185,10 @@ class CompletionKind(Enum):
 
 
 class Completion(NamedTuple):
-    """Of one message. tag: the sender's. data: what came (bytes,), if the message had contents, else None."""
+    """The completion of one message.
+
+    tag: the sender's. data: what came (bytes,), if the message had contents, else None.
+    """
 
     kind: CompletionKind
     pair: int
@@ -218,8 +224,9 @@ class QueuePairStatistics:
 
 
 class QueuePairs(Protocol):
-    """All queue pairs of an agent on one interface, opened by AgentContext.open_queue_pairs. Messages of one pair
-    arrive in order, each whole.
+    """The queue pairs of an agent on one interface, opened by AgentContext.open_queue_pairs.
+
+    Messages of one pair arrive in order, each whole.
 
     Numbers of pairs (1 to 2^24 - 1) are unique at an interface, for all agents of the host. The card works on while
     its agent computes or waits, and on the virtual clock while it is paused, too; with the agent, or when they are
@@ -251,10 +258,10 @@ class QueuePairs(Protocol):
         what is behind the result stays. UserError if a queue pair is missing."""
 
     def collective_counts(self) -> CollectiveCounts:
-        """Of all collectives so far."""
+        """Return what all collectives have counted so far."""
 
     def open_stream(self, number: int, options: StreamOptions) -> None:
-        """One end of a stream of fragments, which is known by its number. UserError if the number is taken."""
+        """Open one end of a stream of fragments, which is known by its number. UserError if the number is taken."""
 
     def stream(
         self,
@@ -269,16 +276,16 @@ class QueuePairs(Protocol):
         the completion."""
 
     def stream_statistics(self, number: int) -> FragmentStreamStatistics:
-        """What a stream has counted so far."""
+        """Return what a stream has counted so far."""
 
     def completions(self) -> Sequence[Completion]:
-        """What has been completed since the last call, in order. One that waits ends AgentContext.wait."""
+        """Return what has been completed since the last call, in order. One that waits ends AgentContext.wait."""
 
     def statistics(self, number: int) -> QueuePairStatistics:
-        """What a queue pair has counted so far."""
+        """Return what a queue pair has counted so far."""
 
     def close(self) -> None:
-        """All queue pairs vanish. May be repeated."""
+        """Remove all queue pairs. May be repeated."""
 
     def __enter__(self) -> QueuePairs: ...
 

@@ -15,14 +15,14 @@ _CONNECT_RETRY_S = 0.05
 
 
 class Connections:
-    """All of an agent's. poll: what ends its waiting."""
+    """The connections of an agent. poll: what ends its waiting."""
 
     def __init__(self, poll: select.poll) -> None:
         self.poll = poll
         self.streams: list[TcpStream] = []
 
     def connect(self, ip: str, port: int, timeout_s: float) -> TcpStream:
-        """UserError if nobody answers there for patience_s."""
+        """UserError if nobody answers there for timeout_s."""
         end_s = time.monotonic() + timeout_s
         while True:
             left_s = max(_CONNECT_RETRY_S, end_s - time.monotonic())
@@ -56,7 +56,7 @@ class TcpStream:
         connections.streams.append(self)
 
     def send(self, data: bytes) -> None:
-        """In order behind what was sent before."""
+        """Send bytes behind what was sent before."""
         if not self.ended:
             self._unsent += data
             self.flush()
@@ -75,7 +75,7 @@ class TcpStream:
         self._connections.poll.modify(self._connection, select.POLLIN | (select.POLLOUT if self._unsent else 0))
 
     def receive(self) -> bytes:
-        """What has come, without waiting; nothing if nothing has."""
+        """Return what has come, without waiting; nothing if nothing has."""
         if self.ended:
             return b""
         try:
@@ -126,7 +126,7 @@ class TcpListener:
 
 
 def retransmitted_segments() -> int:
-    """Of all TCP connections in this network namespace; the kernel does not say why."""
+    """Return the retransmissions of all TCP connections in this network namespace; the kernel does not tell why."""
     names, values = (
         line.split() for line in Path("/proc/self/net/snmp").read_text().splitlines() if line[:4] == "Tcp:"
     )

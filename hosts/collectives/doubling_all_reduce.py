@@ -59,7 +59,7 @@ class DoublingReduction:
 
     @property
     def finished(self) -> bool:
-        """All global sums are there."""
+        """Return whether all global sums are there."""
         return self.missing == 0
 
     def begin(self) -> Outgoing:
@@ -191,7 +191,9 @@ class DoublingExchange(PacketExchange):
         )
 
     def _take_in(self) -> bool:
-        """All that waits, and send what is due: another worker may need it before this one needs anything more."""
+        """Take in all that waits, and send what is due: another worker may need it before this one needs anything
+        more.
+        """
         news = False
         while (received := read_frames(self._interface, self._job, self._statistics)) is not None:
             self._statistics.misdirected += len(received.data) + len(received.acknowledgements)
@@ -209,7 +211,7 @@ class DoublingExchange(PacketExchange):
         return news
 
     def _send_due(self) -> None:
-        """It is sent already."""
+        """Do nothing: it is sent already."""
 
     def _take(self, peer: int, message: RingMessage) -> None:
         if message.round == self._next_round:

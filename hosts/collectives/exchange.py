@@ -15,7 +15,7 @@ from gradbed.hosts.transport.draining import drain
 
 
 class Exchange(Protocol):
-    """One worker's side. Rounds are numbered from 0 and come in order."""
+    """The way in which one worker gets the sums of all gradients. Rounds are numbered from 0 and come in order."""
 
     def all_reduce(self, round_number: int, values: NDArray[np.int32]) -> NDArray[np.int64] | None:
         """The sum of all workers' `values` of a round, flat, in the form of
@@ -28,10 +28,10 @@ class Exchange(Protocol):
         """Return when no other worker needs anything more from this one, or when stopped."""
 
     def linger(self) -> None:
-        """Until stop: reply and count what still comes."""
+        """Reply and count what still comes, until stop."""
 
     def drain(self) -> None:
-        """After stop: count what still comes, until nothing has for a while."""
+        """Count what still comes after stop, until nothing has come for a while."""
 
     def report(self) -> dict[str, Any]:
         """The statistics so far, as JSON: those of gradbed.hosts.transport.statistics.EndpointStatistics, and
@@ -39,20 +39,20 @@ class Exchange(Protocol):
 
 
 def finish(exchange: Exchange, context: AgentContext) -> None:
-    """After the last round: tell so, serve until stop, and tell what was counted."""
+    """Serve after the last round until stop, and report what was counted before and after."""
     context.emit("done", statistics=exchange.report())
     exchange.linger()
     close(exchange, context)
 
 
 def close(exchange: Exchange, context: AgentContext) -> None:
-    """After stop."""
+    """Count what still comes after stop, and report it."""
     exchange.drain()
     context.emit("final", statistics=exchange.report())
 
 
 class KernelExchange:
-    """Of exchanges whose packets are the kernel's: this process has nothing to count."""
+    """An exchange whose packets are the kernel's: this process has nothing to count."""
 
     def __init__(self, context: AgentContext) -> None:
         self._context = context
@@ -65,11 +65,11 @@ class KernelExchange:
             self._context.wait()
 
     def drain(self) -> None:
-        """Nothing comes that this process could count."""
+        """Do nothing: nothing comes that this process could count."""
 
 
 class PacketExchange(ABC):
-    """Of exchanges with packets of their own: one loop takes in, sends and waits."""
+    """An exchange with packets of its own: one loop takes in, sends and waits."""
 
     def __init__(self, context: AgentContext, give_up_us: int) -> None:
         self._context = context
@@ -82,26 +82,26 @@ class PacketExchange(ABC):
 
     @abstractmethod
     def _take_in(self) -> bool:
-        """All that waits. True if anything was news."""
+        """Take in all that waits. True if anything was new."""
 
     @abstractmethod
     def _send_due(self) -> None:
-        """What is due now."""
+        """Send what is due now."""
 
     @abstractmethod
     def _due_us(self) -> int | None:
-        """When something is due next; None: not before something comes."""
+        """Return when something is due next; None: not before something comes."""
 
     @abstractmethod
     def _timeout_message(self) -> str:
-        """What is wrong, in words, when nothing was news for give_up_us."""
+        """Say what is wrong when nothing new has come for give_up_us."""
 
     @abstractmethod
     def _count(self) -> object | None:
         """Count one batch of what comes when all is done; None: there is none."""
 
     def _serve_until(self, finished: Callable[[], bool]) -> bool:
-        """False when stopped before. UserError if nothing was news for give_up_us."""
+        """Serve until finished; False when stopped before. UserError if nothing new has come for give_up_us."""
         context = self._context
         self._progress_us = context.now_us()
         while True:

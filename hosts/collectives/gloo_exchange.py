@@ -105,7 +105,7 @@ def _first_line(error: RuntimeError) -> str:
 
 
 def _traffic(interface: str) -> tuple[Traffic, Traffic]:
-    """What an interface has (sent, received) so far, proc(5); frames of any protocol, without FCS."""
+    """Return what an interface has sent and received so far (proc(5)): frames of any protocol, without FCS."""
     table = dict(line.split(":") for line in Path("/proc/self/net/dev").read_text().splitlines() if ":" in line)
     columns = {name.strip(): [int(word) for word in row.split()] for name, row in table.items()}[interface]
     return Traffic(columns[9], columns[8]), Traffic(columns[1], columns[0])

@@ -70,7 +70,7 @@ Job = TypeVar("Job", bound=CollectiveJob)
 
 
 class WorkerOf(Description, Generic[Job]):
-    """What a worker is told: its job, and which of the job's workers it is."""
+    """The description of a worker: its job, and which of the job's workers it is."""
 
     job: Job
     index: int = Field(ge=0)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Partner:
-    """In a step, which both ranks number alike."""
+    """The rank with which another one exchanges in a step, which both number alike."""
 
     step: int
     peer: int
@@ -28,7 +28,7 @@ def last_step(size: int) -> int:
 
 
 def partners(size: int, rank: int) -> tuple[Partner, ...]:
-    """In the order of steps."""
+    """Return a rank's partners in the order of steps."""
     doublings = size.bit_length() - 1
     folded = size - (1 << doublings)
     neighbour = rank ^ 1 if rank < 2 * folded else None

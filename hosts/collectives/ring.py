@@ -9,7 +9,7 @@ from gradbed.hosts.protocols.layers import LanesField, bind_to_udp, layer_fields
 
 
 class Ring(Packet):  # type: ignore[misc]
-    """One fragment on its way to the next worker, or an acknowledgement on its way back (formats/ring.py)."""
+    """A fragment on its way to the next worker, or an acknowledgement on its way back (formats/ring.py)."""
 
     name = RING.name
     fields_desc = [*layer_fields(RING), LanesField()]  # noqa: RUF012 - Scapy's own idiom

@@ -41,7 +41,7 @@ Key = TypeVar("Key")
 
 @dataclass(frozen=True)
 class RingMessage:
-    """What one packet carries to the next worker."""
+    """The contents of one packet to the next worker."""
 
     round: int
     step: int
@@ -104,7 +104,7 @@ class RingReduction:
 
     @property
     def finished(self) -> bool:
-        """All global sums are there."""
+        """Return whether all global sums are there."""
         return self.missing == 0
 
     def begin(self) -> list[RingMessage]:
@@ -238,7 +238,7 @@ class RingEndpoint:
         return wanted
 
     def wanted(self, received: RingReceived) -> RingReceived:
-        """Those of this job, from the two others to this worker."""
+        """Return the frames of this job from the two neighbours to this worker."""
         return RingReceived(
             self._wanted(received.data, self._before_ip), self._wanted(received.acknowledgements, self._next_ip)
         )
@@ -270,7 +270,7 @@ def read_frames(interface: Interface, job: CollectiveJob, statistics: EndpointSt
 
 
 class RingStream:
-    """What a worker sends to the endpoint's next worker, and has from the one before."""
+    """The messages that a worker sends to its endpoint's next worker, and has from the one before."""
 
     def __init__(self, job: CollectiveJob, endpoint: RingEndpoint, seed: int) -> None:
         self._endpoint = endpoint
@@ -298,7 +298,7 @@ class RingStream:
             self._endpoint.send([self._in_flight[sequence] for sequence in sequences], sequences)
 
     def take_acknowledgements(self, frames: Frames, now_us: int) -> bool:
-        """Whether they told anything new."""
+        """Take in acknowledgements; return whether they told anything new."""
         marks = met_congestion(frames, RingFlags.CONGESTION).tolist()
         columns = (frames["sequence"].tolist(), frames["selective"].tolist(), marks)
         acknowledged = [
@@ -322,7 +322,7 @@ class RingStream:
 
 
 def messages_of(frames: Frames) -> Iterable[RingMessage]:
-    """What frames with lanes carry."""
+    """Return the messages in frames with lanes."""
     lanes = frames["lanes"].astype(np.int32)
     names = ("round", "step", "fragment_number", "flags", "shift")
     for row, (round_number, step, fragment, flags, shift) in zip(
@@ -392,7 +392,9 @@ class RingExchange(PacketExchange):
         return self._stream.sender.deadline_us
 
     def _take_in(self) -> bool:
-        """All that waits, and send what is due: the next worker may need it before this one needs anything more."""
+        """Take in all that waits, and send what is due: the next worker may need it before this one needs anything
+        more.
+        """
         news = False
         while (received := self._endpoint.receive()) is not None:
             news |= self._stream.take_acknowledgements(received.acknowledgements, self._context.now_us())
@@ -403,7 +405,7 @@ class RingExchange(PacketExchange):
         return news
 
     def _send_due(self) -> None:
-        """It is sent already."""
+        """Do nothing: it is sent already."""
 
     def _take(self, message: RingMessage) -> None:
         if message.round == self._next_round:

@@ -26,7 +26,7 @@ from gradbed.hosts.agents.queue_pairs import ADD, COPY, RECEIVE, SEND, Lists, Ni
 
 
 class Operation(str, Enum):
-    """What a collective does. size_bytes of its node is each rank's input, as follows.
+    """Operations of collectives. The size of one is that of each rank's input.
 
     all-reduce, reduce: the vector. reduce-scatter: the vector, of which the rank keeps one part. all-gather, gather:
     the rank's own part. all-to-all: all that the rank sends, equal parts for each rank of the group, itself included.
@@ -46,7 +46,7 @@ class Operation(str, Enum):
 
 @dataclass(frozen=True)
 class CollectiveCall:
-    """What a rank asks of an algorithm: its part of one collective."""
+    """A rank's request to an algorithm: its part of one collective."""
 
     group_size: int
     rank: int
@@ -70,7 +70,7 @@ class CollectiveCall:
 
 @dataclass(frozen=True)
 class Structure:
-    """Of a schedule's steps, by their places.
+    """The dependencies of a schedule's steps, by their places.
 
     after: what each waits for. dependents: those that wait for it. waits: how many it waits for. first: those that
     wait for none. peers: of each step, by keys that ranks may share (Steps.key). receives: for each peer the receives
@@ -120,7 +120,7 @@ _KINDS = {"send": SEND, "receive": RECEIVE, "add": ADD, "copy": COPY}
 
 
 def structure_of(steps: Iterable[tuple[str, int, tuple[int, ...]]]) -> Structure:
-    """Of steps given as action, peer's key and places of the earlier steps that they wait for."""
+    """Return the structure of steps: of each its action, its peer's key and the places of steps that it waits for."""
     actions, peers, after = zip(*steps, strict=True) if (steps := tuple(steps)) else ((), (), ())
     dependents: list[list[int]] = [[] for _ in after]
     turn = []
@@ -149,7 +149,7 @@ def structure_of(steps: Iterable[tuple[str, int, tuple[int, ...]]]) -> Structure
 
 @lru_cache(1024)
 def shared_structure(steps: tuple[tuple[str, int, tuple[int, ...]], ...]) -> Structure:
-    """Of equal steps the same one."""
+    """Return the same structure for equal steps."""
     return structure_of(steps)
 
 
@@ -157,7 +157,7 @@ def shared_structure(steps: tuple[tuple[str, int, tuple[int, ...]], ...]) -> Str
 
 
 class CollectiveAction(str, Enum):
-    """What a step does."""
+    """Actions of steps."""
 
     SEND = "send"
     RECEIVE = "receive"
@@ -204,7 +204,7 @@ class Steps(Sequence[CollectiveStep], ABC):
 
     @abstractmethod
     def peer(self, place: int) -> int:
-        """Of a step."""
+        """Return the peer of a step."""
 
     @abstractmethod
     def range(self, place: int) -> tuple[int, int]:
@@ -279,7 +279,7 @@ class PatternStep:
 
 @dataclass(frozen=True)
 class Pattern:
-    """What all ranks of a group do, one place further each. chunks: of each part."""
+    """The steps that all ranks of a group take, one place further each. chunks: of each part."""
 
     steps: tuple[PatternStep, ...]
     group_size: int
@@ -287,12 +287,12 @@ class Pattern:
 
     @cached_property
     def structure(self) -> Structure:
-        """With peers as distances."""
+        """Return the structure, with peers as distances."""
         return structure_of([(step.action.value, step.peer, step.after) for step in self.steps])
 
     @cached_property
     def parts(self) -> NDArray[np.int64]:
-        """Of each step; -1: of no part."""
+        """Return the part of each step; -1: of no part."""
         return np.array([-1 if step.part is None else step.part for step in self.steps], np.int64)
 
     @cached_property
@@ -378,7 +378,7 @@ class PatternSteps(Steps):
         return np.where(np.frombuffer(self.structure.kinds, np.uint8) == COPY, own, 0)
 
     def _bounds(self, further: Integers, chunk: Integers) -> tuple[Integers, Integers]:
-        """Of one step or of many. further: of the pattern's part."""
+        """Return the bounds of one step or of many. further: of the pattern's part."""
         size, elements, chunks = self.pattern.group_size, self.elements, self.pattern.chunks
         number = (self.rank + further) % size
         start, stop = number * elements // size, (number + 1) * elements // size
@@ -389,7 +389,9 @@ class PatternSteps(Steps):
 
 
 class ExchangeSteps(PatternSteps):
-    """Of an all-to-all: what comes lies behind the vector, in the order of ranks, parts as long as this rank's."""
+    """The steps of an all-to-all: what comes lies behind the vector, in the order of ranks, parts as long as this
+    rank's.
+    """
 
     def range(self, place: int) -> tuple[int, int]:
         step = self.pattern.steps[place]

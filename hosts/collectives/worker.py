@@ -14,7 +14,7 @@ from gradbed.hosts.learning.workload import workload
 
 
 class Worker:
-    """One worker of a job; the exchange does the network's part."""
+    """A worker of a job; the exchange does the network's part."""
 
     def __init__(self, job: CollectiveJob, index: int, exchange: Exchange, context: AgentContext) -> None:
         self._rounds = job.workload.rounds
@@ -25,7 +25,7 @@ class Worker:
         """Before its round begins."""
 
     def run(self) -> None:
-        """All rounds, then silence: after its last round a worker only replies and counts, until stop."""
+        """Work through all rounds, then only reply and count until stop."""
         context, exchange = self._context, self._exchange
         # Before: where processors are few, workers that compute first would hand over milliseconds apart.
         self._computed.append(self._workload.gradient(0))
@@ -36,7 +36,7 @@ class Worker:
             close(exchange, context)
 
     def _work(self) -> bool:
-        """False: stopped before the last round's end."""
+        """Work through all rounds; False when stopped before the last one's end."""
         context = self._context
         for round_number in range(self._rounds):
             start_us = context.now_us()

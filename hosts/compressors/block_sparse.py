@@ -20,7 +20,7 @@ BLOCK_VALUES = 32
 
 
 def compact_values(values: int, part: float | None) -> int:
-    """How many values are sent of so many; None: all."""
+    """Return how many of so many values are sent; None: all."""
     return values if part is None else BLOCK_VALUES * _kept(values, part)
 
 
@@ -60,7 +60,7 @@ class AgreedBlocks:
 
 
 class BlockSparse:
-    """One worker's gradients as they are sent, and sums as they were meant."""
+    """The gradients of one worker as they are sent, and sums as they were meant."""
 
     def __init__(self, values: int, part: float) -> None:
         """part: of the blocks that is sent in a round, above 0, at most 1."""
@@ -74,7 +74,7 @@ class BlockSparse:
         return (BLOCK_VALUES * self._agreed.chosen[:, None] + np.arange(BLOCK_VALUES)).reshape(-1)
 
     def compact(self, gradient: NDArray[np.int32]) -> NDArray[np.int32]:
-        """What to send of a gradient, and of what was held back of those before; of the same length each time."""
+        """Return what to send of a gradient and of what was held back before; of the same length each time."""
         filled = np.zeros(len(self.held_back.held), np.int32)
         filled[: self._values] = gradient
         self.held_back.take(filled)
@@ -102,5 +102,5 @@ class Whole:
 
 
 def sent_form(values: int, part: float | None) -> BlockSparse | Whole:
-    """Of one worker's gradients of so many values; None: whole."""
+    """Return the form in which a worker's gradients of so many values are sent; None: whole."""
     return Whole() if part is None else BlockSparse(values, part)

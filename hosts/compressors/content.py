@@ -29,19 +29,19 @@ class Content:
 
     @property
     def positions(self) -> NDArray[np.intp]:
-        """Of all codes, in `drawn` or in the gradient."""
+        """Return the positions of all codes, in `drawn` or in the gradient."""
         if self.indices is None:
             return np.arange(self.start, self.start + len(self.codes))
         return self.indices
 
     @property
     def places(self) -> NDArray[np.intp]:
-        """Of all codes, in the gradient."""
+        """Return the places of all codes in the gradient."""
         return self.positions if self.drawn is None else self.drawn[self.positions]
 
     @property
     def values(self) -> NDArray[np.int64]:
-        """What the codes stand for."""
+        """Return what the codes stand for."""
         return self.codes * np.int64(self.unit)
 
     def before(self, end: int) -> Content:
@@ -49,16 +49,16 @@ class Content:
         return replace(self, codes=self.codes[:end], indices=None if self.indices is None else self.indices[:end])
 
     def after(self, first: int) -> Content:
-        """Without the first codes."""
+        """Return the content without the first codes."""
         indices = None if self.indices is None else self.indices[first:]
         return replace(self, codes=self.codes[first:], indices=indices, start=self.start + first)
 
     def chosen(self, which: NDArray[np.intp]) -> Content:
-        """These codes alone, by their place among the codes, ascending."""
+        """Return these codes alone, by their place among the codes, ascending."""
         return replace(self, codes=self.codes[which], indices=self.positions[which])
 
     def with_more(self, later: Content) -> Content:
-        """With the codes of another content of the same gradient, whose positions are all behind these."""
+        """Append the codes of another content of the same gradient, whose positions are all behind these."""
         codes = np.concatenate([self.codes, later.codes])
         return replace(self, codes=codes, indices=np.concatenate([self.positions, later.positions]))
 

@@ -13,7 +13,7 @@ INT32_MAX = (1 << 31) - 1
 
 
 class ErrorFeedback:
-    """One worker's. Without keeping errors it only hands gradients on."""
+    """The error feedback of one worker. Without keeping errors it only hands gradients on."""
 
     def __init__(self, length: int, *, keeps: bool = True, momentum: float = 0.0) -> None:
         """length: of a gradient. momentum: each worker's own, before errors are kept, and forgotten where something
@@ -41,7 +41,7 @@ class ErrorFeedback:
         return momentum
 
     def sent(self, places: NDArray[np.intp] | slice, values: NDArray[np.int64]) -> None:
-        """These values were sent for these places, each of which is named once."""
+        """Take in that these values were sent for these places, each of which is named once."""
         left = self.held[places] - values
         self._make_room(max(self._most, largest_magnitude(left)))
         self.held[places] = left
@@ -62,5 +62,5 @@ class ErrorFeedback:
 
 
 def largest_magnitude(values: NDArray[np.integer]) -> int:
-    """Of integers; 0 of none."""
+    """Return the largest magnitude of integers; 0 of none."""
     return max(int(values.max(initial=0)), -int(values.min(initial=0)))

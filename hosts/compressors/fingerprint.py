@@ -27,8 +27,11 @@ def _weights(rows: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
 
 
 def fingerprint(values: NDArray[Any], length: int, places: NDArray[np.intp] | slice | None = None) -> int:
-    """Of a vector of `length` integers, these at `places` (None: all of them) and zeros elsewhere. An integer below
-    2^64; fingerprints add modulo that."""
+    """Return the fingerprint of a vector of `length` integers, these at `places` (None: all of them) and zeros
+    elsewhere.
+
+    An integer below 2^64; fingerprints add modulo that.
+    """
     of_rows, of_columns = _weights(-(-length // _ROW_VALUES))
     if isinstance(places, slice):
         places = np.arange(length)[places] if places != slice(None) else None

@@ -96,19 +96,22 @@ WARM_UP_DENSITY = 0.25
 
 
 class Compressor(Protocol):
-    """One worker's compressor; it may remember something from round to round."""
+    """The compressor of one worker; it may remember something from round to round."""
 
     @property
     def can_be_cut(self) -> bool:
-        """Whether a part of what it makes is worth sending without the rest."""
+        """Return whether a part of what it makes is worth sending without the rest."""
 
     @property
     def is_placewise(self) -> bool:
-        """Whether each code stands for the gradient's value in its place: then sums grow packet by packet. Else what
-        comes is a vector of its own kind, and `restored` tells its gradient."""
+        """Return whether each code stands for the gradient's value in its place.
+
+        Then sums grow packet by packet; else what comes is a vector of its own kind, and `restored` tells its
+        gradient.
+        """
 
     def length(self, values: int) -> int:
-        """Of the content for a gradient of so many values."""
+        """Return the length of the content for a gradient of so many values."""
 
     def drawn(self, values: int, round_number: int) -> NDArray[np.intp] | None:
         """The places of a round, ascending, that all agents know by themselves; None: each packet tells its own."""
@@ -136,7 +139,7 @@ class _Placewise:
 
 @dataclass(frozen=True)
 class Everything(_Placewise):
-    """No compression."""
+    """The compressor that sends everything."""
 
     def compress(self, gradient: NDArray[Any], round_number: int) -> Content:
         return Content(len(gradient), within_int32(gradient))
@@ -152,7 +155,7 @@ class _Density(_Placewise):
     warm_up_rounds: int = 0
 
     def kept(self, length: int, round_number: int) -> int:
-        """How many values of a gradient; at least one."""
+        """Return how many values of a gradient are kept; at least one."""
         density = self.density
         if round_number < self.warm_up_rounds and density < WARM_UP_DENSITY:
             density = WARM_UP_DENSITY * (density / WARM_UP_DENSITY) ** (round_number / self.warm_up_rounds)
@@ -198,8 +201,11 @@ class Threshold(_Placewise):
 
 @dataclass(frozen=True)
 class Qsgd(_Placewise):
-    """All values with few bits, rounded up or down at random so that the mean is right (Alistarh et al., "QSGD",
-    NeurIPS 2017). Each worker has a unit of its own."""
+    """Stochastic quantisation: all values with few bits, rounded at random so that the mean is right (Alistarh et
+    al., "QSGD", NeurIPS 2017).
+
+    Each worker has a unit of its own.
+    """
 
     width_bits: int
     seed: int = 0
@@ -227,7 +233,7 @@ class Sign(_Placewise):
 
 
 def within_int32(values: NDArray[Any]) -> NDArray[Any]:
-    """What of each value fits a packet's 32 bits; the rest is held back. int32 does, but for the least."""
+    """Return what of each value fits a packet's 32 bits; the rest is held back. int32 does, but for the least."""
     return values if values.dtype == np.int32 else np.clip(values, -INT32_MAX, INT32_MAX)
 
 
@@ -237,8 +243,10 @@ def sparse(gradient: NDArray[Any], places: NDArray[np.intp]) -> Content:
 
 @dataclass(frozen=True)
 class Setting:
-    """What a compressor is made for. exponent: as in gradbed.hosts.learning.quantise. shapes: of the gradient's
-    tensors."""
+    """The setting in which a compressor works.
+
+    exponent: as in gradbed.hosts.learning.quantise. shapes: of the gradient's tensors.
+    """
 
     worker: int
     seed: int

@@ -45,7 +45,7 @@ class Written:
 
 
 def written(content: Content, header_bytes: int) -> Written:
-    """In the shortest form. header_bytes: of a packet beside its payload."""
+    """Write a content in its shortest form. header_bytes: of a packet beside its payload."""
     if content.indices is None or not len(content.codes):
         return _dense(replace(content, indices=None))
     bitmap, coordinate, dense = _bitmap_packets(content), _coordinate_packets(content), _dense_packets(content)
@@ -57,7 +57,7 @@ def written(content: Content, header_bytes: int) -> Written:
 
 
 def wire_bytes(made: Written, header_bytes: int) -> int:
-    """Of all packets."""
+    """Return the bytes of all packets."""
     return int(made.payload_bytes.sum()) + header_bytes * len(made)
 
 
@@ -87,7 +87,7 @@ def code_bytes(codes: int, width_bits: int) -> int:
 
 
 def _dense(content: Content) -> Written:
-    """With zeros where positions are left out."""
+    """Write the content with zeros where positions are left out."""
     start, codes = content.start, content.codes
     if content.indices is not None:
         start = int(content.indices[0])

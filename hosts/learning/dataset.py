@@ -19,7 +19,7 @@ licence CC BY 4.0), its test part, as scikit-learn has it: 64 pixels from 0 to 1
 
 @dataclass(frozen=True)
 class Shape:
-    """What a model must know of a data set without loading it."""
+    """The shape of a data set, as a model must know it without loading the data."""
 
     features: int
     classes: int

@@ -63,7 +63,7 @@ def shifted(sums: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int6
 
 
 def restored(lanes: NDArray[np.int32], shifts: NDArray[np.integer]) -> NDArray[np.int64]:
-    """What lanes, shape (fragments, lanes), with shifts, shape (fragments,), stand for."""
+    """Return what lanes, shape (fragments, lanes), with shifts, shape (fragments,), stand for."""
     sums = lanes.astype(np.int64)
     if shifts.any():
         sums <<= shifts.astype(np.int64)[:, None]
@@ -71,5 +71,5 @@ def restored(lanes: NDArray[np.int32], shifts: NDArray[np.integer]) -> NDArray[n
 
 
 def as_sent(total: NDArray[np.int64], lanes: int) -> NDArray[np.int64]:
-    """What workers receive of an exact flat sum that travels in fragments of `lanes` lanes."""
+    """Return what workers receive of an exact flat sum that travels in fragments of `lanes` lanes."""
     return join(restored(*shifted(cut(total, lanes))), len(total))

@@ -40,7 +40,7 @@ class NeuralNetwork:
 
     @functools.cached_property
     def slices(self) -> tuple[slice, ...]:
-        """Where each tensor lies in the flat vector."""
+        """Return where each tensor lies in the flat vector."""
         slices, start = [], 0
         for shape in self.shapes:
             stop = start + math.prod(shape)

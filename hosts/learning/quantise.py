@@ -113,7 +113,7 @@ class TensorScales:
 
     @property
     def values(self) -> int:
-        """Of all tensors together."""
+        """Return the number of values of all tensors together."""
         return sum(self._sizes)
 
     def _parts(self, order: Sequence[int]) -> Iterator[tuple[int, slice, slice]]:
@@ -125,7 +125,7 @@ class TensorScales:
             start += size
 
     def quantised(self, order: Sequence[int], gradient: NDArray[np.floating]) -> Quantised:
-        """Of a flat gradient whose tensors, all of them, lie in this order."""
+        """Return a flat gradient as integers; all its tensors lie in this order."""
         values = np.empty(len(gradient), np.int32)
         clipped = 0
         for tensor, part, place in self._parts(order):
@@ -133,8 +133,7 @@ class TensorScales:
         return Quantised(values, clipped)
 
     def mean(self, order: Sequence[int], total: NDArray[np.int64], workers: int) -> NDArray[np.float64]:
-        """What the sum of `workers` gradients stands for, divided by their number, its tensors in this order; chooses
-        the next scales."""
+        """Return the mean of `workers` gradients from their sum, tensors in this order; choose the next scales."""
         mean = np.empty(len(total), np.float64)
         for tensor, part, place in self._parts(order):
             exponent = self.exponents[tensor]

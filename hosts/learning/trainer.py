@@ -26,7 +26,7 @@ def network(settings: TrainingSettings) -> NeuralNetwork:
 
 @dataclass(frozen=True)
 class Contribution:
-    """What one worker adds to a round."""
+    """The contribution of one worker to a round."""
 
     values: NDArray[np.int32]
     """Quantised gradient of the mean loss, flat."""
@@ -72,7 +72,7 @@ class Replica:
 
 
 class Shard:
-    """One worker's training samples, and its minibatch for every round."""
+    """The training samples of one worker, and its minibatch for every round."""
 
     def __init__(self, settings: TrainingSettings, dataset: Dataset, worker: int, workers: int) -> None:
         self._settings = settings

@@ -43,7 +43,7 @@ def sum_digest(total: NDArray[np.int64]) -> str:
 
 
 class Workload(Protocol):
-    """One worker's part of a job. Rounds are numbered from 0."""
+    """The computation of one worker of a job. Rounds are numbered from 0."""
 
     def gradient(self, round_number: int) -> NDArray[np.int32]:
         """The worker's gradient of a round as it is sent, flat."""
@@ -56,7 +56,7 @@ class Workload(Protocol):
         """Take in the global sum of the round whose gradient was asked for last."""
 
     def report(self) -> dict[str, Any]:
-        """What there is to tell of the round that was applied last, as JSON."""
+        """Return what there is to tell of the round that was applied last, as JSON."""
 
 
 class TrainingWorkload:

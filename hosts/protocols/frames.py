@@ -44,7 +44,7 @@ def as_frames(rows: NDArray[np.uint8], dtype: FrameType) -> Frames:
 
 
 def distinct_beginnings(rows: NDArray[np.uint8], size: int) -> set[bytes]:
-    """What the first `size` bytes of the rows are, shape (frames, size or more); each once."""
+    """Return the distinct first `size` bytes of the rows, shape (frames, size or more)."""
     return set(rows[:, :size].view(f"V{size}").ravel().tolist())
 
 
@@ -90,7 +90,9 @@ def only(frames: Frames, good: NDArray[np.bool_]) -> Frames:
 
 
 def met_congestion(frames: Frames, flag: int) -> NDArray[np.bool_]:
-    """Which met a long queue: by their own CE mark, or since a flag tells of that of a packet that they are about."""
+    """Return which frames met a long queue: by their own CE mark, or since a flag tells of that of a packet that they
+    are about.
+    """
     marked: NDArray[np.bool_] = (frames["tos"] & ECN_MASK == CE) | (frames["flags"] & flag != 0)
     return marked
 
@@ -98,9 +100,10 @@ def met_congestion(frames: Frames, flag: int) -> NDArray[np.bool_]:
 def well_formed_datagrams(
     header: Header, dtype: FrameType, buffer: NDArray[np.uint8], lengths: NDArray[np.integer[Any]]
 ) -> Frames:
-    """Those frames of a receive buffer that are exactly as long as `dtype`, a `frame_type` of `header`: unfragmented
-    IPv4 and UDP to the header's port with a right header checksum, right lengths, and the header's constants; copies,
-    so the buffer may be used again.
+    """Return the frames of a receive buffer that are exactly as long as `dtype`, a `frame_type` of `header`.
+
+    They are unfragmented IPv4 and UDP to the header's port with a right header checksum, right lengths, and the
+    header's constants; copies, so the buffer may be used again.
 
     buffer: shape (frames or more, capacity in bytes), the capacity at least a whole frame. lengths: bytes received
     per frame, shape (frames,).
@@ -126,8 +129,9 @@ def well_formed_datagrams(
 
 @functools.cache
 def _usual_bytes(header: Header, dtype: FrameType) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]]:
-    """Of frames of a length: all headers' bytes where nobody says otherwise; then which bits of the first bytes must
-    be as they are there, and these bits."""
+    """Return the bytes of all headers where nobody says otherwise, for frames of a length; then which bits of the
+    first bytes must be as they are there, and these bits.
+    """
     usual, mask = np.zeros((2, 1), frame_type(header))
     for field in (*ETHERNET.fields, *IPV4.fields, *UDP.fields, *header.fields):
         usual[field.name] = field.default
@@ -163,8 +167,9 @@ def pack_lane_frames(header: Header, lanes: NDArray[np.int32], /, **values: Arra
 
 @dataclass(frozen=True)
 class LaneFrames:
-    """What `parse_lane_frames` made of a batch, in order of arrival each; copies, so the receive buffer may be used
-    again."""
+    """The frames that `parse_lane_frames` found in a batch, in order of arrival each; copies, so the receive buffer
+    may be used again.
+    """
 
     with_lanes: Frames
     without_lanes: Frames

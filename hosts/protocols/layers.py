@@ -30,7 +30,7 @@ _INTEGERS = {8: ByteField, 16: ShortField, 32: IntField, 64: LongField}
 
 
 def layer_fields(header: Header) -> list[Any]:
-    """As Scapy's fields_desc."""
+    """Return a header's fields as Scapy's fields_desc."""
     return [_field(field) for field in header.fields]
 
 

@@ -27,7 +27,7 @@ def attach(session: Session) -> None:
 
 
 def available() -> bool:
-    """Whether this process is one of `gradbed run torch`."""
+    """Return whether this process is one of `gradbed run torch`."""
     return _session is not None
 
 

@@ -29,7 +29,7 @@ from gradbed.hosts.torch_hook.torch_extra import load_torch
 
 
 class Script(Description):
-    """What to run. output: descriptors of the script's standard output and error, or a file for both."""
+    """A script to run. output: descriptors of the script's standard output and error, or a file for both."""
 
     path: str
     arguments: tuple[str, ...] = ()
@@ -70,7 +70,9 @@ def run_script(script: Script, session: Session, context: AgentContext) -> None:
 
 
 def _close_process_group() -> None:
-    """As the end of a process would: ranks that still wait for this one learn that it has ended."""
+    """Close the process group, as the end of a process would: ranks that still wait for this one learn that it has
+    ended.
+    """
     from torch import distributed
 
     if distributed.is_initialized():

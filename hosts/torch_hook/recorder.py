@@ -45,13 +45,13 @@ ever."""
 
 
 class DataParallelRanks:
-    """Those of the models of DistributedDataParallel; all, where there is none."""
+    """The ranks of the models of DistributedDataParallel; all, where there is none."""
 
     def __init__(self) -> None:
         self.ranks = tuple(range(int(os.environ["WORLD_SIZE"])))
 
     def watch(self) -> None:
-        """From now on models tell."""
+        """Watch for models from now on."""
         begin = DistributedDataParallel.__init__
 
         @functools.wraps(begin)
@@ -116,7 +116,7 @@ def _run(script: str) -> int:
 
 
 def end(status: int) -> NoReturn:
-    """As Python does, but without the end of what is kept."""
+    """End as Python does, but without the end of what is kept."""
     for thread in threading.enumerate():
         if thread is not threading.main_thread() and not thread.daemon:
             thread.join()

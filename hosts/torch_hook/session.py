@@ -21,7 +21,7 @@ OpenExchange = Callable[[AgentContext, Any, int], contextlib.AbstractContextMana
 
 
 class Session:
-    """One rank's side. A context manager; the exchange closes with it."""
+    """A rank's session. A context manager; the exchange closes with it."""
 
     def __init__(self, job: CollectiveJob, index: int, open_exchange: OpenExchange, context: AgentContext) -> None:
         """UserError if the job's gradients are not an external program's, or it has no such worker."""

@@ -56,7 +56,7 @@ def install_torch() -> None:
 
 
 def _run(module: str, *arguments: str) -> str:
-    """What a module of this Python prints."""
+    """Return what a module of this Python prints."""
     command = [sys.executable, "-I", "-m", module, *arguments]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode != 0:

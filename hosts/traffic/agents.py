@@ -98,7 +98,7 @@ class _Intake:
 
 
 def _send_all(intake: _Intake, windows: Iterator[tuple[int, Frames]], *, stamp: bool) -> int:
-    """How many frames. Each window is handed over when the one before it begins."""
+    """Send all frames and return how many. Each window is handed over when the one before it begins."""
     sent, last_ns, hand_over_ns = 0, 0, 0
     for window_ns, (times_ns, rows, lengths) in windows:
         intake.wait_until(hand_over_ns)

@@ -67,7 +67,7 @@ def endpoint(context: AgentContext, description: ConnectionsDescription) -> None
 
 
 class Running:
-    """Every connection in a thread of its own."""
+    """The running connections, each in a thread of its own."""
 
     def __init__(self, description: ConnectionsDescription, begin_ns: int) -> None:
         self._failures: list[BaseException] = []

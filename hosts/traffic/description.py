@@ -24,7 +24,7 @@ def _hexadecimal(text: str) -> str:
 
 
 class Arrivals(Description):
-    """When packets are sent, or flows begin; at a given mean rate.
+    """The process by which packets are sent, or flows begin, at a given mean rate.
 
     constant: at equal distances, from a random time on. poisson: exponentially distributed distances. on-off: at
     equal distances in bursts of on_us, with pauses of off_us between them; these are the means of exponential
@@ -38,7 +38,7 @@ class Arrivals(Description):
 
 
 class Sizes(Description):
-    """What arrives: frames, or flows of many frames (hosts/traffic/sizes.py).
+    """The sizes of what arrives: frames, or flows of many frames (hosts/traffic/sizes.py).
 
     frame_bytes: of whole Ethernet frames without FCS. fixed: all are so long. uniform: from least_bytes to that.
     exponential: the mean, of a distribution that is cut to least_bytes and most_bytes. web-search, data-mining: of a
@@ -53,7 +53,9 @@ class Sizes(Description):
 
 
 class TrafficStream(Description):
-    """From one host to another. rate_bps: of frames, the mean. packets: it ends after so many (flows: of them).
+    """A stream from one host to another.
+
+    rate_bps: of frames, the mean. packets: it ends after so many (flows: of them).
 
     flows: packets take turns in so many flows, which differ in their UDP source port; flow sizes make flows of their
     own. receiver: the destination's number in packets. dst_mac: of frames (None: the gateway's). headers: in place of

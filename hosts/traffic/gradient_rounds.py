@@ -58,7 +58,7 @@ def _gradient(description: RoundsDescription, round_number: int) -> NDArray[np.i
 
 
 def expected_digest(settings: SyntheticSettings, workers: int, round_number: int) -> str:
-    """Of the sum that every worker should have found."""
+    """Return the digest of the sum that every worker should have found."""
     total = np.zeros(settings.values, np.int64)
     for index in range(workers):
         total += synthetic_gradient(settings, index, round_number)

@@ -111,7 +111,7 @@ class ReceivedPackets:
 
 
 def _by_flow(combine: np.ufunc, values: NDArray[np.int64], begins: NDArray[np.int64]) -> list[int]:
-    """Each flow's values combined; begins: where those of each flow begin. Every flow has some."""
+    """Return each flow's values combined; begins: where those of each flow begin. Every flow has some."""
     return combine.reduceat(values, begins).tolist() if len(begins) else []
 
 

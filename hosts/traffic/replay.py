@@ -46,8 +46,11 @@ class Replay(Description):
 
 @dataclass(frozen=True)
 class RecordedFrames:
-    """In the order of their times. times_ns: since the first. frames: what was captured of each, with an Ethernet
-    header. lengths: of whole frames. notes: in which way they differ from the file."""
+    """Frames of a capture in the order of their times.
+
+    times_ns: since the first. frames: what was captured of each, with an Ethernet header. lengths: of whole frames.
+    notes: in which way they differ from the file.
+    """
 
     times_ns: NDArray[np.int64]
     frames: list[bytes]

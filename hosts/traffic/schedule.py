@@ -91,8 +91,10 @@ LEAST_FRAME_BYTES = 64
 
 @dataclass(frozen=True)
 class TrafficPackets:
-    """In the order of their times; every field has the shape (packets,). stream: its place. port: of the flow among
-    those of its stream. measured: 0 or 1."""
+    """Packets in the order of their times; every field has the shape (packets,).
+
+    stream: its place. port: of the flow among those of its stream. measured: 0 or 1.
+    """
 
     times_ns: NDArray[np.int64]
     stream: NDArray[np.int64]
@@ -120,7 +122,7 @@ class TrafficPackets:
 
 @dataclass(frozen=True)
 class Flow:
-    """That was begun. packets and bytes: of whole frames, all those of them that are measured."""
+    """A flow that was begun. packets and bytes: of whole frames, all those of them that are measured."""
 
     stream: int
     begin_ns: int
@@ -175,7 +177,7 @@ def flow_frames(flow_bytes: NDArray[np.int64], frame_bytes: int) -> tuple[NDArra
 
 
 def mean_wire_bytes(sizes: Sizes) -> float:
-    """Of what arrives, in whole frames; of flows nearly."""
+    """Return the mean size of what arrives, in whole frames; of flows nearly."""
     mean = mean_bytes(sizes)
     if has_flows(sizes):
         mean *= sizes.frame_bytes / (sizes.frame_bytes - DATAGRAM_BYTES)
@@ -183,8 +185,9 @@ def mean_wire_bytes(sizes: Sizes) -> float:
 
 
 def flow_arrivals(description: EndpointDescription) -> list[tuple[int, int, int]]:
-    """Of sizes that are those of flows: when each begins (nanoseconds), the place of its stream, and its bytes; all
-    until the duration is over, or else as many as the streams have."""
+    """Return the arrivals of sizes that are those of flows: when each begins (nanoseconds), the place of its stream,
+    and its bytes; all until the duration is over, or else as many as the streams have.
+    """
     end_ns = _FOREVER_NS if description.duration_us is None else 1000 * description.duration_us
     arrived = []
     for place, stream in enumerate(description.streams):
@@ -196,7 +199,9 @@ def flow_arrivals(description: EndpointDescription) -> list[tuple[int, int, int]
 
 
 class TrafficSchedule:
-    """All that a host sends from a time on. `windows` yields it; `flows` are those begun so far, by their number."""
+    """The packets that a host sends from a time on. `windows` yields it; `flows` are those begun so far, by their
+    number.
+    """
 
     def __init__(self, description: EndpointDescription, begin_ns: int) -> None:
         self.flows: list[Flow] = []

@@ -59,22 +59,22 @@ def longest_frame_bytes(sizes: Sizes) -> int:
 
 
 def least_frame_bytes(sizes: Sizes) -> int:
-    """No frame is shorter."""
+    """Return the length of the shortest frame."""
     return sizes.frame_bytes if sizes.kind == "fixed" else min(sizes.least_bytes, sizes.frame_bytes)
 
 
 def has_flows(sizes: Sizes) -> bool:
-    """Whether what arrives are flows of many frames."""
+    """Return whether what arrives are flows of many frames."""
     return sizes.kind in FLOW_SIZES
 
 
 def mean_frame_bytes(sizes: Sizes) -> float:
-    """Of flows that of all frames but the last."""
+    """Return the mean size of frames, of flows that of all frames but the last."""
     return float(sizes.frame_bytes) if has_flows(sizes) else mean_bytes(sizes)
 
 
 def mean_bytes(sizes: Sizes) -> float:
-    """Of a frame or a flow, as `draw` draws them (before rounding to whole bytes)."""
+    """Return the mean size of a frame or a flow, as `draw` draws them (before rounding to whole bytes)."""
     if sizes.kind == "fixed":
         return float(sizes.frame_bytes)
     if sizes.kind == "uniform":

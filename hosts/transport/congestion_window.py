@@ -30,7 +30,7 @@ small windows then drive the workers apart, and timers grow with the wait for ea
 
 
 class CongestionWindow(Protocol):
-    """One sender's window; it stays from round to round."""
+    """The window of one sender; it stays from round to round."""
 
     statistics: WindowStatistics
 

@@ -34,14 +34,14 @@ class TokenBucket:
         return self._rate_bps
 
     def set_rate(self, rate_bps: int, now_us: int) -> None:
-        """From now on."""
+        """Set the rate from now on."""
         if rate_bps < 1:
             raise ValueError(f"a bucket needs a rate, got {rate_bps} bit/s")
         self._fill(now_us)
         self._rate_bps = rate_bps
 
     def holds(self, size_bytes: int, now_us: int) -> bool:
-        """Whether a frame of that size may leave now."""
+        """Return whether a frame of that size may leave now."""
         self._fill(now_us)
         return self._level >= 8 * size_bytes * _MICRO
 
@@ -50,13 +50,15 @@ class TokenBucket:
         self._level -= 8 * size_bytes * _MICRO
 
     def ready_us(self, size_bytes: int) -> int:
-        """When the next frame may leave, as seen from the last `holds`; its sender waits for that, until `rest`."""
+        """Return when the next frame may leave, as seen from the last `holds`; its sender waits for that, until
+        `rest`.
+        """
         self._awaited = True
         missing = 8 * size_bytes * _MICRO - self._level
         return self._now_us + max(0, -(-missing // self._rate_bps))
 
     def empty(self, now_us: int, *, wait_us: int) -> None:
-        """From now on as if it became full after wait_us: senders that begin together take turns by that."""
+        """Empty it as if it became full after wait_us: senders that begin together take turns by that."""
         self._fill(now_us)
         self._awaited = False
         self._level = self._burst - self._rate_bps * wait_us
@@ -93,8 +95,11 @@ class AimdRate:
         self.decreases = 0
 
     def acknowledged(self, number: int, next_number: int, *, marked: bool, now_us: int) -> None:
-        """All before packet `number` have come. next_number: of the next new packet. What was sent before the last
-        decrease tells nothing of what came after it: one decrease in a round trip."""
+        """Take in that all before packet `number` have come.
+
+        next_number: of the next new packet. What was sent before the last decrease tells nothing of what came after
+        it: one decrease in a round trip.
+        """
         if self._since_us is None:
             self._since_us = now_us
         heard = self._counts_from is None or 0 < forward_distance(self._counts_from, number) < PACKET_NUMBERS // 2

@@ -21,7 +21,7 @@ class Traffic:
 
 @dataclass
 class EndpointStatistics:
-    """One agent's traffic on its interface.
+    """The traffic of one agent on its interface.
 
     The received kinds count every well-formed gradient packet that came in, wanted or not, so that they can be
     compared with a switch's port counters.
@@ -75,7 +75,7 @@ class StreamStatistics:
 
 @dataclass
 class ReceiverStatistics:
-    """What a worker of a ring did not need of what came from the one before it, in packets."""
+    """Counts of what a worker of a ring did not need of what came from the one before it, in packets."""
 
     duplicates: int = 0
     rejected: int = 0

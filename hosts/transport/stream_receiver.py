@@ -11,7 +11,7 @@ SELECTIVE_BITS = 64
 
 
 class StreamReceiver:
-    """Which packets of one sender have come."""
+    """The record of which packets of one sender have come."""
 
     def __init__(self, first_sequence: int = 0) -> None:
         self._next = first_sequence
@@ -20,7 +20,7 @@ class StreamReceiver:
         self.statistics = ReceiverStatistics()
 
     def accept(self, sequences: Sequence[int]) -> list[bool]:
-        """Which of a batch of packets are new and within reach; each new one is so once."""
+        """Return which of a batch of packets are new and within reach; each new one is so once."""
         return [self._accept(sequence) for sequence in sequences]
 
     def _accept(self, sequence: int) -> bool:
@@ -60,7 +60,7 @@ PACKET_NUMBERS = 1 << 32
 
 
 def forward_distance(start: int, number: int) -> int:
-    """How far `number` lies ahead of `start`, in 0 .. 2^32 - 1."""
+    """Return how far `number` lies ahead of `start`, in 0 .. 2^32 - 1."""
     return (number - start) % PACKET_NUMBERS
 
 
@@ -68,7 +68,9 @@ def forward_distance(start: int, number: int) -> int:
 
 
 class GroupAcknowledgement:
-    """What each member has told (gradbed.hosts.transport.stream_receiver.StreamReceiver.acknowledgement)."""
+    """The acknowledgements of each member of a group
+    (gradbed.hosts.transport.stream_receiver.StreamReceiver.acknowledgement).
+    """
 
     def __init__(self, members: Iterable[Hashable], first_sequence: int = 0) -> None:
         self._acknowledged = dict.fromkeys(members, (first_sequence, 0))

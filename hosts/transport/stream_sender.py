@@ -69,11 +69,11 @@ class StreamSender:
         self.statistics = StreamStatistics(window=self._window.statistics)
 
     def queue(self, packets: int) -> None:
-        """So many more packets wait to be sent; they get the next sequence numbers in turn."""
+        """Queue so many more packets; they get the next sequence numbers in turn."""
         self._queued += packets
 
     def withdraw(self) -> None:
-        """Those that wait and have never been sent are not to be sent any more."""
+        """Drop the packets that wait and have never been sent."""
         self._queued = 0
 
     @property
@@ -83,7 +83,7 @@ class StreamSender:
 
     @property
     def finished(self) -> bool:
-        """All is acknowledged."""
+        """Return whether all is acknowledged."""
         return not self._queued and not self._flights
 
     @property
@@ -125,7 +125,7 @@ class StreamSender:
         return min(self._flights, key=lambda sequence: self._flights[sequence].order)
 
     def _timer_us(self) -> int:
-        """When the one timer runs out: of the oldest transmission, started anew by every news."""
+        """Return when the one timer runs out: of the oldest transmission, started anew by every news."""
         oldest = self._oldest
         since_us = max(self._flights[oldest].sent_us, self._news_us)
         length_us = backed_off_us(self._base_us, self._timeouts)
@@ -137,7 +137,7 @@ class StreamSender:
 
     @property
     def deadline_us(self) -> int | None:
-        """When `transmissions` has something to send at the latest; None: only an acknowledgement brings that."""
+        """Return when `transmissions` has something to send at the latest; None: after an acknowledgement alone."""
         if self._may_send_new or any(flight.lost for flight in self._flights.values()):
             return 0
         return self._timer_us() if self._flights else None
@@ -189,7 +189,7 @@ class StreamSender:
         return True
 
     def _note_overtaken(self, through: Sequence[_Flight]) -> None:
-        """These transmissions have got through: count that for those made before them."""
+        """Count for earlier transmissions that these have got through."""
         if not through:
             return
         last = max(through, key=lambda flight: flight.order)

@@ -86,7 +86,7 @@ class InterfaceCounts:
 
     @classmethod
     def by(cls, patterns: Patterns) -> InterfaceCounts:
-        """By these classes."""
+        """Return counts by these classes."""
         return cls(sent_classes=ClassCounts(patterns), received_classes=ClassCounts(patterns))
 
     def add_sent(self, frames: NDArray[Any], taken: int, lengths: NDArray[np.uint32] | None = None) -> None:
@@ -118,7 +118,7 @@ class AsJson(Protocol):
 
 
 def by_interface(opened: Iterable[tuple[str, AsJson]]) -> dict[str, dict[str, Any]]:
-    """As JSON, by the interface's name; what was opened several times counts together."""
+    """Return the counts as JSON, by the interface's name; what was opened several times counts together."""
     found: dict[str, dict[str, Any]] = {}
     for name, counts in opened:
         now = counts.as_json()

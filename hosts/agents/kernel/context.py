@@ -151,7 +151,7 @@ class RealContext:
         return False
 
     def _poll_for(self, timeout_ms: int | None) -> bool:
-        """Whether frames or a command have come."""
+        """Return whether frames or a command have come."""
         ready = self._poll.poll(timeout_ms)
         self._connections.flush()
         for descriptor, _ in ready:
@@ -176,7 +176,7 @@ class RealContext:
         return result
 
     def require_kernel(self, what: str) -> None:
-        """It is there."""
+        """Do nothing: the kernel's network is there."""
 
     def emit(self, event: str, **fields: Any) -> None:
         write_event(self._events, event, job=self.job, name=self.name, **fields)

@@ -133,7 +133,7 @@ class Launcher:
         self._sign_of_life_s = 0.0
 
     def run(self) -> None:
-        """Until the end of standard input."""
+        """Serve until the end of standard input."""
         self._selector.register(_STDIN, selectors.EVENT_READ)
         pending = b""
         while True:

@@ -20,7 +20,7 @@ _UDP_DESTINATION_PORT = 36
 
 
 class Nic(Protocol):
-    """Such as gradbed.switch.network_card.NetworkCard."""
+    """A network card of an agent's process, such as gradbed.switch.network_card.NetworkCard."""
 
     def carried(self) -> Mapping[str, Any]: ...
 

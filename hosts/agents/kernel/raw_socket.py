@@ -118,7 +118,7 @@ class ReceiveBatch:
 
     @property
     def wall_times_ns(self) -> NDArray[np.int64]:
-        """When the last messages arrived, of the wall clock (frames,), if the socket has SO_TIMESTAMPNS."""
+        """Return when the last messages arrived, by the wall clock (frames,), if the socket has SO_TIMESTAMPNS."""
         stamps = self._control[: self._count]
         times_ns: NDArray[np.int64] = stamps["seconds"] * 1_000_000_000 + stamps["nanoseconds"]
         return times_ns
@@ -166,18 +166,18 @@ class TimedFrames:
     def add(
         self, frames: NDArray[Any], times_ns: NDArray[np.int64], lengths: NDArray[np.uint32] | None, stamp: bool
     ) -> None:
-        """As gradbed.hosts.agents.context.Interface.send_at."""
+        """Queue frames for their times, as gradbed.hosts.agents.context.Interface.send_at."""
         if len(frames):
             rows = np.ascontiguousarray(frames).view(np.uint8).reshape(len(frames), -1)
             self._batches.append((rows, times_ns, lengths, stamp))
 
     @property
     def next_ns(self) -> int | None:
-        """When the next frame is due; None: there is none."""
+        """Return when the next frame is due; None: there is none."""
         return int(self._batches[0][1][0]) if self._batches else None
 
     def take_due(self, now_ns: int) -> list[Due]:
-        """All frames whose time has come."""
+        """Remove and return all frames whose time has come."""
         due: list[Due] = []
         while self._batches and self._batches[0][1][0] <= now_ns:
             rows, times_ns, lengths, stamp = self._batches.popleft()
@@ -275,7 +275,7 @@ class RawSocket(Closing):
         self._socket.setsockopt(_SOL_PACKET, _PACKET_ADD_MEMBERSHIP, request)
 
     def receive(self) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
-        """One batch of waiting frames, without blocking: buffer (frames, capacity) and lengths (frames,).
+        """Return one batch of waiting frames, without blocking: buffer (frames, capacity) and lengths (frames,).
 
         The buffer is valid until the next call. No lengths: nothing waits.
         """
@@ -286,7 +286,9 @@ class RawSocket(Closing):
 
     @property
     def times_ns(self) -> NDArray[np.int64]:
-        """When the frames of the last batch arrived, by the kernel's stamps, of time.monotonic_ns (frames,)."""
+        """Return when the frames of the last batch arrived, by the kernel's time stamps, of time.monotonic_ns
+        (frames,).
+        """
         return self._batches.times_ns
 
     def send_at(

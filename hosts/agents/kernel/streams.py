@@ -22,10 +22,12 @@ _RTT_AT, _RETRANSMISSIONS_AT = 68, 100
 
 @dataclass(frozen=True)
 class StreamOutcome:
-    """What became of a connection. sent_bytes: given to the kernel. received_bytes, arrived_ns: as its receiver told;
-    None if it did not. local: its own end, by which StreamServer.arrivals knows it; empty: iperf3's. retransmissions:
-    segments. rtt_us: the kernel's smoothed round trip at the end. error: why the connection was lost, or never came
-    about; empty: it was not."""
+    """The outcome of a connection.
+
+    sent_bytes: given to the kernel. received_bytes, arrived_ns: as its receiver told; None if it did not. local: its
+    own end, by which StreamServer.arrivals knows it; empty: iperf3's. retransmissions: segments. rtt_us: the kernel's
+    smoothed round trip at the end. error: why the connection was lost, or never came about; empty: it was not.
+    """
 
     begin_ns: int
     sent_bytes: int
@@ -101,9 +103,9 @@ def send_stream(
     rate_bps: float | None = None,
     timeout_s: float = 5.0,
 ) -> StreamOutcome:
-    """From begin_ns on (time.monotonic_ns) send so many bytes over a connection, or, without a size, until end_ns.
+    """Send so many bytes over a connection from begin_ns on (time.monotonic_ns), or, without a size, until end_ns.
 
-    rate_bps: a limit, which the kernel keeps. patience_s: the longest that nothing happens.
+    rate_bps: a limit, which the kernel keeps. timeout_s: the longest that nothing happens.
     """
     time.sleep(max(0, begin_ns - time.monotonic_ns()) / 1e9)
     sent, answer, lost, local = 0, b"", "", ""

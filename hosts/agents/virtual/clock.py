@@ -11,7 +11,7 @@ from gradbed.hosts.agents.nic import Nic
 
 
 class Stop(Protocol):
-    """Where and why a network's time stopped."""
+    """A point at which a network's time stopped, and why."""
 
     @property
     def interfaces(self) -> Sequence[Nic]:
@@ -19,11 +19,11 @@ class Stop(Protocol):
 
     @property
     def messages(self) -> Sequence[Any]:
-        """What switches send their controller at this moment."""
+        """Return what switches send their controller at this moment."""
 
     @property
     def idle(self) -> bool:
-        """Nothing is under way any more."""
+        """Return whether nothing is under way any more."""
 
 
 class SimulatedNetwork(Protocol):

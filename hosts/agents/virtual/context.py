@@ -100,7 +100,7 @@ class VirtualPort:
                 interface.context.wake()
 
     def receive(self) -> Batch:
-        """All that the card has."""
+        """Return all frames that the NIC has."""
         self.told = False
         buffer, lengths = self.card.receive()
         return buffer, lengths, self.card.times_ns
@@ -204,14 +204,16 @@ class VirtualInterface(Closing):
         return self._port.card
 
     def join(self, mac: bytes) -> None:
-        """Nothing to do: the card takes in all frames."""
+        """Do nothing: the NIC takes in all frames."""
 
     def drops(self) -> int:
-        """None: memory does not end."""
+        """Return 0: memory does not end."""
         return 0
 
     def _wanted(self, buffer: NDArray[np.uint8], lengths: NDArray[np.uint32]) -> NDArray[np.bool_]:
-        """As gradbed.hosts.agents.kernel.packet_filter, shape (frames,)."""
+        """Return which frames the interface takes in, shape (frames,), as gradbed.hosts.agents.kernel.packet_filter
+        does.
+        """
         frames = buffer[: len(lengths)]
         if self._udp_port is not None:
             return udp_datagrams(frames, lengths, self._udp_port)
@@ -234,7 +236,7 @@ def _half_word(frames: NDArray[np.uint8], offset: int) -> NDArray[np.int64]:
 
 
 def udp_datagrams(frames: NDArray[np.uint8], lengths: NDArray[np.uint32], udp_port: int) -> NDArray[np.bool_]:
-    """Which rows of `frames` are Ethernet frames with an unfragmented IPv4 datagram to a UDP port."""
+    """Return which rows of `frames` are Ethernet frames with an unfragmented IPv4 datagram to a UDP port."""
     wanted: NDArray[np.bool_] = np.empty(len(lengths), np.bool_)
     if len(lengths):
         rows, at = np.ascontiguousarray(frames), np.ascontiguousarray(lengths, np.uint32)

@@ -40,7 +40,7 @@ SIGNS_OF_LIFE = 30
 
 @dataclass(frozen=True)
 class Replies:
-    """What to send after a batch of packets; what global sums hold is `Collector.global_sums(packet_numbers)`."""
+    """The replies to a batch of packets; what global sums hold is `Collector.global_sums(packet_numbers)`."""
 
     complete: list[tuple[int, bool]] = field(default_factory=list)
     """(packet number, whether a packet completed it that a repair delayed) of global sums that are new: to all."""
@@ -150,7 +150,7 @@ class Collector:
         return row
 
     def global_sums(self, packet_numbers: Sequence[int]) -> GlobalSums:
-        """What ACKs for complete fragments of the present or the previous round carry; counts as sent."""
+        """Return what ACKs for complete fragments of the present or the previous round carry; counts as sent."""
         lanes, shifts = shifted(np.stack([self.sum(number) for number in packet_numbers]))
         congested = np.empty(len(packet_numbers), np.bool_)
         for position, number in enumerate(packet_numbers):

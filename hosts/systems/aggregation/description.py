@@ -30,7 +30,7 @@ Exchange = Literal["server", "ring", "gloo"]
 
 
 class AggregationJob(CollectiveJob):
-    """One job: who takes part, where gradients are summed, what is computed."""
+    """A job: who takes part, where gradients are summed, what is computed."""
 
     exchange: Exchange = "server"
     """Who sums. server: the parameter server, and switches on the way to it. ring: the workers, by ring all-reduce.

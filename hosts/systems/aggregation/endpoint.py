@@ -113,7 +113,7 @@ class GradientEndpoint:
         )
 
     def headers(self, labels: NDArray[np.int64], *, worker_bitmap: int, dst_ip: int) -> NDArray[np.uint8]:
-        """Of gradients, one per row, shape (labels, bytes); labels: their designations, as in `send`."""
+        """Return headers of gradients, shape (labels, bytes); labels: their designations, as in `send`."""
         lanes = np.zeros((len(labels), self._job.lanes), np.int32)
         frames = self._packed(lanes, labels, dst_mac=self._gateway_mac, worker_bitmap=worker_bitmap, dst_ip=dst_ip)
         return as_bytes(frames)[:, : -lanes[0].nbytes].copy()
@@ -138,7 +138,9 @@ class GradientEndpoint:
         self.statistics.send_failures += len(frames) - sent
 
     def count(self, received: int, sent: int, failed: int = 0) -> None:
-        """So many wanted frames with lanes have come, so many have left, and so many had no room, past this."""
+        """Count so many wanted frames with lanes that have come, so many that have left, and so many that had no
+        room, past this.
+        """
         self._received_kind.add(received, self._frame_type.itemsize)
         self._sent_kind.add(sent, self._frame_type.itemsize)
         self.statistics.send_failures += failed

@@ -12,7 +12,7 @@ from gradbed.hosts.protocols.layers import LanesField, bind_to_udp, datagram, la
 
 
 class Gradient(Packet):  # type: ignore[misc]
-    """One fragment of a gradient, of a partial sum or of the global sum, or a request (formats/aggregation.py)."""
+    """A fragment of a gradient, of a partial sum or of the global sum, or a request (formats/aggregation.py)."""
 
     name = GRADIENT.name
     fields_desc = [*layer_fields(GRADIENT), LanesField()]  # noqa: RUF012 - Scapy's own idiom

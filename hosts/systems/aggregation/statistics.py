@@ -31,7 +31,7 @@ class SenderStatistics:
 
 @dataclass
 class CollectorStatistics:
-    """What became of the packets that reached the server's collector; the first five add up to all of them."""
+    """Counts of what became of packets at the server's collector; the first five add up to all of them."""
 
     merged_singles: int = 0
     merged_partials: int = 0

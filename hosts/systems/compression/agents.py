@@ -41,7 +41,7 @@ def server(context: AgentContext, description: CompressionJob) -> None:
 
 @contextlib.contextmanager
 def open_exchange(context: AgentContext, job: CompressionJob, index: int) -> Iterator[Exchange]:
-    """For worker `index`."""
+    """Open the exchange of worker `index`."""
     if job.protocol == "tcp":
         with contextlib.closing(context.connect_tcp(job.server.ip, TCP_PORT, job.give_up_us / 1e6)) as stream:
             yield FingerprintReporter(TcpExchange(job, index, stream, context), context)

@@ -105,8 +105,11 @@ class CompressedExchange(PacketExchange):
         return total
 
     def _turn(self, round_number: int) -> float:
-        """How far into a gradient sending begins. What is on its way cannot be called back: if it were always the
-        same values, always the same would be left out."""
+        """Return how far into a gradient sending begins.
+
+        What is on its way cannot be called back: if it were always the same values, always the same would be left
+        out.
+        """
         if self._job.ratio == "none" or not self._held_back.compressor.can_be_cut:
             return 0.0
         return (GOLDEN_SECTION * round_number + self._index / len(self._job.workers)) % 1

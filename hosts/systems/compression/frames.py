@@ -41,7 +41,7 @@ def part_type(payload_bytes: int) -> FrameType:
 
 @functools.cache
 def record_type(payload_bytes: int) -> FrameType:
-    """What of such a frame is behind UDP."""
+    """Return the type of what such a frame has behind UDP."""
     return np.dtype([*PART.columns, ("payload", "u1", (payload_bytes,))])
 
 
@@ -53,7 +53,7 @@ MOST_FRAME_BYTES = part_type(PAYLOAD_BYTES).itemsize
 
 @dataclass(frozen=True)
 class Route:
-    """From an agent to another, or to a group."""
+    """The route from an agent to another, or to a group."""
 
     job: int
     source: AgentAddress
@@ -116,7 +116,7 @@ def acknowledgement_frame(
     arrived_bytes: int = 0,
     time_us: int = 0,
 ) -> NDArray[np.uint8]:
-    """One frame, shape (1, length). arrived_bytes, time_us: modulo 2^32."""
+    """Return one frame, shape (1, length). arrived_bytes, time_us: modulo 2^32."""
     packed = pack_datagrams(
         ACKNOWLEDGEMENT,
         _ACKNOWLEDGEMENT,

@@ -25,7 +25,7 @@ from gradbed.hosts.systems.compression.frames import is_end
 
 
 def job_compressor(job: CompressionJob, index: int) -> Compressor:
-    """Of worker `index`; the server has one as well, to put together what came."""
+    """Return the compressor of worker `index`; the server has one as well, to put together what came."""
     workload = job.workload
     shapes = network(workload).shapes if isinstance(workload, TrainingSettings) else nearly_square(job.values)
     exponent = getattr(workload, "exponent", None) or 0
@@ -47,7 +47,7 @@ class DrawnPlaces:
 
 
 class HeldBack:
-    """One worker's, round by round."""
+    """The values that one worker holds back, round by round."""
 
     def __init__(self, job: CompressionJob, index: int) -> None:
         self.compressor = job_compressor(job, index)
@@ -60,14 +60,14 @@ class HeldBack:
         self._most_taken = 0
 
     def take(self, gradient: NDArray[np.int32], round_number: int) -> Content:
-        """What to send of a gradient and all before it."""
+        """Return what to send of a gradient and all before it."""
         momentum = self._feedback.take(gradient)
         self._momentum_fingerprint = 0 if momentum is None else fingerprint(momentum, len(momentum))
         self._most_taken = largest_magnitude(self._feedback.held)
         return self.compressor.compress(self._feedback.held, round_number)
 
     def sent(self, contents: Iterable[Content]) -> None:
-        """This has come of the content that was taken last: it is not held back any more."""
+        """Take in that this has come of the content that was taken last: it is not held back any more."""
         self._sent_fingerprint = self._sent_values = 0
         self._least_sent = None
         for content in contents:
@@ -84,9 +84,12 @@ class HeldBack:
             self._sent_fingerprint += fingerprint(found, len(self._feedback.held), places)
 
     def report(self) -> dict[str, Any]:
-        """For the event `exchanged`: fingerprints of what momentum added to the round's gradient, of what of it was
-        sent, and of what is held back now; how many values were sent, the least magnitude of them, and the largest
-        ones of what there was to send and of what is held back."""
+        """Return fields of the event `exchanged`.
+
+        Fingerprints of what momentum added to the round's gradient, of what of it was sent, and of what is held back
+        now; how many values were sent, the least magnitude of them, and the largest ones of what there was to send
+        and of what is held back.
+        """
         held = self._feedback.held
         return {
             "values": len(held),

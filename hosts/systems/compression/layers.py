@@ -16,14 +16,14 @@ class GradientPart(Packet):  # type: ignore[misc]
 
 
 class Acknowledgement(Packet):  # type: ignore[misc]
-    """Of parts that have come."""
+    """An acknowledgement of parts that have come."""
 
     name = ACKNOWLEDGEMENT.name
     fields_desc = layer_fields(ACKNOWLEDGEMENT)
 
 
 class _Either(Packet):  # type: ignore[misc]
-    """By the flag ACK."""
+    """A part or an acknowledgement, by the flag ACK."""
 
     @classmethod
     def dispatch_hook(cls, _pkt: bytes | None = None, *args: object, **kargs: object) -> type[Packet]:

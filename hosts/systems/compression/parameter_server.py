@@ -36,11 +36,11 @@ class Summation:
         """Parts that made no sense."""
 
     def assembly(self) -> Assembly:
-        """For a worker's gradient."""
+        """Return an empty assembly for a worker's gradient."""
         return Assembly(self._compressor.length(self._values), self._drawn)
 
     def add(self, worker: int, gradient: Assembly, *, is_whole: bool = True) -> None:
-        """Of a gradient of which only a part has come, that counts if it can be read without the rest."""
+        """Add a worker's gradient. One of which only a part has come counts if it can be read without the rest."""
         self.rejected += gradient.rejected
         if not (is_whole or self._compressor.is_placewise):
             return
@@ -84,7 +84,10 @@ Kind = TypeVar("Kind", bound=ServedWorker)
 
 
 class ParameterServer(ABC, Generic[Key, Kind]):
-    """Of a job. It is patient for left_after_us of a worker's silence, while another worker's gradient is here."""
+    """The parameter server of a job.
+
+    A worker that is silent for left_after_us, while another worker's gradient is here, has left.
+    """
 
     _workers: dict[Key, Kind]
     """Those that take part; a server fills it when it is made."""
@@ -118,11 +121,11 @@ class ParameterServer(ABC, Generic[Key, Kind]):
         return worker
 
     def _silent(self, now_us: int) -> list[Key]:
-        """Who has been silent for too long."""
+        """Return the workers that have been silent for too long."""
         return [key for key in self._waited_for() if now_us - self._workers[key].heard_us >= self._left_after_us]
 
     def _timeout_us(self) -> int | None:
-        """When somebody will have been; None: nobody is waited for."""
+        """Return when some worker will have been silent for too long; None: none is waited for."""
         times = [self._workers[key].heard_us for key in self._waited_for()]
         return min(times) + self._left_after_us if times else None
 

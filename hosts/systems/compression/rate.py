@@ -86,7 +86,7 @@ FORGET = 16
 
 
 class Backlog:
-    """What one worker knows of it by its round trips.
+    """The backlog that one worker infers from its round trips.
 
     A queue keeps every packet waiting that comes after it was built, jitter only some of them. So there is a backlog
     if the shortest round trip of an interval was longer than the shortest of all, by more than packets usually wait
@@ -109,7 +109,7 @@ class Backlog:
         self._last_us = self._interval_us = None
 
     def sample(self, round_trip_us: int) -> None:
-        """Of a packet that was sent once."""
+        """Take in the round trip of a packet that was sent once."""
         if self._last_us is not None:
             shorter_us = max(0, self._last_us - round_trip_us)
             self._variation_us += (shorter_us - self._variation_us) / FORGET
@@ -118,7 +118,7 @@ class Backlog:
         self._interval_us = round_trip_us if self._interval_us is None else min(self._interval_us, round_trip_us)
 
     def read(self) -> bool:
-        """Whether there was one in the interval since the last time."""
+        """Return whether there was a backlog in the interval since the last time."""
         least_us, self._interval_us = self._interval_us, None
         shortest = [each for each in (self._least_us, self._before_us) if each is not None]
         if least_us is None:
@@ -140,8 +140,11 @@ class Decision:
 
 @dataclass(frozen=True)
 class Finding:
-    """Of an interval. backlog: packets were held up on their way. grew: they arrived at a lower rate than they were
-    sent at. lasts: they have been held up for two intervals. initial_bps: R0 of the rate that is watched."""
+    """The result of an interval.
+
+    backlog: packets were held up on their way. grew: they arrived at a lower rate than they were sent at. lasts: they
+    have been held up for two intervals. initial_bps: R0 of the rate that is watched.
+    """
 
     reading: RateReading
     backlog: bool = False
@@ -188,7 +191,7 @@ class RateAdaptation:
 
     @property
     def due_us(self) -> int | None:
-        """When there is something to read."""
+        """Return when there is something to read."""
         return self.own.due_us
 
     def acknowledged(self, news: News, frame: Any, now_us: int) -> None:
@@ -206,7 +209,7 @@ class RateAdaptation:
             monitor.acknowledged(size_bytes, now_us, arrived_us=arrived_us, sent_us=news.sent_us)
 
     def read(self, now_us: int) -> Finding | None:
-        """What the interval that is over has shown; None: none is."""
+        """Return what the interval that is over has shown; None: none is."""
         own, mean = self.own.read(now_us), self.mean.read(now_us)
         if own is None or mean is None:
             return None
@@ -295,8 +298,7 @@ class Pace:
             )
 
     def begin(self, now_us: int) -> None:
-        """All workers begin a gradient together: at even distances within the time of a packet they stay out of each
-        other's way."""
+        """Spread the beginnings of workers evenly over the time of a packet, since all begin a gradient together."""
         if self.bucket is None or self.aimd is not None:
             return
         self._share_bps = self._even_bps

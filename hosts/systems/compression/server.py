@@ -109,7 +109,7 @@ class CompressionServer(ParameterServer[int, _PacketWorker]):
         self._outgoing.queue([end_frame(self._route, number, self._outgoing.next_sequence)])
 
     def _take_in(self) -> bool:
-        """All that waits. True if there was anything."""
+        """Take in all that waits. True if there was anything."""
         news = False
         while True:
             buffer, lengths = self._interface.receive()

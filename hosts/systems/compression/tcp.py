@@ -36,7 +36,7 @@ LENGTH_BYTES = 2
 
 
 def records(frames: Iterable[NDArray[np.uint8]]) -> bytes:
-    """What is in whole frames behind UDP, one record after the other."""
+    """Return what whole frames have behind UDP, one record after the other."""
     parts = [frame[HEADER_BYTES - RECORD_BYTES :].tobytes() for frame in frames]
     return b"".join(len(part).to_bytes(LENGTH_BYTES, "big") + part for part in parts)
 

@@ -43,8 +43,9 @@ class _PartFlight:
 
 @dataclass(frozen=True)
 class News:
-    """What an acknowledgement says of packets that nobody knew about: their bytes, when the latest of them was sent
-    last, and the shortest round trip of those that were sent once; None: there is none."""
+    """What an acknowledgement adds: bytes of newly acknowledged packets, when the latest of them was sent last, and
+    the shortest round trip of those that were sent once; None: there is none.
+    """
 
     size_bytes: int = 0
     sent_us: int = 0
@@ -69,12 +70,12 @@ class StreamOutput:
 
     @property
     def next_sequence(self) -> int:
-        """Of the frame that is queued next."""
+        """Return the sequence number of the frame that is queued next."""
         return (self._next + len(self._waiting)) % PACKET_NUMBERS
 
     @property
     def next_new(self) -> int:
-        """Of the frame that is sent for the first time next."""
+        """Return the sequence number of the frame that is sent for the first time next."""
         return self._next
 
     @property
@@ -89,7 +90,7 @@ class StreamOutput:
         self._sender.queue(len(frames))
 
     def withdraw(self) -> None:
-        """What has never been sent is not to be sent."""
+        """Drop what has never been sent."""
         self._waiting.clear()
         self._sender.withdraw()
 
@@ -134,7 +135,7 @@ class StreamOutput:
         )
 
     def deadline_us(self, now_us: int) -> int | None:
-        """When `transmit` has something to send at the latest."""
+        """Return when `transmit` has something to send at the latest."""
         due_us = self._sender.deadline_us
         if due_us is not None and due_us <= now_us and self.bucket is not None:
             return self.bucket.ready_us(MOST_FRAME_BYTES)
@@ -148,7 +149,7 @@ _SHRINK = 0.98
 
 
 class GradientMessage:
-    """One round's. Bytes are those of whole frames, headers and all."""
+    """The message of one round. Bytes are those of whole frames, headers and all."""
 
     def __init__(
         self, content: Content, route: Route, round_number: int, outgoing: StreamOutput, *, turn: float = 0.0
@@ -183,8 +184,11 @@ class GradientMessage:
         return self._outgoing.handed_bytes + sum(wire_bytes(each, HEADER_BYTES) for each in made) + HEADER_BYTES
 
     def cut(self, target_bytes: float) -> bool:
-        """Of what has not been handed to the network keep the largest values, so that no more than target_bytes are
-        sent in all, as far as that is possible still. False: nothing was left to be cut."""
+        """Keep the largest values of what has not been handed to the network, so that no more than target_bytes are
+        sent in all, as far as that is possible still.
+
+        False: nothing was left to be cut.
+        """
         handed = self._outgoing.handed - self._begun
         if handed > sum(map(len, self._made)) or target_bytes >= self.planned_bytes:
             return False
@@ -205,13 +209,13 @@ class GradientMessage:
         return True
 
     def sent(self) -> Iterator[Content]:
-        """What the message has come to, once all of it was sent."""
+        """Return the contents of the message as it was sent, once all of it was."""
         yield from self._sent
         yield from self._rest
 
 
 def dense_bytes(values: int) -> int:
-    """Of so many values in 32 bits."""
+    """Return the bytes of so many values in 32 bits."""
     return 4 * values + HEADER_BYTES * (1 + -(-4 * values // PAYLOAD_BYTES))
 
 
@@ -229,7 +233,7 @@ def fitting(content: Content, budget_bytes: int) -> Content:
 
 
 def _guess(content: Content, budget_bytes: int) -> int:
-    """How many values the better of bitmap and coordinate form has room for, or somewhat more."""
+    """Return how many values the better of bitmap and coordinate form has room for, or somewhat more."""
     if not len(content.codes):
         return 0
     bits = 8 * budget_bytes * PAYLOAD_BYTES / (PAYLOAD_BYTES + HEADER_BYTES)
@@ -268,7 +272,7 @@ class StreamInput:
         self._congested = False
 
     def accept(self, frames: Frames, now_us: int) -> Frames:
-        """Those that are new."""
+        """Return the frames that are new."""
         if not len(frames):
             return frames
         new = np.array(self._receiver.accept(frames["sequence"].tolist()), np.bool_)
@@ -287,7 +291,7 @@ class StreamInput:
 
     @property
     def due_us(self) -> int | None:
-        """When an acknowledgement is due; None: nothing has to be told."""
+        """Return when an acknowledgement is due; None: there is nothing to acknowledge."""
         return self._due_us
 
     def acknowledgement(self) -> tuple[int, int, bool]:

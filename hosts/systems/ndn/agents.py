@@ -47,7 +47,7 @@ def _leave(node: NdnNode) -> None:
 
 
 def _observe(node: NdnNode, observation: VersionObserver, until_us: int | None) -> None:
-    """To the last version, or what of it there is: who comes late may have missed the beginning of all."""
+    """Follow to the last version, or what there is of it: who comes late may have missed the first ones."""
     context = node.context
     if node.serve_until(lambda: observation.over or context.begins >= LEAVE, until_us) and not observation.over:
         # All has been pushed, and may be on its way.
@@ -85,7 +85,7 @@ def observer(context: AgentContext, description: ObserverDescription) -> None:
 
 
 class VersionObserver:
-    """Of the versions that begin after this host has joined."""
+    """An observer of the versions that begin after this host has joined."""
 
     def __init__(self, node: NdnNode, observer: ObserverDescription) -> None:
         self._node = node

@@ -50,7 +50,7 @@ class AsynchronousReplica:
         assert len(self._scales) <= MOST_SCALES
 
     def gradient(self, version: int) -> ScaledGradient:
-        """Of the version's minibatch, at the present weights."""
+        """Return the gradient of the version's minibatch, at the present weights."""
         network = self._replica.network
         loss, gradient = network.loss_and_gradient(self._replica.weights, self._shard.minibatch(version))
         # The gradient is not needed any more: its integers take its memory.
@@ -86,8 +86,11 @@ Replayed = list[tuple[str, list[float]]]
 
 
 def replay(settings: TrainingSettings, workers: int, applied: Mapping[int, Applied]) -> dict[int, Replayed]:
-    """Of every peer, by index, after each of its versions: the digest of its weights, and the losses of the gradients
-    that it applied then. ValueError if the lists name a gradient that nobody can have made by then."""
+    """Replay training; return of every peer, by index, after each of its versions the digest of its weights, and the
+    losses of the gradients that it applied then.
+
+    ValueError if the lists name a gradient that nobody can have made by then.
+    """
     replicas = {index: AsynchronousReplica(settings, index, workers) for index in applied}
     made: dict[tuple[int, int], ScaledGradient] = {}
     digests: dict[int, Replayed] = {index: [] for index in applied}

@@ -25,7 +25,7 @@ each pair of peers, and a copy of the Data for each subscriber."""
 
 
 class NdnJob(Description):
-    """What all peers of a job know. Times in microseconds of the agents' clock."""
+    """A job as all its peers know it. Times in microseconds of the agents' clock."""
 
     training: str
     """As the controller was asked; the job's own names have its number in them (training_of)."""
@@ -74,7 +74,7 @@ class NdnJob(Description):
 
     @property
     def silence_us(self) -> int:
-        """After so long without a further fragment the rest of a version is lost."""
+        """Return the time without a further fragment after which the rest of a version is lost."""
         if self.pace_bps is None:
             return self.least_probe_us
         between_us = 8_000_000 * CHUNK_FRAMES * (FRAME_HEAD_BYTES + 4 * self.lanes) // self.pace_bps
@@ -82,7 +82,7 @@ class NdnJob(Description):
 
     @property
     def fragments(self) -> int:
-        """Of a version."""
+        """Return the fragments of a version."""
         return fragment_count(self.values, self.lanes)
 
 

@@ -41,7 +41,7 @@ class Fragment:
 
 
 class NdnEndpoint:
-    """On an open interface. Frames wait for the pace; single packets do not."""
+    """The end of an agent on an open interface. Frames wait for the pace; single packets do not."""
 
     def __init__(self, interface: Interface, mac: bytes, pace_bps: int | None, seed: str) -> None:
         self._interface = interface
@@ -68,11 +68,11 @@ class NdnEndpoint:
 
     @property
     def deadline_us(self) -> int | None:
-        """When queued frames can leave; None: there are none."""
+        """Return when queued frames can leave; None: there are none."""
         return self._next_us if self._queue else None
 
     def send_queued(self, now_us: int) -> int:
-        """As many frames as the pace allows by now; how many."""
+        """Send as many frames as the pace allows by now; return how many."""
         sent = 0
         while self._queue and self._next_us <= now_us:
             frames = np.ascontiguousarray(self._queue.popleft())
@@ -83,7 +83,7 @@ class NdnEndpoint:
         return sent
 
     def receive(self) -> list[bytes] | None:
-        """One batch of frames; None: nothing waits."""
+        """Return one batch of frames; None: nothing waits."""
         buffer, lengths = self._interface.receive()
         if not len(lengths):
             return None
@@ -105,7 +105,10 @@ class FragmentReader:
         self._heads: dict[bytes, VersionHead] = {}
 
     def read(self, frame: bytes) -> Fragment | None:
-        """None: Data of something else. MalformedError for what is not Data, or not of a gradient's form."""
+        """Return the fragment in a Data packet; None: Data of something else.
+
+        MalformedError for what is not Data, or not of a gradient's form.
+        """
         kind, at, end = tlv.read_tlv(frame, ETHERNET_BYTES, len(frame))
         first, begin, after = tlv.read_tlv(frame, at, end)
         if kind != tlv.DATA or first != tlv.NAME:
@@ -146,5 +149,5 @@ class FragmentReader:
 
 
 def waiting(*deadlines_us: int | None) -> Iterator[int]:
-    """Those that are set."""
+    """Return the bits that are set."""
     return (deadline for deadline in deadlines_us if deadline is not None)

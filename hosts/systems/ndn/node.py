@@ -90,7 +90,7 @@ class Publications:
         return sorted(self._requests.pop(version, ()))
 
     def body(self, prefix: Name, version: int, segment: int) -> bytes | None:
-        """Of a fragment's Data; None: not to be had now. A request for a coming version is kept."""
+        """Return the body of a fragment's Data; None: not to be had now. A request for a coming version is kept."""
         publication = self._versions.get(version)
         if publication is not None and segment < len(publication.fragments):
             return body(publication.head, publication.fragments[segment])
@@ -191,7 +191,7 @@ class NdnNode:
 
     @property
     def all_sent(self) -> bool:
-        """Nothing waits for the pace."""
+        """Return whether nothing waits for the pace."""
         return self._endpoint.deadline_us is None
 
     def _answer(self, prefix: Name, version: int, segment: int) -> bool:
@@ -304,8 +304,11 @@ class NdnNode:
     def serve_until(
         self, finished: Callable[[], bool], until_us: int | None = None, *, patient: bool = False
     ) -> bool:
-        """False when stopped before, when it is until_us, or, unless patient, when nothing has come for so long of
-        what is waited for that it is given up (`lost`)."""
+        """Serve until finished.
+
+        False when stopped before, when it is until_us, or, unless patient, when nothing has come for so long of what
+        is waited for that it is given up (`lost`).
+        """
         self._progress_us = self.context.now_us()
         while True:
             self.serve()
@@ -321,7 +324,7 @@ class NdnNode:
             self.wait(until_us, give_up_us if waits else None)
 
     def wait(self, *until_us: int | None) -> None:
-        """For frames, a command, or whatever is due next."""
+        """Wait for frames, a command, or whatever is due next."""
         timers = (self.timers[publisher].deadline_us for publisher in self._awaited)
         deadlines = waiting(
             *until_us,
@@ -390,7 +393,7 @@ class NdnNode:
         raise UserError(f"no acknowledgement in {self.job.give_up_us / 1e6:g} s from {silent}: does it run?")
 
     def wait_for_begin(self, times: int) -> bool:
-        """Until the agents were told to begin so often, and serve others meanwhile; False when stopped before."""
+        """Serve others until the agents were told to begin so often; False when stopped before."""
         return self.serve_until(lambda: self.context.begins >= times, patient=True)
 
     def wait_for_all(self, times: int) -> bool:
@@ -403,14 +406,16 @@ class NdnNode:
         raise UserError(f"not all peers have subscribed after {2 * self.job.give_up_us / 1e6:g} s: do all run?")
 
     def gave_up(self) -> bool:
-        """Whether publishers were given up, which is told: what is there then is all that there will be."""
+        """Return whether publishers were given up, and report that: what is there then is all that there will be."""
         if self.lost:
             self.context.emit("gave-up", publishers=self.lost)
         return bool(self.lost)
 
     def hear_out(self) -> None:
-        """Without a barrier: others have pushed all that they ever will, which may be on its way. Until their last
-        versions are there, or nothing more comes."""
+        """Wait for others' last versions, which they may have pushed already, or until nothing more comes.
+
+        Without a barrier.
+        """
         others, news = set(self._others), -1
         while self._follows and not self.context.stopped and self._ended < others and news != self._news:
             news = self._news
@@ -425,7 +430,7 @@ class NdnNode:
         return self.serve_until(lambda: self.subscriptions.acknowledged)
 
     def linger(self) -> None:
-        """Until stop: answer others, and count."""
+        """Answer others and count, until stop."""
         self.serve_until(lambda: False, patient=True)
         drain(self.context, self._endpoint.receive)
 

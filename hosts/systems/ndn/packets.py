@@ -103,8 +103,10 @@ Frames = NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class VersionHead:
-    """What every fragment of a version says besides its lanes. scales: exponents of the tensors, none in synchronous
-    training, where all peers know them."""
+    """The head of a version, which every fragment has besides its lanes.
+
+    scales: exponents of the tensors, none in synchronous training, where all peers know them.
+    """
 
     loss: float = 0.0
     scales: tuple[int, ...] = ()
@@ -125,7 +127,7 @@ def content_bytes(lanes: int) -> int:
 
 
 def body(head: VersionHead, lanes: NDArray[np.int32]) -> bytes:
-    """All TLVs after the name, for one fragment, shape (lanes,)."""
+    """Return all TLVs after the name, for one fragment, shape (lanes,)."""
     content = head.to_bytes() + lanes.astype(">i4").tobytes()
     return tlv.tlv(tlv.CONTENT, content) + tlv.NULL_SIGNATURE
 

@@ -29,7 +29,7 @@ class Version:
 
 
 class PublisherReception:
-    """Of one publisher. Versions below `floor` are over."""
+    """The versions received of one publisher. Versions below `floor` are over."""
 
     def __init__(self, fragments: int, lanes: int) -> None:
         self._shape = (fragments, lanes)
@@ -37,7 +37,7 @@ class PublisherReception:
         self.floor = 0
 
     def version(self, number: int) -> Version:
-        """Of a version that is not over."""
+        """Return a version that is not over."""
         found = self._versions.get(number)
         if found is None:
             fragments, lanes = self._shape
@@ -140,7 +140,7 @@ class Puller:
         self._timeout = RetransmissionTimeout(job.first_probe_us)
 
     def begin(self, version: int, publishers: Collection[int]) -> None:
-        """From now on this version is wanted; fragments of different publishers take turns."""
+        """Want this version from now on; fragments of different publishers take turns."""
         self._version = version
         self._asked.clear()
         self._waiting = deque(

@@ -52,7 +52,7 @@ class Subscriptions:
 
     @property
     def acknowledged(self) -> bool:
-        """All of them: made, or deleted once that was asked for."""
+        """Return whether all of them are acknowledged: made, or deleted once that was asked for."""
         return all(each.acknowledged for each in self._all.values())
 
     @property
@@ -100,7 +100,7 @@ class Subscriptions:
             each.fresh, each.acknowledged, each.due_us = True, False, 0
 
     def delete(self) -> None:
-        """From now on."""
+        """Delete the subscriptions, from now on."""
         for each in self._all.values():
             each.deleting, each.acknowledged, each.fresh = True, False, False
             each.due_us = each.tries = 0

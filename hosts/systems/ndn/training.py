@@ -24,7 +24,7 @@ def total_of(fragments: NDArray[np.int64], values: int, lanes: int) -> NDArray[n
 
 
 def train_synchronously(node: NdnNode, peer: PeerDescription) -> bool:
-    """All versions, each after everybody's one before; False when stopped before the end."""
+    """Train all versions, each after everybody's one before; False when stopped before the end."""
     job, context = peer.job, node.context
     own: Workload = workload(job.workload, peer.index, len(job.publishers))
     others = set(range(len(job.publishers))) - {peer.index}
@@ -86,7 +86,7 @@ def train_synchronously(node: NdnNode, peer: PeerDescription) -> bool:
 
 
 def mean_of(losses: Collection[float]) -> float:
-    """Of all peers, the same to the last bit for everybody."""
+    """Return the mean over all peers, the same to the last bit for everybody."""
     return sum(sorted(losses)) / len(losses)
 
 
@@ -95,7 +95,7 @@ def _all_there(node: NdnNode, wanted: set[tuple[int, int]], complete: set[tuple[
 
 
 def train_asynchronously(node: NdnNode, peer: PeerDescription) -> bool:
-    """All versions, each as soon as the own one before is applied, with whatever has come until then."""
+    """Train all versions, each as soon as the own one before is applied, with whatever has come until then."""
     job, context = peer.job, node.context
     assert isinstance(job.workload, TrainingSettings)
     replica = AsynchronousReplica(job.workload, peer.index, len(job.publishers))

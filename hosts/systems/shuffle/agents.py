@@ -44,7 +44,7 @@ def worker(context: AgentContext, description: ShuffleDescription) -> None:
 
 @functools.lru_cache(maxsize=1 << 14)
 def _fragments(source: SampleSource, sample: int, size_bytes: int, fragment_bytes: int) -> Fragments:
-    """Of a sample. On the virtual clock the workers that store it share them."""
+    """Return the fragments of a sample. On the virtual clock the workers that store it share them."""
     fragments = cut(original(source, sample, size_bytes), fragment_bytes)
     fragments.flags.writeable = False
     return fragments

@@ -25,7 +25,7 @@ class Component(Packet):  # type: ignore[misc]
 
 
 class Request(Packet):  # type: ignore[misc]
-    """What a request carries behind the bit string."""
+    """The contents of a request behind the bit string."""
 
     name = REQUEST.name
     fields_desc = layer_fields(REQUEST)
@@ -35,7 +35,7 @@ bind_to_udp(CODED, [Coded])
 
 
 def repair(components: list[tuple[int, int]], payload: bytes) -> bytes:
-    """What a repair carries. components: (sample, fragment)."""
+    """Return the contents of a repair. components: (sample, fragment)."""
     listed = [*components, *[(0, 0)] * (COMPONENTS - len(components))]
     parts = b"".join(bytes(Component(sample=sample, fragment=fragment)) for sample, fragment in listed)
     return len(components).to_bytes(2, "big") + parts + payload

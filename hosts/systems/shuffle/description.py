@@ -74,12 +74,12 @@ class RepairGroup(Description):
     cost_hops: int
 
     def hops(self, sender: int, receivers: Sequence[int]) -> int | None:
-        """None: some are no members."""
+        """Return the hops to some members; None: some are no members."""
         return self.cost_hops if all(self.members >> worker & 1 for worker in receivers) else None
 
 
 class ShuffleDescription(Description):
-    """One worker of a job.
+    """The description of one worker of a job.
 
     workers: all of them, and the master, if there is one, as the last. bits: length of bit strings. fragment_bytes:
     of every packet. sizes_bytes: of every sample that the worker meets. stored: what it holds at first; keep: what it
@@ -110,7 +110,7 @@ class ShuffleDescription(Description):
     tell_contents: bool = False
 
     def fragments(self, sample: int) -> int:
-        """That a sample takes."""
+        """Return how many fragments a sample takes."""
         return fragments_of(self.sizes_bytes[sample], self.fragment_bytes)
 
 

@@ -50,7 +50,7 @@ class _Arriving:
 
     @property
     def is_silent(self) -> bool:
-        """Nothing has come for several questions."""
+        """Return whether nothing has come for several requests."""
         return self.unanswered >= UNANSWERED
 
     @property
@@ -89,11 +89,11 @@ class SampleReception:
 
     @property
     def complete(self) -> bool:
-        """All that the worker needs is there, and nothing is expected any more."""
+        """Return whether all that the worker needs is there, and nothing is expected any more."""
         return not self._open
 
     def has(self, transmission: int) -> bool:
-        """Whether a transmission to this worker has come and was decoded."""
+        """Return whether a transmission to this worker has come and was decoded."""
         return transmission in self._arriving and transmission not in self._open
 
     def heard(self, worker: int) -> None:
@@ -189,7 +189,7 @@ class SampleReception:
                 self._decode(waiting)
 
     def _end_loans_for(self, transmission: int) -> None:
-        """It is decoded: what was lent for that goes, and what has not come any more is not needed."""
+        """End the loans for a decoded transmission: what was lent goes, and what has not come is not needed."""
         self._store.give_back(transmission)
         for number, other in list(self._open.items()):
             if other.told.lent_for == transmission:
@@ -198,7 +198,7 @@ class SampleReception:
     # ---- What is missing ----
 
     def _due_us(self, arriving: _Arriving) -> int:
-        """When to ask for what is missing of it (again)."""
+        """Return when to ask for what is missing of it (again)."""
         planned_us = self._begun_us + arriving.told.planned_us
         silent_us = max(self._news_us, planned_us)
         since_us = silent_us if arriving.overtaken_us is None else min(silent_us, arriving.overtaken_us)
@@ -210,7 +210,9 @@ class SampleReception:
         return max(since_us, asked_us) + wait_us
 
     def asking(self, now_us: int) -> Iterator[tuple[PlannedReception, int, NDArray[np.bool_]]]:
-        """What to ask for now: the transmission, the worker to ask, and which fragments are missing. Counts as asked.
+        """Yield what to ask for now: the transmission, the worker to ask, and which fragments are missing.
+
+        Counts as asked.
 
         UserError where nothing has come of a transmission for give_up_us, whoever was asked.
         """
@@ -240,12 +242,12 @@ class SampleReception:
 
     @property
     def deadline_us(self) -> int | None:
-        """When `asking` has something at the earliest, if nothing comes; None: never."""
+        """Return when `asking` has something at the earliest, if nothing comes; None: never."""
         return min((self._due_us(each) for each in self._open.values() if each.missing.any()), default=None)
 
 
 def decoded(coded: Fragments, numbers: NDArray[np.int64], known: Sequence[Fragments]) -> Fragments:
-    """Of a sum of samples the one that is not known. coded: some of its fragments, with these numbers."""
+    """Return the one sample of a sum that is not known. coded: some of its fragments, with these numbers."""
     found = coded.copy()
     for other in known:
         within = numbers < len(other)

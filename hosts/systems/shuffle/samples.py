@@ -48,7 +48,7 @@ class SyntheticSamples(Description):
         return [int(size) for size in draw.integers(low, high, samples, endpoint=True)]
 
     def sample(self, number: int) -> NDArray[np.uint8]:
-        """As long as the longest; the sample is its beginning."""
+        """Return bytes as many as the longest sample has; this one is their beginning."""
         return _random_bytes(self.seed, number, self.mean_bytes + self.spread_bytes)
 
 
@@ -57,7 +57,7 @@ SampleSource = Annotated[DigitSamples | SyntheticSamples, Field(discriminator="k
 
 @functools.lru_cache(maxsize=1 << 14)
 def _random_bytes(seed: int, number: int, count: int) -> NDArray[np.uint8]:
-    """For ever the same. On the virtual clock many workers ask for each."""
+    """Return random bytes, for ever the same. On the virtual clock many workers ask for each."""
     drawn = np.random.default_rng([seed, number]).integers(0, 256, count, np.uint8)
     drawn.flags.writeable = False
     return drawn

@@ -40,7 +40,7 @@ class Wanted:
 
 @dataclass
 class Repair:
-    """One packet. route: None: unicast to its one receiver."""
+    """A repair packet. route: None: unicast to its one receiver."""
 
     wanted: list[Wanted] = field(default_factory=list)
     hops: int = 0
@@ -53,13 +53,15 @@ class Repair:
 
     @property
     def receivers(self) -> int:
-        """As a set of bits."""
+        """Return the receivers as a set of bits."""
         return reduce(or_, (1 << each.receiver for each in self.wanted), 0)
 
 
 class RepairPlanner:
-    """Of one sender. routes: to several receivers. holders: for each sample the workers that hold it for good, as a
-    set of bits."""
+    """The planner of one sender's repairs.
+
+    routes: to several receivers. holders: for each sample the workers that hold it for good, as a set of bits.
+    """
 
     def __init__(
         self, sender: int, routes: Sequence[RepairRoute], distances: Sequence[int], holders: Mapping[int, int]
@@ -89,7 +91,7 @@ class RepairPlanner:
         return repairs
 
     def _fits(self, repair: Repair, more: Wanted) -> bool:
-        """Whether everybody could still decode what they want."""
+        """Return whether everybody could still decode what they want."""
         if repair.receivers >> more.receiver & 1:
             return False
         if len({*repair.components, (more.sample, more.fragment)}) > COMPONENTS:
@@ -195,7 +197,7 @@ class Sending:
         self._free_us = max(self._free_us, float(now_us)) + (BURST_FRAMES - room) * self._description.interval_us
 
     def _send_next(self, most: int, now_us: int) -> int:
-        """How many packets were sent; 0: there is nothing, or the queue waits for a loan."""
+        """Send the next packets and return how many; 0: there is nothing, or the queue waits for a loan."""
         if self._repairs:
             self._send_repair(self._repairs.popleft())
             return 1
@@ -257,7 +259,7 @@ class Sending:
         )
 
     def deadline_us(self, now_us: int) -> int | None:
-        """When `work` has something to do at the latest, if nothing comes; None: never."""
+        """Return when `work` has something to do at the latest, if nothing comes; None: never."""
         times = [self._gathered_us] if self._wanted else []
         can_send = self._frames is not None or (bool(self._queue) and self._has_loans_of(self._queue[0]))
         if self._repairs or can_send:

@@ -58,7 +58,7 @@ class Store:
         return sum(map(len, self._lent.values()))
 
     def holds(self, sample: int) -> bool:
-        """For good."""
+        """Return whether a sample is held for good."""
         return sample in self._own
 
     def find(self, sample: int, transmission: int) -> Fragments | None:
@@ -67,7 +67,7 @@ class Store:
         return self._lent.get(transmission, {}).get(sample) if found is None else found
 
     def fragment(self, sample: int, number: int) -> NDArray[np.uint8] | None:
-        """Of a sample that is held for good; zeros beyond its end."""
+        """Return a fragment of a sample that is held for good; zeros beyond its end."""
         found = self._own.get(sample)
         if found is None:
             return None

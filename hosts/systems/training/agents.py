@@ -43,7 +43,7 @@ def rank(context: AgentContext, description: RankDescription) -> None:
 
 
 def server(context: AgentContext, description: ServerDescription) -> None:
-    """Until stop; the card adds and answers by itself."""
+    """Serve until stop; the NIC adds and answers by itself."""
     with contextlib.closing(context.open_queue_pairs(description.address)) as pairs:
         for number, options in description.streams.items():
             pairs.open_stream(number, options)

@@ -23,5 +23,5 @@ def contents(rank: int, collective: int, values: int) -> NDArray[np.int32]:
 
 
 def digest(values: NDArray[np.int32]) -> str:
-    """Of a result, to be compared."""
+    """Return the digest of a result, to be compared."""
     return hashlib.sha256(np.ascontiguousarray(values, "<i4").tobytes()).hexdigest()[:DIGEST_CHARACTERS]

@@ -18,7 +18,10 @@ from gradbed.hosts.systems.training.source import Source
 
 
 class Delay(Description):
-    """Of one rank. slowdown: so many times as long it computes. begins_after_ns: so much later than the others."""
+    """The delay of one rank.
+
+    slowdown: so many times as long it computes. begins_after_ns: so much later than the others.
+    """
 
     slowdown: float = Field(default=1.0, gt=0)
     begins_after_ns: int = Field(default=0, ge=0)

@@ -13,7 +13,7 @@ from gradbed.hosts.collectives.schedule import Operation
 
 
 class Kind(str, Enum):
-    """What a node is."""
+    """Kinds of nodes."""
 
     COMPUTE = "compute"
     MEMORY = "memory"
@@ -24,7 +24,9 @@ class Kind(str, Enum):
 
 @dataclass(frozen=True)
 class TraceNode:
-    """One node of a rank's graph. It begins when all in `after` are complete.
+    """A node of a rank's graph.
+
+    It begins when all in `after` are complete.
 
     number: unique within the rank. after: numbers of the nodes that it waits for, of data and of control.
     duration_ns: of computations and memory accesses; a computation of 0 ns orders others, and occupies nothing.

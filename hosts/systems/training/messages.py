@@ -29,7 +29,7 @@ Vector = tuple[int, NDArray[np.int32] | None, OnResult]
 
 
 class InNetworkStream:
-    """One group's stream at one rank."""
+    """The stream of one group at one rank."""
 
     def __init__(self, pairs: QueuePairs, stream: JobStream, rank: int) -> None:
         self._pairs = pairs
@@ -58,7 +58,7 @@ class InNetworkStream:
         self._pairs.stream(self._number, instance, -(-size_bytes // 4) * 4, source, target)
 
     def statistics(self) -> FragmentStreamStatistics:
-        """Of this end."""
+        """Return the statistics of this end."""
         return self._pairs.stream_statistics(self._number)
 
     def ended(self, instance: int) -> None:
@@ -83,7 +83,7 @@ class Lane(IntEnum):
 
 
 class Messages:
-    """All queue pairs of a rank."""
+    """The queue pairs of a rank."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class Messages:
         self._sent_bytes = 0
 
     def connect(self, peers: Iterable[tuple[int, Lane]]) -> None:
-        """Before the first message, at both ends."""
+        """Connect to a peer, before the first message, at both ends."""
         for peer, lane in sorted(set(peers)):
             number = self.number(peer, lane)
             if number not in self._sent:
@@ -118,12 +118,12 @@ class Messages:
                 self._sent[number] = deque()
 
     def number(self, rank: int, lane: Lane) -> int:
-        """Of the queue pair to that rank."""
+        """Return the number of the queue pair to that rank."""
         return self._first + 2 * rank + lane
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """Of all its queue pairs."""
+        """Return the numbers of all its queue pairs."""
         return tuple(self._sent)
 
     def send(self, peer: int, subject: int, place: int, size_bytes: int, on_sent: Callable[[], None]) -> None:
@@ -150,7 +150,7 @@ class Messages:
             self._collectives[tag] = on_result
 
     def add_stream(self, stream: JobStream) -> InNetworkStream:
-        """This rank's end of it."""
+        """Open this rank's end of a stream."""
         made = self._streams[stream.number] = InNetworkStream(self._pairs, stream, self._rank)
         return made
 
@@ -204,7 +204,7 @@ def _subject(sender: int, tag: int) -> int:
 
 
 class Mailbox:
-    """What one rank sends this one under a tag: what has come, or who waits for it."""
+    """The messages that one rank sends this one under a tag: what has come, or who waits for it."""
 
     def __init__(self) -> None:
         self._come = 0
@@ -226,7 +226,7 @@ class Mailbox:
 
 
 class PointToPoint:
-    """Of one rank."""
+    """The sends and receives of one rank."""
 
     def __init__(self, rank: int, messages: Messages) -> None:
         self._rank = rank

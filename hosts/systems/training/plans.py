@@ -35,7 +35,7 @@ class Plan:
 
 
 class Plans:
-    """Of one job; its ranks share it."""
+    """The plans of one job; its ranks share it."""
 
     def __init__(self, job: TrainingJob) -> None:
         self._job = job
@@ -75,7 +75,7 @@ class Plans:
         return Plan(made, group, places, peers, element_bytes)
 
     def _element_bytes(self, size_bytes: int) -> int:
-        """Of 4, 2 or 1 bytes, so that parts of vectors are of whole values."""
+        """Return elements of 4, 2 or 1 bytes, so that parts of vectors are of whole values."""
         if not self._job.contents:
             return next(each for each in (4, 2, 1) if size_bytes % each == 0)
         if size_bytes % VALUE_BYTES:

@@ -12,7 +12,7 @@ from gradbed.hosts.systems.training.execution import Kind, TraceNode
 
 
 class Unit(Enum):
-    """One thing that does one node after the other."""
+    """A unit that does one node after the other."""
 
     ACCELERATOR = 0
     MEMORY = 1
@@ -28,7 +28,7 @@ class Task(NamedTuple):
 
 @dataclass
 class Queue:
-    """Of a unit: in the order in which nodes became ready."""
+    """The queue of a unit, in the order in which nodes became ready."""
 
     waiting: deque[Task] = field(default_factory=deque)
     running: Task | None = None
@@ -45,12 +45,12 @@ class Processor:
 
     @property
     def compute_busy_ns(self) -> int:
-        """How long the accelerator has computed so far, what it does now included to its end."""
+        """Return how long the accelerator has computed so far, what it does now included to its end."""
         return self._queues[Unit.ACCELERATOR].busy_ns
 
     @property
     def next_ns(self) -> int | None:
-        """When something ends next; None: nothing runs."""
+        """Return when something ends next; None: nothing runs."""
         found = None
         for queue in self._queues.values():
             if queue.running is not None and (found is None or queue.ends_ns < found):
@@ -66,7 +66,7 @@ class Processor:
             self._start(queue, now_ns)
 
     def ended(self, now_ns: int) -> Iterator[tuple[int, int]]:
-        """What has ended by now: its place, and when."""
+        """Yield what has ended by now: its place, and when."""
         for queue in self._queues.values():
             while queue.running is not None and queue.ends_ns <= now_ns:
                 place, ends_ns = queue.running.place, queue.ends_ns

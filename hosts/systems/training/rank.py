@@ -26,7 +26,7 @@ from gradbed.hosts.systems.training.traces.graph import RankGraph
 
 
 class Execution:
-    """One pass through a graph. Nodes are told by their places in it."""
+    """A pass through a graph. Nodes are told by their places in it."""
 
     def __init__(self, graph: RankGraph) -> None:
         self._graph = graph
@@ -125,7 +125,7 @@ class Rank:
         return found - {(self._number, lane) for lane in Lane}
 
     def _stream_of(self, node: TraceNode) -> InNetworkStream | None:
-        """Where switches carry it out."""
+        """Return the stream where switches carry it out."""
         if node.operation is None or node.size_bytes < self._job.streams_from_bytes:
             return None
         return self._streams.get((node.operation, self._plans.group(node)))
@@ -157,13 +157,13 @@ class Rank:
         return report
 
     def serve(self) -> None:
-        """Until stop; the card acknowledges by itself."""
+        """Serve until stop; the NIC acknowledges by itself."""
         while not self._context.stopped:
             self._messages.take()
             self._context.wait()
 
     def statistics(self) -> dict[str, Any]:
-        """What the rank sent, and what its card did for that, over all its queue pairs."""
+        """Return what the rank sent, and what its NIC did for that, over all its queue pairs."""
         total: Counter[str] = Counter()
         for number in self._messages.numbers:
             of_pair = vars(self._pairs.statistics(number))

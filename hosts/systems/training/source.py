@@ -40,7 +40,7 @@ class FileSource(Description):
 
 
 class TransformerSource(Description):
-    """One iteration of a transformer's training."""
+    """A transformer's training, one iteration of it."""
 
     kind: Literal["transformer"] = "transformer"
     model: TransformerModel
@@ -52,7 +52,7 @@ _WITH_ROOT = (Operation.BROADCAST, Operation.REDUCE, Operation.GATHER, Operation
 
 
 class CollectiveTrace(Trace):
-    """Of a CollectiveSource: each waits for the one before it."""
+    """The trace of a CollectiveSource: each collective waits for the one before it."""
 
     def __init__(self, source: CollectiveSource) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ class CollectiveTrace(Trace):
 
 @lru_cache(maxsize=8)
 def trace_of(source: Source) -> Trace:
-    """All ranks' graphs, read or made when they are asked for. UserError if there is none."""
+    """Return all ranks' graphs, read or made when they are asked for. UserError if there is none."""
     if isinstance(source, CollectiveSource):
         if source.root >= source.ranks:
             raise UserError(f"the root, rank {source.root}, is none of {source.ranks} ranks")

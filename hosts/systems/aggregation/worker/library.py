@@ -28,7 +28,7 @@ class TransmissionStruct(ctypes.Structure):
 
 @HEADERS.declare("gb_sender_statistics")
 class StatisticsStruct(ctypes.Structure):
-    """What a sender has counted."""
+    """The counts of a sender."""
 
 
 @HEADERS.declare("gb_congestion_window")
@@ -43,7 +43,7 @@ class SenderStruct(ctypes.Structure):
 
 @HEADERS.declare("gb_gradient_layout")
 class LayoutStruct(ctypes.Structure):
-    """Where fields are in a frame."""
+    """The places of fields in a frame."""
 
 
 @HEADERS.declare("gb_worker")

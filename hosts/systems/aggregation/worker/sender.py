@@ -27,7 +27,7 @@ is a plug-in, which C calls in Python."""
 
 
 class Attempt(IntEnum):
-    """How a fragment is sent."""
+    """Ways in which a fragment is sent."""
 
     FIRST = 0
     LATE = 1
@@ -42,7 +42,7 @@ class Attempt(IntEnum):
 
     @property
     def flags(self) -> int:
-        """Of the gradient packet."""
+        """Return the flags of the gradient packet."""
         return _FLAGS[self]
 
 
@@ -106,7 +106,7 @@ class Sender:
 
     @property
     def is_native(self) -> bool:
-        """All of it is C: the congestion control is no plug-in."""
+        """Return whether all of it is C: the congestion control is no plug-in."""
         return self._callbacks is None
 
     def begin(self, first_number: int, count: int, now_us: int) -> None:
@@ -118,7 +118,7 @@ class Sender:
 
     @property
     def finished(self) -> bool:
-        """All fragments of the round are acknowledged."""
+        """Return whether all fragments of the round are acknowledged."""
         return self.missing == 0
 
     @property
@@ -127,13 +127,13 @@ class Sender:
         return int(self._state.count - self._state.next + self._state.unacknowledged)
 
     def transmissions(self, now_us: int) -> list[Transmission]:
-        """What to send now, repeated ones first; counts as sent. Whole frames: RoundFrames.due."""
+        """Return what to send now, repeated ones first; counts as sent. Whole frames: RoundFrames.due."""
         count = self._library.gb_sender_transmissions(self.pointer, now_us)
         return [Transmission(each.fragment, Attempt(each.attempt)) for each in self._state.transmissions[:count]]
 
     @property
     def deadline_us(self) -> int | None:
-        """When `transmissions` has something to send at the latest; None: only an ACK can bring that about.
+        """Return when `transmissions` has something to send at the latest; None: only an ACK can bring that about.
 
         Raises:
             UserError: The congestion control is a plug-in and has failed.
@@ -174,7 +174,7 @@ class Sender:
 
     @property
     def statistics(self) -> SenderStatistics:
-        """So far."""
+        """Return what it has counted so far."""
         counts, window = self._state.statistics, self._state.window
         return SenderStatistics(
             **{name: getattr(counts, name) for name, _ in counts._fields_},

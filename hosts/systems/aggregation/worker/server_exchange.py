@@ -134,12 +134,12 @@ class Turn(NamedTuple):
 
 @functools.cache
 def _room(frames: int, frame_bytes: int) -> NDArray[np.uint8]:
-    """For what leaves in a turn, of all workers: nobody else acts meanwhile."""
+    """Return room for what leaves in one call, of all workers: no two of them act at a time."""
     return np.empty((frames, frame_bytes), np.uint8)
 
 
 class RoundFrames:
-    """Of one worker; what is due when, its sender says."""
+    """The frames of one worker's round; what is due when, its sender says."""
 
     def __init__(self, sender: Sender, headers: NDArray[np.uint8], values: NDArray[np.int32], lanes: int) -> None:
         """headers: of its packets, shape (headers, bytes): those that packet numbers take in turn, then that of
@@ -167,7 +167,7 @@ class RoundFrames:
         )
 
     def due(self, now_us: int) -> Frames | None:
-        """What to send now; counts as sent. None: nothing."""
+        """Return what to send now; counts as sent. None: nothing."""
         worker = self._worker
         count = self._library.gb_sender_transmissions(worker.sender, now_us)
         if not count:
@@ -209,7 +209,7 @@ class RoundFrames:
         counts: InterfaceCounts,
         now_us: int,
     ) -> Turn:
-        """Both, in one call, as gradbed.hosts.agents.nic.RawFrames gives frames.
+        """Take in ACKs and return what is due, in one call, as gradbed.hosts.agents.nic.RawFrames gives frames.
 
         buffer: shape (frames, capacity in bytes). lengths: of each. known: first bytes of frames that are taken in,
         shape (headers, bytes). counts: the interface's, for what comes and leaves. MemoryError.

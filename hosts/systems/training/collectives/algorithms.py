@@ -42,7 +42,7 @@ from gradbed.hosts.systems.training.collectives import (
 
 
 class Algorithm(str, Enum):
-    """How ranks carry out a collective among themselves."""
+    """Algorithms by which ranks carry out collectives among themselves."""
 
     RING = "ring"
     HALVING_DOUBLING = "halving-doubling"
@@ -266,7 +266,7 @@ def _made_by_plugin(name: str, maker: Maker, call: CollectiveCall) -> Made:
 
 
 def _laid_out(operation: Operation, size: int, rank: int, elements: int, at_root: bool, steps: Made) -> Schedule:
-    """With the places of input and output."""
+    """Return the schedule of steps, with the places of input and output."""
     made = steps if isinstance(steps, Steps) else StoredSteps(steps)
     whole, nothing = (0, elements), (0, 0)
     own = part(elements, size, rank)

@@ -51,14 +51,17 @@ Path = tuple[Hop, ...]
 
 
 class Packetisation(NamedTuple):
-    """How a message is cut. acknowledgement_bytes: 16 more where they have a SELECTIVE header (formats/roce.py)."""
+    """The way in which a message is cut into packets.
+
+    acknowledgement_bytes: 16 more where they have a SELECTIVE header (formats/roce.py).
+    """
 
     mtu_bytes: int = 4096
     acknowledge_every: int = 4
     acknowledgement_bytes: int = ACKNOWLEDGEMENT_BYTES
 
     def count(self, size_bytes: int) -> int:
-        """Of a message's packets: one at least."""
+        """Return the number of a message's packets: one at least."""
         return max(1, -(-size_bytes // self.mtu_bytes))
 
     def frames(self, size_bytes: int) -> tuple[int, int, int]:
@@ -69,13 +72,13 @@ class Packetisation(NamedTuple):
         return (last + RETH_BYTES if self.count(size_bytes) == 1 else whole + RETH_BYTES), whole, last
 
     def wire_bytes(self, size_bytes: int) -> int:
-        """Of all its frames."""
+        """Return the bytes of all its frames."""
         count = self.count(size_bytes)
         first, whole, last = self.frames(size_bytes)
         return first if count == 1 else first + (count - 2) * whole + last
 
     def acknowledgements_bytes(self, size_bytes: int) -> int:
-        """Of the frames that come back for it."""
+        """Return the bytes of the frames that come back for it."""
         return -(-self.count(size_bytes) // self.acknowledge_every) * self.acknowledgement_bytes
 
 
@@ -90,27 +93,30 @@ class NetworkModel:
     packets: Packetisation = USUAL_PACKETS
 
     def message_ns(self, sender: int, receiver: int, size_bytes: int) -> float:
-        """From the first bit sent to the last one received, while the sender's link carries as many acknowledgements
-        for others."""
+        """Return the time from the first bit sent to the last one received, while the sender's link carries as many
+        acknowledgements for others.
+        """
         times = _times(self.path(sender, receiver), self.packets, size_bytes)
         return times.message_ns + times.acknowledging_ns
 
     def sending_ns(self, sender: int, receiver: int, size_bytes: int) -> float:
-        """So long a message and as many acknowledgements for others keep the slowest link of its path busy."""
+        """Return how long a message, with as many acknowledgements for others, keeps the slowest link of its path
+        busy.
+        """
         times = _times(self.path(sender, receiver), self.packets, size_bytes)
         return times.data_ns + times.acknowledging_ns
 
     def latency_ns(self, sender: int, receiver: int, size_bytes: int) -> float:
-        """What message_ns is more than sending_ns: delays, and a packet's way through switches."""
+        """Return what message_ns is more than sending_ns: delays, and a packet's way through switches."""
         times = _times(self.path(sender, receiver), self.packets, size_bytes)
         return times.message_ns - times.data_ns
 
     def data_ns(self, sender: int, receiver: int, size_bytes: int) -> float:
-        """So long the message alone keeps the slowest link of its path busy."""
+        """Return how long the message alone keeps the slowest link of its path busy."""
         return _times(self.path(sender, receiver), self.packets, size_bytes).data_ns
 
     def acknowledging_ns(self, sender: int, receiver: int, size_bytes: int) -> float:
-        """So long acknowledgements of a message keep the slowest link of the path busy."""
+        """Return how long acknowledgements of a message keep the slowest link of the path busy."""
         return _times(self.path(sender, receiver), self.packets, size_bytes).acknowledging_ns
 
 
@@ -131,7 +137,7 @@ def _times(path: Path, packets: Packetisation, size_bytes: int) -> _Times:
 
 
 def message_ns(path: Path, packets: Packetisation, size_bytes: int) -> float:
-    """From the first bit sent to the last one received, of a message that is alone.
+    """Return the time from the first bit sent to the last one received, of a message that is alone.
 
     Packets go through links as jobs through machines in a row. The time is that of the longest way from the first
     packet on the first link to the last one on the last link, where each step is to the next packet or the next link:
@@ -156,7 +162,7 @@ def message_ns(path: Path, packets: Packetisation, size_bytes: int) -> float:
 
 
 def star(rate_bps: int, delay_ns: float = 0.0, packets: Packetisation = USUAL_PACKETS) -> NetworkModel:
-    """All ranks on one switch. delay_ns: of each link."""
+    """Return the model of a network with all ranks on one switch. delay_ns: of each link."""
     path = (Hop(rate_bps, delay_ns), Hop(rate_bps, delay_ns))
     return NetworkModel(lambda sender, receiver: path, packets)
 
@@ -173,7 +179,10 @@ def of_topology(topology: Topology, hosts: Sequence[str], packets: Packetisation
     switches = [tuple(topology.neighbours(host)) for host in hosts]
 
     def path(sender: int, receiver: int) -> Path:
-        """Of hosts with one link each the ways between their switches are looked for once."""
+        """Return the path between two ranks.
+
+        Of hosts with one link each the ways between their switches are looked for once.
+        """
         start, end = hosts[sender], hosts[receiver]
         if len(switches[sender]) > 1 or len(switches[receiver]) > 1:
             return hops(start, end)
@@ -199,7 +208,9 @@ class _Nic:
 def schedule_ns(
     schedules: Sequence[Schedule], network: NetworkModel, *, element_bytes: int = 1, pieces: int = 1
 ) -> float:
-    """Until the last rank has its result. schedules: of all ranks, in order.
+    """Return the time until the last rank has its result.
+
+    schedules: of all ranks, in order.
 
     A rank sends a piece of the next message to each of its peers in turn, as cards do with packets, and receives one
     piece after the other, as they come. Links between switches never wait: an idle network of full bisection. pieces:
@@ -294,8 +305,9 @@ def cost_ns(
     inside: AnyAlgorithm = Algorithm.RING,
     between: AnyAlgorithm = Algorithm.RING,
 ) -> float:
-    """Until the last rank has its result (Progress.has_result), when all begin at once. size_bytes: of a rank's input
-    (Operation); the rest as for schedule(). UserError as there.
+    """Return the time until the last rank has its result (Progress.has_result), when all begin at once.
+
+    size_bytes: of a rank's input (Operation); the rest as for schedule(). UserError as there.
 
     What is followed message by message takes some 10 us of the processor for each message.
     """
@@ -366,7 +378,7 @@ def _ring_ns(size: int, rounds: int, part: int, chunks: int, network: NetworkMod
 
 
 def _pairwise_ns(size: int, part: int, network: NetworkModel) -> float:
-    """In each round a rank waits for what it receives, and for its link."""
+    """Return the time of rounds in which a rank waits for what it receives, and for its link."""
     begun = [0.0] * size
     for away in range(1, size):
         come = [begun[rank - away] + network.message_ns((rank - away) % size, rank, part) for rank in range(size)]
@@ -376,8 +388,11 @@ def _pairwise_ns(size: int, part: int, network: NetworkModel) -> float:
 
 
 def _at_once_ns(size: int, part: int, network: NetworkModel) -> float:
-    """All send to all, a packet to each in turn, so that each link is busy from the first to the last. What comes is
-    acknowledged in between, from the first one's arrival on."""
+    """Return the time if all send to all, a packet to each in turn, so that each link is busy from the first to the
+    last.
+
+    What comes is acknowledged in between, from the first one's arrival on.
+    """
 
     def rank_ns(rank: int) -> float:
         peers = [peer for peer in range(size) if peer != rank]
@@ -390,8 +405,9 @@ def _at_once_ns(size: int, part: int, network: NetworkModel) -> float:
 
 
 def _one_link_ns(messages: Sequence[tuple[int, int]], size_bytes: int, network: NetworkModel) -> float:
-    """From sender to receiver each, of which one is always the same: its link carries them all, and acknowledgements
-    the other way."""
+    """Return the time of messages of which sender or receiver is always the same: its link carries them all, and
+    acknowledgements the other way.
+    """
     sending = sum(network.data_ns(sender, receiver, size_bytes) for sender, receiver in messages)
     return sending + max(network.latency_ns(sender, receiver, size_bytes) for sender, receiver in messages)
 

@@ -81,7 +81,7 @@ def all_to_all(size: int, *, pairwise: bool) -> Pattern:
 
 
 def gather(size: int, rank: int, root: int, elements: int) -> list[CollectiveStep]:
-    """Of equal vectors, to the root, where they lie in the order of ranks."""
+    """Gather equal vectors at the root, where they lie in the order of ranks."""
     if rank != root:
         return [CollectiveStep(CollectiveAction.SEND, root, 0, elements)]
     others = (rank for rank in range(size) if rank != root)
@@ -89,7 +89,7 @@ def gather(size: int, rank: int, root: int, elements: int) -> list[CollectiveSte
 
 
 def scatter(size: int, rank: int, root: int, elements: int) -> list[CollectiveStep]:
-    """Of the root's vector: part r to rank r."""
+    """Scatter the root's vector: part r to rank r."""
     if rank != root:
         return [CollectiveStep(CollectiveAction.RECEIVE, root, *part(elements, size, rank))]
     others = ((root + away) % size for away in range(1, size))
@@ -97,7 +97,7 @@ def scatter(size: int, rank: int, root: int, elements: int) -> list[CollectiveSt
 
 
 def parameter_server(size: int, rank: int, server: int, elements: int, chunks: int) -> list[CollectiveStep]:
-    """All-reduce over one member: all send it their vectors, and it sends back the sum, chunk after chunk."""
+    """Reduce over one member: all send it their vectors, and it sends back the sum, chunk after chunk."""
     steps: list[CollectiveStep] = []
     others = [(server + away) % size for away in range(1, size)]
     for chunk in range(chunks):

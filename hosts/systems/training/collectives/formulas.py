@@ -34,7 +34,7 @@ class AlphaBeta:
     gamma_ns_per_byte: float = 0.0
 
     def time_ns(self, messages: float, sent_bytes: float, added_bytes: float = 0.0) -> float:
-        """One after the other."""
+        """Return the time of messages one after the other."""
         return messages * self.alpha_ns + sent_bytes * self.beta_ns_per_byte + added_bytes * self.gamma_ns_per_byte
 
 
@@ -50,7 +50,7 @@ class _CollectiveSize:
 
     @property
     def share(self) -> float:
-        """What is not the rank's own of a vector."""
+        """Return what is not the rank's own of a vector."""
         return self.vector_bytes * (self.size - 1) / self.size
 
     @property
@@ -104,7 +104,10 @@ def _at_once(asked: _CollectiveSize) -> float:
 
 
 def _server(asked: _CollectiveSize) -> float:
-    """Its link carries each other rank's vector in, then out; with chunks, in and out together."""
+    """Return the time of a parameter server.
+
+    Its link carries each other rank's vector in, then out; with chunks, in and out together.
+    """
     chunk = (asked.size - 1) * asked.vector_bytes / asked.chunks
     return asked.model.time_ns(2, (asked.chunks + 1) * chunk, (asked.size - 1) * asked.vector_bytes)
 
@@ -164,7 +167,7 @@ GIGABYTE = 1 << 30
 
 
 def hosts_bound_ns(operation: Operation, group_size: int, size_bytes: float, rate_bps: float) -> float:
-    """When hosts alone add and copy: what some host's link must carry in one direction."""
+    """Return the lower bound when hosts alone add and copy: what some host's link must carry in one direction."""
     others = group_size - 1
     vectors = {
         Operation.ALL_REDUCE: 2 * others / group_size,
@@ -181,15 +184,20 @@ def hosts_bound_ns(operation: Operation, group_size: int, size_bytes: float, rat
 
 
 def switches_bound_ns(operation: Operation, group_size: int, size_bytes: float, rate_bps: float) -> float:
-    """When switches add and copy, too: what must leave or reach some host. An all-reduce's vector does both once,
-    half of what hosts need for large groups; of the other operations hosts' links carry as much."""
+    """Return the lower bound when switches add and copy, too: what must leave or reach some host.
+
+    An all-reduce's vector does both once, half of what hosts need for large groups; of the other operations hosts'
+    links carry as much.
+    """
     if operation is Operation.ALL_REDUCE:
         return _ns(size_bytes if group_size > 1 else 0, rate_bps)
     return hosts_bound_ns(operation, group_size, size_bytes, rate_bps)
 
 
 def bisection_bound_ns(operation: Operation, group_size: int, size_bytes: float, bisection_bps: float) -> float:
-    """What must pass between two halves of the group over links of that rate together, in one direction."""
+    """Return the lower bound of what must pass between two halves of the group over links of that rate together, in
+    one direction.
+    """
     half, other = group_size // 2, group_size - group_size // 2
     passing = {
         Operation.ALL_REDUCE: size_bytes,

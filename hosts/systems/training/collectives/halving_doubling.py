@@ -62,12 +62,12 @@ def _circle(size: int, rank: int, elements: int) -> list[_Exchange]:
 
 
 def _range(size: int, elements: int, first: int, last: int) -> Range:
-    """Of the parts first:last."""
+    """Return the range of the parts first:last."""
     return first * elements // size, last * elements // size
 
 
 def _wrapped(size: int, elements: int, first: int, count: int) -> tuple[Range, ...]:
-    """Of so many parts from one on, round the circle."""
+    """Return the ranges of so many parts from one on, round the circle."""
     if first + count <= size:
         return (_range(size, elements, first, first + count),)
     return _range(size, elements, first, size), _range(size, elements, 0, first + count - size)

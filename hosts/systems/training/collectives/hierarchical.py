@@ -24,13 +24,13 @@ place in all racks, do."""
 
 @dataclass(frozen=True)
 class Racks:
-    """Who is where. members: of each rack, in order."""
+    """The racks of ranks. members: of each rack, in order."""
 
     members: tuple[tuple[int, ...], ...]
 
     @staticmethod
     def of(racks: Sequence[int]) -> Racks:
-        """From the rack of each rank."""
+        """Return the racks, from the rack of each rank."""
         found: dict[int, list[int]] = {}
         for rank, rack in enumerate(racks):
             found.setdefault(rack, []).append(rank)
@@ -41,7 +41,7 @@ class Racks:
         return min(map(len, self.members))
 
     def place(self, rank: int) -> tuple[tuple[int, ...], int]:
-        """Its rack's members, and which of them it is."""
+        """Return the members of a rank's rack, and which of them it is."""
         return next((members, members.index(rank)) for members in self.members if rank in members)
 
 
@@ -65,7 +65,7 @@ class _Steps(list[CollectiveStep]):
         return range(begin, len(self))
 
     def join(self, places: Sequence[int], rank: int) -> tuple[int, ...]:
-        """One step that is complete when these are."""
+        """Add one step that is complete when these are."""
         if len(places) <= 1:
             return tuple(places)
         self.append(CollectiveStep(CollectiveAction.COPY, rank, 0, 0, after=tuple(places)))

@@ -52,13 +52,15 @@ class Progress:
 
     @property
     def done(self) -> bool:
-        """Whether all steps are complete: the buffer may be used for something else."""
+        """Return whether all steps are complete: the buffer may be used for something else."""
         return self._left == 0
 
     @property
     def has_result(self) -> bool:
-        """Whether all that changes the buffer is complete: what waits for the collective may begin. Sends may still
-        be unacknowledged, or have yet to begin."""
+        """Return whether all that changes the buffer is complete: what waits for the collective may begin.
+
+        Sends may still be unacknowledged, or have yet to begin.
+        """
         return self._changes_left == 0
 
     def ready(self) -> list[Send]:
@@ -74,8 +76,10 @@ class Progress:
         self._complete(step)
 
     def received(self, peer: int, turn: int, data: NDArray[Any] | None = None) -> None:
-        """All of a peer's message has come, its contents as well where there is a buffer (bytes, or of its type).
-        ValueError: nothing like it is expected."""
+        """Take in a whole message of a peer, its contents as well where there is a buffer (bytes, or of its type).
+
+        ValueError: nothing like it is expected.
+        """
         try:
             step = self._structure.receives[self._steps.key(peer)][turn]
         except (KeyError, IndexError):

@@ -12,7 +12,7 @@ from gradbed.hosts.collectives.schedule import CollectiveAction, CollectiveStep
 
 
 def all_reduce(size: int, rank: int, elements: int) -> list[CollectiveStep]:
-    """Of a buffer of two vectors; the input is in the first half."""
+    """Return the steps of an all-reduce in a buffer of two vectors; the input is in the first half."""
     steps: list[CollectiveStep] = []
     halves = ((0, elements), (elements, 2 * elements))
     half = 0
@@ -41,7 +41,7 @@ def all_reduce(size: int, rank: int, elements: int) -> list[CollectiveStep]:
 
 
 def output(size: int, rank: int, elements: int) -> tuple[int, int]:
-    """Where the sum is: the half into which the last one was received."""
+    """Return where the sum is: the half into which the last one was received."""
     received = sum(partner.receives and partner.step > 0 for partner in partners(size, rank))
     start = received % 2 * elements
     return start, start + elements

@@ -46,7 +46,10 @@ def _in_order(size: int, number: int) -> tuple[int, tuple[int, ...]]:
 
 
 def _second(size: int, number: int) -> int:
-    """Its number in the second tree. Applied to numbers, what is a leaf in one has children in the other, if any."""
+    """Return a number in the second tree.
+
+    Applied to numbers, what is a leaf in one has children in the other, if any.
+    """
     return size + 1 - number if size % 2 == 0 else number % size + 1
 
 
@@ -56,7 +59,7 @@ def _first(size: int, number: int) -> int:
 
 
 def two_trees(size: int, rank: int) -> tuple[TreePosition, TreePosition]:
-    """Of all ranks."""
+    """Return a rank's places in two trees of all ranks."""
     number = rank + 1
     parent, children = _in_order(size, number)
     one = TreePosition(parent - 1 if parent else None, tuple(child - 1 for child in children))
@@ -68,7 +71,7 @@ def two_trees(size: int, rank: int) -> tuple[TreePosition, TreePosition]:
 
 
 def two_trees_below(size: int, rank: int, root: int) -> tuple[TreePosition, TreePosition]:
-    """Of all ranks but the root, which is above both."""
+    """Return a rank's places in two trees of all ranks but the root, which is above both."""
     if size == 1:
         return TreePosition(None, ()), TreePosition(None, ())
 

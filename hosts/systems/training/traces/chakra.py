@@ -59,7 +59,7 @@ def read_groups(file: Path, ranks: int) -> Groups:
 
 
 def wrong_group(members: Any, ranks: int) -> str | None:
-    """What is wrong with a list of ranks."""
+    """Say what is wrong with a list of ranks."""
     if not isinstance(members, list) or not members or not all(type(rank) is int for rank in members):
         return "a list of ranks is expected"
     if len(set(members)) < len(members):
@@ -69,8 +69,11 @@ def wrong_group(members: Any, ranks: int) -> str | None:
 
 
 def groups_of_pytorch(values: str, ranks: int) -> Groups:
-    """Those of a node "process_group:init", whose input is a list of groups as JSON in quotes; empty for other nodes.
-    A group without ranks is one of all."""
+    """Return the groups of a node "process_group:init", whose input is a list of groups as JSON in quotes; empty for
+    other nodes.
+
+    A group without ranks is one of all.
+    """
     start, stop = values.find("[{"), values.rfind("}]")
     if "pg_name" not in values or start < 0 or stop < start:
         return {}
@@ -108,7 +111,7 @@ ROOTED = {Operation.BROADCAST, Operation.REDUCE, Operation.GATHER, Operation.SCA
 
 
 class ChakraReader:
-    """How one rank's records become nodes."""
+    """The reader that makes nodes of one rank's records."""
 
     def __init__(self, rank: int, ranks: int, settings: TraceSettings, groups: Groups) -> None:
         self._rank = rank
@@ -184,7 +187,7 @@ class ChakraReader:
         return TraceNode(**common, kind=Kind.COLLECTIVE, size_bytes=size, operation=operation, group=group, root=root)
 
     def _group(self, record: Record) -> tuple[int, ...]:
-        """Of a collective; empty: all ranks."""
+        """Return the group of a collective; empty: all ranks."""
         name = record.attributes.get("pg_name", "")
         if not isinstance(name, str):
             raise _broken(record, f"pg_name is {name!r}, not a text")
@@ -256,7 +259,7 @@ def _recorded_ns(record: Record) -> int:
 
 
 def _number(record: Record, name: str, default: int | None = None) -> int:
-    """Of an attribute; without a default it has to be there."""
+    """Return the number in an attribute; without a default it has to be there."""
     value = record.attributes.get(name)
     if value is None:
         if default is None:
@@ -334,7 +337,7 @@ class ChakraTrace(Trace):
 
 
 def _shown(name: str) -> str:
-    """In one line of a message."""
+    """Return a value in one line of a message."""
     flat = " ".join(name.split())
     return flat if len(flat) <= 60 else flat[:57] + "..."
 

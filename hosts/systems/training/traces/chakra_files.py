@@ -38,7 +38,7 @@ class Record:
 
 
 class BrokenFile(ValueError):
-    """What is wrong with a file, in words."""
+    """A file that cannot be read; the message says why."""
 
 
 # ---- The schema, as tables of fields ----
@@ -143,7 +143,7 @@ AttributeMessage: Any = _CLASSES["attribute"]
 
 
 def attribute_value(attribute: Any) -> Any:
-    """Of an attribute's message: a number, text, bytes, or a list of them; None if it has none."""
+    """Return the value of an attribute's message: a number, text, bytes, or a list of them; None if it has none."""
     field = attribute.WhichOneof("value")
     if field is None:
         return None
@@ -204,7 +204,7 @@ def write_messages(file: Path, messages: Iterable[Any]) -> None:
 
 
 def content(file: Path) -> bytes:
-    """Of a file, unpacked if it is packed by gzip. BrokenFile; OSError if it cannot be read."""
+    """Return a file's content, unpacked if it is packed by gzip. BrokenFile; OSError if it cannot be read."""
     data = file.read_bytes()
     if not data.startswith(GZIP):
         return data
@@ -296,7 +296,7 @@ def read_json_records(data: bytes, _known: dict[bytes, Record]) -> Iterator[Reco
 
 
 def _objects(data: bytes) -> list[dict[str, Any]]:
-    """One after the other, without anything between them but white space."""
+    """Return JSON objects one after the other, without anything between them but white space."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:

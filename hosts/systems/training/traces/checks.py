@@ -40,14 +40,14 @@ def ends_of(rank: int, message: Communication) -> Ends:
 
 
 def first_stuck(trace: Trace) -> Stuck | None:
-    """None if all ranks come to their end."""
+    """Return the first stuck rank; None if all ranks come to their end."""
     run = _Dependencies(trace)
     run.all()
     return run.stuck()
 
 
 class _Dependencies:
-    """Every node as soon as it can be."""
+    """The dependencies of all ranks, with every node done as soon as it can be."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
@@ -91,7 +91,7 @@ class _Dependencies:
                 self._ready.append((rank, follower))
 
     def stuck(self) -> Stuck | None:
-        """Who waits for other ranks, and for which."""
+        """Return who waits for other ranks, and for which."""
         for (whom, kind, _), nodes in self._here.items():
             rank, place = nodes[0]
             if kind is Kind.RECEIVE:
@@ -168,7 +168,7 @@ def _match(trace: Trace, ends: Ends, sends: list[At], receives: list[At]) -> Non
 
 
 def _agree(trace: Trace, group: tuple[int, ...], of_ranks: Mapping[int, list[At]]) -> None:
-    """All ranks of a group do what the one with most collectives does."""
+    """Check that all ranks of a group do what the one with most collectives does."""
     longest = max(of_ranks.values(), key=len)
     for rank in group or range(trace.ranks):
         own = of_ranks.get(rank, [])

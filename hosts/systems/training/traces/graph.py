@@ -35,7 +35,10 @@ class BrokenGraph(ValueError):
 
 
 class Communication(NamedTuple):
-    """What other ranks have to agree with. place: of the node in its graph; peer, root: NONE without one."""
+    """A communication on which other ranks have to agree.
+
+    place: of the node in its graph; peer, root: NONE without one.
+    """
 
     place: int
     kind: Kind
@@ -49,7 +52,7 @@ class Communication(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Of n nodes; each has n values, but `after`, which has those of node i at after_start[i]:after_start[i + 1].
+    """The columns of n nodes. Node i has `after` at after_start[i]:after_start[i + 1].
 
     name, peer, group: places in the graph's tables. after: places of nodes in the graph, not their numbers.
     """
@@ -153,7 +156,7 @@ class RankGraph(Sequence[TraceNode]):
         return of.after[of.after_start[place] : of.after_start[place + 1]]
 
     def waits_for(self) -> Column:
-        """How many nodes each waits for; a new array."""
+        """Return how many nodes each waits for; a new array."""
         return np.diff(self.columns.after_start.astype(np.int64))
 
     def followers(self, place: int) -> Column:

@@ -67,7 +67,7 @@ def _parameters(schema: str) -> list[str]:
 
 
 def tensors(value: Any) -> Iterator[RecordedTensor]:
-    """Those in a value of the observer, at any depth."""
+    """Yield the tensors in a value of the observer, at any depth."""
     if not isinstance(value, list):
         return
     if len(value) == TENSOR_PARTS and isinstance(value[-1], str) and all(type(each) is int for each in value[:-1]):
@@ -79,7 +79,7 @@ def tensors(value: Any) -> Iterator[RecordedTensor]:
 
 
 class Operators:
-    """Of one rank, by number."""
+    """The operators of one rank, by number."""
 
     def __init__(self, observed: Path, timeline: Path | None) -> None:
         """timeline: of the profiler, in Chrome's format. BrokenFile; OSError if a file cannot be read."""
@@ -99,14 +99,14 @@ class Operators:
             self._called[self._all[number].caller].append(self._all[number])
 
     def roots(self) -> list[Operator]:
-        """Those that no other called."""
+        """Return those that no other called."""
         return [each for each in self._all.values() if each.caller not in self._all or each.caller == each.number]
 
     def called(self, by: Operator) -> list[Operator]:
         return [each for each in self._called[by.number] if each is not by]
 
     def inside(self, of: Operator) -> Iterator[Operator]:
-        """It, and all that were called until it ended, callers first."""
+        """Yield an operator and all that were called until it ended, callers first."""
         waiting = [of]
         while waiting:
             each = waiting.pop()
@@ -114,7 +114,7 @@ class Operators:
             waiting += reversed(self.called(each))
 
     def callers(self, of: Operator) -> Iterator[Operator]:
-        """From the nearest on; each once, even in a file where they are a circle."""
+        """Yield an operator's callers from the nearest on; each once, even in a file where they are a circle."""
         seen = {of.number}
         while of.caller in self._all and of.caller not in seen:
             of = self._all[of.caller]
@@ -268,7 +268,7 @@ def nodes_of(operators: Operators, ranks: int, data_parallel: tuple[int, ...]) -
 
 
 def _order(operator: Operator) -> tuple[float, int]:
-    """By time, where there is one: threads count apart."""
+    """Return a key by time, where there is one: threads count apart."""
     return (operator.start_us if operator.start_us is not None else 0.0, operator.number)
 
 
@@ -360,8 +360,9 @@ class _Conversion:
 
 
 class RecordedTrace(Trace):
-    """Of a folder with operators.RANK.json and timeline.RANK.json of PyTorch, and ranks.RANK.json of the recorder
-    (hosts/torch_hook/recorder.py)."""
+    """The trace in a folder with operators.RANK.json and timeline.RANK.json of PyTorch, and ranks.RANK.json of the
+    recorder (hosts/torch_hook/recorder.py).
+    """
 
     def __init__(self, folder: Path, ranks: int) -> None:
         super().__init__()

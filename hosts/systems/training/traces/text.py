@@ -53,7 +53,7 @@ MOST_LAYERS = 100_000
 
 @dataclass(frozen=True)
 class LayerPart:
-    """Of a layer's training. time: in the file's unit."""
+    """A part of a layer's training. time: in the file's unit."""
 
     time: int
     operation: Operation | None
@@ -201,7 +201,7 @@ class TextTrace(Trace):
 
 @dataclass
 class _Made:
-    """Of a layer in the pass before: its last nodes, if it had them."""
+    """The last nodes of a layer in the pass before, if it had them."""
 
     weights_compute: int | None = None
     weights_sent: int | None = None
@@ -219,7 +219,7 @@ class _Passes:
         self._pass = 0
 
     def add(self) -> None:
-        """One more pass."""
+        """Add one more pass."""
         kind = self._workload.kind
         if kind == "MICRO":
             for layer in self._workload.layers:
@@ -231,8 +231,9 @@ class _Passes:
         self._pass += 1
 
     def _weights_first(self) -> None:
-        """Of data parallel workloads: only weights' gradients are exchanged, beside all else; and of DLRM, which has
-        all-to-alls of its embeddings as well (layer 0)."""
+        """Add a pass of data parallel workloads, whose weights' gradients alone are exchanged, beside all else; and
+        of DLRM, which has all-to-alls of its embeddings as well (layer 0).
+        """
         layers, made = self._workload.layers, self._made
         bottom = self._workload.last_bottom_layer
         before: int | None = None
@@ -263,7 +264,9 @@ class _Passes:
                 )
 
     def _inputs_first(self) -> None:
-        """Of model parallel and hybrid workloads: the next layer waits for activations and their gradients."""
+        """Add a pass of model parallel and hybrid workloads: the next layer waits for activations and their
+        gradients.
+        """
         layers, made = self._workload.layers, self._made
         before: list[int | None] = []
         for place, layer in enumerate(layers):
@@ -293,7 +296,7 @@ class _Passes:
     def _communicate(
         self, layer: Layer, what: str, part: LayerPart, role: TemplateGroup, after: Sequence[int | None]
     ) -> int | None:
-        """None: there is nothing to send."""
+        """Add a communication; None: there is nothing to send."""
         if part.operation is None or not part.size_bytes:
             return None
         node = TraceNode(
@@ -314,14 +317,14 @@ class _Passes:
 
 
 def _model(layer: Layer) -> TemplateGroup:
-    """Of activations and their gradients."""
+    """Return the group of activations and their gradients."""
     if layer.kind == "MODEL":
         return TemplateGroup.EVERYBODY
     return TemplateGroup.MODEL_OUTSIDE if layer.kind == "HYBRID_DATA_MODEL" else TemplateGroup.MODEL
 
 
 def _data(layer: Layer) -> TemplateGroup:
-    """Of weights' gradients."""
+    """Return the group of weights' gradients."""
     if layer.kind == "DATA":
         return TemplateGroup.EVERYBODY
     return TemplateGroup.DATA_INSIDE if layer.kind == "HYBRID_DATA_MODEL" else TemplateGroup.DATA

@@ -89,5 +89,5 @@ class Trace(ABC):
         """UserError if it is broken."""
 
     def place(self, rank: int) -> str:
-        """Of a rank, for messages: its file, if it has one."""
+        """Return where a rank stands, for messages: its file, if it has one."""
         return f"{self.name}: rank {rank}"

@@ -121,7 +121,7 @@ class Stage:
             chain.collective(f"loss {part}", Operation.ALL_REDUCE, 4 * model.tokens, ParallelGroup.TENSOR)
 
     def _embedded(self) -> tuple[Operation, int]:
-        """How the parts of embeddings, each of some of the words, become whole."""
+        """Return how the parts of embeddings, each of some of the words, become whole."""
         operation = Operation.REDUCE_SCATTER if self._model.sequence_parallel else Operation.ALL_REDUCE
         return operation, activation_bytes(self._model)
 
@@ -157,7 +157,9 @@ class Stage:
                 self._exchange(bucket, gradients)
 
     def _exchange(self, bucket: Bucket, gradients: Gradients) -> None:
-        """All that a bucket waits for is computed, and exchanges go one after the other, as in one stream."""
+        """Exchange a bucket once all that it waits for is computed; exchanges go one after the other, as in one
+        stream.
+        """
         if bucket.group_size == 1:
             return
         zero = self._model.optimizer == "zero1"
@@ -205,7 +207,7 @@ class Stage:
             chain.wait_for([gathered])
 
     def _transfer_bytes(self) -> int:
-        """Between stages; with sequence parallelism each tensor parallel rank has its part."""
+        """Return the bytes between stages; with sequence parallelism each tensor parallel rank has its part."""
         whole = activation_bytes(self._model)
         return whole // self._model.tp if self._model.sequence_parallel else whole
 
@@ -248,7 +250,7 @@ GROUPS = {
 
 
 class TransformerTrace(Trace):
-    """Of a model; every rank's nodes follow from its numbers."""
+    """The trace of a model; every rank's nodes follow from its numbers."""
 
     def __init__(self, model: TransformerModel) -> None:
         super().__init__()

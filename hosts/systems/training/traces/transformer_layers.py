@@ -32,7 +32,7 @@ class ParameterTensor:
 
 
 def attention_tensors(model: TransformerModel) -> list[ParameterTensor]:
-    """Of one layer on one rank, in the order of the forward pass."""
+    """Return the attention tensors of one layer on one rank, in the order of the forward pass."""
     h, tp = model.width, model.tp
     return [
         ParameterTensor("attention norm", 2 * h),
@@ -57,7 +57,7 @@ def mlp_tensors(model: TransformerModel) -> list[ParameterTensor]:
 
 
 def embedding_tensors(model: TransformerModel) -> list[ParameterTensor]:
-    """Of the first stage."""
+    """Return the embeddings of the first stage."""
     return [words(model), ParameterTensor("positions", model.sequence * model.width)]
 
 
@@ -71,13 +71,13 @@ def final_norm(model: TransformerModel) -> ParameterTensor:
 
 
 def attention_flops(model: TransformerModel) -> int:
-    """Of one layer and micro-batch on one rank, forward."""
+    """Return the floating point operations of one layer and micro-batch on one rank, forward."""
     t, h = model.tokens, model.width
     return (8 * t * h * h + 4 * t * model.sequence * h) // model.tp
 
 
 def mlp_flops(model: TransformerModel) -> int:
-    """Of the MLP, or of the experts that a rank holds if all are used alike."""
+    """Return the operations of the MLP, or of the experts that a rank holds if all are used alike."""
     used = model.top_k if model.experts else 1
     return 4 * model.tokens * model.width * model.feed_forward_width * used // model.tp
 
@@ -91,7 +91,7 @@ def logits_flops(model: TransformerModel) -> int:
 
 
 def activation_bytes(model: TransformerModel) -> int:
-    """Of a micro-batch between two layers, whole."""
+    """Return the bytes of a micro-batch between two layers, whole."""
     return model.tokens * model.width * model.bytes
 
 
@@ -131,7 +131,7 @@ class Chain:
 
     @property
     def last(self) -> int:
-        """Of what is done one after the other; it has to be there."""
+        """Return the last of what is done one after the other; it has to be there."""
         return self._waits[0]
 
     def beside(self, name: str, kind: Kind, after: Sequence[int], **what: Any) -> int:
@@ -157,24 +157,24 @@ class Chain:
             self._waits = (self.beside(f"{name}, {operation.value}", Kind.COLLECTIVE, self._waits, **what),)
 
     def gather_activation(self, name: str) -> None:
-        """Of sequence parallel ranks."""
+        """Gather the activation of sequence parallel ranks."""
         part = activation_bytes(self.model) // self.model.tp
         self.collective(name, Operation.ALL_GATHER, part, ParallelGroup.TENSOR)
 
     def sum_activation(self, name: str) -> None:
-        """Of tensor parallel ranks; with sequence parallelism each keeps its part."""
+        """Sum the activation of tensor parallel ranks; with sequence parallelism each keeps its part."""
         operation = Operation.REDUCE_SCATTER if self.model.sequence_parallel else Operation.ALL_REDUCE
         self.collective(name, operation, activation_bytes(self.model), ParallelGroup.TENSOR)
 
     def exchange_tokens(self, name: str) -> None:
-        """With the experts of other ranks."""
+        """Exchange tokens with the experts of other ranks."""
         size = activation_bytes(self.model) * self.model.top_k
         self.collective(name, Operation.ALL_TO_ALL, size, ParallelGroup.EXPERT)
 
 
 @dataclass(frozen=True)
 class Half:
-    """Of a layer. flops: forward. router_flops: of a layer of experts; None: it is none."""
+    """A half of a layer. flops: forward. router_flops: of a layer of experts; None: it is none."""
 
     name: str
     flops: int
@@ -240,7 +240,7 @@ class Bucket:
 
     @property
     def padded_values(self) -> int:
-        """So that ranks have equal parts."""
+        """Return its values, padded so that ranks have equal parts."""
         return -(-self.values // self.group_size) * self.group_size
 
 
@@ -252,7 +252,7 @@ class _Open:
 
 @dataclass
 class Gradients:
-    """Of one iteration. exchanged, buckets: nodes and what they exchange, in order."""
+    """The gradients of one iteration. exchanged, buckets: nodes and what they exchange, in order."""
 
     model: TransformerModel
     exchanged: list[int] = field(default_factory=list)
@@ -270,7 +270,7 @@ class Gradients:
             yield self._close(role)
 
     def rest(self) -> Iterator[Bucket]:
-        """Those that are not full."""
+        """Yield the buckets that are not full."""
         for role in [*self._open]:
             yield self._close(role)
 

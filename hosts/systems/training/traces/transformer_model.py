@@ -115,7 +115,7 @@ class TransformerModel(BaseModel):
 
     @property
     def tokens(self) -> int:
-        """Of a micro-batch."""
+        """Return the tokens of a micro-batch."""
         return self.batch // (self.dp * self.micro_batches) * self.sequence
 
     @property
@@ -128,7 +128,7 @@ class TransformerModel(BaseModel):
         return -(-self.vocabulary // self.tp) * self.tp
 
     def duration_ns(self, flops: int) -> int:
-        """Of so many floating point operations on one rank."""
+        """Return the time of so many floating point operations on one rank."""
         if self.flop_time is not None:
             return round(flops * self.flop_time / 1000)
         return round(flops / (self.tflops * 1000))
@@ -142,7 +142,7 @@ Group = tuple[int, ...]
 
 @dataclass(frozen=True)
 class ParallelPosition:
-    """Of a rank: which of its tensor and data parallel ranks it is, and its stage of the pipeline."""
+    """The position of a rank: which of its tensor and data parallel ranks it is, and its stage of the pipeline."""
 
     tensor: int
     data: int
@@ -166,18 +166,18 @@ def data_group(model: TransformerModel, place: ParallelPosition) -> Group:
 
 
 def expert_group(model: TransformerModel, place: ParallelPosition) -> Group:
-    """Those who hold a layer's experts together."""
+    """Return the ranks that hold a layer's experts together."""
     first = place.data // model.ep * model.ep
     return _of_data(model, place, range(first, first + model.ep))
 
 
 def expert_data_group(model: TransformerModel, place: ParallelPosition) -> Group:
-    """Those who hold the same experts."""
+    """Return the ranks that hold the same experts."""
     return _of_data(model, place, range(place.data % model.ep, model.dp, model.ep))
 
 
 def embedding_group(model: TransformerModel, place: ParallelPosition) -> Group:
-    """Those at both ends of the pipeline, who hold the same part of the words' embeddings."""
+    """Return the ranks at both ends of the pipeline that hold the same part of the words' embeddings."""
     ends = dict.fromkeys((0, model.pp - 1))
     return tuple(rank_at(model, ParallelPosition(place.tensor, place.data, stage)) for stage in ends)
 
