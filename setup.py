@@ -28,7 +28,7 @@ inside = find_namespace_packages(include=[f"{name}*" for name in FOLDERS], exclu
 setup(
     name="gradbed",
     version=runpy.run_path(str(HERE / "common" / "version.py"))["VERSION"],
-    description="Packet-level testbed for the networks of distributed machine learning",
+    description="Packet-level runtime for the networks of distributed machine learning",
     license="Apache-2.0",
     python_requires=">=3.10",
     packages=["gradbed", *(f"gradbed.{name}" for name in inside if name.split(".")[0] in FOLDERS)],

@@ -1,4 +1,4 @@
-"""gradbed: a packet-level testbed for the networks of distributed machine learning.
+"""gradbed: a packet-level runtime for the networks of distributed machine learning.
 
 `import gradbed as gb` takes no time: each name loads what it needs when it is first used.
 """

@@ -12,7 +12,7 @@ from gradbed.common.errors import UserError
 if TYPE_CHECKING:
     from scapy.packet import Packet
 
-    from gradbed.experiments.by_hand.held import Held
+    from gradbed.experiments.sessions.session import Held
     from gradbed.topo.graph import Topology
 
 

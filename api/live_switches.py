@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gradbed.common.errors import UserError
 
 if TYPE_CHECKING:
-    from gradbed.experiments.by_hand.held import Held
+    from gradbed.experiments.sessions.session import Held
 
 
 class Table:

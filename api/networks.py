@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas
 
     from gradbed.controller.southbound.interface import Message
-    from gradbed.experiments.by_hand.held import Held
+    from gradbed.experiments.sessions.session import Held
 
 
 class Members(dict[str, Any]):
@@ -166,13 +166,13 @@ def up(
         "seed": seed,
     }
     if clock == "real":
-        from gradbed.experiments.by_hand.remote import hold
+        from gradbed.experiments.sessions.remote import hold
 
         with hold(order) as held:
             yield Network(held, found)
     else:
         from gradbed.common.scratch import scratch_folder
-        from gradbed.experiments.by_hand.virtual import hold_ordered
+        from gradbed.experiments.sessions.virtual import hold_ordered
 
         with scratch_folder() as folder, hold_ordered(order, folder) as held:
             yield Network(held, found)

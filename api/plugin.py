@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from gradbed.common.errors import UserError
     from gradbed.controller.core.service import NoSettings, Service
     from gradbed.controller.planning.plan import Plan, SwitchPlan, TableEntry
-    from gradbed.experiments.accounts.accounting import HostAccount, Tally, disagreements, rows
-    from gradbed.experiments.accounts.conservation import host_accounts
-    from gradbed.experiments.configuration.point import PointConfiguration
     from gradbed.experiments.configuration.sections import Section, option
-    from gradbed.experiments.phases import Measured, Phase, Point, PointResult, Progress
+    from gradbed.experiments.configuration.trial import TrialConfiguration
+    from gradbed.experiments.conservation.checks import host_accounts
+    from gradbed.experiments.conservation.host_links import HostAccount, Tally, disagreements, rows
+    from gradbed.experiments.phases import Phase, PhaseResult, Progress, Trial, TrialResult
     from gradbed.experiments.programs import FORWARD, Program
-    from gradbed.experiments.setup import NetworkSetup, PointTask
+    from gradbed.experiments.runtimes.agents import AgentSpec
+    from gradbed.experiments.setup import NetworkSetup, TrialTask
     from gradbed.experiments.system import System
     from gradbed.experiments.tables.metric import Metric
-    from gradbed.experiments.testbeds.agents import AgentSpec
     from gradbed.formats.addresses import ip_integer
     from gradbed.formats.header import Field, Header
     from gradbed.hosts.agents.context import AgentContext
@@ -58,17 +58,13 @@ __all__ = [
     "HostAccount",
     "Link",
     "LinkModel",
-    "Measured",
     "Metric",
     "NetworkSetup",
     "NoSettings",
     "Operation",
     "Phase",
+    "PhaseResult",
     "Plan",
-    "Point",
-    "PointConfiguration",
-    "PointResult",
-    "PointTask",
     "Program",
     "Progress",
     "Section",
@@ -80,6 +76,10 @@ __all__ = [
     "TableEntry",
     "Tally",
     "Topology",
+    "Trial",
+    "TrialConfiguration",
+    "TrialResult",
+    "TrialTask",
     "UserError",
     "disagreements",
     "frame_type",
@@ -99,16 +99,16 @@ _MODULES = {
     "gradbed.common.errors": "UserError",
     "gradbed.controller.core.service": "NoSettings Service",
     "gradbed.controller.planning.plan": "Plan SwitchPlan TableEntry",
-    "gradbed.experiments.accounts.accounting": "HostAccount Tally disagreements rows",
-    "gradbed.experiments.accounts.conservation": "host_accounts",
-    "gradbed.experiments.configuration.point": "PointConfiguration",
+    "gradbed.experiments.conservation.host_links": "HostAccount Tally disagreements rows",
+    "gradbed.experiments.conservation.checks": "host_accounts",
+    "gradbed.experiments.configuration.trial": "TrialConfiguration",
     "gradbed.experiments.configuration.sections": "Section option",
-    "gradbed.experiments.phases": "Measured Phase Point PointResult Progress",
+    "gradbed.experiments.phases": "Phase PhaseResult Progress Trial TrialResult",
     "gradbed.experiments.programs": "FORWARD Program",
-    "gradbed.experiments.setup": "NetworkSetup PointTask",
+    "gradbed.experiments.setup": "NetworkSetup TrialTask",
     "gradbed.experiments.system": "System",
     "gradbed.experiments.tables.metric": "Metric",
-    "gradbed.experiments.testbeds.agents": "AgentSpec",
+    "gradbed.experiments.runtimes.agents": "AgentSpec",
     "gradbed.formats.addresses": "ip_integer",
     "gradbed.formats.header": "Field Header",
     "gradbed.hosts.agents.context": "AgentContext",

@@ -15,7 +15,7 @@ from gradbed.common.problems import first_problem
 if TYPE_CHECKING:
     import pandas
 
-    from gradbed.experiments.records.results import StudyResults
+    from gradbed.experiments.results.study_results import StudyResults
     from gradbed.experiments.study.definition import Study as LoadedStudy
     from gradbed.experiments.tables.metric import Metric
 
@@ -36,14 +36,14 @@ class Figure:
 
 
 class Results:
-    """All points of a run that have ended.
+    """All trials of a run that have ended.
 
     Args:
         folder: The run's folder, results/NAME/STAMP.
 
     Attributes:
         folder: The same.
-        broken: Why points have no result, by what they are called.
+        broken: Why trials have no result, by what they are called.
 
     Raises:
         UserError: The folder holds no run of a study.
@@ -56,7 +56,7 @@ class Results:
         broken: Mapping[str, str] | None = None,
         study: LoadedStudy | None = None,
     ) -> None:
-        from gradbed.experiments.records.results import load_results
+        from gradbed.experiments.results.study_results import load_results
 
         self.folder = Path(folder)
         self.broken = dict(broken or {})
@@ -65,28 +65,28 @@ class Results:
 
     @cached_property
     def frame(self) -> pandas.DataFrame:
-        """A row for each point: where it is in the sweep (by dotted path), repetition, seed, all metrics, verdict.
+        """A row for each trial: where it is in the sweep (by dotted path), repetition, seed, all metrics, verdict.
 
         Metrics carry their units in their names (p99_us, goodput_bps); times and rates are those of the network that
-        was asked for, whatever the machine's scale was. What a point has no value of is NaN.
+        was asked for, whatever the machine's scale was. What a trial has no value of is NaN.
         """
         import pandas
 
-        return pandas.DataFrame([_flat(point.row) for point in self._results.points])
+        return pandas.DataFrame([_flat(trial.row) for trial in self._results.trials])
 
     @property
     def tables(self) -> list[str]:
         """The names of the further tables: hosts, links, series and so on, as the system has them."""
-        found = ((name, rows) for point in self._results.points for name, rows in point.stored.tables.items())
+        found = ((name, rows) for trial in self._results.trials for name, rows in trial.tables.items())
         return list(dict.fromkeys(name for name, rows in found if rows))
 
     def table(self, name: str) -> pandas.DataFrame:
-        """Return a further table, each row with the place of its point in the sweep. UserError if there is none."""
+        """Return a further table, each row with the place of its trial in the sweep. UserError if there is none."""
         import pandas
 
         if name not in self.tables:
             raise UserError(f"these results have no table {name!r}; they have: {', '.join(self.tables) or 'none'}")
-        rows = [_flat(row) for point in self._results.points for row in point.table(name)]
+        rows = [_flat(row) for trial in self._results.trials for row in trial.table(name)]
         return pandas.DataFrame(rows)
 
     @property
@@ -96,16 +96,16 @@ class Results:
 
     @property
     def verdict(self) -> str:
-        """Of all points together, the worst: "model" (virtual clock), "valid", "doubtful", "invalid", "unknown"."""
-        from gradbed.experiments.records.results import worst
+        """Of all trials together, the worst: "model" (virtual clock), "valid", "doubtful", "invalid", "unknown"."""
+        from gradbed.experiments.results.study_results import worst
 
-        return worst(point.row["verdict"] for point in self._results.points)
+        return worst(trial.row["verdict"] for trial in self._results.trials)
 
     @property
     def failures(self) -> list[str]:
-        """What did not hold, a line each: checks of points, points that broke, goals that were missed."""
-        stored = {point.stored.digest: point for point in self._results.points}
-        lines = [f"{point.place_text}{line}" for point in stored.values() for line in point.stored.failures]
+        """What did not hold, a line each: checks of trials, trials that broke, goals that were missed."""
+        stored = {trial.digest: trial for trial in self._results.trials}
+        lines = [f"{trial.place_text}{line}" for trial in stored.values() for line in trial.failures]
         lines += [f"{label}: {reason}" for label, reason in self.broken.items()]
         if self._study is not None:
             from gradbed.experiments.study.evaluation.goals import judged
@@ -129,7 +129,7 @@ class Results:
             **fields: All else that a figure in a study can have: kind="bars", y_scale="log", title, x_label.
 
         Raises:
-            UserError: There is no such column, or no point to draw.
+            UserError: There is no such column, or no trial to draw.
         """
         from pydantic import ValidationError
 
@@ -171,11 +171,11 @@ class Results:
         return find_system(str(self._results.resolved["system"])).metrics
 
     def __len__(self) -> int:
-        return len(self._results.points)
+        return len(self._results.trials)
 
     def __repr__(self) -> str:
         said = f", {len(self.failures)} failures" if self.failures else ""
-        return f"<Results of {len(self)} points in {self.folder}: {self.verdict}{said}>"
+        return f"<Results of {len(self)} trials in {self.folder}: {self.verdict}{said}>"
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Studies: what is varied, what is measured at each point, and how often."""
+"""Studies: what is varied, what is measured at each trial, and how often."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Study:
             "compression", "interconnect"; or an installed one.
         topology: The network; a `Topology`, or what `--topology` takes.
         program: The P4 program of the system workload; a `Program`, or a path.
-        sweep: Values by dotted path, {"traffic.load": [0.2, 0.8]}: every combination is a point. A topology may be a
+        sweep: Values by dotted path, {"traffic.load": [0.2, 0.8]}: every combination is a trial. A topology may be a
             value of "topology".
         zip: Values by dotted path that go in step with each other, as one axis more.
-        repetitions: Of each point in which anything is drawn by chance, with the seeds 1, 2, ...
+        repetitions: Of each trial in which anything is drawn by chance, with the seeds 1, 2, ...
         clock: "virtual" (exact, any user) or "real" (Mininet, as root); None: the system's own default.
         name: The results' folder; None: the system's name.
         settings: Single values by dotted path, {"traffic.load": 0.5}.
@@ -99,11 +99,11 @@ class Study:
         return self._loaded.name
 
     def __len__(self) -> int:
-        """Return the number of points, each repetition counted."""
-        return len(self._loaded.points)
+        """Return the number of trials, each repetition counted."""
+        return len(self._loaded.trials)
 
     def __repr__(self) -> str:
-        return f"<Study {self.name} of {self._loaded.head.system}: {len(self)} points>"
+        return f"<Study {self.name} of {self._loaded.head.system}: {len(self)} trials>"
 
     def run(
         self,
@@ -114,36 +114,37 @@ class Study:
         scheduler: str | None = None,
         scale: float | None = None,
     ) -> Results:
-        """Run all points, and return what they found. Each is stored in the run's folder as soon as it is done.
+        """Run all trials, and return what they found. Each is stored in the run's folder as soon as it is done.
 
         Args:
             output: The folder of results; the run gets OUTPUT/NAME/STAMP.
-            resume: Go on with the newest run of the same points, if there is one.
-            jobs: Points side by side on the virtual clock; None: as many as there are processors.
-            scheduler: The address of a Dask scheduler whose workers run the points; "local": of this machine.
+            resume: Go on with the newest run of the same trials, if there is one.
+            jobs: Trials side by side on the virtual clock; None: as many as there are processors.
+            scheduler: The address of a Dask scheduler whose workers run the trials; "local": of this machine.
             scale: On the real clock, run links at so much of their rate; None: as this machine is calibrated.
 
         Raises:
-            UserError: Nothing can run. Points that break alone are in `Results.broken`.
+            UserError: Nothing can run. Trials that break alone are in `Results.broken`.
             KeyboardInterrupt: After Ctrl-C; what was done is kept, and resume=True goes on.
         """
-        from gradbed.experiments.study.command import RunOptions, run_points
+        from gradbed.experiments.study.command import run_study
+        from gradbed.experiments.study.running.executors import RunOptions
 
         if self._loaded.needs_network and threading.active_count() > 1:
             raise UserError(
-                "points on the real clock start from a process without threads: run the study in a script, "
+                "trials on the real clock start from a process without threads: run the study in a script, "
                 "not in a notebook, or with clock='virtual'"
             )
         from gradbed.results import Results
 
-        run = run_points(self._loaded, RunOptions(Path(output), resume, scale, jobs, scheduler))
+        run = run_study(self._loaded, RunOptions(Path(output), resume, scale, jobs, scheduler))
         if run.interrupted:
             raise KeyboardInterrupt
         return Results(run.folder, broken=run.broken, study=self._loaded)
 
 
 def run(system: str = "workload", **options: Any) -> Results:
-    """Run one point, or a sweep, at once: `Study(...).run()`, with the arguments of both.
+    """Run one trial, or a sweep, at once: `Study(...).run()`, with the arguments of both.
 
     Example:
         >>> gb.run("aggregation", topology=gb.fat_tree(4), clock="virtual").frame

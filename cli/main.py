@@ -24,7 +24,7 @@ from gradbed.common.version import VERSION
 INVALID = r"^Invalid value for '([^']+)': "
 """How messages of typer begin; gradbed puts the option first."""
 
-INTRODUCTION = """Packet-level testbed for the networks of distributed machine learning.
+INTRODUCTION = """Packet-level runtime for the networks of distributed machine learning.
 
 To begin with:
 
@@ -109,7 +109,7 @@ class GradbedCommands(Commands):
 app = typer.Typer(
     name="gradbed",
     cls=GradbedCommands,
-    help="Packet-level testbed for the networks of distributed machine learning.",
+    help="Packet-level runtime for the networks of distributed machine learning.",
     invoke_without_command=True,
     pretty_exceptions_enable=False,
 )

@@ -12,7 +12,7 @@ import typer
 from gradbed.common.errors import UserError
 
 if TYPE_CHECKING:
-    from gradbed.experiments.engine.onlooker import Onlooker
+    from gradbed.experiments.engine.observer import TrialObserver
 
 Number = TypeVar("Number", int, float)
 
@@ -46,11 +46,11 @@ Jobs = Annotated[
         "--parallel",
         "-j",
         callback=within(1),
-        help="Number of points run in parallel (virtual clock); default: all cores.",
+        help="Number of trials run in parallel (virtual clock); default: all cores.",
     ),
 ]
 Scheduler = Annotated[
-    str | None, typer.Option(help="Run points on the workers of a Dask scheduler (its address, or local).")
+    str | None, typer.Option(help="Run trials on the workers of a Dask scheduler (its address, or local).")
 ]
 Threads = Annotated[
     int,
@@ -96,12 +96,12 @@ def macros(defines: Iterable[str] | None) -> dict[str, str]:
     return {name: value if equals else "1" for name, equals, value in (d.partition("=") for d in defines or ())}
 
 
-def looked_on(live: bool, paused: bool, scheduler: str | None = None) -> AbstractContextManager[Onlooker | None]:
+def observed(live: bool, paused: bool, scheduler: str | None = None) -> AbstractContextManager[TrialObserver | None]:
     """Return the live view if it is asked for, otherwise an empty context."""
     if not live and not paused:
         return nullcontext()
     if scheduler is not None:
-        raise UserError("--live does not go with --scheduler: points run in other processes there")
+        raise UserError("--live does not go with --scheduler: trials run in other processes there")
     from gradbed.experiments.live.view import live_view
 
     return live_view(paused=paused)

@@ -18,10 +18,10 @@ from pathlib import Path
 
 from gradbed.common.errors import UserError
 from gradbed.common.modules import COMMAND
-from gradbed.experiments.fidelity.verdict import FidelityReport
-from gradbed.experiments.records.run_folder import processor_model
+from gradbed.experiments.results.run_folder import processor_model
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.tables.tables import replace_file
+from gradbed.experiments.validity.verdict import ValidityReport
 
 NOMINAL_RATE_MBPS = 100.0
 """What studies take a link to be. A machine that carries more does not run them faster."""
@@ -37,7 +37,7 @@ SAFETY = 0.8
 
 
 @dataclass(frozen=True)
-class Trial:
+class CalibrationRun:
     """One rate, and what its run was worth."""
 
     rate_mbps: float
@@ -51,7 +51,7 @@ class Calibration:
 
     factor: float
     carried_mbps: float
-    trials: Sequence[Trial]
+    trials: Sequence[CalibrationRun]
     machine: str
     processor: str
     processors: int
@@ -87,7 +87,7 @@ def load_calibration() -> Calibration | None:
     path = calibration_file()
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-        calibration = Calibration(**{**data, "trials": [Trial(**trial) for trial in data["trials"]]})
+        calibration = Calibration(**{**data, "trials": [CalibrationRun(**trial) for trial in data["trials"]]})
         Scale(calibration.factor)
     except FileNotFoundError:
         return None
@@ -114,19 +114,19 @@ def study_scale() -> Scale:
 
 
 def find_factor(
-    run_at: Callable[[float], FidelityReport], on_trial: Callable[[Trial], None] = lambda trial: None
-) -> tuple[float, float, list[Trial]]:
+    run_at: Callable[[float], ValidityReport], on_trial: Callable[[CalibrationRun], None] = lambda trial: None
+) -> tuple[float, float, list[CalibrationRun]]:
     """(factor, fastest valid rate in Mbit/s, trials), by runs at rising rates until two in turn are not valid.
 
     One bad run may be somebody else's doing, so a rate that fails is tried a second time. If even the slowest fails,
     that rate is taken, and the fidelity of each run will tell.
     """
-    trials: list[Trial] = []
+    trials: list[CalibrationRun] = []
     carried_mbps = RATES_MBPS[0]
     for rate_mbps in RATES_MBPS:
         for _ in range(2):
             report = run_at(rate_mbps)
-            trials.append(Trial(rate_mbps, report.verdict, list(report.reasons)))
+            trials.append(CalibrationRun(rate_mbps, report.verdict, list(report.reasons)))
             on_trial(trials[-1])
             if report.verdict == "valid":
                 break
@@ -137,7 +137,7 @@ def find_factor(
     return factor, carried_mbps, trials
 
 
-def store(factor: float, carried_mbps: float, trials: Sequence[Trial]) -> Path:
+def store(factor: float, carried_mbps: float, trials: Sequence[CalibrationRun]) -> Path:
     """Keep a calibration of this machine; where. UserError if it cannot be written."""
     calibration = Calibration(
         factor=factor,

@@ -6,11 +6,11 @@ import sys
 
 from gradbed.common.errors import say
 from gradbed.common.namespaces import require_root
-from gradbed.experiments.calibration import NOMINAL_RATE_MBPS, Trial, find_factor, store
-from gradbed.experiments.fidelity.verdict import FidelityReport
+from gradbed.experiments.calibration import NOMINAL_RATE_MBPS, CalibrationRun, find_factor, store
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.study.running.execution import run_now
+from gradbed.experiments.study.running.executors import run_single_trial
 from gradbed.experiments.systems import DEFAULT_SYSTEM, find_system
+from gradbed.experiments.validity.verdict import ValidityReport
 
 TRIAL_S = 3.0
 BUSY_OTHERS = 0.15
@@ -23,7 +23,7 @@ def run_calibration(anyway: bool = False) -> int:
     require_root("gradbed calibrate")
     others: list[float] = []
 
-    def run_at(rate_mbps: float) -> FidelityReport:
+    def run_at(rate_mbps: float) -> ValidityReport:
         report = measure_at(rate_mbps)
         if report.measures.machine_others is not None:
             others.append(report.measures.machine_others)
@@ -45,13 +45,13 @@ def run_calibration(anyway: bool = False) -> int:
     return 0
 
 
-def measure_at(rate_mbps: float) -> FidelityReport:
+def measure_at(rate_mbps: float) -> ValidityReport:
     """The fidelity of the reference network with links of this emulated rate."""
     configuration = find_system(DEFAULT_SYSTEM).calibration(rate_mbps, TRIAL_S)
-    point = run_now(DEFAULT_SYSTEM, configuration, Scale(rate_mbps / NOMINAL_RATE_MBPS))
-    return FidelityReport.of_columns(point.row)
+    trial = run_single_trial(DEFAULT_SYSTEM, configuration, Scale(rate_mbps / NOMINAL_RATE_MBPS))
+    return ValidityReport.of_columns(trial.row)
 
 
-def _show(trial: Trial) -> None:
+def _show(trial: CalibrationRun) -> None:
     reason = f": {trial.reasons[0]}" if trial.reasons else ""
     say(f"{trial.rate_mbps:6g} Mbit/s  {trial.verdict}{reason}", sys.stderr, hang=15)

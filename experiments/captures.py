@@ -1,4 +1,4 @@
-"""What is captured while a point runs: which links and hosts, and where the files are."""
+"""What is captured while a trial runs: which links and hosts, and where the files are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator
 
-from gradbed.experiments.records.run_folder import CAPTURES
+from gradbed.experiments.results.run_folder import CAPTURES
 from gradbed.topo.places import Place, places
 
 if TYPE_CHECKING:

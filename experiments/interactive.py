@@ -21,11 +21,11 @@ from gradbed.common.scratch import scratch_folder
 from gradbed.controller.rest.address import unix_path
 from gradbed.emulation.size import announce, require_room
 from gradbed.experiments.captures import capturing
-from gradbed.experiments.live.observer import LiveObserver, looked_on
+from gradbed.experiments.live.observer import LiveObserver, observed
 from gradbed.experiments.program_lines import programs_line, unused_programs_line
-from gradbed.experiments.records.run_folder import CAPTURES, RunFolder
+from gradbed.experiments.results.run_folder import CAPTURES, RunFolder
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.setup import NetworkSetup, PointTask
+from gradbed.experiments.setup import NetworkSetup, TrialTask
 from gradbed.experiments.system import System
 from gradbed.switch.server.addresses import OutsideAddress, check_address
 from gradbed.switch.server.server_tls import ServerTls
@@ -52,7 +52,7 @@ def run_interactive(
     tls: ServerTls | None = None,
     keeps: Keeps | None = None,
 ) -> int:
-    """Bring up the network of a point and read commands for Mininet until exit, end of input, or Ctrl-D.
+    """Bring up the network of a trial and read commands for Mininet until exit, end of input, or Ctrl-D.
 
     values: of the system's configuration, as nested mappings. p4runtime_address: where, in the caller's network
     namespace, gradbed's switches serve P4Runtime besides; with tls over TLS. UserError as ever.
@@ -79,7 +79,7 @@ def run_interactive(
         open("/proc/self/ns/net", "rb") as namespace,
         scratch_folder() as folder,
     ):
-        task = PointTask(configuration, seed, Scale(), folder)
+        task = TrialTask(configuration, seed, Scale(), folder)
         setup = system.network(task)
         print(f"gradbed: {programs_line(setup)}", file=sys.stderr)
         if line := unused_programs_line(system, topology_file(configuration.topology.kind)):
@@ -112,7 +112,7 @@ def _looking_on(live: bool) -> AbstractContextManager[LiveObserver | None]:
 def _prompt(
     system: System,
     setup: NetworkSetup,
-    task: PointTask,
+    task: TrialTask,
     rest: socket.socket,
     outside: OutsideAddress | None,
     wanted: Sequence[Place],
@@ -122,12 +122,12 @@ def _prompt(
     """wanted: what is captured from the beginning, into this folder."""
     from gradbed.emulation.switches.fabric_switches import P4RUNTIME_SOCKET
     from gradbed.experiments.prompt.prompt import run_prompt
-    from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
+    from gradbed.experiments.runtimes.real import RealRuntime
 
     try:
         topology = setup.topology
         print(f"gradbed: bringing up {topology.name} ...", file=sys.stderr)
-        with MininetTestbed(system, setup, task, rest_fd=rest.fileno(), p4runtime=outside) as testbed:
+        with RealRuntime(system, setup, task, rest_fd=rest.fileno(), p4runtime=outside) as runtime:
             host, port = rest.getsockname()
             say(
                 f"gradbed: {len(topology.hosts)} hosts and {len(topology.switches)} switches are up; "
@@ -148,15 +148,13 @@ def _prompt(
                     sys.stderr,
                 )
             with (
-                system.at_prompt(testbed, task),
-                capturing(testbed.fabric, wanted, into),
-                nullcontext()
-                if observer is None
-                else looked_on(observer, testbed, setup, replace(task, folder=into)),
+                system.at_prompt(runtime, task),
+                capturing(runtime.fabric, wanted, into),
+                nullcontext() if observer is None else observed(observer, runtime, setup, replace(task, folder=into)),
             ):
                 if wanted:
                     print(f"gradbed: captures: {into}/{CAPTURES}/", file=sys.stderr)
-                run_prompt(system, testbed, task)
+                run_prompt(system, runtime, task)
     except UserError as error:
         print(f"{error.prefix}{error}", file=sys.stderr)
         return 2

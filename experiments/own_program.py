@@ -27,23 +27,23 @@ from gradbed.controller.entries.document import EntriesError
 from gradbed.controller.entries.planner import EntriesPlanner
 from gradbed.controller.entries.settings import EntriesSettings
 from gradbed.controller.planning.routing import shortest_routes
-from gradbed.experiments.configuration.point import PointConfiguration
 from gradbed.experiments.configuration.sections import (
     AddressedTopologySection,
     Section,
     SwitchProgramsSection,
     option,
 )
-from gradbed.experiments.phases import Point
+from gradbed.experiments.configuration.trial import TrialConfiguration
+from gradbed.experiments.phases import Trial
 from gradbed.experiments.programs import OURS, Program
-from gradbed.experiments.setup import NetworkSetup, PointTask
+from gradbed.experiments.setup import NetworkSetup, TrialTask
 from gradbed.experiments.system import System
 from gradbed.experiments.tables.metric import Metric
 from gradbed.topo.files import TopologyFile, topology_file
 from gradbed.topo.graph import Topology
 
 if TYPE_CHECKING:
-    from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
+    from gradbed.experiments.runtimes.real import RealRuntime
 
 
 SERVICE = "gradbed.controller.entries.planner:EntriesService"
@@ -60,7 +60,7 @@ class SwitchesSection(Section):
     links: Literal["memory", "veth"] = option("memory", "Between switches: memory, or veth to capture on.")
 
 
-class OwnProgramConfiguration(PointConfiguration):
+class OwnProgramConfiguration(TrialConfiguration):
     topology: AddressedTopologySection = Field(default_factory=AddressedTopologySection)
     switches: SwitchesSection = SwitchesSection()
 
@@ -89,10 +89,10 @@ class OwnProgramSystem(System[OwnProgramConfiguration]):
     def __init__(self, given: OwnProgram) -> None:
         self.given = given
 
-    def point(self, task: PointTask[OwnProgramConfiguration]) -> Point[OwnProgramConfiguration]:
+    def trial(self, task: TrialTask[OwnProgramConfiguration]) -> Trial[OwnProgramConfiguration]:
         raise UserError(f"a program of your own runs with {COMMAND} run workload")
 
-    def network(self, task: PointTask[OwnProgramConfiguration], skip_invalid: bool = False) -> NetworkSetup:
+    def network(self, task: TrialTask[OwnProgramConfiguration], skip_invalid: bool = False) -> NetworkSetup:
         configuration = task.configuration
         setup = own_network(
             configuration.topology.build(task.scale),
@@ -119,12 +119,12 @@ class OwnProgramSystem(System[OwnProgramConfiguration]):
         raise UserError("a machine is calibrated with gradbed's own programs")
 
     def at_prompt(
-        self, testbed: MininetTestbed, task: PointTask[OwnProgramConfiguration]
+        self, runtime: RealRuntime, task: TrialTask[OwnProgramConfiguration]
     ) -> AbstractContextManager[object]:
         if self.given.controller is not None:
-            return outside_controller(testbed, self.given.controller)
+            return outside_controller(runtime, self.given.controller)
         if self.given.watch:
-            return ProgramWatch(self, testbed, task)
+            return ProgramWatch(self, runtime, task)
         return nullcontext()
 
 
@@ -217,12 +217,12 @@ STOP_TIMEOUT_S = 3.0
 
 
 @contextlib.contextmanager
-def outside_controller(testbed: MininetTestbed, command: str) -> Iterator[None]:
+def outside_controller(runtime: RealRuntime, command: str) -> Iterator[None]:
     """Print where the switches are, put it into the environment, and run the command until this is left; "none": run
     nothing. UserError if it cannot be started."""
-    targets = testbed.targets()
-    topology = testbed.folder / "topology.json"
-    topology.write_text(testbed.topology.to_json())
+    targets = runtime.targets()
+    topology = runtime.folder / "topology.json"
+    topology.write_text(runtime.topology.to_json())
     os.environ.update({TARGETS: json.dumps(targets), TOPOLOGY: str(topology)})
     for name, target in targets.items():
         print(f"gradbed: {name}: P4Runtime at {target['address']}, device id {target['device_id']}", file=sys.stderr)
@@ -254,7 +254,7 @@ LOOK_EVERY_S = 0.25
 class Reloadable(Protocol):
     """Whose files are looked at: gradbed.experiments.own_program.OwnProgramSystem."""
 
-    def network(self, task: PointTask[Any], skip_invalid: bool = False) -> NetworkSetup:
+    def network(self, task: TrialTask[Any], skip_invalid: bool = False) -> NetworkSetup:
         """skip_invalid: entries that do not fit are left out."""
 
     def entries_files(self, setup: NetworkSetup) -> set[Path]: ...
@@ -267,9 +267,9 @@ class ProgramWatch:
     entries that no longer fit it are told and left out.
     """
 
-    def __init__(self, system: Reloadable, testbed: MininetTestbed, task: PointTask[Any]) -> None:
+    def __init__(self, system: Reloadable, runtime: RealRuntime, task: TrialTask[Any]) -> None:
         self._system = system
-        self._testbed = testbed
+        self._runtime = runtime
         self._task = task
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="program watch", daemon=True)
@@ -297,7 +297,7 @@ class ProgramWatch:
     def _reload(self) -> None:
         try:
             setup = self._fitting()
-            self._testbed.reload(setup)
+            self._runtime.reload(setup)
         except UserError as error:
             _tell(f"{error.prefix}{error}")
             return

@@ -1,4 +1,4 @@
-"""What a system says of one point: its phases, and what these found."""
+"""What a system says of one trial: its phases, and what these found."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from typing import TYPE_CHECKING, Any, Generic
 from pydantic import BaseModel
 
 from gradbed.controller.planning.plan import Plan
-from gradbed.experiments.accounts.counts import Counts, LinkBytes
-from gradbed.experiments.configuration.point import Configuration
-from gradbed.experiments.fidelity.verdict import FidelityReport
-from gradbed.experiments.setup import NetworkSetup, PointTask
+from gradbed.experiments.configuration.trial import Configuration
+from gradbed.experiments.conservation.counts import Counts, LinkBytes
+from gradbed.experiments.runtimes.agents import AgentSpec
+from gradbed.experiments.setup import NetworkSetup, TrialTask
 from gradbed.experiments.tables.metric import Value
 from gradbed.experiments.tables.tables import Row
-from gradbed.experiments.testbeds.agents import AgentSpec
+from gradbed.experiments.validity.verdict import ValidityReport
 
 if TYPE_CHECKING:
     from gradbed.switch.insight.coverage import Report as CoverageReport
 
 
 @dataclass(frozen=True)
-class PointResult:
-    """What a point found.
+class TrialResult:
+    """What a trial found.
 
     metrics: values of the system's metrics, in emulated units. decisions: all that was chosen or drawn by chance
     (placement, labels, losses of links), as plain JSON values: equal for equal configuration and seed. tables:
-    further rows by table name (rounds, hosts). failures: what makes the point worthless, such as wrong sums.
-    fidelity: the engine's, but of a point that is computed.
+    further rows by table name (rounds, hosts). failures: what makes the trial worthless, such as wrong sums.
+    validity: the engine's, but of a trial that is computed.
     """
 
     metrics: Mapping[str, Value]
     decisions: Mapping[str, Any] = field(default_factory=dict)
     tables: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     failures: Sequence[str] = ()
-    fidelity: FidelityReport = field(default_factory=FidelityReport)
+    validity: ValidityReport = field(default_factory=ValidityReport)
 
 
 @dataclass(frozen=True)
@@ -50,14 +50,14 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Measured:
+class PhaseResult:
     """What a phase left.
 
     answers: the service's, for each request. final: the last statistics of every agent, by job number and agent name,
     and what its interfaces carried ("interfaces", gradbed.hosts.agents.frames.counts).
     counts: between the moment when all agents were ready and the end. links: what each direction carried (rows of the
     table "links"). samples: rows by table (gradbed.experiments.engine.sampling.Sampler.rows), if any were ordered.
-    registers: by switch and name, those of the network's setup: their cells that are not zero, as Testbed.registers
+    registers: by switch and name, those of the network's setup: their cells that are not zero, as Runtime.registers
     gives them. coverage, trace: since the network is up; coverage is a report for each program, the trace a row for
     each switch, with what happened there as text. unsettled: in words, when and why packets were still on their way
     when it was counted; "": none was. carried: by links, from the network's warm_up_us on until the phase was
@@ -94,11 +94,11 @@ class OtherRequest:
 
 
 class Phase(ABC):
-    """A part of a point: jobs that run at the same time. The phases of a point share its network, one after the
+    """A part of a trial: jobs that run at the same time. The phases of a trial share its network, one after the
     other.
 
     requests: the jobs, as the system's service is asked for them. waits: whether agents begin only when `take` says
-    so; else they do as soon as all are ready. keep_open: as of NetworkSetup. tells_unfinished: whether the point's
+    so; else they do as soon as all are ready. keep_open: as of NetworkSetup. tells_unfinished: whether the trial's
     result says something of the last phase although that was not complete when time stopped (EndlessCircle).
     """
 
@@ -121,7 +121,7 @@ class Phase(ABC):
 
     @abstractmethod
     def take(self, event: Mapping[str, Any]) -> Sequence[AgentSpec] | None:
-        """Take in an agent's event: keep what it tells, note what is wrong. UserError ends the point.
+        """Take in an agent's event: keep what it tells, note what is wrong. UserError ends the trial.
 
         Further agents to start because of it, before all that wait begin; None, as a rule: nothing is to be done."""
 
@@ -135,18 +135,18 @@ class Phase(ABC):
         """How far every job is."""
 
 
-class Point(ABC, Generic[Configuration]):
-    """One point of a system: decided, but not run yet. A subclass decides its network and its phases when it is
-    made; a point without phases is computed, and its network does not come up."""
+class Trial(ABC, Generic[Configuration]):
+    """One trial of a system: decided, but not run yet. A subclass decides its network and its phases when it is
+    made; a trial without phases is computed, and its network does not come up."""
 
     network: NetworkSetup
     phases: Sequence[Phase] = ()
 
-    def __init__(self, task: PointTask[Configuration]) -> None:
+    def __init__(self, task: TrialTask[Configuration]) -> None:
         self.task = task
         self.configuration = task.configuration
         self.topology = task.configuration.topology.build(task.scale)
 
     @abstractmethod
-    def result(self, measured: Sequence[Measured]) -> PointResult:
+    def result(self, measured: Sequence[PhaseResult]) -> TrialResult:
         """What the phases left, in their order, as metrics, tables and failures."""

@@ -1,9 +1,9 @@
-"""What a point runs on: its task, and its network before that is up."""
+"""What a trial runs on: its task, and its network before that is up."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, Literal, Protocol
 
@@ -11,8 +11,8 @@ from pydantic import BaseModel
 
 from gradbed.controller.core.service import ServiceConfig
 from gradbed.experiments.captures import CaptureOrder
-from gradbed.experiments.configuration.point import Configuration, Configuration_co
 from gradbed.experiments.configuration.sections import SampleOrder
+from gradbed.experiments.configuration.trial import Configuration, Configuration_co
 from gradbed.experiments.programs import SwitchProgram
 from gradbed.experiments.scale import Scale
 from gradbed.formats.packet_class import BY_PROTOCOL, PacketClass
@@ -23,7 +23,7 @@ from gradbed.topo.link import USUAL_MTU_BYTES
 
 
 class Served(Protocol):
-    """What test beds need of a system. service: "module:Class" of its part of the controller. quiet_switches: as of
+    """What runtimes need of a system. service: "module:Class" of its part of the controller. quiet_switches: as of
     gradbed.experiments.system.System."""
 
     name: str
@@ -32,20 +32,30 @@ class Served(Protocol):
 
 
 @dataclass(frozen=True)
-class PointTask(Generic[Configuration_co]):
-    """What a system is asked to run. folder: the point's own, for logs and captures. threads: on which a network on
-    the virtual clock is simulated at most; what happens does not depend on it."""
+class TrialTask(Generic[Configuration_co]):
+    """What one process is told to run: a trial with its seed and scale. It can be sent to another process."""
 
     configuration: Configuration_co
     seed: int
     scale: Scale
     folder: Path
+    """The trial's own folder, for logs and captures."""
     capture: CaptureOrder = False
     """What to leave captures of in the folder."""
     threads: int = 1
+    """Upper limit of the threads that simulate a network on the virtual clock; results do not depend on it."""
+    _: KW_ONLY
+    system: str = ""
+    """Name of the system; needed where no system is given otherwise."""
+    digest: str = ""
+    """Identifies the trial in its run folder."""
+    attempts: int = 1
+    """How often it is run in real time at most, as long as the machine cannot keep up."""
+    limit_s: float | None = None
+    """Time limit, of this machine's time; None: none."""
 
-    def of(self, configuration: Configuration) -> PointTask[Configuration]:
-        """The same with another configuration."""
+    def with_configuration(self, configuration: Configuration) -> TrialTask[Configuration]:
+        """Return the same task with another configuration."""
         return replace(self, configuration=configuration)  # type: ignore[arg-type, return-value]
 
     @property
@@ -91,7 +101,7 @@ class SwitchCollectives:
 
 @dataclass(frozen=True)
 class NetworkSetup:
-    """The network of a point, before it is up.
+    """The network of a trial, before it is up.
 
     switches: what every switch of the topology runs. links: of the kernel (veth) or queues in memory, between P4
     switches. settings: of the system's service at the controller; services: of other
@@ -102,7 +112,7 @@ class NetworkSetup:
     registers: (switch, name) of those that are read at the end of each phase. coverage: whether to tell what of the
     programs packets reach; trace: which packet's way through all switches to tell (gradbed's switches; one of the
     two). warm_up_us: what links carry counts from so long after the agents begin, emulated.
-    classes: of packets, which hosts and links count apart (experiments/accounts/conservation.py). mtu_bytes: of
+    classes: of packets, which hosts and links count apart (experiments/conservation/checks.py). mtu_bytes: of
     the kernel's interfaces (real clock). notes: what of the files that describe it has no
     effect, in lines for people.
     """

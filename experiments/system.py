@@ -1,7 +1,7 @@
-"""What a system brings to the experiment layer: its configuration, its metrics, and how a point of it runs.
+"""What a system brings to the experiment layer: its configuration, its metrics, and how a trial of it runs.
 
-A system is a set of rooms of its own (docs/architecture.md, "A system"). Here it says what the network of a point is,
-which jobs run on it and by which agents, and what the counts mean; experiments/engine/point.py does everything else.
+A system is a set of rooms of its own (docs/architecture.md, "A system"). Here it says what the network of a trial is,
+which jobs run on it and by which agents, and what the counts mean; experiments/engine/trial.py does everything else.
 """
 
 from __future__ import annotations
@@ -13,31 +13,31 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from gradbed.common.errors import UserError
 from gradbed.common.modules import COMMAND
-from gradbed.experiments.configuration.point import Configuration, Shorthands
-from gradbed.experiments.phases import Point
-from gradbed.experiments.setup import NetworkSetup, PointTask, SwitchCollectives, Underlay
+from gradbed.experiments.configuration.trial import Configuration, Shorthands
+from gradbed.experiments.phases import Trial
+from gradbed.experiments.setup import NetworkSetup, SwitchCollectives, TrialTask, Underlay
 from gradbed.experiments.tables.metric import Metric, metric_table
 from gradbed.topo.graph import Topology
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from gradbed.experiments.records.results import StudyResults
-    from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
+    from gradbed.experiments.results.study_results import StudyResults
+    from gradbed.experiments.runtimes.real import RealRuntime
 
 
 class System(ABC, Generic[Configuration]):
-    """Runs points of one kind. A system is a subclass, and has the defaults where it brings nothing of its own.
+    """Runs trials of one kind. A system is a subclass, and has the defaults where it brings nothing of its own.
 
     Its docstring is the help of `gradbed run NAME`. configuration: the sections that its studies have. metrics: by
     name. main_metrics: those of a study that names none; empty: all. service: "module:Class" of its part of the
-    controller. assurance: what holds for every point that has not failed, a sentence for people. defaults: what
+    controller. assurance: what holds for every trial that has not failed, a sentence for people. defaults: what
     `gradbed run NAME` takes for fields where studies have another default, by dotted path. on_bmv2: as defaults,
     where BMv2 cannot do otherwise.
     script_defaults: of `gradbed run torch`; None: agents of the system do not run PyTorch scripts. network_options:
     the fields, or whole sections, by dotted path, that `gradbed up` has options for. prompt: "module:Class" of its
     prompt, a subclass of gradbed.experiments.prompt.prompt.Prompt with commands of the system's own. run_figures: of
-    a run of one point, by file name, as the `figures` of a study; those that have nothing to show are left out.
+    a run of one trial, by file name, as the `figures` of a study; those that have nothing to show are left out.
     makers: "module:Class" of what `gradbed new` makes, by name: pydantic models, whose fields are its options, with a
     method make(folder: Path) that returns what it made, in words; plain texts, which are read and not loaded.
     recorder: "module:function" of a folder that gradbed.hosts.torch_hook.recorder has filled, how many ranks it has,
@@ -67,16 +67,16 @@ class System(ABC, Generic[Configuration]):
     runs_programs_of_files: bool = False
 
     def check(self, configuration: Configuration) -> None:
-        """ValueError or UserError if a point cannot run, such as for want of hosts; called before anything runs."""
+        """ValueError or UserError if a trial cannot run, such as for want of hosts; called before anything runs."""
 
     @abstractmethod
-    def point(self, task: PointTask[Configuration]) -> Point[Configuration]:
-        """Decide what a point does. UserError for what the user can put right."""
+    def trial(self, task: TrialTask[Configuration]) -> Trial[Configuration]:
+        """Decide what a trial does. UserError for what the user can put right."""
 
-    def network(self, task: PointTask[Configuration]) -> NetworkSetup:
+    def network(self, task: TrialTask[Configuration]) -> NetworkSetup:
         """The network of `gradbed up --system NAME`: no jobs are known yet. UserError where there is none."""
         raise UserError(
-            f"{self.name} has no network to look around in without a point to run: {COMMAND} run {self.name}"
+            f"{self.name} has no network to look around in without a trial to run: {COMMAND} run {self.name}"
         )
 
     def underlay(self, topology: Topology, way: str, seed: int) -> Underlay:
@@ -89,20 +89,20 @@ class System(ABC, Generic[Configuration]):
         gradbed.experiments.setup.StreamGroup has them, members and other. UserError if its switches do neither."""
         raise UserError(f"--in-network: the switches of the system {self.name} do nothing for others' collectives")
 
-    def at_prompt(self, testbed: MininetTestbed, task: PointTask[Configuration]) -> AbstractContextManager[object]:
+    def at_prompt(self, runtime: RealRuntime, task: TrialTask[Configuration]) -> AbstractContextManager[object]:
         """What goes on beside the prompt of `gradbed up` while it is there."""
         return nullcontext()
 
     def calibration(self, rate_mbps: float, seconds: float) -> Configuration:
-        """A point that keeps many links of a network busy at once for about so long, when links are slowed down to
+        """A trial that keeps many links of a network busy at once for about so long, when links are slowed down to
         this rate: by it a machine is calibrated. Only the default system is asked."""
         raise NotImplementedError
 
     def closing(self, results: StudyResults) -> str:
-        """What a run ends with if no point of it has failed: what was checked, and so holds."""
+        """What a run ends with if no trial of it has failed: what was checked, and so holds."""
         return self.assurance
 
     def present(self, results: StudyResults, console: Console) -> None:
-        """Print the table of a run of one point, and leave its figures in the run's folder."""
-        for point in results.points:
-            console.print(metric_table(self.name, self.metrics, point.row, results.model_of(point)))
+        """Print the table of a run of one trial, and leave its figures in the run's folder."""
+        for trial in results.trials:
+            console.print(metric_table(self.name, self.metrics, trial.row, results.model_of(trial)))

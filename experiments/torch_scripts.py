@@ -12,11 +12,11 @@ from pydantic import Field
 
 from gradbed.common.capabilities import REAL_CLOCK
 from gradbed.common.errors import UserError
-from gradbed.experiments.configuration.point import PointConfiguration
 from gradbed.experiments.configuration.sections import Section, option
+from gradbed.experiments.configuration.trial import TrialConfiguration
 from gradbed.experiments.phases import Progress
-from gradbed.experiments.setup import PointTask
-from gradbed.experiments.testbeds.agents import AgentSpec
+from gradbed.experiments.runtimes.agents import AgentSpec
+from gradbed.experiments.setup import TrialTask
 from gradbed.hosts.collectives.job import CollectiveJob
 from gradbed.hosts.torch_hook.agent import Script, ScriptDescription
 from gradbed.hosts.torch_hook.torch_extra import require_torch
@@ -112,7 +112,7 @@ class ScriptWorkers:
     """What phases whose workers run a script have in common, before a system's own: class X(ScriptWorkers, Own)."""
 
     waits = True
-    task: PointTask[Any]
+    task: TrialTask[Any]
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -123,7 +123,7 @@ class ScriptWorkers:
         return []  # the terminal is the script's
 
 
-def check_script(configuration: PointConfiguration, workload: ScriptSection) -> None:
+def check_script(configuration: TrialConfiguration, workload: ScriptSection) -> None:
     """UserError if the script cannot run."""
     require_torch("gradbed run torch")
     if not workload.path.is_file():

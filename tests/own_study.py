@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 STUDY = "studies/own.yaml"
-"""With MILLISECONDS in place of a time: ten points, of which each sends so long."""
+"""With MILLISECONDS in place of a time: ten trials, of which each sends so long."""
 
 FILES = {
     STUDY: """

@@ -47,7 +47,8 @@ def chaos(
     """Let every fault happen to a system, each at several times: is the result right, or the error clear?"""
     from gradbed.cli.layers import need_debian
     from gradbed.experiments.study.chaos import Cell, Matrix, run_chaos, with_chaos, write_outcome
-    from gradbed.experiments.study.command import INTERRUPTED, RunOptions
+    from gradbed.experiments.study.command import INTERRUPTED
+    from gradbed.experiments.study.running.executors import RunOptions
 
     of_run = RunOptions(output, resume, scale, jobs, prepare_network=need_debian)
     wanted = Matrix(quick, fault or (), clock, switch, seed)

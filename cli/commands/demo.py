@@ -35,8 +35,8 @@ def demo(
 ) -> int:
     """Run a system with and without its idea: a table, a figure, and what they mean."""
     from gradbed.cli.layers import need_debian
-    from gradbed.experiments.study.command import RunOptions
     from gradbed.experiments.study.demo import load_demo, run_demo
+    from gradbed.experiments.study.running.executors import RunOptions
     from gradbed.experiments.systems import DEFAULT_SYSTEM
 
     name = DEFAULT_SYSTEM if system is None else system
@@ -46,6 +46,6 @@ def demo(
             f"gradbed: on the virtual clock, without root; sudo {COMMAND} demo is in Mininet",
             file=sys.stderr,
         )
-    with options.looked_on(live, live_paused) as onlooker:
-        of_run = RunOptions(output, pcap=options.captured(pcap), onlooker=onlooker, prepare_network=need_debian)
+    with options.observed(live, live_paused) as observer:
+        of_run = RunOptions(output, pcap=options.captured(pcap), observer=observer, prepare_network=need_debian)
         return run_demo(name, of_run, clock)

@@ -57,7 +57,7 @@ def findings() -> Iterator[Finding]:
         yield Finding(f"Python packages, {layer}", "ok" if installed else "missing", purpose, remedy=remedy)
     yield _cache()
     processors = len(os.sched_getaffinity(0))
-    yield Finding("processors", "ok", "points on the virtual clock run side by side", str(processors))
+    yield Finding("processors", "ok", "trials on the virtual clock run side by side", str(processors))
     root = os.geteuid() == 0
     yield Finding(
         "root", "ok" if root else "missing", "networks of Mininet; the virtual clock works without", "", "use sudo"

@@ -25,9 +25,9 @@ def figures(
     scale: options.Scale = None,
 ) -> int:
     """Make the figures of a system, each from its study."""
-    from gradbed.experiments.study.command import RunOptions
     from gradbed.experiments.study.loading import load_study
     from gradbed.experiments.study.make_figures import chosen, make_figures
+    from gradbed.experiments.study.running.executors import RunOptions
 
     # What any of the studies takes is installed before the first one begins.
     if any(load_study(file, quick, clock).needs_network for file in chosen(system, only).values()):

@@ -1,4 +1,4 @@
-"""gradbed run: a study from its file, or one point of a system."""
+"""gradbed run: a study from its file, or one trial of a system."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gradbed.experiments.configuration.options import ModelOption, complaint, mo
 from gradbed.experiments.systems import find_system, system_help, systems
 
 LAYERS = ("run", "study")
-"""Of cli/layers.py, which one point takes."""
+"""Of cli/layers.py, which one trial takes."""
 
 STUDY_SUFFIXES = (".yaml", ".yml")
 
@@ -66,7 +66,7 @@ app = typer.Typer(cls=StudyOrSystem, help="Run an experiment.", no_args_is_help=
 
 @app.callback()
 def run() -> None:
-    """Run an experiment: one point of a system, or a study from its file."""
+    """Run an experiment: one trial of a system, or a study from its file."""
 
 
 @app.command()
@@ -84,9 +84,10 @@ def study(
     live_paused: options.LivePaused = False,
 ) -> int:
     """Run an experiment from its file: gradbed run STUDY.yaml."""
-    from gradbed.experiments.study.command import RunOptions, run_study_file
+    from gradbed.experiments.study.command import run_study_file
+    from gradbed.experiments.study.running.executors import RunOptions
 
-    with options.looked_on(live, live_paused, scheduler) as onlooker:
+    with options.observed(live, live_paused, scheduler) as observer:
         of_run = RunOptions(
             output,
             resume,
@@ -94,7 +95,7 @@ def study(
             jobs,
             scheduler,
             options.captured(pcap),
-            onlooker,
+            observer,
             prepare_network=layers.need_debian,
         )
         return run_study_file(file, of_run, quick=quick, clock=clock)
@@ -176,9 +177,9 @@ def _command(name: str, callback: Callable[..., int]) -> Any:
 
 
 def single_run(name: str, defaults: Mapping[str, Any]) -> Callable[..., int]:
-    """Run one point of a system with the values of its options, which override `defaults` (by dotted path)."""
+    """Run one trial of a system with the values of its options, which override `defaults` (by dotted path)."""
 
-    def run_point(
+    def run_trial(
         *,
         seed: options.Seed = 1,
         output: options.Output = Path("results"),
@@ -189,7 +190,8 @@ def single_run(name: str, defaults: Mapping[str, Any]) -> Callable[..., int]:
         threads: options.Threads = 1,
         **given: Any,
     ) -> int:
-        from gradbed.experiments.study.command import RunOptions, run_single
+        from gradbed.experiments.study.command import run_system
+        from gradbed.experiments.study.running.executors import RunOptions
         from gradbed.experiments.study.switch_programs import suited_to_bmv2
 
         system = find_system(name)
@@ -203,18 +205,18 @@ def single_run(name: str, defaults: Mapping[str, Any]) -> Callable[..., int]:
             if "bmv2" in (values.get("program", {}).get("model"), *axes.get("program.model", ())):
                 by_hand = {key for key, value in given.items() if value is not None}
                 values = suited_to_bmv2(system, values, by_hand)
-            with options.looked_on(live, live_paused) as onlooker:
+            with options.observed(live, live_paused) as observer:
                 of_run = RunOptions(
                     output,
                     factor=scale,
                     pcap=options.captured(pcap),
-                    onlooker=onlooker,
+                    observer=observer,
                     threads=threads,
                     prepare_network=layers.need_debian,
                 )
-                return run_single(name, values, seed, of_run, script, axes)
+                return run_system(name, values, seed, of_run, script, axes)
         except ValidationError as error:
             raise complaint(error, [*made, *short]) from None
 
-    run_point.__doc__ = find_system(name).__doc__
-    return run_point
+    run_trial.__doc__ = find_system(name).__doc__
+    return run_trial

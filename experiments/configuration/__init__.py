@@ -1,1 +1,1 @@
-"""What a point can be given, in nominal units: links, topology, clock, times and faults."""
+"""What a trial can be given, in nominal units: links, topology, clock, times and faults."""

@@ -84,7 +84,7 @@ class AgentPause(_Fault):
 
 
 class AgentFault(_Fault):
-    """An agent is ended at once, or started anew. agent: its name, such as "worker 0"; job: which of the point's
+    """An agent is ended at once, or started anew. agent: its name, such as "worker 0"; job: which of the trial's
     jobs, from 1."""
 
     fault: Literal["agent-stop", "agent-start"]

@@ -1,1 +1,1 @@
-"""Runs a point of any system: its phases, the faults in them, samples, and the wait until the network is at rest."""
+"""Runs a trial of any system: its phases, the faults in them, samples, and the wait until the network is at rest."""

@@ -16,14 +16,14 @@ from gradbed.experiments.configuration.faults import (
     LinkFault,
     SwitchRestart,
 )
+from gradbed.experiments.runtimes.interface import Runtime
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.testbeds.interface import Testbed
 
 # ---- Faults ----
 
 
 def schedule(
-    testbed: Testbed,
+    runtime: Runtime,
     faults: Sequence[Fault],
     scale: Scale,
     jobs: Sequence[int],
@@ -33,34 +33,34 @@ def schedule(
     """Let faults happen at their times, those of one time in the order in which they stand.
 
     jobs: the controller's numbers of the jobs that run. note: called with each as it happens. begun_us: from when
-    times count (Testbed.now_us); what is overdue happens at once. None: from now on."""
-    passed_us = 0 if begun_us is None else testbed.now_us() - begun_us
+    times count (Runtime.now_us); what is overdue happens at once. None: from now on."""
+    passed_us = 0 if begun_us is None else runtime.now_us() - begun_us
     for fault in faults:
-        testbed.call_after(
+        runtime.call_after(
             max(0, scale.time_us(1000 * fault.at_ms) - passed_us),
-            functools.partial(_apply, fault, testbed, scale, jobs, note),
+            functools.partial(_apply, fault, runtime, scale, jobs, note),
         )
 
 
-def _apply(fault: Fault, testbed: Testbed, scale: Scale, jobs: Sequence[int], note: Callable[[Fault], None]) -> None:
+def _apply(fault: Fault, runtime: Runtime, scale: Scale, jobs: Sequence[int], note: Callable[[Fault], None]) -> None:
     note(fault)
     match fault:
         case LinkFault():
-            testbed.set_link_up(*fault.link, fault.fault == "link-up")
+            runtime.set_link_up(*fault.link, fault.fault == "link-up")
         case LinkChange():
-            testbed.change_link(*fault.link, **fault.change.fields(scale))
+            runtime.change_link(*fault.link, **fault.change.fields(scale))
         case SwitchRestart():
-            testbed.restart_switch(fault.switch)
+            runtime.restart_switch(fault.switch)
         case ControllerRestart(fault="controller-failover"):
-            testbed.fail_over_controller()
+            runtime.fail_over_controller()
         case ControllerRestart():
-            testbed.restart_controller()
+            runtime.restart_controller()
         case AgentPause():
             agent = _job(fault, jobs), fault.agent
-            testbed.pause_agent(*agent)
-            testbed.call_after(scale.time_us(1000 * fault.for_ms), functools.partial(testbed.resume_agent, *agent))
+            runtime.pause_agent(*agent)
+            runtime.call_after(scale.time_us(1000 * fault.for_ms), functools.partial(runtime.resume_agent, *agent))
         case AgentFault():
-            happen = testbed.kill_agent if fault.fault == "agent-stop" else testbed.restart_agent
+            happen = runtime.kill_agent if fault.fault == "agent-stop" else runtime.restart_agent
             happen(_job(fault, jobs), fault.agent)
 
 
@@ -81,10 +81,10 @@ MEASURING, COMPLETE = "measuring begins", "complete"
 class Timeline:
     """Takes notes from when it is made, which is when the agents begin."""
 
-    def __init__(self, testbed: Testbed, scale: Scale) -> None:
-        self._testbed = testbed
+    def __init__(self, runtime: Runtime, scale: Scale) -> None:
+        self._runtime = runtime
         self._scale = scale
-        self.begun_us = testbed.now_us()
+        self.begun_us = runtime.now_us()
         self._rows: list[dict[str, Any]] = []
         self._of_kind: dict[str, dict[str, Any]] = {}
 
@@ -117,4 +117,4 @@ class Timeline:
         return row
 
     def _now_us(self) -> float:
-        return self._scale.nominal_time(self._testbed.now_us() - self.begun_us)
+        return self._scale.nominal_time(self._runtime.now_us() - self.begun_us)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gradbed.emulation.statistics import DirectionStatistics
-from gradbed.experiments.accounts.counts import LinkBytes, LinkRows
 from gradbed.experiments.configuration.sections import SampleOrder
+from gradbed.experiments.conservation.counts import LinkBytes, LinkRows
+from gradbed.experiments.runtimes.interface import Runtime
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.testbeds.interface import Testbed
 from gradbed.topo.graph import Direction
 
 
@@ -17,14 +17,14 @@ class Carried:
     """What links carry while a phase is going on, from so long after the agents begin until everything is sent: what
     waits in queues afterwards belongs to no time that is measured."""
 
-    def __init__(self, testbed: Testbed, from_us: int, note: Callable[[], None]) -> None:
+    def __init__(self, runtime: Runtime, from_us: int, note: Callable[[], None]) -> None:
         """Now the agents begin. from_us: emulated. note: called then, if that is later than now."""
-        self._testbed = testbed
-        self._begin_us = testbed.now_us()
+        self._runtime = runtime
+        self._begin_us = runtime.now_us()
         self._note = note
         self._taken: LinkBytes | None = None
         if from_us:
-            testbed.call_after(from_us, self._open_later)
+            runtime.call_after(from_us, self._open_later)
         self._open()
 
     def _open_later(self) -> None:
@@ -33,11 +33,11 @@ class Carried:
 
     def _open(self) -> None:
         # Links are asked last here and first in `taken`: they carried it in no shorter time.
-        self._from_us = self._testbed.now_us()
+        self._from_us = self._runtime.now_us()
         self._before = self._rows()
 
     def _rows(self) -> LinkRows:
-        return {(row.from_node, row.to_node): row for row in self._testbed.fabric.link_statistics()}
+        return {(row.from_node, row.to_node): row for row in self._runtime.fabric.link_statistics()}
 
     def taken(self) -> LinkBytes:
         """Up to the first time that it is asked."""
@@ -48,15 +48,15 @@ class Carried:
     def _take(self) -> LinkBytes:
         now, before = self._rows(), self._before
         carried = {direction: row.bytes - before[direction].bytes for direction, row in now.items()}
-        to_us = self._testbed.now_us() - self._begin_us
+        to_us = self._runtime.now_us() - self._begin_us
         return LinkBytes(carried, self._from_us - self._begin_us, to_us, before, now)
 
 
 class Sampler:
-    """Takes the samples of one phase on a test bed, between `start` and its cancel_calls."""
+    """Takes the samples of one phase on a runtime, between `start` and its cancel_calls."""
 
-    def __init__(self, testbed: Testbed, order: SampleOrder, scale: Scale) -> None:
-        self._testbed = testbed
+    def __init__(self, runtime: Runtime, order: SampleOrder, scale: Scale) -> None:
+        self._runtime = runtime
         self._order = order
         self._scale = scale
         self._links: list[dict[str, Any]] = []
@@ -67,7 +67,7 @@ class Sampler:
 
     def start(self) -> None:
         """Now is the time 0; the first samples come after an interval."""
-        self._begin_us = self._last_us = self._testbed.now_us()
+        self._begin_us = self._last_us = self._runtime.now_us()
         self._last = self._read()
         self._later(1)
 
@@ -85,16 +85,16 @@ class Sampler:
     def _later(self, number: int) -> None:
         # From the beginning, so that delays do not add up.
         due_us = self._begin_us + number * self._order.interval_us
-        self._testbed.call_after(max(0, due_us - self._testbed.now_us()), lambda: self._take(number))
+        self._runtime.call_after(max(0, due_us - self._runtime.now_us()), lambda: self._take(number))
 
     def _take(self, number: int) -> None:
-        now_us = self._testbed.now_us()
+        now_us = self._runtime.now_us()
         time_us = self._scale.nominal_time(now_us - self._begin_us)
         links = self._read()
         for direction, row in links.items():
             self._links.append({"time_us": time_us, **self._link_row(direction, row, now_us - self._last_us)})
         for switch, register in self._order.registers:
-            for index, value in self._testbed.registers(switch, register).items():
+            for index, value in self._runtime.registers(switch, register).items():
                 cell = {"switch": switch, "register": register, "index": index, "value": value}
                 self._registers.append({"time_us": time_us, **cell})
         self._last, self._last_us = links, now_us
@@ -102,13 +102,13 @@ class Sampler:
 
     def _read(self) -> dict[Direction, DirectionStatistics]:
         chosen = None if self._order.links is None else set(self._order.links)
-        rows = {(row.from_node, row.to_node): row for row in self._testbed.fabric.link_statistics()}
+        rows = {(row.from_node, row.to_node): row for row in self._runtime.fabric.link_statistics()}
         return {direction: row for direction, row in rows.items() if chosen is None or direction in chosen}
 
     def _link_row(self, direction: Direction, row: DirectionStatistics, taken_us: int) -> dict[str, Any]:
         before = self._last[direction]
         size = row.bytes - before.bytes
-        rate_bps = self._testbed.topology.link(*direction).model.rate_bps
+        rate_bps = self._runtime.topology.link(*direction).model.rate_bps
         return {
             "from_node": direction[0],
             "to_node": direction[1],

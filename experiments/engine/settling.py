@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gradbed.experiments.accounts.counts import Counts
 from gradbed.experiments.configuration.faults import Fault, LinkChange
+from gradbed.experiments.conservation.counts import Counts
+from gradbed.experiments.runtimes.interface import Runtime
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.testbeds.interface import Testbed
 from gradbed.topo.graph import Topology
 
 LOOK_S = 0.5
@@ -28,22 +28,22 @@ LONGEST_FRAME_BYTES = 65_553
 _NAMED = 3
 
 
-def settle(testbed: Testbed, before: Counts, still_s: float) -> str:
+def settle(runtime: Runtime, before: Counts, still_s: float) -> str:
     """Wait until no packet is on its way between switches; "", or in words why some always will be.
 
     before: counted when the phase began. still_s: for so long packets may stand still (longest_stand_s).
     """
-    start = last = Counts.of_links(testbed)
-    in_flight, still_looks = testbed.fabric.packets_in_flight(), 0
+    start = last = Counts.of_links(runtime)
+    in_flight, still_looks = runtime.fabric.packets_in_flight(), 0
     if in_flight is None:
         # So many at most.
-        in_flight = _entered(testbed.topology, start.since(before))
-    hops = max(MOST_HOPS, 2 * len(testbed.topology.links))
-    while not testbed.fabric.quiesce(LOOK_S):
-        now = Counts.of_links(testbed)
+        in_flight = _entered(runtime.topology, start.since(before))
+    hops = max(MOST_HOPS, 2 * len(runtime.topology.links))
+    while not runtime.fabric.quiesce(LOOK_S):
+        now = Counts.of_links(runtime)
         since = now.since(start)
         crossings = sum(tally.packets for tally in since.delivered.values())
-        if crossings > hops * (in_flight + _entered(testbed.topology, since)):
+        if crossings > hops * (in_flight + _entered(runtime.topology, since)):
             return _again(now.since(before)) or f"packets go round in a circle without end{_where(since)}"
         still_looks = still_looks + 1 if (now.delivered, now.effects) == (last.delivered, last.effects) else 0
         if still_looks * LOOK_S > still_s:

@@ -14,7 +14,7 @@ from gradbed.experiments.exercises.exercise import Exercise
 from gradbed.experiments.exercises.work import found_in
 from gradbed.switch.stf.isolated import each_in_own_process
 
-IMPORTS = ("gradbed.experiments.exercises.checking", "gradbed.experiments.testbeds.virtual_testbed")
+IMPORTS = ("gradbed.experiments.exercises.checking", "gradbed.experiments.runtimes.virtual")
 MEMORY_BYTES = 6 << 30
 FILE_BYTES = 1 << 30
 CPU_S_PER_SECOND = 2

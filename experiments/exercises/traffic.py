@@ -7,29 +7,29 @@ import shutil
 from pathlib import Path
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.engine.point import run_point
+from gradbed.experiments.engine.trial import run_trial
 from gradbed.experiments.exercises.finding import Detail, Finding
 from gradbed.experiments.exercises.subject import Subject
 from gradbed.experiments.exercises.watch import labelled
-from gradbed.experiments.phases import PointResult
+from gradbed.experiments.phases import TrialResult
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.setup import PointTask
+from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.study.loading import load_study
 
 SHOWN = ("sent_packets", "received_packets", "duplicates", "reordered", "misdelivered")
 
 
 def check_traffic(subject: Subject, study: Path) -> Finding | None:
-    """The first failure of a point, and what may be why; None: there is none."""
+    """The first failure of a trial, and what may be why; None: there is none."""
     about = _about(study)
     work = subject.folder
     place = work / study.name
     shutil.copyfile(study, place)
     try:
         loaded = load_study(place)
-        for point in loaded.points:
-            task = PointTask(point.configuration, point.seed, Scale(), work)
-            result = run_point(loaded.system, task)
+        for trial in loaded.trials:
+            task = TrialTask(trial.configuration, trial.seed, Scale(), work)
+            result = run_trial(loaded.system, task)
             if result.failures:
                 return Finding(f"{about}: {result.failures[0]}", _details(result))
     except UserError as error:
@@ -39,7 +39,7 @@ def check_traffic(subject: Subject, study: Path) -> Finding | None:
     return None
 
 
-def _details(result: PointResult) -> tuple[Detail, ...]:
+def _details(result: TrialResult) -> tuple[Detail, ...]:
     numbers = ", ".join(
         f"{name.replace('_', ' ')} {value}" for name in SHOWN if (value := result.metrics.get(name)) is not None
     )

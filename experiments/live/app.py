@@ -32,7 +32,7 @@ def replay(run: Path) -> int:
     return 0
 
 
-# ---- Beside one that runs ----
+# ---- ConcurrentExecutor one that runs ----
 
 
 GONE_S = 3.0

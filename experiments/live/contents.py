@@ -11,8 +11,8 @@ from typing import Any
 from gradbed.common.errors import UserError
 from gradbed.controller.southbound.interface import SouthboundError
 from gradbed.experiments.programs import Program
-from gradbed.experiments.setup import NetworkSetup, PointTask
-from gradbed.experiments.testbeds.interface import Testbed
+from gradbed.experiments.runtimes.interface import Runtime
+from gradbed.experiments.setup import NetworkSetup, TrialTask
 from gradbed.topo.places import place
 
 # ---- Packets of a link ----
@@ -26,13 +26,13 @@ Tell = Callable[[Mapping[str, Any]], None]
 
 
 class LinkWatch:
-    """Each capture is a file in the point's folder, which the process that serves the page reads and removes."""
+    """Each capture is a file in the trial's folder, which the process that serves the page reads and removes."""
 
-    def __init__(self, testbed: Testbed, task: PointTask[Any], tell: Tell) -> None:
-        self._testbed = testbed
+    def __init__(self, runtime: Runtime, task: TrialTask[Any], tell: Tell) -> None:
+        self._runtime = runtime
         self._task = task
         self._tell = tell
-        self._begin_us = testbed.now_us()
+        self._begin_us = runtime.now_us()
         self._link: int | None = None
         self._number = 0
         self._runs = False
@@ -42,7 +42,7 @@ class LinkWatch:
         """From now on; None: none."""
         if link != self._link:
             self._end()
-            self._link = link if link is not None and link < len(self._testbed.topology.links) else None
+            self._link = link if link is not None and link < len(self._runtime.topology.links) else None
             self._next_s = 0.0
 
     def read_due(self) -> None:
@@ -53,11 +53,11 @@ class LinkWatch:
             self._start(self._link)
 
     def _start(self, number: int) -> None:
-        link = self._testbed.topology.links[number]
+        link = self._runtime.topology.links[number]
         self._number += 1
         try:
-            wanted = place(self._testbed.topology, f"{link.a.node}-{link.b.node}")
-            self._testbed.fabric.start_capture(self._file, wanted, packets=MOST_PACKETS)
+            wanted = place(self._runtime.topology, f"{link.a.node}-{link.b.node}")
+            self._runtime.fabric.start_capture(self._file, wanted, packets=MOST_PACKETS)
         except UserError as error:
             self._tell({"kind": "event", "level": "note", "text": str(error)})
             self._link = None
@@ -69,7 +69,7 @@ class LinkWatch:
             return
         self._runs = False
         try:
-            packets = self._testbed.fabric.stop_capture(self._file)
+            packets = self._runtime.fabric.stop_capture(self._file)
         except UserError:
             packets = 0
         if not packets:
@@ -88,7 +88,7 @@ class LinkWatch:
         """When the network came up, by the clock of captures: on the real clock that of the machine."""
         if self._task.configuration.clock == "virtual":
             return 1000 * self._begin_us
-        return time.time_ns() - 1000 * (self._testbed.now_us() - self._begin_us)
+        return time.time_ns() - 1000 * (self._runtime.now_us() - self._begin_us)
 
 
 # ---- What switches hold ----
@@ -109,10 +109,10 @@ which the network would stand still: of those their size is told."""
 
 
 class Contents:
-    """Of the switches of one test bed."""
+    """Of the switches of one runtime."""
 
-    def __init__(self, testbed: Testbed, network: NetworkSetup, task: PointTask[Any], tell: Tell) -> None:
-        self._testbed = testbed
+    def __init__(self, runtime: Runtime, network: NetworkSetup, task: TrialTask[Any], tell: Tell) -> None:
+        self._runtime = runtime
         self._tell = tell
         by = task.configuration.program
 
@@ -129,7 +129,7 @@ class Contents:
         self._turn = 0
         self._next_turn_s = self._next_watched_s = 0.0
         self._watched: str | None = None
-        self._link = LinkWatch(testbed, task, tell)
+        self._link = LinkWatch(runtime, task, tell)
         self._told: dict[tuple[str, str], Any] = {}
 
     def watch(self, switch: str | None, link: int | None) -> None:
@@ -140,7 +140,7 @@ class Contents:
 
     def plan_changed(self) -> None:
         """Tell what the switches should hold now, of those for which that is news."""
-        for name, plan in self._testbed.plan().switches.items():
+        for name, plan in self._runtime.plan().switches.items():
             content = plan.model_dump(mode="json", exclude_defaults=True)
             if self._told.get(("plan", name)) != content:
                 self._told["plan", name] = content
@@ -166,7 +166,7 @@ class Contents:
 
     def _read(self, switch: str, largest: int) -> None:
         try:
-            counters = {name: cells[:MOST_CELLS] for name, cells in self._testbed.counters(switch).items() if cells}
+            counters = {name: cells[:MOST_CELLS] for name, cells in self._runtime.counters(switch).items() if cells}
             registers = {
                 name: self._register(switch, name, size) if size <= largest else {"size": size}
                 for name, size in self._registers[switch].items()
@@ -179,5 +179,5 @@ class Contents:
             self._tell(row)
 
     def _register(self, switch: str, name: str, size: int) -> dict[str, Any]:
-        cells = self._testbed.registers(switch, name)
+        cells = self._runtime.registers(switch, name)
         return {"size": size, "cells": list(cells.items())[:MOST_CELLS], "used": len(cells)}

@@ -1,4 +1,4 @@
-"""Looks on while points run, on either clock, and tells the live view of it; the page in turn paces the virtual
+"""Looks on while trials run, on either clock, and tells the live view of it; the page in turn paces the virtual
 clock."""
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any
 
 from gradbed.common.errors import UserError
 from gradbed.experiments.configuration.faults import Fault
-from gradbed.experiments.engine.onlooker import Onlooker
+from gradbed.experiments.engine.observer import TrialObserver
 from gradbed.experiments.live.contents import Contents
 from gradbed.experiments.live.recording import LEAVE, VERSION, Row
 from gradbed.experiments.phases import Phase, Progress
 from gradbed.experiments.programs import Program
+from gradbed.experiments.runtimes.interface import Runtime
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.setup import NetworkSetup, PointTask
-from gradbed.experiments.testbeds.interface import Testbed
+from gradbed.experiments.setup import NetworkSetup, TrialTask
 
 # ---- The channel: rows one way, commands of the page the other ----
 
@@ -72,10 +72,10 @@ class Feed:
 # ---- The first row: what the network is ----
 
 
-def introduction(testbed: Testbed, network: NetworkSetup, task: PointTask[Any], system: str) -> dict[str, Any]:
+def introduction(runtime: Runtime, network: NetworkSetup, task: TrialTask[Any], system: str) -> dict[str, Any]:
     """gradbed.experiments.live.recording says what it has; x and y of nodes come later. Rates and delays are
     nominal."""
-    topology = testbed.topology
+    topology = runtime.topology
     return {
         "kind": "begin",
         "version": VERSION,
@@ -198,93 +198,93 @@ VALUES = ("loss", "mean_loss", "accuracy", "seconds")
 ROUNDS = ("round", "version")
 
 
-class LiveObserver(Onlooker):
-    """One for all points of a command. paused: the virtual clock waits at the start of each point for the page."""
+class LiveObserver(TrialObserver):
+    """One for all trials of a command. paused: the virtual clock waits at the start of each trial for the page."""
 
     def __init__(self, feed: Feed, *, paused: bool = False) -> None:
         self._feed = feed
         self._starts_paused = paused
-        self._testbed: Testbed | None = None
+        self._runtime: Runtime | None = None
 
     # What the engine tells.
 
-    def network_is_up(self, testbed: Testbed, network: NetworkSetup, task: PointTask[Any], system: str) -> None:
-        self._testbed = testbed
+    def on_network_up(self, runtime: Runtime, network: NetworkSetup, task: TrialTask[Any], system: str) -> None:
+        self._runtime = runtime
         self._scale: Scale = task.scale
         self._is_virtual = task.configuration.clock == "virtual"
-        self._begin_us = testbed.now_us()
+        self._begin_us = runtime.now_us()
         self._phase = ""
         self._numbers: dict[int, int] = {}
         self._told: dict[tuple[str, str], tuple[int | None, ...]] = {}
         self._order = {
             pair: 2 * number + back
-            for number, link in enumerate(testbed.topology.links)
+            for number, link in enumerate(runtime.topology.links)
             for back, pair in enumerate(((link.a.node, link.b.node), (link.b.node, link.a.node)))
         }
         self._pace = Pace()
         self._spacing_us = SHORTEST_US
         self._next_frame_s = self._next_look_s = 0.0
-        self._contents = Contents(testbed, network, task, self.tell)
-        self.tell(introduction(testbed, network, task, system))
+        self._contents = Contents(runtime, network, task, self.tell)
+        self.tell(introduction(runtime, network, task, system))
         self._take_frame()
         self._contents.plan_changed()
         if self._is_virtual:
-            self._pace.set_speed(testbed.now_us(), None)
+            self._pace.set_speed(runtime.now_us(), None)
             if self._starts_paused:
                 self._pace.pause()
             self._tell_clock()
-            testbed.look_on(self._look_virtual)
+            runtime.look_on(self._look_virtual)
         else:
-            testbed.look_on(self._look_real)
+            runtime.look_on(self._look_real)
 
-    def phase_begins(self, phase: Phase, jobs: Sequence[int]) -> None:
+    def on_phase_start(self, phase: Phase, jobs: Sequence[int]) -> None:
         self._phase = phase.name
         self._numbers = {job: place for place, job in enumerate(jobs, 1)}
         self.tell({"kind": "phase", "name": phase.name, "begins": True})
         self._contents.plan_changed()
 
-    def agent_told(self, event: Mapping[str, Any]) -> None:
+    def on_agent_event(self, event: Mapping[str, Any]) -> None:
         number = next((event[name] for name in ROUNDS if name in event), None)
         for name in VALUES:
             if number is not None and isinstance(event.get(name), (int, float)):
                 row = {"phase": self._phase, "name": name, "round": number, "value": float(event[name])}
                 self.tell({"kind": "value", "job": self._numbers.get(event.get("job", 0), 0), **row})
 
-    def progressed(self, bars: Sequence[Progress]) -> None:
+    def on_progress(self, bars: Sequence[Progress]) -> None:
         told = [[bar.label, bar.completed, bar.total, bar.note] for bar in bars]
         if told != getattr(self, "_bars", None):
             self._bars = told
             self.tell({"kind": "progress", "bars": told})
 
-    def fault_happens(self, fault: Fault) -> None:
+    def on_fault(self, fault: Fault) -> None:
         self.tell({"kind": "event", "level": "fault", "text": fault.words})
 
-    def phase_ended(self, phase: Phase) -> None:
+    def on_phase_end(self, phase: Phase) -> None:
         self._take_frame()
         self.tell({"kind": "phase", "name": phase.name, "begins": False})
 
-    def network_goes(self) -> None:
-        assert self._testbed is not None
-        self._testbed.look_on(None)
+    def on_network_stop(self) -> None:
+        assert self._runtime is not None
+        self._runtime.look_on(None)
         self._frame_if_new()
         self._contents.close()
         self.tell({"kind": "end"})
-        self._testbed = None
+        self._runtime = None
 
-    def given_up(self) -> None:
+    def on_abort(self) -> None:
         self._feed.send({"kind": LEAVE})
 
     # Looking.
 
     def tell(self, row: Mapping[str, Any]) -> None:
-        assert self._testbed is not None
-        passed_us = self._testbed.now_us() - self._begin_us
+        assert self._runtime is not None
+        passed_us = self._runtime.now_us() - self._begin_us
         self._feed.send({"kind": row["kind"], "t_us": round(self._scale.nominal_time(passed_us), 3), **row})
 
     def _look_virtual(self) -> int:
-        """As of Testbed.look_on."""
-        assert self._testbed is not None
-        now_us, now_s = self._testbed.now_us(), time.monotonic()
+        """As of Runtime.look_on."""
+        assert self._runtime is not None
+        now_us, now_s = self._runtime.now_us(), time.monotonic()
         if now_s < self._next_look_s and self._pace.is_free:
             # Most looks end here. Where little happens looking must not be what takes the time.
             self._spacing_us = min(LONGEST_US, 2 * self._spacing_us)
@@ -320,8 +320,8 @@ class LiveObserver(Onlooker):
                 except (UserError, RuntimeError):
                     return  # the network goes
 
-        assert self._testbed is not None
-        self._testbed.look_on(None)
+        assert self._runtime is not None
+        self._runtime.look_on(None)
         thread = threading.Thread(target=look, name="live view", daemon=True)
         thread.start()
         try:
@@ -331,10 +331,10 @@ class LiveObserver(Onlooker):
             thread.join()
 
     def _look_real(self) -> int:
-        assert self._testbed is not None
-        self._obey(self._testbed.now_us(), 0.0)
+        assert self._runtime is not None
+        self._obey(self._runtime.now_us(), 0.0)
         self._timed_frame()
-        return self._testbed.now_us() + round(1e6 * max(FRAME_S, self._next_frame_s - time.monotonic()))
+        return self._runtime.now_us() + round(1e6 * max(FRAME_S, self._next_frame_s - time.monotonic()))
 
     def _timed_frame(self) -> None:
         """A frame, and what is due of switches; the next one comes when that has become a small share of the time."""
@@ -353,9 +353,9 @@ class LiveObserver(Onlooker):
         self._next_frame_s = time.monotonic() + FRAME_S
 
     def _take_frame(self) -> None:
-        assert self._testbed is not None
+        assert self._runtime is not None
         changed = {}
-        for row in self._testbed.fabric.link_statistics():
+        for row in self._runtime.fabric.link_statistics():
             pair = row.from_node, row.to_node
             now = (row.packets, row.bytes, row.queue_drops, row.queued)
             if self._told.get(pair) != now:
@@ -393,13 +393,11 @@ class LiveObserver(Onlooker):
 
 
 @contextlib.contextmanager
-def looked_on(
-    observer: LiveObserver, testbed: Testbed, network: NetworkSetup, task: PointTask[Any]
-) -> Iterator[None]:
+def observed(observer: LiveObserver, runtime: Runtime, network: NetworkSetup, task: TrialTask[Any]) -> Iterator[None]:
     """Look at a network without phases, of the real clock. The recording goes into the task's folder."""
-    observer.network_is_up(testbed, network, task, "network")
+    observer.on_network_up(runtime, network, task, "network")
     try:
         with observer.on_a_thread():
             yield
     finally:
-        observer.network_goes()
+        observer.on_network_stop()

@@ -1,6 +1,6 @@
-"""What the live view has shown of a point: rows in the order in which they were told, bounded, in one file.
+"""What the live view has shown of a trial: rows in the order in which they were told, bounded, in one file.
 
-The file (points/DIGEST/live.jsonl.gz) has one JSON object a line; `kind` says what a row is, t_us when it was told,
+The file (trials/DIGEST/live.jsonl.gz) has one JSON object a line; `kind` says what a row is, t_us when it was told,
 in nominal microseconds of the network since it came up.
 
 begin     version, title, system, clock, scale, nodes (name, tier, x, y, ip), links (a, b, a_port, b_port, rate_bps,
@@ -16,7 +16,7 @@ plan      switch, plan: what it should hold now (gradbed.controller.planning.pla
 switch    switch, counters, registers: what it held, cells that are not zero (of large arrays the size)
 packets   link, packets: from (the sender), t_us, length, frame (hexadecimal)
 clock     paused, speed (null: as fast as possible); virtual clock
-end       the point is over
+end       the trial is over
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Kept(NamedTuple):
 
 
 class Recording:
-    """Rows of one point. `add` keeps the number of rows, and so memory and file, bounded."""
+    """Rows of one trial. `add` keeps the number of rows, and so memory and file, bounded."""
 
     def __init__(self) -> None:
         self._kinds: dict[str, list[Kept]] = {}
@@ -207,12 +207,12 @@ def _merged_frames(kept: list[Kept]) -> list[Kept]:
 
 
 def recordings(run: Path) -> list[Path]:
-    """Of the points of a run, in the order in which they were made. UserError if there are none."""
+    """Of the trials of a run, in the order in which they were made. UserError if there are none."""
     if run.is_file():
         return [run]
     if not run.is_dir():
         raise UserError(f"there is no run {run}: give the folder of a run, such as results/aggregation/latest")
-    found = sorted([*run.glob(f"points/*/{FILE}"), *run.glob(FILE)], key=lambda file: file.stat().st_mtime)
+    found = sorted([*run.glob(f"trials/*/{FILE}"), *run.glob(FILE)], key=lambda file: file.stat().st_mtime)
     if not found:
         raise UserError(f"{run} has no recording: runs leave one with --live")
     return found

@@ -1,4 +1,4 @@
-"""What the page's server has to show: the recordings of a command's points, of which the newest may still grow, and
+"""What the page's server has to show: the recordings of a command's trials, of which the newest may still grow, and
 where nodes stand.
 """
 
@@ -122,9 +122,9 @@ class Replayed:
 
 
 class Growing:
-    """The recording of a network that runs, told over a channel; each point of a command begins another one.
+    """The recording of a network that runs, told over a channel; each trial of a command begins another one.
 
-    Each is saved in its point's folder when its point ends, or the process that ran it has gone."""
+    Each is saved in its trial's folder when its trial ends, or the process that ran it has gone."""
 
     is_live = True
 

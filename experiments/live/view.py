@@ -30,11 +30,11 @@ def live_view(*, paused: bool = False) -> Iterator[LiveObserver]:
         server.stdin.write(token.encode() + b"\n")
         server.stdin.close()
         print(f"gradbed: live view: {address(listener, token)}", file=sys.stderr, flush=True)
-        onlooker = LiveObserver(Feed(ours), paused=paused)
+        observer = LiveObserver(Feed(ours), paused=paused)
         try:
-            yield onlooker
+            yield observer
         except BaseException:
-            onlooker.given_up()
+            observer.on_abort()
             raise
         finally:
             listener.close()

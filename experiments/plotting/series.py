@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from gradbed.experiments.fidelity.verdict import VerdictWord
 from gradbed.experiments.plotting.style import COLOURS, MARKERS, OTHER_CLOCK
 from gradbed.experiments.tables.intervals import Interval, confidence_interval
+from gradbed.experiments.validity.verdict import VerdictWord
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ TICK_GAP_PX = 4
 """Between two texts along an axis, at least."""
 
 OTHER_CLOCK = "D"
-"""Marker of points of any series that were measured on the other clock."""
+"""Marker of trials of any series that were measured on the other clock."""
 
 _SETTINGS = {
     "font.size": 9,
@@ -47,7 +47,7 @@ _SETTINGS = {
 
 
 class NothingToDraw(Exception):
-    """A figure has no point; or why else there is none, for people."""
+    """A figure has no trial; or why else there is none, for people."""
 
 
 def load_drawing() -> None:
@@ -161,7 +161,7 @@ def _break_labels(made: Any) -> None:
 
 def save(made: Any, path: Path, heading: str = "") -> list[Path]:
     """Write the figure as PNG, SVG and PDF, without dates in them; `path` is without suffix. heading: what the study
-    is and how its points were measured, a line each."""
+    is and how its trials were measured, a line each."""
     width_in = made.get_size_inches()[0]
     if heading:
         lines = [

@@ -15,9 +15,9 @@ from mininet.node import Node
 from gradbed.common.errors import UserError, nobody_reads, say, unforeseen
 
 if TYPE_CHECKING:
-    from gradbed.experiments.setup import PointTask
+    from gradbed.experiments.runtimes.real import RealRuntime
+    from gradbed.experiments.setup import TrialTask
     from gradbed.experiments.system import System
-    from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
 
 
 class BasePrompt(CLI):  # type: ignore[misc]
@@ -26,12 +26,12 @@ class BasePrompt(CLI):  # type: ignore[misc]
     Commands are methods do_NAME; a docstring's first line says what it is for, the rest is its help.
     """
 
-    def __init__(self, system: System, testbed: MininetTestbed, task: PointTask) -> None:
+    def __init__(self, system: System, runtime: RealRuntime, task: TrialTask) -> None:
         self.system = system
-        self.testbed = testbed
-        self.topology = testbed.topology
+        self.runtime = runtime
+        self.topology = runtime.topology
         self.task = task
-        super().__init__(testbed.network.mininet)
+        super().__init__(runtime.network.mininet)
 
     def getLocals(self) -> dict[str, Any]:
         """For py and px; Python's own exit would close standard input."""

@@ -14,7 +14,7 @@ from gradbed.common.errors import UserError
 from gradbed.experiments.configuration.options import ModelOption, complaint, described
 from gradbed.experiments.phases import Phase
 from gradbed.experiments.prompt.base import BasePrompt, near, starting
-from gradbed.experiments.testbeds.agents import Agents, Hosts
+from gradbed.experiments.runtimes.agents import Agents, Hosts
 
 # ---- A job ----
 
@@ -168,7 +168,7 @@ class JobCommands(BasePrompt):
         except ValidationError as error:
             raise complaint(error, list(self.job_options)) from None
         (request,) = phase.own_requests
-        answer = self.testbed.add_job(request)
+        answer = self.runtime.add_job(request)
         number = answer["job"]
         try:
             job = BackgroundJob(
@@ -176,12 +176,12 @@ class JobCommands(BasePrompt):
                 phase,
                 answer,
                 self.task.folder / f"job-{number}",
-                self.testbed.network,
-                self.testbed.preload,
-                lambda: self.testbed.delete_job(number),
+                self.runtime.network,
+                self.runtime.preload,
+                lambda: self.runtime.delete_job(number),
             )
         except BaseException:
-            self.testbed.delete_job(number)
+            self.runtime.delete_job(number)
             raise
         self._jobs[number] = job
         self.say(f"job {number} starts on {', '.join(spec.host for spec in job.specs)}")
@@ -200,7 +200,7 @@ class JobCommands(BasePrompt):
     def _list(self) -> None:
         for job in self._jobs.values():
             self._tell(job)
-        others = [row for row in self.testbed.client.jobs() if row["job"] not in self._jobs]
+        others = [row for row in self.runtime.client.jobs() if row["job"] not in self._jobs]
         for row in others:
             self.say(f"job {row['job']} of {row['system']}: asked for at the REST interface")
         if not self._jobs and not others:

@@ -46,9 +46,9 @@ class LinkCommands(BasePrompt):
         a, b = self.topology.node_name(a), self.topology.node_name(b)
         self.topology.link(a, b)
         if len(rest) == 1 and rest[0] in ("up", "down"):
-            self.testbed.set_link_up(a, b, rest[0] == "up")
+            self.runtime.set_link_up(a, b, rest[0] == "up")
         elif rest:
-            self.testbed.change_link(a, b, **_changes(rest))
+            self.runtime.change_link(a, b, **_changes(rest))
         self._show_link(a, b)
 
     def complete_link(self, text: str, line: str, begin: int, end: int) -> list[str]:
@@ -62,9 +62,9 @@ class LinkCommands(BasePrompt):
         return starting(text, [*(["up", "down"] if len(before) == 2 else []), *ATTRIBUTES])
 
     def _show_link(self, a: str, b: str) -> None:
-        down = {frozenset((row["a"], row["b"])) for row in self.testbed.client.links() if not row["up"]}
+        down = {frozenset((row["a"], row["b"])) for row in self.runtime.client.links() if not row["up"]}
         state = "down" if frozenset((a, b)) in down else "up"
-        self.say(f"{a}-{b}: {state}, {_model_text(self.testbed.fabric.link_model(a, b))}")
+        self.say(f"{a}-{b}: {state}, {_model_text(self.runtime.fabric.link_model(a, b))}")
 
     def do_load(self, line: str) -> None:
         """Show what every link carries, measured over a second or the seconds given, the busiest first.
@@ -78,9 +78,9 @@ class LinkCommands(BasePrompt):
         if not 0 < seconds <= MOST_LOAD_S:
             raise UserError(f"seconds are above 0 and at most {MOST_LOAD_S:.0f}")
         started_s = time.monotonic()
-        before = {(row.from_node, row.to_node): row for row in self.testbed.fabric.link_statistics()}
+        before = {(row.from_node, row.to_node): row for row in self.runtime.fabric.link_statistics()}
         time.sleep(seconds)
-        after = self.testbed.fabric.link_statistics()
+        after = self.runtime.fabric.link_statistics()
         passed_s = time.monotonic() - started_s
         loads = []
         for row in after:
@@ -93,7 +93,7 @@ class LinkCommands(BasePrompt):
             self.say(f"no link carried anything in {passed_s:.1f} s")
         busiest_bps = max((load_bps for load_bps, *_ in loads), default=0.0)
         for load_bps, dropped, sender, receiver in sorted(loads, key=lambda load: (-load[0], *load[2:])):
-            rate_bps = self.testbed.fabric.link_model(sender, receiver).rate_bps
+            rate_bps = self.runtime.fabric.link_model(sender, receiver).rate_bps
             text = f"{bar(load_bps / (rate_bps or busiest_bps or 1))} {load_bps / 1e6:9.3f} Mbit/s"
             if rate_bps:
                 text += f" {100 * load_bps / rate_bps:5.1f} %"
@@ -152,7 +152,7 @@ class SwitchCommands(BasePrompt):
         """Show what the switches should hold now: table entries, multicast groups, registers, flows.
         Usage: plan [SWITCH ...]"""
         names = self.switches(line)
-        plan = self.testbed.client.plan()
+        plan = self.runtime.client.plan()
         for name in names:
             self.say(switch_text(name, plan[name]))
 
@@ -160,7 +160,7 @@ class SwitchCommands(BasePrompt):
         """Show the counters of the switches, those of their cells that are not zero.
         Usage: counters [SWITCH ...]"""
         for name in self.switches(line):
-            counted = {counter: cells for counter, cells in self.testbed.counters(name).items() if cells}
+            counted = {counter: cells for counter, cells in self.runtime.counters(name).items() if cells}
             self.say(f"{name}: {len(counted)} of its counters are not zero")
             for counter, cells in counted.items():
                 self.say(f"  {counter}")
@@ -175,11 +175,11 @@ class SwitchCommands(BasePrompt):
             raise UserError("which switch? restart SWITCH")
         name = self.switch(words[0])
         started_s = time.monotonic()
-        self.testbed.restart_switch(name)
+        self.runtime.restart_switch(name)
         # A switch without its program has no counters to read, and the program comes with the whole plan.
         while True:
             try:
-                self.testbed.counters(name)
+                self.runtime.counters(name)
                 break
             except UserError as error:
                 if time.monotonic() - started_s > RETURN_TIMEOUT_S:
@@ -193,12 +193,12 @@ class SwitchCommands(BasePrompt):
         Registers and meters are not asked for: packets change them."""
         self.words(line, 0)
         deadline_s = time.monotonic() + RETURN_TIMEOUT_S
-        while away := [row["name"] for row in self.testbed.client.switches() if not row["connected"]]:
+        while away := [row["name"] for row in self.runtime.client.switches() if not row["connected"]]:
             if time.monotonic() > deadline_s:
                 raise UserError(f"not there after {RETURN_TIMEOUT_S:.0f} s: {', '.join(away)}")
             time.sleep(RETRY_S)
         names = [switch.name for switch in self.topology.switches]
-        found = {name: self.testbed.client.differences(name) for name in names}
+        found = {name: self.runtime.client.differences(name) for name in names}
         for name, lines in found.items():
             if lines:
                 more = f" and {len(lines) - 1} more" if len(lines) > 1 else ""

@@ -16,9 +16,9 @@ from gradbed.experiments.prompt.network_commands import LinkCommands, SwitchComm
 from gradbed.experiments.prompt.traffic_commands import CaptureCommands, TrafficCommands
 
 if TYPE_CHECKING:
-    from gradbed.experiments.setup import PointTask
+    from gradbed.experiments.runtimes.real import RealRuntime
+    from gradbed.experiments.setup import TrialTask
     from gradbed.experiments.system import System
-    from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
 
 
 # ---- Programs of others ----
@@ -44,7 +44,7 @@ class ProgramCommands(BasePrompt):
         if not words:
             raise UserError("which switch? p4sh SWITCH")
         name = self.switch(words[0])
-        target = self.testbed.targets().get(name)
+        target = self.runtime.targets().get(name)
         if target is None:
             raise UserError(f"{name} is no P4 switch: 'dpctl dump-flows' shows what it holds")
         python = installed_python()
@@ -93,11 +93,11 @@ class Prompt(LinkCommands, SwitchCommands, TrafficCommands, CaptureCommands, Pro
     """Mininet's commands, and ours for networks of any system."""
 
 
-def run_prompt(system: System, testbed: MininetTestbed, task: PointTask) -> None:
+def run_prompt(system: System, runtime: RealRuntime, task: TrialTask) -> None:
     """Read commands until the last one."""
     try:
         kind = attribute(system.prompt)
     except (ImportError, AttributeError) as error:
         raise UserError(f"the prompt of {system.name} cannot be loaded from {system.prompt}: {error}") from None
-    prompt = kind(system, testbed, task)
+    prompt = kind(system, runtime, task)
     prompt.close()

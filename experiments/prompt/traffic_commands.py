@@ -115,9 +115,9 @@ class TrafficCommands(BasePrompt):
         source, destination = self._two_hosts(line)
         if source == destination:
             raise UserError(f"{source} is both ends")
-        plan = self.testbed.client.plan()
+        plan = self.runtime.client.plan()
         hops = path_of(self.topology, plan, source, destination)
-        down = {frozenset((row["a"], row["b"])) for row in self.testbed.client.links() if not row["up"]}
+        down = {frozenset((row["a"], row["b"])) for row in self.runtime.client.links() if not row["up"]}
         names = [source, *(hop.switch for hop in hops)]
         self.say(f"{source} -> {self.topology.port(hops[0].switch, source)}:{hops[0].switch}")
         for hop in hops:
@@ -247,7 +247,7 @@ class CaptureCommands(BasePrompt):
 
     def postcmd(self, stop: Any, line: str) -> Any:
         if self._captures:
-            for state in self.testbed.fabric.captures():
+            for state in self.runtime.fabric.captures():
                 if state.is_over and state.file in self._captures:
                     self._stop(state.file)
         return super().postcmd(stop, line)
@@ -263,12 +263,12 @@ class CaptureCommands(BasePrompt):
         limits = _limits(rest)
         file = Path(name).absolute()
         drops = self._kernel_drops()
-        self.testbed.fabric.start_capture(file, found, limits.get("count"), limits.get("seconds"))
+        self.runtime.fabric.start_capture(file, found, limits.get("count"), limits.get("seconds"))
         self._captures[file] = _Running(found.name, drops)
         self.say(f"{found.name}: capturing to {name}")
 
     def _list_captures(self) -> None:
-        going_on = [state for state in self.testbed.fabric.captures() if not state.is_over]
+        going_on = [state for state in self.runtime.fabric.captures() if not state.is_over]
         for state in going_on:
             self.say(f"{state.file}: {_packets(state.packets)} so far")
         if not going_on:
@@ -284,7 +284,7 @@ class CaptureCommands(BasePrompt):
 
     def _stop(self, file: Path) -> None:
         running = self._captures.pop(file)
-        packets = self.testbed.fabric.stop_capture(file)
+        packets = self.runtime.fabric.stop_capture(file)
         if (person := caller()) is not None:
             person.own(file)
         lost = self._kernel_drops() - running.drops
@@ -292,7 +292,7 @@ class CaptureCommands(BasePrompt):
         self.say(f"{running.place}: {_packets(packets)} in {file}{unseen}")
 
     def _kernel_drops(self) -> int:
-        found = self.testbed.fabric.data_plane_statistics()
+        found = self.runtime.fabric.data_plane_statistics()
         return 0 if found is None else found.socket_drops
 
 

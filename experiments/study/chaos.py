@@ -20,14 +20,15 @@ from gradbed.common.errors import UserError
 from gradbed.common.problems import first_problem
 from gradbed.emulation.switches.ovs_processes import require_open_vswitch
 from gradbed.experiments.plotting.style import COLOURS, MARKERS, figure, save
-from gradbed.experiments.records.results import load_results
-from gradbed.experiments.records.run_folder import RunFolder, StoredPoint
+from gradbed.experiments.results.run_folder import RunFolder, TrialRecord
+from gradbed.experiments.results.study_results import load_results
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.study.command import INTERRUPTED, RunOptions, run_points, write_report
-from gradbed.experiments.study.definition import ChaosSection, FigureSection, Point, Study, with_values
+from gradbed.experiments.study.command import INTERRUPTED, run_study, write_report
+from gradbed.experiments.study.definition import ChaosSection, FigureSection, Study, TrialSpec, with_values
 from gradbed.experiments.study.evaluation.figures import draw_figures
 from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind
 from gradbed.experiments.study.loading import load_study
+from gradbed.experiments.study.running.executors import RunOptions
 from gradbed.experiments.study.running.runner import StudyRun
 from gradbed.experiments.study.switch_programs import check_switch_programs, suited_to_bmv2
 from gradbed.experiments.systems import find_system, studies_folder, systems
@@ -39,7 +40,7 @@ FILE = "chaos.yaml"
 FORWARDING, LEGACY = "a forwarding switch restarts", "a legacy switch restarts"
 """The same, but for what the switch is."""
 NOTHING = "nothing"
-"""The fault of points to which the others are compared."""
+"""The fault of trials to which the others are compared."""
 STORM = 3.0
 """Times the packets of the busiest link without a fault."""
 PROBES_PER_S = 60
@@ -82,7 +83,7 @@ class Cell:
 
 
 def faults_of(chaos: ChaosSection, topology: Topology, share: float) -> dict[str, list[str]]:
-    """By name, the faults of a point as texts. share: how late of the time in which they may happen, 0 to 1."""
+    """By name, the faults of a trial as texts. share: how late of the time in which they may happen, 0 to 1."""
     at_ms = chaos.at_ms[0] + share * (chaos.at_ms[1] - chaos.at_ms[0])
     back_ms = at_ms + chaos.back_ms
     first, second = chaos.links
@@ -122,7 +123,7 @@ class Matrix:
 
 
 def load_chaos(system: str, wanted: Matrix = Matrix()) -> tuple[Study, ChaosSection]:
-    """The matrix of a system, its faultless points first. UserError."""
+    """The matrix of a system, its faultless trials first. UserError."""
     find_system(system)
     if not (path := studies_folder(system) / FILE).is_file():
         raise UserError(f"{system} has no fault matrix; these have one: {', '.join(with_chaos())}")
@@ -141,12 +142,12 @@ def load_chaos(system: str, wanted: Matrix = Matrix()) -> tuple[Study, ChaosSect
         repetitions = head.get("repetitions", study.head.repetitions)
         head["seeds"] = list(range(wanted.seed, wanted.seed + repetitions))
     study = replace(study, head=study.head.model_copy(update=head))
-    return replace(study, points=tuple(_points(study, chaos, base, wanted.only))), chaos
+    return replace(study, trials=tuple(_trials(study, chaos, base, wanted.only))), chaos
 
 
 def _base(study: Study, wanted: Matrix) -> dict[str, Any]:
     """The configuration of the study, nested, on the switches that are wanted."""
-    base = study.points[0].configuration.model_dump()
+    base = study.trials[0].configuration.model_dump()
     if wanted.switch is None:
         return base
     base = with_values(base, {"program.model": wanted.switch})
@@ -158,8 +159,8 @@ def with_chaos() -> list[str]:
     return [name for name in systems() if (studies_folder(name) / FILE).is_file()]
 
 
-def _points(study: Study, chaos: ChaosSection, base: Mapping[str, Any], only: Sequence[str]) -> Iterator[Point]:
-    topology = study.points[0].configuration.topology.build(Scale())
+def _trials(study: Study, chaos: ChaosSection, base: Mapping[str, Any], only: Sequence[str]) -> Iterator[TrialSpec]:
+    topology = study.trials[0].configuration.topology.build(Scale())
     seeds = study.head.seed_of_repetition
     has_legacy = bool(chaos.openflow) and base["clock"] == "real"
     names = [NOTHING, *(only or [*faults_of(chaos, topology, 0.0), *([LEGACY] if has_legacy else [])])]
@@ -177,7 +178,7 @@ def _points(study: Study, chaos: ChaosSection, base: Mapping[str, Any], only: Se
                 study.system.check(configuration)
             except ValidationError as error:
                 raise UserError(f"{study.path}: chaos: {first_problem(error)}") from None
-            yield Point({"fault": name}, repetition, seed, configuration)
+            yield TrialSpec({"fault": name}, repetition, seed, configuration)
 
 
 def run_chaos(
@@ -186,7 +187,7 @@ def run_chaos(
     """Run the matrix of a system, and say what became of each cell; exit status 1 if one failed. found: takes the
     cells, by system."""
     study, chaos = load_chaos(system, wanted)
-    run = run_points(study, options)
+    run = run_study(study, options)
     console = make_console()
     if run.interrupted:
         console.print("interrupted: --resume goes on", style="bold")
@@ -227,26 +228,26 @@ def _conclude(cells: Sequence[Cell], console: Console) -> int:
 
 def judged(study: Study, chaos: ChaosSection, run: StudyRun) -> list[Cell]:
     """Every cell, in the study's order."""
-    done = {(point.coordinates["fault"], point.repetition): point.stored for point in run.done}
+    done = {(trial.coordinates["fault"], trial.repetition): trial for trial in run.done}
     cells = []
-    for point in study.points:
-        fault = point.coordinates["fault"]
-        stored, without = done.get((fault, point.repetition)), done.get((NOTHING, point.repetition))
+    for trial in study.trials:
+        fault = trial.coordinates["fault"]
+        stored, without = done.get((fault, trial.repetition)), done.get((NOTHING, trial.repetition))
         allowed = chaos.errors.get(fault)
         if fault == LEGACY and (reason := legacy_is_missing()):
-            cells.append(Cell(fault, point.seed, ABSENT, None, None, reason))
+            cells.append(Cell(fault, trial.seed, ABSENT, None, None, reason))
         elif stored is None:
-            cell = Cell(fault, point.seed, _verdict([run.broken[point.label]], allowed), None, None)
-            cells.append(replace(cell, line=run.broken[point.label]))
+            cell = Cell(fault, trial.seed, _verdict([run.broken[trial.label]], allowed), None, None)
+            cells.append(replace(cell, line=run.broken[trial.label]))
         else:
-            cells.append(_cell(point, stored, busiest(without) if without is not None else 0, allowed))
+            cells.append(_cell(trial, stored, busiest(without) if without is not None else 0, allowed))
     return cells
 
 
-def _cell(point: Point, stored: StoredPoint, usual: int, allowed: str | None) -> Cell:
-    fault = point.coordinates["fault"]
+def _cell(trial: TrialSpec, stored: TrialRecord, usual: int, allowed: str | None) -> Cell:
+    fault = trial.coordinates["fault"]
     time_us = sum(row["time_us"] for row in stored.tables.get("timeline", ()) if row["what"] == "phase")
-    packets, lines = busiest(stored), [*stored.failures, *_too_late(point, stored)]
+    packets, lines = busiest(stored), [*stored.failures, *_too_late(trial, stored)]
     # Links may be slower than they are called, and times longer with them; how often hosts ask is not.
     waited_s = time_us / 1e6 / stored.row.get("scale_factor", 1.0)
     if (sent := _most_sent(stored)) > STORM * usual * _tries(fault) + PROBES_PER_S * waited_s:
@@ -260,9 +261,9 @@ def _tries(fault: str) -> float:
     return (1 - LOSSES.get(fault, 0.0)) ** -LINKS_THERE_AND_BACK
 
 
-def _too_late(point: Point, stored: StoredPoint) -> Iterator[str]:
+def _too_late(trial: TrialSpec, stored: TrialRecord) -> Iterator[str]:
     """A line for each phase that was over before all that was to fail had failed."""
-    wanted = sum(fault.fault not in MENDING for fault in point.configuration.faults)
+    wanted = sum(fault.fault not in MENDING for fault in trial.configuration.faults)
     happened = {row["phase"]: 0 for row in stored.tables.get("timeline", ())}
     for row in stored.tables.get("timeline", ()):
         happened[row["phase"]] += row["what"] == "fault" and not row["name"].startswith(MENDING)
@@ -278,12 +279,12 @@ def _verdict(lines: Sequence[str], allowed: str | None) -> Verdict:
     return "clear error" if clear else "failed"
 
 
-def busiest(stored: StoredPoint) -> int:
+def busiest(stored: TrialRecord) -> int:
     """Packets of the direction of a link that carried most."""
     return max((row["packets"] for row in stored.tables.get("links", ())), default=0)
 
 
-def _most_sent(stored: StoredPoint) -> int:
+def _most_sent(stored: TrialRecord) -> int:
     """As `busiest`, without the duplicates that the link makes itself: nobody sent them."""
     return max((row["packets"] - row["duplicates"] for row in stored.tables.get("links", ())), default=0)
 
@@ -321,11 +322,11 @@ COLUMNS: Columns = (
 def draw(sheet: Sheet) -> None:
     """The busiest link of every cell that came to an end, by fault."""
     (axes,) = sheet.axes
-    points = sheet.results.points
-    usual = {point.stored.seed: busiest(point.stored) for point in points if point.coordinates["fault"] == NOTHING}
-    faults = list(dict.fromkeys(str(point.coordinates["fault"]) for point in points))
+    trials = sheet.results.trials
+    usual = {trial.seed: busiest(trial) for trial in trials if trial.coordinates["fault"] == NOTHING}
+    faults = list(dict.fromkeys(str(trial.coordinates["fault"]) for trial in trials))
     for place, fault in enumerate(faults):
-        own = [point.stored for point in points if point.coordinates["fault"] == fault]
+        own = [trial for trial in trials if trial.coordinates["fault"] == fault]
         times = [busiest(stored) / usual[stored.seed] for stored in own if usual.get(stored.seed)]
         axes.plot(times, [place] * len(times), "o", color="#4477aa", alpha=0.6)
     axes.axvline(STORM, color="#cc3311", linestyle="--")

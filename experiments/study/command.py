@@ -6,7 +6,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +17,17 @@ from gradbed.common.c_library import compiler
 from gradbed.common.errors import UserError
 from gradbed.emulation.size import announce
 from gradbed.experiments.calibration import study_scale
-from gradbed.experiments.configuration.point import PointConfiguration
-from gradbed.experiments.engine.onlooker import Onlooker
+from gradbed.experiments.configuration.trial import TrialConfiguration
 from gradbed.experiments.program_lines import unused_programs_line
-from gradbed.experiments.records.results import StudyResults, load_results
-from gradbed.experiments.records.run_folder import CAPTURES
+from gradbed.experiments.results.run_folder import CAPTURES
+from gradbed.experiments.results.study_results import StudyResults, load_results
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.study.definition import (
     FigureSection,
-    Point,
     Study,
     StudyHead,
     Sweep,
+    TrialSpec,
     expand,
     values_at,
     with_values,
@@ -38,8 +37,9 @@ from gradbed.experiments.study.evaluation.goals import crossings, goals_table, j
 from gradbed.experiments.study.evaluation.summary import comparison_tables, summary_table
 from gradbed.experiments.study.loading import load_study
 from gradbed.experiments.study.report.page import report_of_run
-from gradbed.experiments.study.running.on_dask import check_scheduler
-from gradbed.experiments.study.running.runner import StudyRun, run_study
+from gradbed.experiments.study.running.distributed import check_scheduler
+from gradbed.experiments.study.running.executors import RunOptions
+from gradbed.experiments.study.running.runner import StudyRun, run_trials
 from gradbed.experiments.study.switch_programs import check_switch_programs
 from gradbed.experiments.system import System
 from gradbed.experiments.systems import find_system
@@ -57,14 +57,14 @@ IN_THE_NETWORK = ("clock", "topology.kind", "topology.link")
 """What `network_words` says."""
 
 
-def network_words(configuration: PointConfiguration) -> str:
+def network_words(configuration: TrialConfiguration) -> str:
     """Describe the network, as in "fat-tree:4 on the virtual clock: 16 hosts --16-- 8 edge; links: 100 Mbit/s"."""
     topology = configuration.topology.build(Scale())
     models = {link_words(link.model): None for link in topology.links}
     return f"{topology.name} {CLOCKS[configuration.clock]}: {drawing(topology)}; links: {' or '.join(models)}"
 
 
-def chosen_words(system: System[Any], configuration: PointConfiguration) -> str:
+def chosen_words(system: System[Any], configuration: TrialConfiguration) -> str:
     """What is otherwise than `gradbed run NAME` has it, beside the network: "exchange ring, rounds 2"; or nothing."""
     usual = system.configuration.model_validate(with_values({}, system.defaults))
     defaults = dict(_leaves(usual.model_dump(mode="json")))
@@ -89,24 +89,6 @@ def _leaves(values: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, An
 INTERRUPTED = 130
 
 
-@dataclass(frozen=True)
-class RunOptions:
-    """How a study runs, whatever it is of. factor: the scale to use instead of this machine's; jobs, scheduler: as
-    for gradbed.experiments.study.runner.run_study. pcap: links and hosts to be captured, in place of what the study
-    says. onlooker, threads: as for run_study. prepare_network: called before anything is begun where a point runs on
-    the real clock, so that the command line installs what that takes."""
-
-    output: Path = Path("results")
-    resume: bool = False
-    factor: float | None = None
-    jobs: int | None = None
-    scheduler: str | None = None
-    pcap: tuple[str, ...] = ()
-    onlooker: Onlooker | None = None
-    threads: int = 1
-    prepare_network: Callable[[], None] = lambda: None
-
-
 def run_study_file(
     path: Path,
     options: RunOptions,
@@ -115,18 +97,18 @@ def run_study_file(
     clock: str | None = None,
     on_begin: Callable[[], None] = lambda: None,
 ) -> int:
-    """Run a study and draw its figures. Exit status 0; 1 if points broke, failed their checks, missed a goal or
+    """Run a study and draw its figures. Exit status 0; 1 if trials broke, failed their checks, missed a goal or
     crossed the bound of a figure, which is not drawn then; 130 if interrupted.
 
-    clock: instead of the study's. on_begin: as of run_points. UserError for what the user can put right.
+    clock: instead of the study's. on_begin: as of run_study. UserError for what the user can put right.
     """
     study = load_study(path, quick, clock)
-    run = run_points(study, options, on_begin)
+    run = run_study(study, options, on_begin)
     console = make_console()
     if run.interrupted:
         write_report(run, options, console)
         console.print(
-            f"interrupted: {len(run.done)} of {run.planned} points are done; --resume goes on", style="bold"
+            f"interrupted: {len(run.done)} of {run.planned} trials are done; --resume goes on", style="bold"
         )
         return INTERRUPTED
     results = load_results(run.folder, run.files)
@@ -148,7 +130,7 @@ def run_study_file(
     return conclude(run, study.system.closing(results), console, refused)
 
 
-def run_single(
+def run_system(
     system_name: str,
     values: Mapping[str, Any],
     seed: int,
@@ -156,32 +138,32 @@ def run_single(
     script: bool = False,
     axes: Mapping[str, Sequence[Any]] | None = None,
 ) -> int:
-    """Run one point of a system and present what it found; exit status as for a study, 2 if it broke.
+    """Run one trial of a system and present what it found; exit status as for a study, 2 if it broke.
 
-    values: of its configuration, as nested mappings. script: the point is a script of the user's, whose standard
+    values: of its configuration, as nested mappings. script: the trial is a script of the user's, whose standard
     output is its own, and of whose sums there is no reference. axes: as of
-    gradbed.experiments.system.Shorthands.axes; several values make as many points, which are compared. UserError for
+    gradbed.experiments.system.Shorthands.axes; several values make as many trials, which are compared. UserError for
     what the user can put right.
     """
     system = find_system(system_name)
     sweep = Sweep(zip={path: list(found) for path, found in (axes or {}).items()})
     combinations = list(expand(sweep))
     is_compared = len(combinations) > 1
-    points = []
+    trials = []
     for combination in combinations:
         configuration = _checked(system, with_values(values, combination))
         coordinates = values_at(configuration.model_dump(mode="json"), combination if is_compared else ())
-        points.append(Point(coordinates, 0, seed, configuration))
+        trials.append(TrialSpec(coordinates, 0, seed, configuration))
     head = StudyHead(
         name="torch" if script else system_name,
         system=system_name,
         sweep=sweep if is_compared else Sweep(),
         compare=sweep.paths[0] if is_compared else None,
-        title=f"{system_name} on {points[0].configuration.topology.kind}",
+        title=f"{system_name} on {trials[0].configuration.topology.kind}",
         figures={} if script else _run_figures(system, sweep.paths[0] if is_compared else None),
     )
-    study = Study(head, system, False, None, tuple(points))
-    run = run_points(study, options)
+    study = Study(head, system, False, None, tuple(trials))
+    run = run_study(study, options)
     console = make_console(stderr=script)
     if run.interrupted:
         write_report(run, options, console)
@@ -207,7 +189,7 @@ def _run_figures(system: System, compare: str | None) -> dict[str, FigureSection
 
 
 def _say_what_ran(study: Study, console: Console) -> None:
-    first = study.points[0]
+    first = study.trials[0]
     chosen = chosen_words(study.system, first.configuration) if study.head.compare is None else ""
     console.print(f"ran: {network_words(first.configuration)}; seed {first.seed}{f'; {chosen}' if chosen else ''}")
 
@@ -215,18 +197,18 @@ def _say_what_ran(study: Study, console: Console) -> None:
 def _check_captures(study: Study) -> None:
     """UserError for names that a network of the study does not have."""
     if not isinstance(study.head.pcap, bool):
-        for point in study.points:
-            places(point.configuration.topology.build(Scale()), study.head.pcap)
+        for trial in study.trials:
+            places(trial.configuration.topology.build(Scale()), study.head.pcap)
 
 
 def _say_captures(run: StudyRun, console: Console) -> None:
     if files := run.files.captures():
         several = len({file.parent for file in files}) > 1
-        where = f"{run.folder}/{'points/*/' if several else ''}{CAPTURES}/"
+        where = f"{run.folder}/{'trials/*/' if several else ''}{CAPTURES}/"
         console.print(f"captures: {where} ({len(files)} {'file' if len(files) == 1 else 'files'}; docs/packets.md)")
 
 
-def _checked(system: System, values: Mapping[str, Any]) -> PointConfiguration:
+def _checked(system: System, values: Mapping[str, Any]) -> TrialConfiguration:
     try:
         configuration = system.configuration.model_validate(values)
         check_switch_programs(configuration)
@@ -249,11 +231,11 @@ def check_machine(study: Study) -> None:
     on the virtual one. UserError says what."""
     if study.needs_network and os.geteuid() != 0:
         raise UserError("networks in Mininet need root: run with sudo, or with --clock virtual")
-    if any(point.configuration.clock == "virtual" for point in study.points):
+    if any(trial.configuration.clock == "virtual" for trial in study.trials):
         compiler()
 
 
-def run_points(study: Study, options: RunOptions, on_begin: Callable[[], None] = lambda: None) -> StudyRun:
+def run_study(study: Study, options: RunOptions, on_begin: Callable[[], None] = lambda: None) -> StudyRun:
     """All of a study. on_begin: called once it is sure that it can. UserError before, if it cannot."""
     if options.pcap:
         study = replace(study, head=study.head.model_copy(update={"pcap": options.pcap}))
@@ -264,28 +246,27 @@ def run_points(study: Study, options: RunOptions, on_begin: Callable[[], None] =
     if options.scheduler is not None:
         check_scheduler(options.scheduler)
     scale = Scale()
-    for kind in dict.fromkeys(point.configuration.topology.kind for point in study.points):
+    for kind in dict.fromkeys(trial.configuration.topology.kind for trial in study.trials):
         if line := unused_programs_line(study.system, topology_file(kind)):
             print(f"gradbed: {line}", file=sys.stderr)
     if study.needs_network:
         # Said before anything is begun.
-        for topology in {point.configuration.topology.kind: point for point in study.points}.values():
+        for topology in {trial.configuration.topology.kind: trial for trial in study.trials}.values():
             announce(topology.configuration.topology.build(scale))
         scale = study_scale() if options.factor is None else Scale(options.factor)
     begun: list[Path] = []
-    several = sum(not point.other_clock for point in study.points) > 1
+    several = sum(not trial.other_clock for trial in study.trials) > 1
 
     def keep(folder: Path) -> None:
-        """A report of what is there so far: of a run that is killed it is the last. One point has nothing yet."""
+        """A report of what is there so far: of a run that is killed it is the last. One trial has nothing yet."""
         if not begun:
             on_begin()
-        if several or (begun and len(study.points) > 1):
+        if several or (begun and len(study.trials) > 1):
             report_of_run(folder, options.output)
         begun[:] = [folder]
 
     try:
-        of_run = options.resume, options.jobs, options.scheduler
-        return run_study(study, scale, options.output, *of_run, keep, options.onlooker, options.threads)
+        return run_trials(study, scale, options, keep)
     except BaseException:
         for folder in begun:
             report_of_run(folder, options.output)
@@ -302,14 +283,14 @@ def conclude(run: StudyRun, assurance: str, console: Console, refused: Sequence[
 
     refused: which goals were missed, and why figures are not drawn."""
     _say_captures(run, console)
-    stored = {point.stored.digest: point for point in run.done}
+    stored = {trial.digest: trial for trial in run.done}
     # Of a single run the verdict is its own, whatever stands beside it.
-    own = {point.stored.digest: point.row for point in run.done if not point.other_clock}
-    _say_fidelity(list(own.values()) if len(own) == 1 else [point.row for point in stored.values()], console)
-    failures = [point for point in stored.values() if point.stored.failures]
-    for point in failures:
-        for line in point.stored.failures:
-            console.print(f"FAILED: {point.place_text}{line}", style="bold red")
+    own = {trial.digest: trial.row for trial in run.done if not trial.other_clock}
+    _say_fidelity(list(own.values()) if len(own) == 1 else [trial.row for trial in stored.values()], console)
+    failures = [trial for trial in stored.values() if trial.failures]
+    for trial in failures:
+        for line in trial.failures:
+            console.print(f"FAILED: {trial.place_text}{line}", style="bold red")
     for line in refused:
         console.print(f"FAILED: {line}", style="bold red")
     for label, reason in run.broken.items():

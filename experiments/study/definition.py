@@ -1,4 +1,4 @@
-"""A study: one experiment file, resolved and checked, and the points that its sweep stands for."""
+"""A study: one experiment file, resolved and checked, and the trials that its sweep stands for."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from gradbed.experiments.captures import CaptureOrder
-from gradbed.experiments.configuration.point import PointConfiguration
 from gradbed.experiments.configuration.sections import Section
+from gradbed.experiments.configuration.trial import TrialConfiguration
 from gradbed.experiments.system import System
 from gradbed.experiments.tables.words import value_words
 
@@ -52,7 +52,7 @@ class Sweep(Section):
 class CourseSection(Section):
     """What `kind: course` shows: y over x of a further table, a line for each value of the figure's `series`.
 
-    step: the column by which a point's rows are in order. x: None: the step; cumulative: its sum up to each row.
+    step: the column by which a trial's rows are in order. x: None: the step; cumulative: its sum up to each row.
     x_times, y_times: for another unit. repetitions: the first one's line, the mean of both columns at each step, or
     the mean with its interval around it. dashed: the value of a column whose lines are dashed; dashed_label tells so
     in the legend. label: of a line, with columns in braces.
@@ -74,13 +74,13 @@ class CourseSection(Section):
 class FigureSection(Section):
     """One figure: lines of y against x, one for each value of `series` (none: a single line).
 
-    kind bars: a bar for each series at every x. lines with words for x: points, as nothing lies between them. course:
+    kind bars: a bar for each series at every x. lines with words for x: trials, as nothing lies between them. course:
     what further tables tell of a run from step to step (section course). distribution: which share of all values of x
-    is at most so large; x is a column of the points table or of a further one (table), whose rows may stand for
+    is at most so large; x is a column of the trials table or of a further one (table), whose rows may stand for
     several values each (weight, a column of it); there is no y. panels: several of these beside each other,
     each with what differs, by dotted path; they have the legend of the first one. names: what values of the series
     are called.
-    x and series are paths of the sweep; y, bound, expected and saturation are columns of the points table. bound is
+    x and series are paths of the sweep; y, bound, expected and saturation are columns of the trials table. bound is
     drawn as a dashed line (a limit that y never crosses), expected as a dotted one (an analytic curve), saturation as
     a dotted upright (the x from which on y cannot follow); each of every series, or once if all agree. normalised: y,
     bound and expected in units of the link rate.
@@ -142,7 +142,7 @@ class GoalSection(Section):
     """What a metric, or its share of another column (over), is to be at every place of the sweep, in the mean of
     repetitions. Where it is not, the study fails; too little for at_least is open where the machine was the limit.
 
-    where: swept paths and their values: only there. in_real_time: what is judged is the mean of the points that are
+    where: swept paths and their values: only there. in_real_time: what is judged is the mean of the trials that are
     repeated in real time (real_time) over that on the virtual clock; where intervals of both overlap, it is met, and
     where the machine could not keep up, it is open."""
 
@@ -161,8 +161,8 @@ class GoalSection(Section):
 
 
 class RealTimeSection(Section):
-    """Of a study on the virtual clock: which points are repeated in real time, at the machine's scale, to be drawn on
-    top. share: of all points; which ones is drawn with the study's name as the seed."""
+    """Of a study on the virtual clock: which trials are repeated in real time, at the machine's scale, to be drawn on
+    top. share: of all trials; which ones is drawn with the study's name as the seed."""
 
     share: float = Field(gt=0, le=1)
 
@@ -182,7 +182,7 @@ class ChaosSection(Section):
     """Where `gradbed chaos` lets its faults happen (experiments/study/chaos.py). at_ms: from when to when, spread
     over the repetitions. back_ms: what goes comes back so much later. links: that are cut; switch: with the system's
     program; forwarding: one without. worker, server: agents; the worker does not come back. errors: by fault, a
-    pattern of the line with which a point may end, where no right result is possible. A name that is not given: the
+    pattern of the line with which a trial may end, where no right result is possible. A name that is not given: the
     system has no such thing. openflow: by dotted path, with what the forwarding switch is a bridge of Open vSwitch,
     for a further fault on the real clock."""
 
@@ -211,7 +211,7 @@ class StudyHead(Section):
     title: str = ""
     sweep: Sweep = Sweep()
     repetitions: int = Field(default=1, ge=1)
-    """Of each point in which something is drawn by chance (PointConfiguration.chance); of any other, one."""
+    """Of each trial in which something is drawn by chance (TrialConfiguration.chance); of any other, one."""
     seeds: list[Annotated[int, Field(ge=0, lt=2**31)]] | None = None
     """One for each repetition; None: 1, 2, 3, ..."""
     metrics: list[str] = Field(default_factory=list)
@@ -225,11 +225,11 @@ class StudyHead(Section):
     goals: dict[str, GoalSection] = Field(default_factory=dict)
     """By what people call them."""
     attempts: int = Field(default=1, ge=1)
-    """So often a point in real time is measured at most, as long as the machine cannot keep up."""
+    """So often a trial in real time is measured at most, as long as the machine cannot keep up."""
     limit_s: float | None = Field(default=None, gt=0)
-    """So much of the machine's time a point may take; one that takes longer is ended, and has no result."""
+    """So much of the machine's time a trial may take; one that takes longer is ended, and has no result."""
     pcap: CaptureOrder = False
-    """What to capture while a point runs."""
+    """What to capture while a trial runs."""
     real_time: RealTimeSection | None = None
     demo: DemoSection | None = None
     chaos: ChaosSection | None = None
@@ -250,14 +250,16 @@ class StudyHead(Section):
 
 @dataclass(frozen=True)
 class Study:
-    """A study that can run. points: every combination of its sweep, each repetition. path: its file, if it has
-    one."""
+    """A study that can run."""
 
     head: StudyHead
     system: System
     quick: bool
+    """Whether its quick section was applied."""
     path: Path | None
-    points: tuple[Point, ...]
+    """Its file, if it has one."""
+    trials: tuple[TrialSpec, ...]
+    """Every combination of its sweep, each repetition."""
 
     @property
     def name(self) -> str:
@@ -265,20 +267,25 @@ class Study:
 
     @property
     def needs_network(self) -> bool:
-        """Whether some point runs on the real clock, in the kernel's network."""
-        return any(point.configuration.clock == "real" for point in self.points)
+        """Whether some trial runs on the real clock, in the kernel's network."""
+        return any(trial.configuration.clock == "real" for trial in self.trials)
 
 
 @dataclass(frozen=True)
-class Point:
-    """One run: coordinates (by swept path, as validated), repetition (from 0), its seed, and what it runs on.
-    other_clock: whether it repeats another point on the other clock, and so stands beside the results."""
+class TrialSpec:
+    """What is asked: one run, at one place of a sweep."""
 
     coordinates: Mapping[str, Any]
+    """By swept path, as validated."""
     repetition: int
+    """Counted from 0."""
     seed: int
-    configuration: PointConfiguration
+    configuration: TrialConfiguration
     other_clock: bool = False
+    """Whether it repeats another trial on the other clock, and so stands beside the results."""
+    digest: str = ""
+    """Identifies the trial on this machine (gradbed.experiments.study.running.runner.plan). Trials that mean the same
+    have the same one, and run once."""
 
     @property
     def label(self) -> str:

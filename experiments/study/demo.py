@@ -12,19 +12,19 @@ from rich.console import Console
 
 from gradbed.common.errors import UserError
 from gradbed.common.modules import COMMAND
-from gradbed.experiments.records.results import StudyResults, load_results
+from gradbed.experiments.results.study_results import StudyResults, load_results
 from gradbed.experiments.study.command import (
     INTERRUPTED,
-    RunOptions,
     conclude,
     network_words,
-    run_points,
+    run_study,
     write_report,
 )
-from gradbed.experiments.study.definition import DemoSection, Point, Study, with_values
+from gradbed.experiments.study.definition import DemoSection, Study, TrialSpec, with_values
 from gradbed.experiments.study.evaluation.figures import draw_figures
 from gradbed.experiments.study.evaluation.summary import Comparison, compared, comparison_tables
 from gradbed.experiments.study.loading import load_study
+from gradbed.experiments.study.running.executors import RunOptions
 from gradbed.experiments.systems import find_system, studies_folder, systems
 from gradbed.experiments.tables.console import make_console
 from gradbed.experiments.tables.metric import Metric
@@ -59,20 +59,20 @@ def load_demo(system: str, clock: str | None = None) -> tuple[Study, DemoSection
     if demo is None:
         raise UserError(f"{path}: a demo has a section demo")
     if study.needs_network and demo.beside:
-        study = replace(study, points=(*study.points, *(_beside(study, point, demo) for point in study.points)))
+        study = replace(study, trials=(*study.trials, *(_beside(study, trial, demo) for trial in study.trials)))
     return study, demo
 
 
-def _beside(study: Study, point: Point, demo: DemoSection) -> Point:
-    values = with_values(point.configuration.model_dump(), {"clock": "virtual", **demo.beside})
-    return replace(point, configuration=study.system.configuration.model_validate(values), other_clock=True)
+def _beside(study: Study, trial: TrialSpec, demo: DemoSection) -> TrialSpec:
+    values = with_values(trial.configuration.model_dump(), {"clock": "virtual", **demo.beside})
+    return replace(trial, configuration=study.system.configuration.model_validate(values), other_clock=True)
 
 
 def run_demo(system: str, options: RunOptions, clock: str | None = None) -> int:
     """Run it and say what it shows; exit status as of a study."""
     study, demo = load_demo(system, clock)
     console = make_console()
-    run = run_points(study, options, lambda: _introduce(study, demo, console))
+    run = run_study(study, options, lambda: _introduce(study, demo, console))
     if run.interrupted:
         return INTERRUPTED
     results = load_results(run.folder, run.files)
@@ -96,7 +96,7 @@ def run_demo(system: str, options: RunOptions, clock: str | None = None) -> int:
 def _introduce(study: Study, demo: DemoSection, console: Console) -> None:
     """The idea and the network, to be read while it runs."""
     console.print("\n".join(_folded(" ".join(demo.idea.split()), console)), markup=False)
-    _say(console, "network", _folded(network_words(study.points[0].configuration), console))
+    _say(console, "network", _folded(network_words(study.trials[0].configuration), console))
     console.print()
 
 
@@ -113,7 +113,7 @@ def _say(console: Console, what: str, lines: Sequence[str]) -> None:
 def meanings(study: Study, demo: DemoSection, results: StudyResults) -> list[str]:
     """A sentence for each metric of which the demo says something, as far as it has values; instead, if the machine
     had a part in them, how to have the network's."""
-    if not all(point.row["verdict"] in TRUSTED for point in results.points):
+    if not all(trial.row["verdict"] in TRUSTED for trial in results.trials):
         return [
             "This machine had a part in the numbers above, so they show little of the network. On any machine: "
             f"gradbed demo {study.head.system} --clock virtual"

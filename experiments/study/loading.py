@@ -15,12 +15,12 @@ from pydantic import BaseModel, ValidationError
 from gradbed.common.errors import UserError
 from gradbed.common.problems import in_words
 from gradbed.common.suggestion import suggestion
-from gradbed.experiments.configuration.point import PointConfiguration
+from gradbed.experiments.configuration.trial import TrialConfiguration
 from gradbed.experiments.study.definition import (
     FigureSection,
-    Point,
     Study,
     StudyHead,
+    TrialSpec,
     expand,
     values_at,
     with_values,
@@ -73,14 +73,14 @@ def _kinds(model: type[BaseModel]) -> tuple[Any, ...]:
 
 
 POINT_COLUMNS = ("seed", "repetition", "verdict", "scale_factor", "link_rate_bps")
-"""Columns of the points table besides coordinates and metrics."""
+"""Columns of the trials table besides coordinates and metrics."""
 
 
 def load_study(path: Path, quick: bool = False, clock: str | None = None) -> Study:
     """Read, resolve and check a study; `quick` applies its quick section, `clock` takes the place of its own. Either
     leaves out what its real_time section asks for; the virtual clock also what a sweep puts on the real one.
 
-    Every point is validated now, so that a sweep does not end in the middle because of a value. StudyError, one
+    Every trial is validated now, so that a sweep does not end in the middle because of a value. StudyError, one
     line with FILE:LINE, for the first thing that is wrong.
     """
     return study_of(read_yaml(path), quick, clock)
@@ -107,17 +107,17 @@ def study_of(document: YamlDocument, quick: bool = False, clock: str | None = No
             hint = suggestion(key, [*sections, *system.configuration.model_fields])
             raise document.error((key,), f"a study has no section {key!r}{hint}")
     head = _checked_head({key: value for key, value in data.items() if key in sections}, document)
-    points = _points(document, head, system, base, clock)
+    trials = _trials(document, head, system, base, clock)
     if head.real_time is not None and not quick and clock is None:
-        points += in_real_time(head.name, points, head.real_time.share)
+        trials += in_real_time(head.name, trials, head.real_time.share)
     _check_names(document, head, system)
-    return Study(head, system, quick, None if isinstance(document, GivenValues) else document.path, points)
+    return Study(head, system, quick, None if isinstance(document, GivenValues) else document.path, trials)
 
 
-def _points(
+def _trials(
     document: YamlDocument, head: StudyHead, system: System, base: Mapping[str, Any], clock: str | None
-) -> tuple[Point, ...]:
-    points = []
+) -> tuple[TrialSpec, ...]:
+    trials = []
     for combination in expand(head.sweep):
         try:
             data = with_values(base, combination)
@@ -132,17 +132,17 @@ def _points(
         coordinates = values_at(configuration.model_dump(mode="json"), combination)
         # Without chance all repetitions would be the same.
         seeds = head.seed_of_repetition if configuration.canonical().chance() else head.seed_of_repetition[:1]
-        points += [Point(coordinates, repetition, seed, configuration) for repetition, seed in enumerate(seeds)]
-    return tuple(points)
+        trials += [TrialSpec(coordinates, repetition, seed, configuration) for repetition, seed in enumerate(seeds)]
+    return tuple(trials)
 
 
-def in_real_time(name: str, points: Sequence[Point], share: float) -> tuple[Point, ...]:
-    """That share of the points that are on the virtual clock, to be repeated on the real one. Points that mean the
+def in_real_time(name: str, trials: Sequence[TrialSpec], share: float) -> tuple[TrialSpec, ...]:
+    """That share of the trials that are on the virtual clock, to be repeated on the real one. Trials that mean the
     same are one."""
     distinct = {
-        (repr(point.configuration.canonical()), point.seed): point
-        for point in reversed(points)
-        if point.configuration.clock == "virtual"
+        (repr(trial.configuration.canonical()), trial.seed): trial
+        for trial in reversed(trials)
+        if trial.configuration.clock == "virtual"
     }
     candidates = list(reversed(distinct.values()))
     chosen = random.Random(name).sample(range(len(candidates)), math.ceil(share * len(candidates)))
@@ -158,8 +158,8 @@ def in_real_time(name: str, points: Sequence[Point], share: float) -> tuple[Poin
 
 def _configuration(
     document: YamlDocument, head: StudyHead, system: System, data: Mapping[str, Any], combination: Mapping[str, Any]
-) -> PointConfiguration:
-    """What a point runs on. A mistake is blamed on the swept value that made it, if one did."""
+) -> TrialConfiguration:
+    """What a trial runs on. A mistake is blamed on the swept value that made it, if one did."""
     try:
         configuration = system.configuration.model_validate(data, context={"folder": document.path.absolute().parent})
     except ValidationError as error:
@@ -268,7 +268,7 @@ def _check_names(document: YamlDocument, head: StudyHead, system: System) -> Non
         if goal.in_real_time and head.real_time is None:
             raise document.error(
                 ("goals", name, "in_real_time"),
-                "which points are repeated in real time? write 'real_time: {share: 1}'",
+                "which trials are repeated in real time? write 'real_time: {share: 1}'",
             )
     for figure, section in head.figures.items():
         place = "figures", figure

@@ -16,7 +16,8 @@ from rich.console import Console
 
 from gradbed.common.caller import caller
 from gradbed.common.errors import UserError
-from gradbed.experiments.study.command import INTERRUPTED, RunOptions, run_study_file
+from gradbed.experiments.study.command import INTERRUPTED, run_study_file
+from gradbed.experiments.study.running.executors import RunOptions
 from gradbed.experiments.systems import find_system, studies_folder
 from gradbed.experiments.tables.console import Columns, make_console, rows_table
 from gradbed.experiments.tables.tables import replace_file, write_csv
@@ -33,7 +34,7 @@ GOAL_PROCESSORS = 2
 class StudyTime:
     """Of one study, from reading it to its drawn figure. processor_s: user and system time of this process and of
     all that it has waited for, so also of pools, sandboxes and what ran in them. status: the study's exit status; if
-    it is not 0, points may be missing in the time. clock: given in place of the study's own; empty: none was."""
+    it is not 0, trials may be missing in the time. clock: given in place of the study's own; empty: none was."""
 
     figure: int
     study: str
@@ -107,7 +108,7 @@ class FigureTimes:
         if not self._is_whole or any((row.form, row.processors) != ("full", GOAL_PROCESSORS) for row in self._rows):
             return f"not judged: {wanted}"
         if failed := [str(row.figure) for row in self._rows if row.status != 0]:
-            return f"not judged: of figure {', '.join(failed)} points or goals failed"
+            return f"not judged: of figure {', '.join(failed)} trials or goals failed"
         return f"goal: {GOAL_S / 60:g} min, {'met' if sum(row.wall_s for row in self._rows) <= GOAL_S else 'missed'}"
 
 
@@ -152,15 +153,15 @@ def make_figures(
 ) -> int:
     """Run the studies one after the other; the worst of their exit statuses. An interruption ends it.
 
-    times: a file for what each took. UserError where that would not be known: with `resume` points are skipped, and
+    times: a file for what each took. UserError where that would not be known: with `resume` trials are skipped, and
     what the workers of a scheduler do is no time of this machine."""
     figures = chosen(system, only)
     clocked = None
     if times is not None:
         if options.resume:
-            raise UserError("--times does not go with --resume: points that are there already would take no time")
+            raise UserError("--times does not go with --resume: trials that are there already would take no time")
         if options.scheduler is not None:
-            raise UserError("--times does not go with --scheduler: points run elsewhere")
+            raise UserError("--times does not go with --scheduler: trials run elsewhere")
         clocked = FigureTimes(times, quick=quick, clock=clock, is_whole=figures == studies_of(system))
     status = 0
     for number, path in figures.items():

@@ -1,4 +1,4 @@
-"""What the switches and compilers of others can do of what a point asks for, and what to choose where they cannot."""
+"""What the switches and compilers of others can do of what a trial asks for, and what to choose where they cannot."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from gradbed.common.capabilities import REAL_CLOCK
-from gradbed.experiments.configuration.point import PointConfiguration
+from gradbed.experiments.configuration.trial import TrialConfiguration
 from gradbed.experiments.study.definition import with_values
 from gradbed.experiments.system import System
 
 
-def check_switch_programs(configuration: PointConfiguration) -> None:
+def check_switch_programs(configuration: TrialConfiguration) -> None:
     """UserError where what is to compile or run the P4 programs is missing, or cannot do it."""
     program = configuration.program
     if program.compiler == "p4c":

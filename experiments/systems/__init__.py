@@ -1,5 +1,5 @@
 """The list of systems. A system is its rooms, and one line here; packages outside this tree add theirs by an entry
-point of the group "gradbed.systems" (docs/architecture.md, "A system")."""
+trial of the group "gradbed.systems" (docs/architecture.md, "A system")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a point yields: its metrics, and a table of them for people."""
+"""What a trial yields: its metrics, and a table of them for people."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Value = str | int | float | bool | None
 
 @dataclass(frozen=True)
 class Metric:
-    """A number that each point of a system yields.
+    """A number that each trial of a system yields.
 
     scales: how it follows the link rate. "rate" (bit/s) and "time" (s) are nominal in every table; each is also given
     relative to the link rate in a column NAME_normalised: a rate divided by it, a time multiplied by it (bits that
@@ -34,7 +34,7 @@ class Metric:
 
 
 def metric_table(title: str, metrics: Mapping[str, Metric], row: Mapping[str, Any], model: str) -> FittedTable:
-    """row: of the points table; what has no value in it is left out. model: what ran the switches."""
+    """row: of the trials table; what has no value in it is left out. model: what ran the switches."""
     table = FittedTable(title=title)
     table.add_column("metric", no_wrap=True)
     table.add_column("value", justify="right", no_wrap=True)

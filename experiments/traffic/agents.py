@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from gradbed.common.errors import UserError
+from gradbed.experiments.runtimes.agents import AgentSpec
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.testbeds.agents import AgentSpec
 from gradbed.experiments.traffic.configuration import TrafficSection
 from gradbed.experiments.traffic.patterns import Demands, Pair, demands, read_matrix
 from gradbed.hosts.agents.description import AgentAddress

@@ -8,8 +8,8 @@ from typing import Any
 
 from gradbed.common.errors import UserError
 from gradbed.experiments.configuration.sections import Section, option
+from gradbed.experiments.runtimes.agents import AgentSpec
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.testbeds.agents import AgentSpec
 from gradbed.formats.ring import RING_PORT
 from gradbed.hosts.agents.description import worker_addresses
 from gradbed.hosts.collectives.job import CollectiveJob

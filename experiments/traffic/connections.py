@@ -12,8 +12,8 @@ import numpy as np
 
 from gradbed.common.capabilities import REAL_CLOCK
 from gradbed.common.errors import UserError
+from gradbed.experiments.runtimes.agents import AgentSpec
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.testbeds.agents import AgentSpec
 from gradbed.experiments.traffic.agents import NAME, plan_traffic, shares
 from gradbed.experiments.traffic.configuration import TrafficSection
 from gradbed.hosts.agents.kernel.iperf3 import find_iperf3

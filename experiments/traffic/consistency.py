@@ -10,8 +10,8 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
-from gradbed.experiments.accounts.conservation import ENDS
-from gradbed.experiments.accounts.counts import Counts
+from gradbed.experiments.conservation.checks import ENDS
+from gradbed.experiments.conservation.counts import Counts
 from gradbed.experiments.traffic.results import TrafficResults
 from gradbed.hosts.traffic.received_packets import PRECISION_BITS, LatencyHistogram
 from gradbed.topo.graph import Topology
@@ -74,7 +74,7 @@ def loss_contradictions(
 
 def dropped_packets(counts: Counts) -> int:
     """By links, by sockets in front of them, and in switches that tell
-    (gradbed.experiments.accounts.conservation)."""
+    (gradbed.experiments.conservation.checks)."""
     on_links = sum(effect.lost_packets for effect in counts.effects.values())
     return on_links + sum(device[name] for device in counts.devices.values() for name in ENDS)
 

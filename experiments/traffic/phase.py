@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from gradbed.common.errors import UserError
 from gradbed.experiments.configuration.faults import AgentFault, Fault, stopped_agents
 from gradbed.experiments.phases import Phase, Progress
-from gradbed.experiments.testbeds.agents import AgentSpec
+from gradbed.experiments.runtimes.agents import AgentSpec
 from gradbed.experiments.traffic.agents import Traffic
 from gradbed.experiments.traffic.background import Background
 from gradbed.experiments.traffic.connections import ConnectionTraffic

@@ -15,7 +15,7 @@ from gradbed.hosts.traffic.received_packets import LatencyHistogram
 from gradbed.hosts.traffic.sizes import has_flows
 
 Final = Mapping[tuple[int, str], Mapping[str, Any]]
-"""gradbed.experiments.phases.Measured.final."""
+"""gradbed.experiments.phases.PhaseResult.final."""
 
 Columns = dict[str, NDArray[Any]]
 Reports = Mapping[str, Mapping[str, Any]]

@@ -174,7 +174,7 @@ def test_a_run_is_paused_stepped_and_slowed_down_and_its_page_stays(chromium: An
             assert process.wait(IN_TIME_S) == 0
         finally:
             process.send_signal(signal.SIGINT)
-    (file,) = tmp_path.glob(f"aggregation/latest/points/*/{FILE}")
+    (file,) = tmp_path.glob(f"aggregation/latest/trials/*/{FILE}")
     assert len(Recording.load(file).of("frame")) > 20
     with served(Replayed([file])) as url, opened(chromium, url, color_scheme="dark") as page:
         until(page, "gradbed.store().ended")

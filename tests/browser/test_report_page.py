@@ -10,7 +10,8 @@ from urllib.parse import unquote, urlparse
 
 import pytest
 
-from gradbed.experiments.study.command import RunOptions, run_study_file
+from gradbed.experiments.study.command import run_study_file
+from gradbed.experiments.study.running.executors import RunOptions
 from tests.browser.browser import BROWSER, WHY_NOT, ask
 
 pytestmark = [pytest.mark.thorough, pytest.mark.skipif(BROWSER is None, reason=WHY_NOT)]
@@ -145,7 +146,7 @@ def test_links_have_the_colour_that_the_legend_gives_their_load(folder: Path, da
     )
     words, colours = zip(*told["legend"], strict=True)
     assert len(set(colours)) == len(words) == 6
-    with (folder / "points.csv").open(newline="") as file:
+    with (folder / "trials.csv").open(newline="") as file:
         first = {row["topology.link.loss"]: row["digest"] for row in csv.DictReader(file) if row["repetition"] == "0"}
     with (folder / "links.csv").open(newline="") as file:
         loads = {(r["digest"], r["phase"], r["from"], r["to"]): float(r["load"]) for r in csv.DictReader(file)}

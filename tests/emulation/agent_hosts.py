@@ -14,8 +14,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from gradbed.common.signals import die_with_parent
+from gradbed.experiments.runtimes.agents import AgentSpec
 from gradbed.experiments.systems.aggregation.jobs import agent_specs
-from gradbed.experiments.testbeds.agents import AgentSpec
 from gradbed.hosts.agents.description import parse_description
 from gradbed.hosts.systems.aggregation.description import AggregationJob
 from tests.emulation.namespaces import Namespace

@@ -22,7 +22,7 @@ TIMEOUT_S = 120
 PRELOADED = [
     "tests.p4.switch_under_test",
     "tests.p4.aggregation.aggregation_packets",
-    "gradbed.experiments.testbeds.mininet_testbed",
+    "gradbed.experiments.runtimes.real",
 ]
 
 _processes = multiprocessing.get_context("forkserver")

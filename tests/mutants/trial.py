@@ -7,14 +7,14 @@ import json
 import sys
 
 from gradbed.common.errors import UserError
-from tests.unit.points import virtual_point
+from tests.unit.trials import virtual_trial
 
 
 def main(text: str) -> int:
     sections = json.loads(text)
     system = sections.pop("system")
     try:
-        failures = list(virtual_point(system, **sections).failures)
+        failures = list(virtual_trial(system, **sections).failures)
     except UserError as error:
         failures = [str(error)]
     print(failures[0] if failures else "", file=sys.stderr)

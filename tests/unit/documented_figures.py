@@ -64,11 +64,11 @@ def figure_data(study: str) -> FigureData:
     with path.open(newline="", encoding="utf-8") as file:
         rows = [{name: _value(text) for name, text in row.items()} for row in csv.DictReader(file)]
     [yaml] = ROOT.glob(f"experiments/systems/*/studies/{study}.yaml")
-    asked = load_study(yaml).points
+    asked = load_study(yaml).trials
     paths = load_study(yaml).head.sweep.paths
-    main = next(point for point in asked).configuration.clock
-    of_main = [point for point in asked if not point.other_clock and point.configuration.clock == main]
-    places = {tuple(_shown(point.coordinates[path]) for path in paths) for point in of_main}
+    main = next(trial for trial in asked).configuration.clock
+    of_main = [trial for trial in asked if not trial.other_clock and trial.configuration.clock == main]
+    places = {tuple(_shown(trial.coordinates[path]) for path in paths) for trial in of_main}
     found = {tuple(_shown(row[path]) for path in paths) for row in rows if row["clock"] == main}
     assert found == places, f"docs/data/{study}.csv is not of the study as it is now: make it anew"
     return FigureData(study, rows)

@@ -8,7 +8,8 @@ from pathlib import Path
 from unittest.mock import patch
 
 from gradbed.experiments.plotting import style
-from gradbed.experiments.study.command import RunOptions, run_study_file
+from gradbed.experiments.study.command import run_study_file
+from gradbed.experiments.study.running.executors import RunOptions
 
 
 def run_study_named_small(study: str, place: Path) -> tuple[Path, str]:

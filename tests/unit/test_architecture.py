@@ -56,8 +56,8 @@ SUBPACKAGES = {
     "controller": "core entries planning rest southbound systems",
     "hosts": "agents collectives compressors learning protocols systems torch_hook traffic transport",
     "experiments": (
-        "accounts by_hand configuration engine exercises fidelity live plotting prompt records "
-        "study systems tables testbeds traffic"
+        "configuration conservation engine exercises live plotting prompt results runtimes sessions "
+        "study systems tables traffic validity"
     ),
     "cli": "commands p4 site",
     TOOLS: "bench conformance corpus recordings",

@@ -15,7 +15,7 @@ from gradbed.experiments.systems import find_system
 from gradbed.experiments.systems.interconnect.configuration import InterconnectConfiguration
 from gradbed.experiments.systems.workload.configuration import WorkloadConfiguration
 from tests.examples import examples
-from tests.unit.points import differing_metrics, differing_tables
+from tests.unit.trials import differing_metrics, differing_tables
 from tests.unit.workload.runs import OWN, ROUTES
 
 NDN = {"peers": 3, "rounds": 2}
@@ -43,7 +43,7 @@ FEW = settings(max_examples=examples(20), derandomize=True, suppress_health_chec
 
 @st.composite
 def sections_of(draw: st.DrawFn, system: str) -> dict[str, Any]:
-    """Of a small point, mostly such that nothing is drawn, but for one thing perhaps."""
+    """Of a small trial, mostly such that nothing is drawn, but for one thing perhaps."""
     traffic = {
         **REGULAR,
         "pattern": draw(st.sampled_from(["all-to-all", "stride:1", "incast", "hotspot:0.3", "permutation"])),

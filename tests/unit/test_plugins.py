@@ -45,8 +45,8 @@ def test_a_compressor_on_a_topology(outside: Path, tmp_path: Path) -> None:
     words = ["run", "compression", "--topology", "circle:5", "--compress", "every:3", *options]
     ended = run_well(*words, "--output", tmp_path, PYTHONPATH=outside)
     assert "what was sent and what is held back are all gradients" in " ".join(ended.stdout.split())
-    (point,) = rows(tmp_path / "compression" / "latest" / "points.csv")
-    assert 4 * 300 < float(point["wire_bytes"]) < 4 * 900 / 2
+    (trial,) = rows(tmp_path / "compression" / "latest" / "trials.csv")
+    assert 4 * 300 < float(trial["wire_bytes"]) < 4 * 900 / 2
 
 
 @pytest.mark.parametrize("exchange", ["server", "ring"])
@@ -68,8 +68,8 @@ def test_a_congestion_control_of_aggregation(outside: Path, tmp_path: Path, exch
     times = {}
     for control in ("tahoe", "none"):
         run_well(*words, "--congestion-control", control, "--output", tmp_path / control, PYTHONPATH=outside)
-        (point,) = rows(tmp_path / control / "aggregation" / "latest" / "points.csv")
-        times[control] = float(point["round_time_s"])
+        (trial,) = rows(tmp_path / control / "aggregation" / "latest" / "trials.csv")
+        times[control] = float(trial["round_time_s"])
     assert times["none"] < times["tahoe"], "its window of one packet at first costs nothing: it was not asked"
 
 
@@ -79,8 +79,8 @@ def test_a_congestion_control_of_queue_pairs(outside: Path, tmp_path: Path) -> N
     times = {}
     for control in ("tahoe", "none"):
         run_well(*words, "--congestion-control", control, "--output", tmp_path / control, PYTHONPATH=outside)
-        (point,) = rows(tmp_path / control / "training" / "latest" / "points.csv")
-        times[control] = float(point["collective_time_s"])
+        (trial,) = rows(tmp_path / control / "training" / "latest" / "trials.csv")
+        times[control] = float(trial["collective_time_s"])
     assert times["none"] < times["tahoe"] < 3 * times["none"]
 
 
@@ -98,8 +98,8 @@ def test_a_collective(outside: Path, tmp_path: Path) -> None:
         "linear",
     ]
     run_well(*words, "--output", tmp_path, PYTHONPATH=outside)
-    (point,) = rows(tmp_path / "training" / "latest" / "points.csv")
-    assert (float(point["messages"]), float(point["message_bytes"])) == (4 * 3, 4 * 3 * 40_000)
+    (trial,) = rows(tmp_path / "training" / "latest" / "trials.csv")
+    assert (float(trial["messages"]), float(trial["message_bytes"])) == (4 * 3, 4 * 3 * 40_000)
     refused = gradbed("run", "training", "--algorithm", "linaer", PYTHONPATH=outside)
     assert refused.returncode == 2 and "linaer" in refused.stderr and "linear" in refused.stderr
 

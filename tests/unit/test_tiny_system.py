@@ -37,10 +37,10 @@ def test_nothing_in_the_tree_knows_it(outside: Path) -> None:
 def test_one_point(outside: Path, tmp_path: Path) -> None:
     options = ["--topology", "fat-tree:4", "--packets", "20", "--flow-rate-mbps", "5"]
     ended = run_well("run", "tiny", "--clock", "virtual", *options, "--output", tmp_path, PYTHONPATH=outside)
-    (point,) = rows(tmp_path / "tiny" / "latest" / "points.csv")
-    assert (point["received_packets"], point["counted_packets"], point["delivered"]) == ("160", "160", "1.0")
-    assert float(point["throughput_bps"]) == pytest.approx(5e6, rel=0.001)
-    assert point["verdict"] == "model"
+    (trial,) = rows(tmp_path / "tiny" / "latest" / "trials.csv")
+    assert (trial["received_packets"], trial["counted_packets"], trial["delivered"]) == ("160", "160", "1.0")
+    assert float(trial["throughput_bps"]) == pytest.approx(5e6, rel=0.001)
+    assert trial["verdict"] == "model"
     assert {row["agrees"] for row in rows(tmp_path / "tiny" / "latest" / "hosts.csv")} == {"True"}
     assert "packets that receivers counted" in ended.stdout
 
@@ -49,7 +49,7 @@ def test_one_point(outside: Path, tmp_path: Path) -> None:
 def test_a_study_with_losses(outside: Path, tmp_path: Path) -> None:
     (tmp_path / "losses.yaml").write_text(STUDY)
     run_well("run", tmp_path / "losses.yaml", "-j", "2", "--output", tmp_path, PYTHONPATH=outside)
-    received = {int(point["received_packets"]) for point in rows(tmp_path / "losses" / "latest" / "points.csv")}
+    received = {int(trial["received_packets"]) for trial in rows(tmp_path / "losses" / "latest" / "trials.csv")}
     # The same links lose the same packets, whatever program forwards them.
     assert len(received) == 1 and received != {60}
 

@@ -1,4 +1,4 @@
-"""python -m tools.bench NAME: measure the switch, the planners and the testbed on this machine.
+"""python -m tools.bench NAME: measure the switch, the planners and the runtime on this machine.
 
 Run it at the top of a checkout, with the Python of its environment: `.venv/bin/python -m tools.bench --help`.
 """
@@ -88,8 +88,8 @@ def transport(
 
 @app.command()
 def scale(
-    points: Annotated[
-        list[str] | None, typer.Argument(help="Names of points (default: all).", show_default=False)
+    trials: Annotated[
+        list[str] | None, typer.Argument(help="Names of trials (default: all).", show_default=False)
     ] = None,
     small: Annotated[bool, typer.Option("--small", help="Fewer values or samples, and no goals.")] = False,
     threads: options.Threads = 1,
@@ -97,7 +97,7 @@ def scale(
     """Run one round of 64 to 1,024 hosts on the virtual clock: wall time and processor time of each."""
     from tools.bench.scale import run_bench_scale
 
-    return run_bench_scale(points or [], small, threads)
+    return run_bench_scale(trials or [], small, threads)
 
 
 # ---- What a run costs the machine ----
@@ -197,7 +197,8 @@ def throughput(scale: Scale = None, output: Output = RESULTS, resume: Resume = F
 
 
 def _run_study(name: str, scale: float | None, output: Path, resume: bool) -> int:
-    from gradbed.experiments.study.command import RunOptions, run_study_file
+    from gradbed.experiments.study.command import run_study_file
+    from gradbed.experiments.study.running.executors import RunOptions
 
     require_root(f"{NAME} {name}")
     return run_study_file(STUDIES / f"{name}.yaml", RunOptions(output, resume, scale))

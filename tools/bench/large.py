@@ -25,11 +25,11 @@ from gradbed.common.namespaces import in_network_namespace
 from gradbed.common.sandbox import run_in_sandbox
 from gradbed.common.scratch import scratch_folder
 from gradbed.emulation.size import announce
+from gradbed.experiments.runtimes.real import RealRuntime
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.setup import PointTask
+from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.systems import DEFAULT_SYSTEM, find_system
 from gradbed.experiments.tables.console import make_console
-from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
 from gradbed.topo.graph import Topology
 from tools.bench.measure import Goal, exit_status, goals_table
 from tools.bench.memory_profile import processes
@@ -109,11 +109,11 @@ def _real(k: int, folder: Path) -> Large:
     announce(setup.topology)
     start_s = time.monotonic()
     with ExitStack() as stack:
-        testbed = stack.enter_context(MininetTestbed(system, setup, task))
+        runtime = stack.enter_context(RealRuntime(system, setup, task))
         up_s, cpu_s = time.monotonic() - start_s, sum(map(_cpu_s, _pids()))
         held = sum(map(proportional_bytes, _pids()))
         sockets = {
-            host.name: stack.enter_context(in_network_namespace(testbed.network.host_pid(host.name), _socket))
+            host.name: stack.enter_context(in_network_namespace(runtime.network.host_pid(host.name), _socket))
             for host in setup.topology.hosts
         }
         reached = heard(setup.topology, sockets)
@@ -154,16 +154,16 @@ def _received(name: str, receiving: socket.socket, names: Mapping[str, str], mos
 
 
 def _virtual(k: int, folder: Path) -> Large:
-    from gradbed.experiments.testbeds.virtual_testbed import VirtualTestbed
+    from gradbed.experiments.runtimes.virtual import VirtualRuntime
 
     task = _task(k, "virtual", folder)
     system = find_system(DEFAULT_SYSTEM)
     setup = system.network(task)
     start_s = time.monotonic()
-    with VirtualTestbed(system, setup, task) as testbed:
+    with VirtualRuntime(system, setup, task) as runtime:
         up_s = time.monotonic() - start_s
         topology, draw = setup.topology, random.Random(1)
-        interfaces = {host.name: testbed.interfaces[f"{host.name}-eth0"] for host in topology.hosts}
+        interfaces = {host.name: runtime.interfaces[f"{host.name}-eth0"] for host in topology.hosts}
         found: set[Pair] = set()
 
         def take(receiver: str) -> None:
@@ -172,13 +172,13 @@ def _virtual(k: int, folder: Path) -> Large:
             found.update((sender.decode(), receiver) for sender in senders)
 
         for name, interface in interfaces.items():
-            testbed.clock.listen(interface, partial(take, name))
+            runtime.clock.listen(interface, partial(take, name))
         wanted: set[Pair] = set()
         for _ in range(ROUNDS):
             partners = permutation(list(interfaces), draw)
             for sender, receiver in partners.items():
                 interfaces[sender].send(frame(topology, sender, receiver)[None, :])
-            testbed.fabric.quiesce(QUIET_S)
+            runtime.fabric.quiesce(QUIET_S)
             wanted |= set(partners.items())
         wanted &= connected(topology)
     usage = resource.getrusage(resource.RUSAGE_SELF)
@@ -214,10 +214,10 @@ def connected(topology: Topology) -> set[Pair]:
     return {(a, b) for part in parts for a in part for b in part if a != b}
 
 
-def _task(k: int, clock: str, folder: Path) -> PointTask:
+def _task(k: int, clock: str, folder: Path) -> TrialTask:
     system = find_system(DEFAULT_SYSTEM)
     configuration = system.configuration.model_validate({"clock": clock, "topology": {"kind": f"fat-tree:{k}"}})
-    return PointTask(configuration, 1, Scale(), folder)
+    return TrialTask(configuration, 1, Scale(), folder)
 
 
 def _pids() -> list[int]:

@@ -27,8 +27,8 @@ from gradbed.common.json_lines import own_program
 from gradbed.common.namespaces import MS_NODEV, MS_NOSUID, mount, require_root
 from gradbed.common.sandbox import run_in_sandbox
 from gradbed.common.scratch import scratch_folder
-from gradbed.experiments.by_hand.remote import hold
 from gradbed.experiments.programs import FORWARD
+from gradbed.experiments.sessions.remote import hold
 from gradbed.experiments.tables.console import make_console, rows_table
 from tools.bench.memory_profile import files_below, networks_of, processes
 

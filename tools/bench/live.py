@@ -7,10 +7,10 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gradbed.experiments.engine.onlooker import NOBODY, Onlooker
+from gradbed.experiments.engine.observer import NO_OBSERVER, TrialObserver
 from gradbed.experiments.live.view import live_view
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.study.running.execution import run_now
+from gradbed.experiments.study.running.executors import run_single_trial
 from gradbed.experiments.systems import DEFAULT_SYSTEM, find_system
 from gradbed.experiments.tables.console import make_console
 from tools.bench.measure import Goal, Stopwatch, exit_status, goals_table
@@ -33,22 +33,22 @@ class Times:
 def run_bench_live(repetitions: int) -> int:
     """Measure and print a table; the real clock as root alone. Exit status 0; 1 if a goal is missed."""
     clocks = ("virtual", "real") if os.geteuid() == 0 else ("virtual",)
-    with live_view() as onlooker:
-        goals = [_goal(clock, repetitions, onlooker) for clock in clocks]
+    with live_view() as observer:
+        goals = [_goal(clock, repetitions, observer) for clock in clocks]
     make_console().print(goals_table(goals))
     return exit_status(goals)
 
 
-def _goal(clock: str, repetitions: int, onlooker: Onlooker) -> Goal:
-    _run(clock, NOBODY)  # fills the caches
-    alone, looked_on = [], []
+def _goal(clock: str, repetitions: int, observer: TrialObserver) -> Goal:
+    _run(clock, NO_OBSERVER)  # fills the caches
+    alone, observed = [], []
     for _ in range(repetitions):
-        alone.append(_run(clock, NOBODY))
-        looked_on.append(_run(clock, onlooker))
+        alone.append(_run(clock, NO_OBSERVER))
+        observed.append(_run(clock, observer))
     # What a sandbox does is not this process's time.
-    by_cpu = _ratio(looked_on, alone, lambda times: times.cpu_s) if clock == "virtual" else None
+    by_cpu = _ratio(observed, alone, lambda times: times.cpu_s) if clock == "virtual" else None
     name = f"{TOPOLOGY}, {clock} clock: time with --live over time without"
-    wall = _ratio(looked_on, alone, lambda times: times.wall_s)
+    wall = _ratio(observed, alone, lambda times: times.wall_s)
     return Goal(name, MOST[clock], wall, at_most=True, by_processor_time=by_cpu)
 
 
@@ -56,12 +56,12 @@ def _ratio(these: list[Times], those: list[Times], of: Callable[[Times], float])
     return statistics.median(map(of, these)) / statistics.median(map(of, those))
 
 
-def _run(clock: str, onlooker: Onlooker) -> Times:
-    """Run the point, and return what it took. UserError if the run breaks."""
+def _run(clock: str, observer: TrialObserver) -> Times:
+    """Run the trial, and return what it took. UserError if the run breaks."""
     system = find_system(DEFAULT_SYSTEM)
     configuration = system.configuration.model_validate(
         {"clock": clock, "topology": {"kind": TOPOLOGY}, "workload": {"workers": WORKERS, "rounds": ROUNDS}}
     )
     watch = Stopwatch()
-    run_now(DEFAULT_SYSTEM, configuration, REAL_SCALE if clock == "real" else Scale(), onlooker=onlooker)
+    run_single_trial(DEFAULT_SYSTEM, configuration, REAL_SCALE if clock == "real" else Scale(), observer=observer)
     return Times(watch.wall_s, watch.cpu_s)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.study.running.execution import run_now
+from gradbed.experiments.study.running.executors import run_single_trial
 from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration
 from gradbed.experiments.tables.console import Columns, make_console, rows_table
 
@@ -45,8 +45,8 @@ def configuration(rounds: int) -> AggregationConfiguration:
 def processor_s(rounds: int) -> float:
     """Return the processor time of a whole run; its sums have to be right."""
     before_s = time.process_time()
-    point = run_now("aggregation", configuration(rounds), Scale())
-    assert not point.failures, point.failures
+    trial = run_single_trial("aggregation", configuration(rounds), Scale())
+    assert not trial.failures, trial.failures
     return time.process_time() - before_s
 
 
@@ -76,7 +76,7 @@ def parts(rounds: int) -> list[tuple[str, float]]:
     """
     profile = cProfile.Profile()
     profile.enable()
-    run_now("aggregation", configuration(rounds), Scale())
+    run_single_trial("aggregation", configuration(rounds), Scale())
     profile.disable()
     return shares(pstats.Stats(profile))
 

@@ -1,4 +1,4 @@
-"""Measure the wall time and processor time of large points on the virtual clock."""
+"""Measure the wall time and processor time of large trials on the virtual clock."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.engine.onlooker import Onlooker
+from gradbed.experiments.engine.observer import TrialObserver
 from gradbed.experiments.phases import Phase
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.study.running.execution import run_now
+from gradbed.experiments.study.running.executors import run_single_trial
 from gradbed.experiments.systems import find_system
 from gradbed.experiments.tables.console import Columns, make_console, rows_table
 from gradbed.topo.registry import parse_topology
 from tools.bench.measure import seconds_goal
-from tools.bench.scale_points import SCALE_POINTS, ScalePoint
+from tools.bench.scale_trials import SCALE_TRIALS, ScaleTrial
 
 MEBIBYTE = 1 << 20
 
@@ -32,9 +32,9 @@ class Spent:
 
 @dataclass(frozen=True)
 class ScaleResult:
-    """What a point took."""
+    """What a trial took."""
 
-    point: ScalePoint
+    trial: ScaleTrial
     hosts: int
     whole: Spent
     """From the configuration to the checked result."""
@@ -48,20 +48,20 @@ class ScaleResult:
     @property
     def judged(self) -> Spent:
         """What the goals are for."""
-        return self.round if self.point.judges_round else self.whole
+        return self.round if self.trial.judges_round else self.whole
 
 
-class _Watch(Onlooker):
+class _Watch(TrialObserver):
     """Records when agents began, and when the last event arrived."""
 
     def __init__(self) -> None:
         self._began: list[Spent] = []
         self._told: list[Spent] = []
 
-    def phase_begins(self, phase: Phase, jobs: Sequence[int]) -> None:
+    def on_phase_start(self, phase: Phase, jobs: Sequence[int]) -> None:
         self._began.append(_now())
 
-    def agent_told(self, event: Mapping[str, Any]) -> None:
+    def on_agent_event(self, event: Mapping[str, Any]) -> None:
         self._told.append(_now())
 
     @property
@@ -76,28 +76,28 @@ def _now() -> Spent:
     return Spent(time.perf_counter(), time.process_time())
 
 
-def measured(point: ScalePoint, small: bool = False, threads: int = 1) -> ScaleResult:
-    """Run a point. UserError if it breaks or its checks fail.
+def measured(trial: ScaleTrial, small: bool = False, threads: int = 1) -> ScaleResult:
+    """Run a trial. UserError if it breaks or its checks fail.
 
     Args:
-        point: The point.
+        trial: The trial.
         small: Whether to run its small form.
         threads: Used where the system can be simulated on several.
     """
     began = _now()
-    values = {"clock": "virtual", **point.configuration}
+    values = {"clock": "virtual", **trial.configuration}
     if small:
-        values |= {section: {**values[section], **fields} for section, fields in point.shrunk.items()}
-    system = find_system(point.system)
+        values |= {section: {**values[section], **fields} for section, fields in trial.shrunk.items()}
+    system = find_system(trial.system)
     configuration = system.configuration.model_validate(values)
     watch = _Watch()
     threads = threads if system.quiet_switches else 1
-    stored = run_now(point.system, configuration, Scale(), onlooker=watch, threads=threads)
+    stored = run_single_trial(trial.system, configuration, Scale(), observer=watch, threads=threads)
     ended = _now()
     if stored.failures:
-        raise UserError(f"{point.name}: {stored.failures[0]}")
+        raise UserError(f"{trial.name}: {stored.failures[0]}")
     return ScaleResult(
-        point,
+        trial,
         hosts=len(parse_topology(configuration.topology.kind).hosts),
         whole=Spent(ended.wall_s - began.wall_s, ended.cpu_s - began.cpu_s),
         round=watch.spent,
@@ -113,7 +113,7 @@ def scale_table(rows: Sequence[ScaleResult], small: bool = False) -> Any:
         return None if small else seconds_goal(wanted_s, found_s)
 
     columns: Columns = (
-        ("point", lambda row: row.point.name),
+        ("trial", lambda row: row.trial.name),
         ("hosts", lambda row: f"{row.hosts:,}"),
         ("packet hops", lambda row: f"{row.hops:,}"),
         ("whole s", lambda row: f"{row.whole.wall_s:.1f}"),
@@ -121,22 +121,22 @@ def scale_table(rows: Sequence[ScaleResult], small: bool = False) -> Any:
         ("round s", lambda row: f"{row.round.wall_s:.1f}"),
         ("round CPU s", lambda row: f"{row.round.cpu_s:.1f}"),
         ("MB", lambda row: f"{row.bytes / MEBIBYTE:,.0f}"),
-        ("goal s", lambda row: goal(row.point.goal_s, row.judged.wall_s)),
-        ("goal CPU s", lambda row: goal(row.point.goal_cpu_s, row.judged.cpu_s)),
+        ("goal s", lambda row: goal(row.trial.goal_s, row.judged.wall_s)),
+        ("goal CPU s", lambda row: goal(row.trial.goal_cpu_s, row.judged.cpu_s)),
     )
-    title = "Large points on the virtual clock; round: from all agents ready to all done"
-    return rows_table(title, columns, rows, words=("point",))
+    title = "Large trials on the virtual clock; round: from all agents ready to all done"
+    return rows_table(title, columns, rows, words=("trial",))
 
 
 def run_bench_scale(names: Sequence[str], small: bool, threads: int = 1) -> int:
-    """Run the points of these names, or all, and print what each took as soon as it is done.
+    """Run the trials of these names, or all, and print what each took as soon as it is done.
 
     Returns:
         1 if a goal is missed, otherwise 0.
     """
-    known = {point.name: point for point in SCALE_POINTS}
+    known = {trial.name: trial for trial in SCALE_TRIALS}
     if unknown := [name for name in names if name not in known]:
-        raise UserError(f"there is no point {unknown[0]!r}: {', '.join(known)}")
+        raise UserError(f"there is no trial {unknown[0]!r}: {', '.join(known)}")
     console, rows = make_console(), []
     for name in names or known:
         with console.status(name):
@@ -152,5 +152,5 @@ def run_bench_scale(names: Sequence[str], small: bool, threads: int = 1) -> int:
 
 
 def _missed(row: ScaleResult) -> bool:
-    goals = ((row.point.goal_s, row.judged.wall_s), (row.point.goal_cpu_s, row.judged.cpu_s))
+    goals = ((row.trial.goal_s, row.judged.wall_s), (row.trial.goal_cpu_s, row.judged.cpu_s))
     return any(wanted_s is not None and found_s > wanted_s for wanted_s, found_s in goals)

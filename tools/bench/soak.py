@@ -27,15 +27,15 @@ from finsy.proto import p4r, p4r_grpc
 from gradbed.common.errors import UserError
 from gradbed.common.sandbox import run_in_sandbox
 from gradbed.common.scratch import scratch_folder
-from gradbed.experiments.engine.point import run_phase
-from gradbed.experiments.records.run_folder import RunFolder, environment
+from gradbed.experiments.engine.trial import run_phase
+from gradbed.experiments.results.run_folder import RunFolder, environment
+from gradbed.experiments.runtimes.real import RealRuntime
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.setup import PointTask
+from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration
-from gradbed.experiments.systems.aggregation.point import AggregationPoint
 from gradbed.experiments.systems.aggregation.system import AggregationSystem
+from gradbed.experiments.systems.aggregation.trial import AggregationTrial
 from gradbed.experiments.tables.console import make_console
-from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
 from gradbed.topo.graph import Topology
 from tools.bench.flatness import draw, judge, read_samples
 from tools.bench.leaks import ResourceLeak
@@ -131,16 +131,16 @@ def _in_sandbox(folder: Path, samples: Path, pace: Pace) -> int:
 class Switches:
     """The contents of all switches, read over P4Runtime by a client without arbitration."""
 
-    def __init__(self, testbed: MininetTestbed, stack: ExitStack) -> None:
-        self._testbed = testbed
+    def __init__(self, runtime: RealRuntime, stack: ExitStack) -> None:
+        self._runtime = runtime
         self._stubs = {
             switch.name: (
                 switch.number,
                 p4r_grpc.P4RuntimeStub(
-                    stack.enter_context(grpc.insecure_channel(testbed.fabric.control_address(switch.name)))
+                    stack.enter_context(grpc.insecure_channel(runtime.fabric.control_address(switch.name)))
                 ),
             )
-            for switch in testbed.topology.switches
+            for switch in runtime.topology.switches
         }
 
     def contents(self) -> dict[str, frozenset[str]]:
@@ -157,7 +157,7 @@ class Switches:
         words = [
             value
             for name in self._stubs
-            for index, value in self._testbed.registers(name, "held_bits").items()
+            for index, value in self._runtime.registers(name, "held_bits").items()
             if index <= (SLOTS - 1) // 64
         ]
         return sum((value or 0).bit_count() for value in words)
@@ -171,7 +171,7 @@ def network_configuration() -> AggregationConfiguration:
 
 
 def soak(
-    folder: Path, samples: Path, pace: Pace, after_each: Callable[[MininetTestbed], None] = lambda testbed: None
+    folder: Path, samples: Path, pace: Pace, after_each: Callable[[RealRuntime], None] = lambda runtime: None
 ) -> int:
     """Run the jobs in a sandbox, and return how many there were.
 
@@ -184,10 +184,10 @@ def soak(
     Raises:
         ResourceLeak: A job was not exact or left something.
     """
-    system, task = AggregationSystem(), PointTask(network_configuration(), 1, SCALE, folder)
+    system, task = AggregationSystem(), TrialTask(network_configuration(), 1, SCALE, folder)
     with ExitStack() as stack:
-        testbed = stack.enter_context(MininetTestbed(system, system.network(task), task))
-        switches = Switches(testbed, stack)
+        runtime = stack.enter_context(RealRuntime(system, system.network(task), task))
+        switches = Switches(runtime, stack)
         before = switches.contents()
         write = stack.enter_context(_rows(samples))
         start_s = time.monotonic()
@@ -195,8 +195,8 @@ def soak(
         for number in count():
             if (begun_s := time.monotonic()) >= start_s + pace.duration_s:
                 return number
-            _one_job(testbed, task, number)
-            after_each(testbed)
+            _one_job(runtime, task, number)
+            after_each(runtime)
             _nothing_left(number, before, switches)
             if time.monotonic() >= next_sample_s:
                 next_sample_s = time.monotonic() + pace.sample_s
@@ -206,7 +206,7 @@ def soak(
     raise AssertionError("counting ends")
 
 
-def _one_job(testbed: MininetTestbed, task: PointTask[AggregationConfiguration], number: int) -> None:
+def _one_job(runtime: RealRuntime, task: TrialTask[AggregationConfiguration], number: int) -> None:
     """Run one job; ResourceLeak if a sum is not exact, or packets are not accounted for."""
     jobs, workers, switches, workload = KINDS[number % len(KINDS)]
     configuration = AggregationConfiguration.model_validate(
@@ -218,14 +218,14 @@ def _one_job(testbed: MininetTestbed, task: PointTask[AggregationConfiguration],
             },
         }
     )  # fmt: skip
-    hosts = _drawn_hosts(testbed.topology, jobs, workers, number)
+    hosts = _drawn_hosts(runtime.topology, jobs, workers, number)
     standing = _standing_job(hosts, switches)
-    point = AggregationPoint(task.of(configuration), hosts)
-    (phase,) = point.phases
-    asked = testbed.client.add_job(AggregationSystem.name, standing)
-    measured, _ = run_phase(testbed, phase, task.of(configuration))
-    failures = point.result([measured]).failures
-    testbed.delete_job(asked["job"])
+    trial = AggregationTrial(task.with_configuration(configuration), hosts)
+    (phase,) = trial.phases
+    asked = runtime.client.add_job(AggregationSystem.name, standing)
+    measured, _ = run_phase(runtime, phase, task.with_configuration(configuration))
+    failures = trial.result([measured]).failures
+    runtime.delete_job(asked["job"])
     if failures:
         raise ResourceLeak(f"job {number + 1}: {'; '.join(failures)}")
 

@@ -19,11 +19,11 @@ from gradbed.common.errors import UserError
 from gradbed.common.json_lines import own_program
 from gradbed.common.sandbox import run_in_sandbox
 from gradbed.common.scratch import scratch_folder
+from gradbed.experiments.runtimes.real import RealRuntime
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.setup import PointTask
+from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.systems import DEFAULT_SYSTEM, find_system
 from gradbed.experiments.tables.console import Columns, make_console, rows_table
-from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
 from tools.bench.measure import Goal, exit_status
 
 GOALS_S = {"fat-tree:4": 5.0, "fat-tree:6": 15.0}
@@ -106,11 +106,11 @@ def _in_sandbox(topology: str, folder: Path, found: Path) -> int:
         {"topology": {"kind": topology}, "workload": {"workers": WORKERS, "rounds": 1}}
     )
     start_s = time.monotonic()
-    point = system.point(PointTask(configuration, 1, Scale(), folder))
-    (phase,) = point.phases
-    with MininetTestbed(system, point.network, PointTask(configuration, 1, Scale(), folder)) as testbed:
+    trial = system.trial(TrialTask(configuration, 1, Scale(), folder))
+    (phase,) = trial.phases
+    with RealRuntime(system, trial.network, TrialTask(configuration, 1, Scale(), folder)) as runtime:
         up_s = time.monotonic()
-        testbed.start_agents(phase.agents([testbed.add_job(request) for request in phase.own_requests]))
+        runtime.start_agents(phase.agents([runtime.add_job(request) for request in phase.own_requests]))
         ready_s = time.monotonic()
     found.write_text(json.dumps(asdict(BringUp(up_s - start_s, ready_s - up_s))))
     return 0

@@ -32,8 +32,8 @@ from gradbed.experiments.plotting.series import (
     verdicts,
 )
 from gradbed.experiments.plotting.style import COLOURS, NothingToDraw, figure, save
-from gradbed.experiments.records.results import StudyResults, single
-from gradbed.experiments.records.run_folder import DonePoint
+from gradbed.experiments.results.run_folder import TrialRecord
+from gradbed.experiments.results.study_results import StudyResults, single
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.study.definition import CourseSection, FigureSection, Study
 from gradbed.experiments.study.evaluation.kinds import (
@@ -54,7 +54,7 @@ from gradbed.experiments.tables.tables import replace_file, write_csv
 from gradbed.experiments.tables.words import path_words, short_names
 from gradbed.topo.graph import Topology
 
-# ---- Kinds lines and bars: y against x of the points table ----
+# ---- Kinds lines and bars: y against x of the trials table ----
 
 
 @panel_kind("lines", "bars")
@@ -140,12 +140,12 @@ def _places(series: Series, is_bars: bool) -> dict[Any, float] | None:
     return {value: float(index) for index, value in enumerate(values)}
 
 
-# ---- Kind course: what further tables of points tell from step to step ----
+# ---- Kind course: what further tables of trials tell from step to step ----
 
 
 Row = Mapping[str, Any]
 Key = tuple[Any, bool, str | None]
-"""Of a line: value of the series, whether it is dashed, the point that it is of if it is of one alone."""
+"""Of a line: value of the series, whether it is dashed, the trial that it is of if it is of one alone."""
 
 
 @dataclass
@@ -167,22 +167,22 @@ class Course:
 
 
 def courses(results: StudyResults, section: CourseSection, series: str | None) -> dict[Key, Course]:
-    """In the order of the study; of first repetitions one for each point. Rows without y are left out."""
+    """In the order of the study; of first repetitions one for each trial. Rows without y are left out."""
     found: dict[Key, Course] = {}
-    for point in results.points:
-        if section.repetitions == "first" and point.repetition > 0:
+    for trial in results.trials:
+        if section.repetitions == "first" and trial.repetition > 0:
             continue
-        for row, x, y in course_of(point, section):
+        for row, x, y in course_of(trial, section):
             dashed = any(row[column] == value for column, value in section.dashed.items())
-            alone = point.stored.digest if section.repetitions == "first" else None
+            alone = trial.digest if section.repetitions == "first" else None
             key = (row[series] if series is not None else None, dashed, alone)
             found.setdefault(key, Course(row)).steps[row[section.step]].append((x, y))
     return found
 
 
-def course_of(point: DonePoint, section: CourseSection) -> Iterable[tuple[Row, float, float]]:
-    """The rows of one point in order, with their x and y."""
-    rows = sorted(point.table(section.table), key=lambda row: row[section.step])
+def course_of(trial: TrialRecord, section: CourseSection) -> Iterable[tuple[Row, float, float]]:
+    """The rows of one trial in order, with their x and y."""
+    rows = sorted(trial.table(section.table), key=lambda row: row[section.step])
     shown = [row for row in rows if row.get(section.y) is not None]
     xs = [section.x_times * row[section.x or section.step] for row in shown]
     ys = [section.y_times * float(row[section.y]) for row in shown]
@@ -289,9 +289,9 @@ class Distribution:
 
 
 def distributions(results: StudyResults, section: FigureSection) -> dict[Any, Distribution]:
-    """By value of the series, in the order of the study: of all repetitions, and of whatever else is swept. Points
+    """By value of the series, in the order of the study: of all repetitions, and of whatever else is swept. Trials
     that failed or are invalid claim nothing. NothingToDraw without any value, or without such a column of numbers."""
-    good = [point for point in results.points if point.stored.is_good]
+    good = [trial for trial in results.trials if trial.is_good]
     rows = [row for p in good for row in ([p.row] if section.table is None else p.table(section.table))]
     _check_columns(rows, [section.shown, *([section.weight] if section.weight else [])])
     pairs: dict[Any, list[tuple[float, float]]] = {}
@@ -335,7 +335,7 @@ def draw_distribution(sheet: Sheet) -> str:
     axes.set_xscale(section.x_scale)
     metric = None if section.table is not None else sheet.metrics.get(section.x)
     x = path_words(section.x) if metric is None else metric_label(metric, section.normalised)
-    label_axes(axes, section, x, f"share of {section.weight or section.table or 'points'}")
+    label_axes(axes, section, x, f"share of {section.weight or section.table or 'trials'}")
     return sheet.results.heading_of_all
 
 
@@ -358,7 +358,7 @@ LINKS_TABLE = "links"
 def link_loads(rows: Sequence[Mapping[str, object]], topology: Topology) -> dict[str, list[int]]:
     """Bytes of both directions of every link, the most first, by its class: "host", or tiers such as "leaf-spine".
 
-    rows: of the table links of a point, whose phases are summed; what carried nothing is not in them."""
+    rows: of the table links of a trial, whose phases are summed; what carried nothing is not in them."""
     carried: dict[tuple[object, object], int] = defaultdict(int)
     for row in rows:
         carried[row["from"], row["to"]] += int(str(row["bytes"]))
@@ -369,29 +369,29 @@ def link_loads(rows: Sequence[Mapping[str, object]], topology: Topology) -> dict
     return {name: sorted(each, reverse=True) for name, each in found.items()}
 
 
-def _points(results: StudyResults, section: FigureSection) -> list[DonePoint]:
+def _trials(results: StudyResults, section: FigureSection) -> list[TrialRecord]:
     """One for each value of the series, those that carried anything."""
     found = {
-        repr(point.row[section.series]) if section.series else "": point
-        for point in reversed(results.points)
-        if point.table(LINKS_TABLE)
+        repr(trial.row[section.series]) if section.series else "": trial
+        for trial in reversed(results.trials)
+        if trial.table(LINKS_TABLE)
     }
     return list(reversed(found.values()))
 
 
-@figure_kind("links", columns=lambda results, section: len(_points(results, section)))
+@figure_kind("links", columns=lambda results, section: len(_trials(results, section)))
 def draw_links(sheet: Sheet) -> None:
     """A panel for each value of the series: bytes of every direction of a link, the busiest first, by class."""
-    points = _points(sheet.results, sheet.section)
-    if not points:
+    trials = _trials(sheet.results, sheet.section)
+    if not trials:
         raise NothingToDraw
     system = find_system(str(sheet.results.resolved["system"]))
     configurations = sheet.results.configurations()
     series = sheet.section.series
-    names = short_names([point.row[series] if series else "" for point in points])
-    for axes, point, name in zip(sheet.axes, points, names, strict=True):
-        configuration = system.configuration.model_validate(configurations[point.stored.digest])
-        by_class = link_loads(point.table(LINKS_TABLE), configuration.topology.build(Scale()))
+    names = short_names([trial.row[series] if series else "" for trial in trials])
+    for axes, trial, name in zip(sheet.axes, trials, names, strict=True):
+        configuration = system.configuration.model_validate(configurations[trial.digest])
+        by_class = link_loads(trial.table(LINKS_TABLE), configuration.topology.build(Scale()))
         for number, (link_class, values) in enumerate(by_class.items()):
             colour, marker = series_style(number)
             places = range(1, len(values) + 1)
@@ -415,7 +415,7 @@ def draw_figures(
     metrics: Mapping[str, Metric],
     say: Callable[[str], None] = print,
 ) -> list[Path]:
-    """Draw every figure that has points, into the run's folder; the files. say: takes a line for each other one."""
+    """Draw every figure that has trials, into the run's folder; the files. say: takes a line for each other one."""
     written: list[Path] = []
     for name, section in figures.items():
         try:
@@ -423,7 +423,7 @@ def draw_figures(
                 raise NothingToDraw
             written += _draw(results, section, metrics, results.folder / name)
         except NothingToDraw as nothing:
-            why = str(nothing) or "there is no point to draw, as none that it shows has ended with a result"
+            why = str(nothing) or "there is nothing to draw, as no trial that it shows has ended with a result"
             say(f"no figure {name}: {why}")
     return written
 
@@ -459,10 +459,10 @@ def write_figure_data(study: Study, results: StudyResults) -> Path:
     Of what a figure FIGURE of kind distribution shows data/NAME_FIGURE.csv has the quantiles.
     """
     names = _columns(study)
-    places: dict[tuple[str, str], list[DonePoint]] = {}
-    for point in (*results.points, *results.other_clock):
-        places.setdefault((repr(point.coordinates), str(point.row["clock"])), []).append(point)
-    rows = [_row(points, study.head.sweep.paths, names) for points in places.values()]
+    places: dict[tuple[str, str], list[TrialRecord]] = {}
+    for trial in (*results.trials, *results.other_clock):
+        places.setdefault((repr(trial.coordinates), str(trial.row["clock"])), []).append(trial)
+    rows = [_row(trials, study.head.sweep.paths, names) for trials in places.values()]
     folder = results.folder / "data"
     folder.mkdir(exist_ok=True)
     for name, section in study.head.figures.items():
@@ -489,12 +489,12 @@ def _columns(study: Study) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _row(points: Sequence[DonePoint], paths: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
-    good = [point for point in points if point.stored.is_good]
-    row = {path: points[0].coordinates[path] for path in paths}
-    row |= {"clock": points[0].row["clock"], "repetitions": len(good)}
+def _row(trials: Sequence[TrialRecord], paths: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
+    good = [trial for trial in trials if trial.is_good]
+    row = {path: trials[0].coordinates[path] for path in paths}
+    row |= {"clock": trials[0].row["clock"], "repetitions": len(good)}
     for name in names:
-        values = [float(point.row[name]) for point in good if isinstance(point.row.get(name), int | float)]
+        values = [float(trial.row[name]) for trial in good if isinstance(trial.row.get(name), int | float)]
         if values:
             interval = confidence_interval(values)
             row[name] = _rounded(interval.estimate)

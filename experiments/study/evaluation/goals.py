@@ -1,4 +1,4 @@
-"""What a study is held to: do its points keep to the bounds that figures draw, and did it reach its goals?"""
+"""What a study is held to: do its trials keep to the bounds that figures draw, and did it reach its goals?"""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from statistics import fmean
 from rich.table import Table
 
 from gradbed.experiments.plotting.series import FEWEST
-from gradbed.experiments.records.results import StudyResults
-from gradbed.experiments.records.run_folder import DonePoint
+from gradbed.experiments.results.run_folder import TrialRecord
+from gradbed.experiments.results.study_results import StudyResults
 from gradbed.experiments.study.definition import FigureSection, GoalSection, StudyHead
 from gradbed.experiments.study.evaluation.kinds import panels_of
 from gradbed.experiments.tables.console import Columns, rows_table
@@ -25,9 +25,9 @@ ROUNDING = 1e-6
 
 
 def crossings(results: StudyResults, figures: Mapping[str, FigureSection]) -> dict[str, list[str]]:
-    """By figure, a line for each of its points that lies above its bound; figures without such points are left out.
+    """By figure, a line for each of its trials that lies above its bound; figures without such trials are left out.
 
-    Points that failed or are invalid claim nothing.
+    Trials that failed or are invalid claim nothing.
     """
     found = {
         name: list(dict.fromkeys(line for panel in panels_of(section) for line in _above(results, panel)))
@@ -40,10 +40,10 @@ def _above(results: StudyResults, section: FigureSection) -> list[str]:
     if section.bound is None:
         return []
     lines: dict[str, None] = {}
-    for point in (*results.points, *results.other_clock):
-        y, bound = point.row.get(section.y), point.row.get(section.bound)
-        if point.stored.is_good and y is not None and bound is not None and y > bound * (1 + ROUNDING):
-            lines[f"{point.place_text}{section.y} is {y:g}, above its bound ({section.bound}), {bound:g}"] = None
+    for trial in (*results.trials, *results.other_clock):
+        y, bound = trial.row.get(section.y), trial.row.get(section.bound)
+        if trial.is_good and y is not None and bound is not None and y > bound * (1 + ROUNDING):
+            lines[f"{trial.place_text}{section.y} is {y:g}, above its bound ({section.bound}), {bound:g}"] = None
     return list(lines)
 
 
@@ -76,22 +76,22 @@ class Judged:
 
 def judged(head: StudyHead, results: StudyResults) -> list[Judged]:
     """Every goal at every place that it is for, in the order of the study."""
-    places: dict[str, list[DonePoint]] = {}
-    for point in (*results.points, *results.other_clock):
-        place = ", ".join(f"{path.rsplit('.', 1)[-1]}={value_words(v)}" for path, v in point.coordinates.items())
-        places.setdefault(place, []).append(point)
+    places: dict[str, list[TrialRecord]] = {}
+    for trial in (*results.trials, *results.other_clock):
+        place = ", ".join(f"{path.rsplit('.', 1)[-1]}={value_words(v)}" for path, v in trial.coordinates.items())
+        places.setdefault(place, []).append(trial)
     return [
-        _judge(name, goal, place, points)
+        _judge(name, goal, place, trials)
         for name, goal in head.goals.items()
-        for place, points in places.items()
-        if all(points[0].coordinates[path] == value for path, value in goal.where.items())
+        for place, trials in places.items()
+        if all(trials[0].coordinates[path] == value for path, value in goal.where.items())
     ]
 
 
-def _judge(name: str, goal: GoalSection, place: str, points: Sequence[DonePoint]) -> Judged:
+def _judge(name: str, goal: GoalSection, place: str, trials: Sequence[TrialRecord]) -> Judged:
     own, beside = (
-        [point for point in points if not point.other_clock],
-        [point for point in points if point.other_clock],
+        [trial for trial in trials if not trial.other_clock],
+        [trial for trial in trials if trial.other_clock],
     )
     values, others = _values(goal, own), _values(goal, beside)
     value, agrees = fmean(values) if values else None, False
@@ -100,12 +100,12 @@ def _judge(name: str, goal: GoalSection, place: str, points: Sequence[DonePoint]
         agrees = min(len(values), len(others)) >= FEWEST and _overlap(values, others)
     limits = ("at least", goal.at_least), ("at most", goal.at_most)
     wanted = ", ".join(f"{word} {limit:g}" for word, limit in limits if limit is not None)
-    verdict = _verdict(goal, value, points if goal.in_real_time else own)
+    verdict = _verdict(goal, value, trials if goal.in_real_time else own)
     return Judged(name, place, value, wanted, "met" if agrees and verdict in ("missed", "exceeded") else verdict)
 
 
-def _values(goal: GoalSection, points: Sequence[DonePoint]) -> list[float]:
-    return [value for point in points if (value := _value(goal, point)) is not None]
+def _values(goal: GoalSection, trials: Sequence[TrialRecord]) -> list[float]:
+    return [value for trial in trials if (value := _value(goal, trial)) is not None]
 
 
 def _overlap(values: Sequence[float], others: Sequence[float]) -> bool:
@@ -113,14 +113,14 @@ def _overlap(values: Sequence[float], others: Sequence[float]) -> bool:
     return one.low <= other.high and other.low <= one.high
 
 
-def _value(goal: GoalSection, point: DonePoint) -> float | None:
-    value, whole = point.row.get(goal.metric), 1.0 if goal.over is None else point.row.get(goal.over)
+def _value(goal: GoalSection, trial: TrialRecord) -> float | None:
+    value, whole = trial.row.get(goal.metric), 1.0 if goal.over is None else trial.row.get(goal.over)
     return None if value is None or not whole else float(value) / float(whole)
 
 
-def _verdict(goal: GoalSection, value: float | None, points: Sequence[DonePoint]) -> str:
-    kept_up = all(point.row["verdict"] in KEPT_UP for point in points)
-    if any(point.stored.failures for point in points):
+def _verdict(goal: GoalSection, value: float | None, trials: Sequence[TrialRecord]) -> str:
+    kept_up = all(trial.row["verdict"] in KEPT_UP for trial in trials)
+    if any(trial.failures for trial in trials):
         return "wrong"
     if value is None:
         return "open"

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from gradbed.common.problems import first_problem
-from gradbed.experiments.records.results import StudyResults
+from gradbed.experiments.results.study_results import StudyResults
 from gradbed.experiments.study.definition import FigureSection, with_values
 from gradbed.experiments.tables.metric import Metric
 

@@ -1,4 +1,4 @@
-"""The tables at the end of a study: what its points found, and the values of one swept path beside each other, such
+"""The tables at the end of a study: what its trials found, and the values of one swept path beside each other, such
 as two programs under the same traffic.
 """
 
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradbed.experiments.plotting.series import cut
-from gradbed.experiments.records.results import StudyResults, worst
-from gradbed.experiments.records.run_folder import DonePoint
+from gradbed.experiments.results.run_folder import TrialRecord
+from gradbed.experiments.results.study_results import StudyResults, worst
 from gradbed.experiments.study.definition import Study, StudyHead
 from gradbed.experiments.tables.console import FittedTable
 from gradbed.experiments.tables.intervals import CONFIDENCE, confidence_interval
@@ -19,29 +19,29 @@ from gradbed.experiments.tables.metric import Metric
 from gradbed.experiments.tables.tables import write_tables
 from gradbed.experiments.tables.words import column_words, engineering, path_words, short_names
 
-# ---- All points ----
+# ---- All trials ----
 
 
 CUT = "*"
 
 
 def summary_table(study: Study, results: StudyResults) -> FittedTable:
-    """A row for each place in the sweep: metrics as mean and half of the interval, and the worst verdict. Points that
+    """A row for each place in the sweep: metrics as mean and half of the interval, and the worst verdict. Trials that
     are invalid or failed are left out of the means, as in figures, and marked."""
     names = study.head.metrics or study.system.main_metrics or list(study.system.metrics)
-    names = [name for name in names if any(point.row[name] is not None for point in results.points)]
-    places: dict[str, list[DonePoint]] = {}
-    for point in results.points:
-        places.setdefault(repr(point.coordinates), []).append(point)
-    swept = {path: [points[0].row[path] for points in places.values()] for path in study.head.sweep.paths}
+    names = [name for name in names if any(trial.row[name] is not None for trial in results.trials)]
+    places: dict[str, list[TrialRecord]] = {}
+    for trial in results.trials:
+        places.setdefault(repr(trial.coordinates), []).append(trial)
+    swept = {path: [trials[0].row[path] for trials in places.values()] for path in study.head.sweep.paths}
     coordinates = list(zip(*map(short_names, swept.values()), strict=True)) or [()] * len(places)
     rows = []
-    for points, coordinate in zip(places.values(), coordinates, strict=True):
-        good = [point for point in points if point.stored.is_good]
+    for trials, coordinate in zip(places.values(), coordinates, strict=True):
+        good = [trial for trial in trials if trial.is_good]
         cells = list(coordinate)
-        cells += [_cell(study.system.metrics[name], good or points, name, bool(good)) for name in names]
-        left_out = f", {len(points) - len(good)} of {len(points)} left out" if len(good) < len(points) else ""
-        rows.append([*cells, worst(p.row["verdict"] for p in good or points) + left_out])
+        cells += [_cell(study.system.metrics[name], good or trials, name, bool(good)) for name in names]
+        left_out = f", {len(trials) - len(good)} of {len(trials)} left out" if len(good) < len(trials) else ""
+        rows.append([*cells, worst(p.row["verdict"] for p in good or trials) + left_out])
     table = FittedTable(
         title=study.head.title or study.name, caption=_caption(rows), labels=max(1, len(study.head.sweep.paths))
     )
@@ -64,8 +64,8 @@ def _caption(rows: list[list[str]]) -> str | None:
     return "; ".join(said) or None
 
 
-def _cell(metric: Metric, points: list[DonePoint], name: str, good: bool) -> str:
-    values = [float(point.row[name]) for point in points if point.row[name] is not None]
+def _cell(metric: Metric, trials: list[TrialRecord], name: str, good: bool) -> str:
+    values = [float(trial.row[name]) for trial in trials if trial.row[name] is not None]
     if not values:
         return ""
     interval = confidence_interval(values)
@@ -113,18 +113,18 @@ class Comparison:
 def compared(head: StudyHead, metrics: Sequence[str], results: StudyResults) -> list[Comparison]:
     """One for each place of all that is swept but the path `head.compare` and what goes in step with it.
 
-    Points that failed are left out where a value has others, as in the table at the end of a study.
+    Trials that failed are left out where a value has others, as in the table at the end of a study.
     """
     assert head.compare is not None
     in_step = set(head.sweep.zip) if head.compare in head.sweep.zip else {head.compare}
-    places: dict[str, dict[str, list[DonePoint]]] = {}
-    for point in results.points:
-        place = {path: value for path, value in point.coordinates.items() if path not in in_step}
+    places: dict[str, dict[str, list[TrialRecord]]] = {}
+    for trial in results.trials:
+        place = {path: value for path, value in trial.coordinates.items() if path not in in_step}
         by_value = places.setdefault(repr(place), {})
-        by_value.setdefault(repr(point.coordinates[head.compare]), []).append(point)
+        by_value.setdefault(repr(trial.coordinates[head.compare]), []).append(trial)
     found = []
     for by_value in places.values():
-        coordinates = [points[0].coordinates for points in by_value.values()]
+        coordinates = [trials[0].coordinates for trials in by_value.values()]
         if len(coordinates) > 1:
             place = {path: value for path, value in coordinates[0].items() if path not in in_step}
             values = [each[head.compare] for each in coordinates]
@@ -133,23 +133,23 @@ def compared(head: StudyHead, metrics: Sequence[str], results: StudyResults) -> 
 
 
 def _of_metrics(
-    groups: Sequence[Sequence[DonePoint]], metrics: Sequence[str]
+    groups: Sequence[Sequence[TrialRecord]], metrics: Sequence[str]
 ) -> tuple[dict[str, list[float | None]], dict[str, list[Difference | None]]]:
-    """Means and differences of the metrics that some value has. groups: the points of each value."""
+    """Means and differences of the metrics that some value has. groups: the trials of each value."""
     means: dict[str, list[float | None]] = {}
     differences: dict[str, list[Difference | None]] = {}
     for name in metrics:
-        found = [_numbers(points, name) for points in groups]
+        found = [_numbers(trials, name) for trials in groups]
         if any(found):
             means[name] = [sum(each.values()) / len(each) if each else None for each in found]
             differences[name] = [_difference(found[0], other) for other in found[1:]]
     return means, differences
 
 
-def _numbers(points: Sequence[DonePoint], name: str) -> dict[int, float]:
+def _numbers(trials: Sequence[TrialRecord], name: str) -> dict[int, float]:
     """By repetition."""
-    chosen = [point for point in points if point.stored.is_good] or points
-    values = {point.repetition: point.row[name] for point in chosen}
+    chosen = [trial for trial in trials if trial.is_good] or trials
+    values = {trial.repetition: trial.row[name] for trial in chosen}
     return {number: float(value) for number, value in values.items() if isinstance(value, (int, float))}
 
 

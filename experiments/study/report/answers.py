@@ -41,7 +41,7 @@ def question(run: Run) -> str:
 
 def _of_single(run: Run) -> str:
     """What `gradbed run NAME` asks: of its topology, who takes part, and what is not as by default."""
-    configuration = dict(facts.flat(run.resolved["points"][0]["configuration"]))
+    configuration = dict(facts.flat(run.resolved["trials"][0]["configuration"]))
     told = {path: value for path, value in configuration.items() if path.rpartition(".")[2] in PARTICIPANTS and value}
     of = "".join(f" with {value} {path.rpartition('.')[2]}" for path, value in told.items())
     chosen = [path for path in facts.chosen(run) if path not in (KIND, "clock", *told)]
@@ -72,10 +72,10 @@ def _comment(path: Path) -> str:
 
 def state(run: Run) -> str:
     """How far the run came, one sentence."""
-    planned = len({point["digest"] for point in run.resolved["points"]})
-    done = len({point.stored.digest for point in run.points})
-    points = "point" if planned == 1 else "points"
-    parts = [f"{done} of {planned} {points} {'is' if planned == 1 else 'are'} done"]
+    planned = len({trial["digest"] for trial in run.resolved["trials"]})
+    done = len({trial.digest for trial in run.trials})
+    trials = "trial" if planned == 1 else "trials"
+    parts = [f"{done} of {planned} {trials} {'is' if planned == 1 else 'are'} done"]
     if run.broken:
         parts.append(f"{len(run.broken)} broke")
     if run.missing:
@@ -86,13 +86,13 @@ def state(run: Run) -> str:
 
 
 def closing(run: Run) -> str:
-    """What was checked and so holds; empty unless all points are done, and none of them failed."""
-    is_whole = run.points and not (run.missing or run.broken or run.failed or refused(run))
+    """What was checked and so holds; empty unless all trials are done, and none of them failed."""
+    is_whole = run.trials and not (run.missing or run.broken or run.failed or refused(run))
     return run.system.closing(run.results) if is_whole and run.system is not None else ""
 
 
 def refused(run: Run) -> list[str]:
-    """Goals that were missed, and figures that are not drawn since points cross their bounds."""
+    """Goals that were missed, and figures that are not drawn since trials cross their bounds."""
     if run.head is None:
         return []
     missed = [goal.words for goal in judged(run.head, run.results) if goal.has_failed]
@@ -101,16 +101,16 @@ def refused(run: Run) -> list[str]:
 
 
 def failures(run: Run) -> list[str]:
-    """A line for each failure of each point."""
-    return [f"{point.place_text}{line}" for point in run.failed for line in point.stored.failures]
+    """A line for each failure of each trial."""
+    return [f"{trial.place_text}{line}" for trial in run.failed for line in trial.failures]
 
 
-def label(point: Any) -> str:
-    """Of a planned point, as study.json has it."""
+def label(trial: Any) -> str:
+    """Of a planned trial, as study.json has it."""
     place = ", ".join(
-        f"{path.rsplit('.', 1)[-1]}={value_words(value)}" for path, value in point["coordinates"].items()
+        f"{path.rsplit('.', 1)[-1]}={value_words(value)}" for path, value in trial["coordinates"].items()
     )
-    return f"{place + ', ' if place else ''}seed {point['seed']}"
+    return f"{place + ', ' if place else ''}seed {trial['seed']}"
 
 
 def numbers(run: Run) -> list[str]:
@@ -122,8 +122,8 @@ def numbers(run: Run) -> list[str]:
         for panel in panels_of(section):
             if panel.kind in ("lines", "bars") and panel.y in run.system.metrics:
                 lines += _extremes(run, panel, run.system.metrics[panel.y])
-    if not lines and run.is_single and run.results.points:
-        row = run.results.points[0].row
+    if not lines and run.is_single and run.results.trials:
+        row = run.results.trials[0].row
         shown = run.system.main_metrics or list(run.system.metrics)
         for name in shown:
             metric, value = run.system.metrics[name], row.get(name)
@@ -134,8 +134,8 @@ def numbers(run: Run) -> list[str]:
 
 def _extremes(run: Run, section: FigureSection, metric: Metric) -> Sequence[str]:
     lines = []
-    for name, points in run.results.series(section.x, section.y, section.series).items():
-        means = [(confidence_interval(point.values).estimate, point.x) for point in points if point.values]
+    for name, trials in run.results.series(section.x, section.y, section.series).items():
+        means = [(confidence_interval(trial.values).estimate, trial.x) for trial in trials if trial.values]
         if not means:
             continue
         (least, at_least), (most, at_most) = min(means, key=_first), max(means, key=_first)

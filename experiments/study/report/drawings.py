@@ -12,7 +12,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from gradbed.experiments.engine.faults import COMPLETE, MEASURING
-from gradbed.experiments.records.run_folder import DonePoint
+from gradbed.experiments.results.run_folder import TrialRecord
 from gradbed.experiments.study.definition import FigureSection
 from gradbed.experiments.study.report.facts import HtmlTable, plain_table
 from gradbed.experiments.study.report.reading import Run
@@ -99,15 +99,15 @@ def level(load: float) -> int:
 def drawings(run: Run) -> Drawings:
     """One for each phase of the first repetition at each place of the sweep, until the page is full."""
     found = Drawings()
-    for point in run.points:
-        if point.repetition or point.other_clock:
+    for trial in run.trials:
+        if trial.repetition or trial.other_clock:
             continue
         rows_of: dict[str, list[Mapping[str, Any]]] = {}
-        for row in point.stored.tables.get("links", []):
+        for row in trial.tables.get("links", []):
             rows_of.setdefault(str(row["phase"]), []).append(row)
         if not rows_of:
             continue
-        network = run.network(point.stored.digest) if found.lines < MOST_LINES else None
+        network = run.network(trial.digest) if found.lines < MOST_LINES else None
         if (
             network is None
             or found.lines + 2 * len(network.topology.links) * len(rows_of) > MOST_LINES > 0 < found.lines
@@ -115,21 +115,21 @@ def drawings(run: Run) -> Drawings:
             found.left_out += len(rows_of)
             continue
         for phase, rows in rows_of.items():
-            drawing = draw_network(network.topology, rows, _heading(point, phase), _measured(point, phase))
+            drawing = draw_network(network.topology, rows, _heading(trial, phase), _measured(trial, phase))
             if drawing is not None:
                 found.drawn.append(drawing)
     return found
 
 
-def _heading(point: DonePoint, phase: str) -> str:
-    return f"{point.place_text.removesuffix(': ')}{': ' if point.place_text else ''}{phase}"
+def _heading(trial: TrialRecord, phase: str) -> str:
+    return f"{trial.place_text.removesuffix(': ')}{': ' if trial.place_text else ''}{phase}"
 
 
-def _measured(point: DonePoint, phase: str) -> str:
+def _measured(trial: TrialRecord, phase: str) -> str:
     """From the end of the warm-up, or else the beginning, until the phase was complete."""
     times = {
         row["name"]: engineering(float(row["time_us"]) / 1e6, "s")
-        for row in point.stored.tables.get("timeline", [])
+        for row in trial.tables.get("timeline", [])
         if row["phase"] == phase and row["what"] == "phase"
     }
     return f"{times.get(MEASURING, '0 s')} to {times[COMPLETE]}" if COMPLETE in times else ""
@@ -277,13 +277,13 @@ def timelines(run: Run) -> Timelines:
     """Of the first repetition at each place of the sweep, phase by phase."""
     found: list[TimelineView] = []
     left_out = 0
-    for point in run.results.points:
-        if point.repetition:
+    for trial in run.results.trials:
+        if trial.repetition:
             continue
         phases: dict[str, list[Mapping[str, Any]]] = {}
-        for row in point.stored.tables.get("timeline", []):
+        for row in trial.tables.get("timeline", []):
             phases.setdefault(str(row["phase"]), []).append(row)
-        place = point.place_text.removesuffix(": ")
+        place = trial.place_text.removesuffix(": ")
         for phase, rows in phases.items():
             if len(found) < MOST:
                 found.append(_view(f"{place}{': ' if place else ''}{phase}", rows))

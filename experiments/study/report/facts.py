@@ -17,12 +17,12 @@ from rich.text import Text
 
 from gradbed.controller.planning.plan import SwitchPlan
 from gradbed.controller.planning.text import switch_text
-from gradbed.experiments.fidelity.verdict import GRAVITY, LIMITS, FidelityReport, VerdictWord
-from gradbed.experiments.records.results import clock_words
-from gradbed.experiments.records.run_folder import DonePoint
+from gradbed.experiments.results.run_folder import TrialRecord
+from gradbed.experiments.results.study_results import clock_words
 from gradbed.experiments.study.definition import with_values
 from gradbed.experiments.study.report.reading import Run
 from gradbed.experiments.tables.words import engineering, value_words
+from gradbed.experiments.validity.verdict import GRAVITY, LIMITS, ValidityReport, VerdictWord
 
 # ---- Tables for people as HTML has them ----
 
@@ -73,13 +73,13 @@ LEFT_OUT = object()
 def facts(run: Run) -> list[tuple[str, str]]:
     """Name and value, in the order of reading; what an older run did not write down is left out."""
     newest = run.environments[-1] if run.environments else {}
-    seeds = sorted({point["seed"] for point in run.resolved["points"]})
+    seeds = sorted({trial["seed"] for trial in run.resolved["trials"]})
     found = [
         ("command", newest.get("command")),
         ("system", run.resolved["system"]),
         ("began", newest.get("started") or run.stamp),
         ("seeds" if len(seeds) > 1 else "seed", ", ".join(map(str, seeds))),
-        ("clock", "; ".join(clock_words(point.row for point in run.points)) or None),
+        ("clock", "; ".join(clock_words(trial.row for trial in run.trials)) or None),
         ("form", "quick" if run.resolved.get("quick") else None),
         ("gone on with", f"{len(run.environments) - 1} times" if len(run.environments) > 1 else None),
         ("gradbed", _version(newest)),
@@ -105,8 +105,8 @@ def _machine(environment: Mapping[str, Any]) -> str | None:
 
 
 def changed(run: Run) -> HtmlTable | None:
-    """What all points share that is not as by default, and what is swept."""
-    configurations = [dict(flat(point["configuration"])) for point in run.resolved["points"]]
+    """What all trials share that is not as by default, and what is swept."""
+    configurations = [dict(flat(trial["configuration"])) for trial in run.resolved["trials"]]
     if not configurations:
         return None
     default = _defaults(run)
@@ -121,10 +121,10 @@ def changed(run: Run) -> HtmlTable | None:
 
 
 def chosen(run: Run) -> list[str]:
-    """Paths of what all points share, and is not as by default."""
+    """Paths of what all trials share, and is not as by default."""
     default = _defaults(run)
     swept = (*run.resolved["sweep"]["product"], *run.resolved["sweep"]["zip"])
-    first, *others = (dict(flat(point["configuration"])) for point in run.resolved["points"])
+    first, *others = (dict(flat(trial["configuration"])) for trial in run.resolved["trials"])
     return [
         path
         for path, value in first.items()
@@ -183,7 +183,7 @@ class SwitchHolds:
 
 @dataclass(frozen=True)
 class PlanView:
-    """Of the point with this digest. place: in words, empty if there is one place alone."""
+    """Of the trial with this digest. place: in words, empty if there is one place alone."""
 
     digest: str
     place: str
@@ -191,9 +191,9 @@ class PlanView:
 
 
 def plan_view(run: Run) -> PlanView | None:
-    """Of the first point that left its plan; None if none did."""
-    for point in run.points:
-        network = run.network(point.stored.digest)
+    """Of the first trial that left its plan; None if none did."""
+    for trial in run.trials:
+        network = run.network(trial.digest)
         if network is not None and network.plans:
             break
     else:
@@ -217,7 +217,7 @@ def plan_view(run: Run) -> PlanView | None:
             characters += len(shown)
             plans.append(HeldPlan([] if len(names) == len(phases) else names, shown, max(0, len(lines) - room)))
         switches.append(SwitchHolds(switch.name, switch.tier, _summary(last), plans))
-    return PlanView(point.stored.digest, point.place_text.removesuffix(": "), switches)
+    return PlanView(trial.digest, trial.place_text.removesuffix(": "), switches)
 
 
 def _summary(plan: SwitchPlan) -> str:
@@ -246,7 +246,7 @@ SHORT: Mapping[VerdictWord, str] = {
     "doubtful": "In real time, and the machine may have had a part in the numbers",
     "invalid": "In real time, and the machine was too slow for the network",
 }
-"""Beside the verdict, wherever it stands alone."""
+"""ConcurrentExecutor the verdict, wherever it stands alone."""
 
 MEANING: Mapping[VerdictWord, str] = {
     "model": "The virtual clock: time was computed from event to event, so the machine had no part in the numbers. "
@@ -257,32 +257,32 @@ MEANING: Mapping[VerdictWord, str] = {
     "link has a rate.",
     "doubtful": "Real time, and a measure of the machine went over its first limit. The numbers may be those of the "
     "network, or partly of the machine: run it again with nothing else running, or at a smaller scale.",
-    "invalid": "Real time, and the machine was the limit, not the network. Means and figures leave such points out. "
+    "invalid": "Real time, and the machine was the limit, not the network. Means and figures leave such trials out. "
     "Run it again at a smaller scale (--scale), or on the virtual clock.",
 }
 
 
 def meanings(run: Run) -> list[tuple[str, int, str]]:
-    """Verdict, how many points have it, and what it means; the worst first."""
-    counts = Counter(str(point.row["verdict"]) for point in _once(run).values())
+    """Verdict, how many trials have it, and what it means; the worst first."""
+    counts = Counter(str(trial.row["verdict"]) for trial in _once(run).values())
     return [(word, counts[word], MEANING[word]) for word in reversed(GRAVITY) if counts[word]]
 
 
 def reasons(run: Run) -> list[tuple[str, int]]:
-    """Why verdicts are not better, and of how many points."""
+    """Why verdicts are not better, and of how many trials."""
     found: Counter[str] = Counter()
-    for point in _once(run).values():
-        found.update(filter(None, str(point.row.get("verdict_reasons") or "").split("; ")))
+    for trial in _once(run).values():
+        found.update(filter(None, str(trial.row.get("verdict_reasons") or "").split("; ")))
     return found.most_common()
 
 
 def measures(run: Run) -> HtmlTable | None:
-    """Of points in real time: for each rule the worst measure, beside its limits. None on the virtual clock."""
+    """Of trials in real time: for each rule the worst measure, beside its limits. None on the virtual clock."""
     reports = []
-    for point in _once(run).values():
-        if point.row.get("clock") == "real":
+    for trial in _once(run).values():
+        if trial.row.get("clock") == "real":
             try:
-                reports.append(FidelityReport.of_columns(point.row).measures)
+                reports.append(ValidityReport.of_columns(trial.row).measures)
             except KeyError:
                 continue  # of an older version
     if not reports:
@@ -297,12 +297,12 @@ def measures(run: Run) -> HtmlTable | None:
             for bound in (limit.doubtful, limit.invalid)
         ]
         rows.append((limit.what.rstrip(":"), worst, *limits))
-    columns = ("measure", "worst point", "doubtful from", "invalid from")
+    columns = ("measure", "worst trial", "doubtful from", "invalid from")
     return plain_table("Measures of the machine", columns, rows, columns[1:])
 
 
-def _once(run: Run) -> dict[str, DonePoint]:
-    return {point.stored.digest: point for point in run.points}
+def _once(run: Run) -> dict[str, TrialRecord]:
+    return {trial.digest: trial for trial in run.trials}
 
 
 # ---- What the folder holds ----
@@ -329,10 +329,10 @@ class FileGroup:
 
 GROUPS = (
     ("What was to run", "the study, versions and machine", ("study.yaml", "study.json", "environment*.json")),
-    ("Rows", "of all points that are done; the same as CSV and as Parquet", ("*.csv", "*.parquet", "data/*.csv")),
+    ("Rows", "of all trials that are done; the same as CSV and as Parquet", ("*.csv", "*.parquet", "data/*.csv")),
     ("Figures", "the same as PNG, SVG and PDF", ("*.png", "*.svg", "*.pdf")),
-    ("Logs", "why points broke", ("logs/*",)),
-    ("Points", "what each found, and in its folder network, plans, logs, captures", ("points/*.json", "points/*/*")),
+    ("Logs", "why trials broke", ("logs/*",)),
+    ("Trials", "what each found, and in its folder network, plans, logs, captures", ("trials/*.json", "trials/*/*")),
 )  # fmt: skip
 
 

@@ -68,11 +68,11 @@ def report_page(run: Run) -> str:
         refused=answers.refused(run),
         failures=answers.failures(run),
         broken=[(_label(run, digest), why, digest) for digest, why in run.broken.items()],
-        missing=[answers.label(point) for point in run.missing],
+        missing=[answers.label(trial) for trial in run.missing],
         goals=_goals(run),
         figures=drawings.figures(run),
         tables=_tables(run),
-        points=_points(run),
+        trials=_trials(run),
         meanings=facts.meanings(run),
         reasons=facts.reasons(run),
         measures=facts.measures(run),
@@ -87,7 +87,7 @@ def report_page(run: Run) -> str:
 
 
 def _label(run: Run, digest: str) -> str:
-    return next((answers.label(point) for point in run.resolved["points"] if point["digest"] == digest), digest)
+    return next((answers.label(trial) for trial in run.resolved["trials"] if trial["digest"] == digest), digest)
 
 
 def _goals(run: Run) -> HtmlTable | None:
@@ -97,11 +97,11 @@ def _goals(run: Run) -> HtmlTable | None:
 
 def _tables(run: Run) -> Sequence[HtmlTable]:
     """Metrics of the only place, or a row for each place; and what is compared."""
-    if run.system is None or run.head is None or not run.results.points:
+    if run.system is None or run.head is None or not run.results.trials:
         return ()
-    if run.is_single and len(run.results.points) == 1:
-        [point] = run.results.points
-        tables = [metric_table(run.title, run.system.metrics, point.row, run.results.model_of(point))]
+    if run.is_single and len(run.results.trials) == 1:
+        [trial] = run.results.trials
+        tables = [metric_table(run.title, run.system.metrics, trial.row, run.results.model_of(trial))]
     else:
         tables = [summary_table(Study(run.head, run.system, run.resolved["quick"], None, ()), run.results)]
     if run.head.compare is not None:
@@ -110,8 +110,8 @@ def _tables(run: Run) -> Sequence[HtmlTable]:
 
 
 @dataclass(frozen=True)
-class PointRow:
-    """A point of the list of all: place in words by swept path, and how it ended."""
+class TrialRow:
+    """A trial of the list of all: place in words by swept path, and how it ended."""
 
     place: Sequence[str]
     digest: str
@@ -121,19 +121,19 @@ class PointRow:
     failures: Sequence[str]
 
 
-def _points(run: Run) -> tuple[Sequence[str], Sequence[PointRow]]:
-    """Titles of the swept paths, and all points that are done."""
+def _trials(run: Run) -> tuple[Sequence[str], Sequence[TrialRow]]:
+    """Titles of the swept paths, and all trials that are done."""
     paths = [*run.resolved["sweep"]["product"], *run.resolved["sweep"]["zip"]]
     rows = [
-        PointRow(
-            [value_words(point.coordinates.get(path)) for path in paths],
-            point.stored.digest,
-            point.stored.seed,
-            str(point.row.get("clock", "")),
-            str(point.row["verdict"]),
-            point.stored.failures,
+        TrialRow(
+            [value_words(trial.coordinates.get(path)) for path in paths],
+            trial.digest,
+            trial.seed,
+            str(trial.row.get("clock", "")),
+            str(trial.row["verdict"]),
+            trial.failures,
         )
-        for point in run.points
+        for trial in run.trials
     ]
     return [path_words(path) for path in paths], rows
 
@@ -143,7 +143,7 @@ def _points(run: Run) -> tuple[Sequence[str], Sequence[PointRow]]:
 
 NAME = "index.html"
 SUMMARY = "report.json"
-"""Beside report.html: what the index says of a run, so that it needs not read all of it."""
+"""ConcurrentExecutor report.html: what the index says of a run, so that it needs not read all of it."""
 
 
 @dataclass(frozen=True)
@@ -171,8 +171,8 @@ def summary_of(run: Run) -> RunSummary:
         question=answers.question(run),
         state=answers.state(run),
         verdict=run.verdict,
-        planned=len({point["digest"] for point in run.resolved["points"]}),
-        done=len({point.stored.digest for point in run.points}),
+        planned=len({trial["digest"] for trial in run.resolved["trials"]}),
+        done=len({trial.digest for trial in run.trials}),
         failed=len(run.failed) + len(run.broken) + len(answers.refused(run)),
         began=str(newest.get("started") or run.stamp),
         figure=pngs[0] if pngs else "",

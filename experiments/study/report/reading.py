@@ -12,19 +12,19 @@ from typing import Any
 from pydantic import ValidationError
 
 from gradbed.common.errors import UserError, unforeseen
-from gradbed.experiments.fidelity.verdict import VerdictWord
-from gradbed.experiments.records.results import StudyResults, load_results, worst
-from gradbed.experiments.records.run_folder import DonePoint, NetworkFile, read_network
+from gradbed.experiments.results.run_folder import NetworkFile, TrialRecord, read_network
+from gradbed.experiments.results.study_results import StudyResults, load_results, worst
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.study.definition import StudyHead
 from gradbed.experiments.system import System
 from gradbed.experiments.systems import find_system
+from gradbed.experiments.validity.verdict import VerdictWord
 
 
 @dataclass(frozen=True)
 class Run:
     """What reports are made of. system, head: None where this version of gradbed does not know them any more.
-    environments: of each time that it was gone on with. broken: by digest, why a point has no result."""
+    environments: of each time that it was gone on with. broken: by digest, why a trial has no result."""
 
     results: StudyResults
     system: System | None
@@ -41,9 +41,9 @@ class Run:
         return self.results.resolved
 
     @property
-    def points(self) -> tuple[DonePoint, ...]:
+    def trials(self) -> tuple[TrialRecord, ...]:
         """Those on the other clock last."""
-        return (*self.results.points, *self.results.other_clock)
+        return (*self.results.trials, *self.results.other_clock)
 
     @property
     def title(self) -> str:
@@ -56,25 +56,25 @@ class Run:
 
     @cached_property
     def is_single(self) -> bool:
-        """Whether it is of one point alone, such as `gradbed run NAME`."""
+        """Whether it is of one trial alone, such as `gradbed run NAME`."""
         return not (self.resolved["sweep"]["product"] or self.resolved["sweep"]["zip"])
 
     @cached_property
     def missing(self) -> list[Mapping[str, Any]]:
-        """Points that are planned, and neither done nor broken; those that mean the same are one."""
-        done = {point.stored.digest for point in self.points}
-        planned = {point["digest"]: point for point in self.resolved["points"]}
-        return [point for digest, point in planned.items() if digest not in done and digest not in self.broken]
+        """Trials that are planned, and neither done nor broken; those that mean the same are one."""
+        done = {trial.digest for trial in self.trials}
+        planned = {trial["digest"]: trial for trial in self.resolved["trials"]}
+        return [trial for digest, trial in planned.items() if digest not in done and digest not in self.broken]
 
     @property
-    def failed(self) -> list[DonePoint]:
+    def failed(self) -> list[TrialRecord]:
         """One for each digest."""
-        return list({point.stored.digest: point for point in self.points if point.stored.failures}.values())
+        return list({trial.digest: trial for trial in self.trials if trial.failures}.values())
 
     @property
     def verdict(self) -> VerdictWord:
-        """The worst of its own points; unknown without any."""
-        return worst(point.row["verdict"] for point in self.results.points)
+        """The worst of its own trials; unknown without any."""
+        return worst(trial.row["verdict"] for trial in self.results.trials)
 
     def configuration(self, digest: str) -> Mapping[str, Any]:
         return self._configurations.get(digest, {})
@@ -84,8 +84,8 @@ class Run:
         return self.results.configurations()
 
     def network(self, digest: str) -> NetworkFile | None:
-        """What the point left; of older runs the topology of its configuration, if that has all that was counted."""
-        found = read_network(self.folder / "points" / digest)
+        """What the trial left; of older runs the topology of its configuration, if that has all that was counted."""
+        found = read_network(self.folder / "trials" / digest)
         if found is not None or self.system is None:
             return found
         try:
@@ -103,8 +103,8 @@ def read_run(folder: Path) -> Run:
         resolved["sweep"]["product"], resolved["sweep"]["zip"], resolved["system"]  # are they there?
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(f"{folder} holds no run that can be read: {unforeseen(error)}") from None
-    planned = {point["digest"] for point in resolved["points"]}
-    done = {point.stored.digest for point in (*results.points, *results.other_clock)}
+    planned = {trial["digest"] for trial in resolved["trials"]}
+    done = {trial.digest for trial in (*results.trials, *results.other_clock)}
     return Run(results, _system(resolved), _head(resolved), _environments(folder), _broken(folder, planned - done))
 
 

@@ -1,1 +1,1 @@
-"""Where and in which order points run."""
+"""Where and in which order trials run."""

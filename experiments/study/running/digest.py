@@ -1,4 +1,4 @@
-"""What identifies a point: a digest of all that its results depend on, which are its configuration, the files that
+"""What identifies a trial: a digest of all that its results depend on, which are its configuration, the files that
 this names, and the program's own text.
 """
 
@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.configuration.point import PointConfiguration
+from gradbed.experiments.configuration.trial import TrialConfiguration
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.study.definition import Point
+from gradbed.experiments.study.definition import TrialSpec
 from gradbed.experiments.systems import systems
 
 # ---- The program's own text ----
@@ -26,23 +26,23 @@ ROOT = Path(__file__).resolve().parents[3]
 PACKAGES = ("common", "controller", "emulation", "experiments", "formats", "hosts", "p4src", "switch", "topo")
 SUFFIXES = (".py", ".c", ".h", ".p4")
 
-STILL_PART = ("experiments/study/running/measure.py",)
-"""Makes the rows of a point."""
+STILL_PART = ("experiments/study/running/worker.py",)
+"""Makes the rows of a trial."""
 
 NOT_PART = (
     "experiments/plotting",
-    "experiments/records",
+    "experiments/results",
     "experiments/study",
     *(path.relative_to(ROOT).as_posix() for path in ROOT.glob("experiments/systems/*/figures.py")),
     "switch/stf",
     "switch/shims",
 )
-"""How results are drawn, measured otherwise or asked for does not change what a point finds."""
+"""How results are drawn, measured otherwise or asked for does not change what a trial finds."""
 
 
 @functools.cache
 def source_digest(system: str) -> str:
-    """SHA-256 of all sources that a point of a system may run, names and contents: those of this tree, and the whole
+    """SHA-256 of all sources that a trial of a system may run, names and contents: those of this tree, and the whole
     package of a system outside it."""
     digest = hashlib.sha256()
     for folder in (*(ROOT / package for package in PACKAGES), *_outside(system)):
@@ -60,35 +60,35 @@ def _outside(system: str) -> list[Path]:
 
 
 def sweep_digest(system: str) -> str:
-    """Of what machines that share the points of a sweep must have in common: all that a point may run, and how points
+    """Of what machines that share the trials of a sweep must have in common: all that a trial may run, and how trials
     travel between them."""
     digest = hashlib.sha256(source_digest(system).encode())
-    for path in (*sorted(Path(__file__).parent.glob("*.py")), ROOT / "experiments/records/run_folder.py"):
+    for path in (*sorted(Path(__file__).parent.glob("*.py")), ROOT / "experiments/results/run_folder.py"):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:12]
 
 
-# ---- A point ----
+# ---- A trial ----
 
 
 DIGEST_CHARACTERS = 20
 
 
-def identity(system: str, point: Point, scale: Scale) -> dict[str, Any]:
+def identity(system: str, trial: TrialSpec, scale: Scale) -> dict[str, Any]:
     """System, resolved configuration (with every default, and what does not matter set to one value), what is in the
     files that it names, seed, scale and the program's sources, as plain JSON values."""
     return {
         "system": system,
-        "configuration": point.configuration.canonical().model_dump(mode="json"),
-        "files": _files(point.configuration),
-        "seed": point.seed,
+        "configuration": trial.configuration.canonical().model_dump(mode="json"),
+        "files": _files(trial.configuration),
+        "seed": trial.seed,
         "scale_factor": scale.factor,
         "sources": source_digest(system),
     }
 
 
-def _files(configuration: PointConfiguration) -> dict[str, str]:
-    """By path. The point itself says what is wrong with files that cannot be read."""
+def _files(configuration: TrialConfiguration) -> dict[str, str]:
+    """By path. The trial itself says what is wrong with files that cannot be read."""
     found = {}
     with contextlib.suppress(UserError):
         for path in configuration.files():

@@ -1,4 +1,4 @@
-"""Points in real time, each in a sandbox of its own, as root, which leaves nothing behind."""
+"""Run trials in real time, each in a sandbox of its own, as root, and check that none leaks resources."""
 
 from __future__ import annotations
 
@@ -17,33 +17,42 @@ from pathlib import Path
 
 from gradbed.common.json_lines import ended
 from gradbed.common.scratch import scratch_folder
-from gradbed.experiments.engine.onlooker import NOBODY, Onlooker
-from gradbed.experiments.study.running.attempt import Broken, Outcome, as_plain, attempt, from_plain
-from gradbed.experiments.study.running.measure import PointOrder
+from gradbed.experiments.engine.observer import NO_OBSERVER, TrialObserver
+from gradbed.experiments.setup import TrialTask
+from gradbed.experiments.study.running.worker import (
+    BrokenTrial,
+    Outcome,
+    outcome_from_json,
+    outcome_to_json,
+    run_task,
+)
 
-# ---- What this process has of the machine ----
+# ---- Leaked resources ----
 
 
 _PR_SET_CHILD_SUBREAPER = 36  # <sys/prctl.h>
 
 ZOMBIE = "Z"
-"""It has ended. That nobody has asked how is the fault of this process, to which orphans come (own_orphans)."""
+"""State of a process that has ended. That its status was never asked for is the fault of this process, to which
+orphans come (own_orphans)."""
 
-PATIENCE_S = 3.0
-"""The kernel takes interfaces and killed processes away in its own time."""
+TIMEOUT_S = 3.0
+"""How long to wait for the kernel, which takes interfaces and killed processes away in its own time."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def belongings(folder: Path | None = None, aside: int | None = None) -> frozenset[str]:
-    """In words: processes that this one or those below it started, and open descriptors (sockets, too).
+def resources(folder: Path | None = None, ignored_pid: int | None = None) -> frozenset[str]:
+    """Return, in words, the processes that this one and those below it started, and its open descriptors.
 
-    folder: where temporary files are, in a sandbox; then also those of gradbed (scripts of PyTorch and what they load
-    leave others), and the sandbox's interfaces and the namespaces that were given a name there. Outside of one, other
-    programs make and remove such things at any time. aside: a process that does not count, nor what it starts.
+    Args:
+        folder: The folder of temporary files, in a sandbox. Then those of gradbed count, too (scripts of PyTorch and
+            what they load leave others), and so do the sandbox's interfaces and named network namespaces. Outside of
+            a sandbox other programs make and remove such things at any time.
+        ignored_pid: A process that does not count, nor what it starts.
     """
     gc.collect()
-    own = (*_processes(aside), *_descriptors())
+    own = (*_processes(ignored_pid), *_descriptors())
     if folder is None:
         return frozenset(own)
     files = (f"file {each}" for each in folder.glob("gradbed-*"))
@@ -52,7 +61,7 @@ def belongings(folder: Path | None = None, aside: int | None = None) -> frozense
 
 @contextlib.contextmanager
 def own_orphans() -> Iterator[None]:
-    """Processes below this one whose parent ends are this one's children meanwhile, not those of process 1."""
+    """Make this process, and not process 1, the parent of processes below it whose parent ends."""
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(1))
     try:
         yield
@@ -60,22 +69,22 @@ def own_orphans() -> Iterator[None]:
         _libc.prctl(_PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(0))
 
 
-def left_since(before: frozenset[str], folder: Path | None = None, aside: int | None = None) -> list[str]:
-    """What is there now and was not then. Waits for what is about to go."""
-    deadline = time.monotonic() + PATIENCE_S
-    while (left := belongings(folder, aside) - before) and time.monotonic() < deadline:
+def leaked_since(before: frozenset[str], folder: Path | None = None, ignored_pid: int | None = None) -> list[str]:
+    """Return the resources that there are now and were not then, after waiting for what is about to go."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while (leaked := resources(folder, ignored_pid) - before) and time.monotonic() < deadline:
         time.sleep(0.05)
-    return sorted(left)
+    return sorted(leaked)
 
 
-def _processes(aside: int | None) -> Iterator[str]:
+def _processes(ignored_pid: int | None) -> Iterator[str]:
     names, parents = {}, {}
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             head, _, rest = (folder / "stat").read_text(errors="replace").rpartition(")")
             state, parent = rest.split()[:2]  # proc_pid_stat(5)
             pid, name = head.split(" (", 1)
-            if int(pid) == aside:
+            if int(pid) == ignored_pid:
                 continue
             parents[int(pid)] = int(parent)
             if state != ZOMBIE:
@@ -93,7 +102,7 @@ def _descriptors() -> Iterator[str]:
 
 
 def _namespaces() -> Iterator[str]:
-    """Those that are mounted, as by ip-netns(8)."""
+    """Yield the network namespaces that are mounted, as by ip-netns(8)."""
     for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
         mounted, _, kind = line.partition(" - ")  # proc_pid_mountinfo(5)
         if kind.startswith("nsfs "):
@@ -104,73 +113,83 @@ def _interfaces() -> Iterator[str]:
     return (f"interface {name}" for _, name in socket.if_nameindex())
 
 
-# ---- Points in sandboxes ----
+# ---- Trials in sandboxes ----
 
 
 INTERRUPTED = 130
 TERMINATED = 128 + 15
 
 
-class OneByOne:
-    """Each point in a sandbox of its own, as root, as often as its order says. A single one shows how far it is."""
+class SandboxedExecutor:
+    """Run each trial in a sandbox of its own, as root, as often as its task says; a single one shows its progress."""
 
     def __init__(
         self,
-        orders: Sequence[PointOrder],
-        onlooker: Onlooker = NOBODY,
-        aside: int | None = None,
+        tasks: Sequence[TrialTask],
+        observer: TrialObserver = NO_OBSERVER,
+        ignored_pid: int | None = None,
         meanwhile: Callable[[], None] | None = None,
     ) -> None:
-        self._orders = orders
-        self._run = partial(run_sandboxed, onlooker=onlooker, aside=aside, meanwhile=meanwhile)
+        self._tasks = tasks
+        self._run = partial(run_sandboxed, observer=observer, ignored_pid=ignored_pid, meanwhile=meanwhile)
 
-    def results(self, on_start: Callable[[PointOrder], None]) -> Iterator[tuple[PointOrder, Outcome]]:
-        alone = len(self._orders) == 1
-        for order in self._orders:
+    def results(self, on_start: Callable[[TrialTask], None]) -> Iterator[tuple[TrialTask, Outcome]]:
+        alone = len(self._tasks) == 1
+        for task in self._tasks:
             if not alone:
-                on_start(order)
-            for _ in range(order.attempts):
-                outcome = self._run(order, alone)
-                if isinstance(outcome, Broken) or outcome.row["verdict"] == "valid":
+                on_start(task)
+            for _ in range(task.attempts):
+                outcome = self._run(task, alone)
+                if isinstance(outcome, BrokenTrial) or outcome.values["verdict"] == "valid":
                     break
-            yield order, outcome
+            yield task, outcome
 
 
 def run_sandboxed(
-    order: PointOrder,
+    task: TrialTask,
     bars: bool = False,
-    onlooker: Onlooker = NOBODY,
-    aside: int | None = None,
+    observer: TrialObserver = NO_OBSERVER,
+    ignored_pid: int | None = None,
     meanwhile: Callable[[], None] | None = None,
 ) -> Outcome:
-    """One point in a sandbox of its own. KeyboardInterrupt if it was interrupted. It fails if anything is left
-    behind, in the sandbox, which would take it away, or outside. aside: a process that does something else.
-    meanwhile: as of run_in_sandbox."""
+    """Run a trial in a sandbox of its own. It fails if it leaks anything, inside, where the sandbox would take it
+    away, or outside.
+
+    Args:
+        task: What to run.
+        bars: Show how far it is.
+        observer: Receives callbacks while the trial runs, in the sandbox.
+        ignored_pid: A process whose resources are not the trial's.
+        meanwhile: As of run_in_sandbox.
+
+    Raises:
+        KeyboardInterrupt: It was interrupted.
+    """
     from gradbed.common.sandbox import run_in_sandbox
 
-    with scratch_folder("point") as folder, own_orphans(), _frozen():
-        told, temporary = folder / "outcome.json", folder / "tmp"
+    with scratch_folder("trial") as folder, own_orphans(), _frozen():
+        file, temporary = folder / "outcome.json", folder / "tmp"
         temporary.mkdir()
-        before = belongings(aside=aside)
+        before = resources(ignored_pid=ignored_pid)
 
         def body() -> int:
             tempfile.tempdir = os.environ["TMPDIR"] = str(temporary)
             with own_orphans():
-                at_first = belongings(temporary)
-                outcome = _tidy(attempt(order, bars, onlooker), left_since(at_first, temporary))
-            onlooker.point_ended()
-            told.write_text(json.dumps(as_plain(outcome)), encoding="utf-8")
+                at_first = resources(temporary)
+                outcome = _without_leaks(run_task(task, bars, observer), leaked_since(at_first, temporary))
+            observer.on_trial_end()
+            file.write_text(json.dumps(outcome_to_json(outcome)), encoding="utf-8")
             return 0
 
         status = run_in_sandbox(body, "gradbed run", meanwhile)
         if status in (INTERRUPTED, TERMINATED):
             raise KeyboardInterrupt
-        return _tidy(told_outcome(told, status), left_since(before, aside=aside))
+        return _without_leaks(read_outcome(file, status), leaked_since(before, ignored_pid=ignored_pid))
 
 
 @contextlib.contextmanager
 def _frozen() -> Iterator[None]:
-    """What there is by now is left out of searches for cycles: each would go through all modules, and in a forked
+    """Leave what there is by now out of searches for cycles: each would go through all modules, and in a forked
     process copy their memory."""
     gc.freeze()
     try:
@@ -179,22 +198,23 @@ def _frozen() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _tidy(outcome: Outcome, left: Sequence[str]) -> Outcome:
-    """The outcome, failed if anything was left behind."""
-    if not left:
+def _without_leaks(outcome: Outcome, leaked: Sequence[str]) -> Outcome:
+    """Return the outcome, failed if anything was leaked."""
+    if not leaked:
         return outcome
-    line = f"left behind: {', '.join(left)}"
-    if isinstance(outcome, Broken):
+    line = f"left behind: {', '.join(leaked)}"
+    if isinstance(outcome, BrokenTrial):
         if outcome.is_lost:
             return replace(outcome, details=f"{line}\n{outcome.details}")  # what its end leaves is not the reason
-        return Broken(line, f"{line}\n{outcome.details}")
+        return BrokenTrial(line, f"{line}\n{outcome.details}")
     failures = [*outcome.failures, line]
-    return replace(outcome, failures=failures, row={**outcome.row, "failures": "; ".join(failures)})
+    return replace(outcome, failures=failures, values={**outcome.values, "failures": "; ".join(failures)})
 
 
-def told_outcome(told: Path, status: int | None) -> Outcome:
-    if not told.exists():
+def read_outcome(file: Path, status: int | None) -> Outcome:
+    """Return the outcome that a process left in a file; status: how it exited."""
+    if not file.exists():
         # As a shell has it, 128 and the signal's number.
         how = ended(status if status is None or status <= 128 else 128 - status)
-        return Broken(f"the process of the run {how}", f"status {status}", is_lost=True)
-    return from_plain(json.loads(told.read_text(encoding="utf-8")))
+        return BrokenTrial(f"the process of the run {how}", f"status {status}", is_lost=True)
+    return outcome_from_json(json.loads(file.read_text(encoding="utf-8")))

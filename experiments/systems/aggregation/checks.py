@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 from typing import Any
 
-from gradbed.experiments.accounts.accounting import Tally
-from gradbed.experiments.accounts.counts import Counts
 from gradbed.experiments.configuration.faults import restarted_switches
-from gradbed.experiments.phases import Measured
+from gradbed.experiments.conservation.counts import Counts
+from gradbed.experiments.conservation.host_links import Tally
+from gradbed.experiments.phases import PhaseResult
 from gradbed.experiments.systems.aggregation.counts import event_at
 from gradbed.experiments.systems.aggregation.phase import AggregationPhase
 from gradbed.experiments.tables.tables import Row
@@ -33,14 +33,14 @@ ONE_OF_THESE = (
 """What a packet is to its slot, one of them each. A resend that is added first counts as added besides."""
 
 
-def undisturbed(phase: AggregationPhase, found: Measured) -> bool:
+def undisturbed(phase: AggregationPhase, found: PhaseResult) -> bool:
     """Neither faults, nor packets that links lost, doubled or dropped."""
     return not phase.task.configuration.faults and all(
         effect.lost_packets == effect.duplicates.packets == 0 for effect in found.counts.effects.values()
     )
 
 
-def lossless(phase: AggregationPhase, found: Measured) -> bool:
+def lossless(phase: AggregationPhase, found: PhaseResult) -> bool:
     """As undisturbed, but links may have doubled packets."""
     return not phase.task.configuration.faults and not any(
         effect.lost_packets for effect in found.counts.effects.values()
@@ -66,7 +66,7 @@ def _switches(phase: AggregationPhase) -> list[str]:
     return [name for name in phase.shared.summing if name not in restarted] if _sums(phase) else []
 
 
-def wrong_slots(phase: AggregationPhase, found: Measured) -> Iterator[str]:
+def wrong_slots(phase: AggregationPhase, found: PhaseResult) -> Iterator[str]:
     """Each fragment that claims a slot leaves it by its ACK, or a resend takes it along; what is left is held at the
     end, and nothing is where no packet was lost."""
     for switch in _switches(phase):
@@ -83,7 +83,7 @@ def wrong_slots(phase: AggregationPhase, found: Measured) -> Iterator[str]:
             yield f"{switch} still holds {left} slots at the end, though no packet was lost"
 
 
-def wrong_events(phase: AggregationPhase, found: Measured) -> Iterator[str]:
+def wrong_events(phase: AggregationPhase, found: PhaseResult) -> Iterator[str]:
     """A claim completes once at most, slots are exhausted where a packet was refused, and one job meets no other."""
     for switch in _switches(phase):
         events = _events(found.counts, switch)
@@ -99,7 +99,7 @@ def wrong_events(phase: AggregationPhase, found: Measured) -> Iterator[str]:
             yield f"{switch} counted {events['contention']} packets that met another job, and there is one job"
 
 
-def wrong_claims(phase: AggregationPhase, found: Measured) -> Iterator[str]:
+def wrong_claims(phase: AggregationPhase, found: PhaseResult) -> Iterator[str]:
     """A fragment claims a slot once, a claim takes in the workers of its fan-in once each, and a complete sum leaves
     again for the lowest-numbered of them alone. With one slot, who is refused finds all of them held."""
     doubled = any(effect.duplicates.packets for effect in found.counts.effects.values())
@@ -144,7 +144,7 @@ def _fan_in(phase: AggregationPhase, number: int) -> int:
     )
 
 
-def _sent_again_by_the_lowest(phase: AggregationPhase, found: Measured, number: int) -> int | None:
+def _sent_again_by_the_lowest(phase: AggregationPhase, found: PhaseResult, number: int) -> int | None:
     """Gradients sent again by the lowest-numbered of the workers that a switch waits for, whichever packets' label
     they share. None: not all have told what they sent."""
     if phase.task.configuration.faults:
@@ -168,7 +168,7 @@ def _switches_of(label: Designation) -> tuple[int, int]:
     return label.switch_number, label.next_switch
 
 
-def wrong_consumption(phase: AggregationPhase, found: Measured) -> Iterator[str]:
+def wrong_consumption(phase: AggregationPhase, found: PhaseResult) -> Iterator[str]:
     """Gradients that came to a switch and did not leave it were taken in by its slots, and completed no sum."""
     for switch in _switches(phase):
         if any(
@@ -191,7 +191,7 @@ def _packets(counts: Counts, switch: str, counter: str) -> int:
     return sum(tally.packets for tally in counts.counters.get(switch, {}).get(counter, {}).values())
 
 
-def wrong_outcomes(phase: AggregationPhase, found: Measured) -> Iterator[str]:
+def wrong_outcomes(phase: AggregationPhase, found: PhaseResult) -> Iterator[str]:
     """Each packet that comes to its designated switch has one outcome there: as many as workers sent with this label,
     and as other designated switches passed on to it. In undisturbed runs of jobs that deal one label alone."""
     labels = [own[0] for each in phase.descriptions for own in each.designations if len(own) == 1]
@@ -241,7 +241,7 @@ def _outcomes(events: Mapping[str, int]) -> tuple[int, int]:
     return most - min(events.get("added", 0), events.get("resend_summed", 0)), most
 
 
-def unevenly_used(phase: AggregationPhase, found: Measured) -> Iterator[str]:
+def unevenly_used(phase: AggregationPhase, found: PhaseResult) -> Iterator[str]:
     """Slots that were ever used, against as many fragments thrown into as many slots."""
     if phase.task.configuration.faults:
         return
@@ -285,7 +285,7 @@ def _slots_used(slots: int, fragments: int) -> tuple[float, float]:
     return slots * (1 - empty), math.sqrt(variance)
 
 
-def wrong_byte_hops(phase: AggregationPhase, found: Measured, rows: Sequence[Row]) -> Iterator[str]:
+def wrong_byte_hops(phase: AggregationPhase, found: PhaseResult, rows: Sequence[Row]) -> Iterator[str]:
     """Bytes times hops are what switches and hosts got: a frame that crossed a link came to one of them."""
     if phase.exchange != "server" or phase.shared.underlay is not None or phase.task.configuration.faults:
         return
@@ -354,7 +354,7 @@ def _not_a_median(name: str, median_s: float, rounds: Sequence[Row]) -> Iterator
 
 def wrong(
     phase: AggregationPhase,
-    found: Measured,
+    found: PhaseResult,
     summary: Sequence[Any],
     rounds: Sequence[Any],
     jobs: Sequence[Any] = (),

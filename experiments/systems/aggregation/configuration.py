@@ -1,4 +1,4 @@
-"""What a point of the aggregation system runs on: which switches sum, and what the workers send."""
+"""What a trial of the aggregation system runs on: which switches sum, and what the workers send."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pydantic import Field
 from gradbed.controller.systems.aggregation.entries import DEFAULT_SLOTS
 from gradbed.controller.systems.aggregation.placement.planners import LimitedMethod, PlacementName, PlannerOptions
 from gradbed.experiments.configuration.gradients import SYNTHETIC_UNLESS_SAID, SyntheticGradients, TrainedGradients
-from gradbed.experiments.configuration.point import PointConfiguration
 from gradbed.experiments.configuration.sections import Section, option
+from gradbed.experiments.configuration.trial import TrialConfiguration
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.torch_scripts import ScriptSection
 from gradbed.formats.aggregation import SlotPolicy
@@ -106,7 +106,7 @@ Workload = Annotated[
 ]
 
 
-class AggregationConfiguration(PointConfiguration):
+class AggregationConfiguration(TrialConfiguration):
     """All that a sweep of an aggregation study can vary."""
 
     switches: SwitchesSection = SwitchesSection()

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from gradbed.experiments.accounts.accounting import HostAccount, Tally
-from gradbed.experiments.accounts.counts import Counts
+from gradbed.experiments.conservation.counts import Counts
+from gradbed.experiments.conservation.host_links import HostAccount, Tally
 from gradbed.formats.aggregation import GRADIENT, GRADIENT_PORT, Flags
 from gradbed.formats.datagram import DATAGRAM_BYTES
 from gradbed.formats.packet_class import PacketClass, bits_of, udp_datagram

@@ -19,8 +19,8 @@ from gradbed.experiments.plotting.series import (
     verdicts,
 )
 from gradbed.experiments.plotting.style import COLOURS
-from gradbed.experiments.records.results import StudyResults
-from gradbed.experiments.records.run_folder import DonePoint
+from gradbed.experiments.results.run_folder import TrialRecord
+from gradbed.experiments.results.study_results import StudyResults
 from gradbed.experiments.study.definition import CourseSection, FigureSection
 from gradbed.experiments.study.evaluation.figures import course_of, draw_line
 from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
@@ -34,14 +34,14 @@ NUMBERS = {"parameter server": 0, "in-network": 1, "ring": 2, "gloo": 3}
 
 
 def mode(row: Mapping[str, Any]) -> str:
-    """Who sums at a point whose sweep has workload.exchange and switches.placement."""
+    """Who sums at a trial whose sweep has workload.exchange and switches.placement."""
     if row["workload.exchange"] != "server":
         return str(row["workload.exchange"])
     return "parameter server" if row["switches.placement"] == "none" else "in-network"
 
 
 def in_link_rates(row: Mapping[str, Any], name: str) -> float | None:
-    """A rate of the points table in units of the link rate."""
+    """A rate of the trials table in units of the link rate."""
     value = row.get(name)
     return None if value is None else float(value) / float(row["link_rate_bps"])
 
@@ -61,7 +61,7 @@ DODGE = 0.14
 
 def kinds(results: StudyResults) -> list[str]:
     """Of topologies, in the order of the study."""
-    return list(dict.fromkeys(point.row["topology.kind"] for point in results.points))
+    return list(dict.fromkeys(trial.row["topology.kind"] for trial in results.trials))
 
 
 @figure_kind("aggregation-placement", columns=lambda results, _: len(kinds(results)), width_in=5.4, height_in=3.9)
@@ -71,7 +71,7 @@ def draw_placement(sheet: Sheet) -> None:
     for panel, kind in zip(axes, kinds(results), strict=True):
         _draw_panel(panel, results, sheet.section, kind)
     axes[0].set_ylabel("throughput / link rate")
-    explain_marks(axes[0], [point.row["verdict"] for point in results.points])
+    explain_marks(axes[0], [trial.row["verdict"] for trial in results.trials])
     legend_below(axes[0], 4)
 
 
@@ -200,7 +200,7 @@ class LossModel:
 
     @classmethod
     def of(cls, configuration: Mapping[str, Any]) -> LossModel:
-        """Of a point on a star."""
+        """Of a trial on a star."""
         workload, link = configuration["workload"], configuration["topology"]["link"]
         return cls(
             workers=workload["workers"],
@@ -243,7 +243,7 @@ def draw_loss(sheet: Sheet) -> None:
     repeats = results.derived_series(itemgetter(X), lambda row: row["resends"] / each if row[X] > 0 else None, policy)
     losses = sorted({point.x for points in repeats.values() for point in points})
     lossless = [value for points in times.values() for point in points if point.x == 0 for value in point.values]
-    bound = max(point.row["bound_bps_normalised"] for point in results.points)
+    bound = max(trial.row["bound_bps_normalised"] for trial in results.trials)
     for panel, series in zip(axes, (times, repeats), strict=True):
         lossy = {name: [point for point in points if point.x > 0] for name, points in series.items()}
         draw_all(panel, lossy, names=WORDS)
@@ -296,7 +296,7 @@ class SlotModel:
 
     @classmethod
     def of(cls, configuration: Mapping[str, Any]) -> SlotModel:
-        """Of a point on a star."""
+        """Of a trial on a star."""
         workload, link = configuration["workload"], configuration["topology"]["link"]
         packet_us = 8 * frame_bytes(workload["lanes"]) / link["rate_mbps"]
         return cls(
@@ -375,7 +375,7 @@ def draw_slots(sheet: Sheet) -> None:
 
 
 def _summed_shares(results: StudyResults) -> dict[str, float]:
-    """Complete sums that the switch made over fragments of all jobs and rounds, by point."""
+    """Complete sums that the switch made over fragments of all jobs and rounds, by trial."""
     configurations = results.configurations()
     shares = {}
     for row in results.table("events"):
@@ -386,7 +386,7 @@ def _summed_shares(results: StudyResults) -> dict[str, float]:
 
 
 def _job_rows(results: StudyResults) -> list[dict[str, Any]]:
-    rates = {point.row["digest"]: point.row["link_rate_bps"] for point in (*results.points, *results.other_clock)}
+    rates = {trial.row["digest"]: trial.row["link_rate_bps"] for trial in (*results.trials, *results.other_clock)}
     return [{**row, "link_rate_bps": rates[row["digest"]]} for row in results.table("jobs")]
 
 
@@ -402,8 +402,8 @@ def draw_jobs(sheet: Sheet) -> None:
     """Left: every job beside the others, with the bound that it would have alone."""
     [left, right], results = sheet.axes, sheet.results
     jobs = {(row["digest"], row["job"]): row for row in results.table("jobs")}
-    counts = sorted({point.row["workload.jobs"] for point in results.points})
-    names = list(dict.fromkeys(point.row["switches.placement"] for point in results.points))
+    counts = sorted({trial.row["workload.jobs"] for trial in results.trials})
+    names = list(dict.fromkeys(trial.row["switches.placement"] for trial in results.trials))
     verdicts = []
     for number, name in enumerate(names):
         for job in range(1, max(counts) + 1):
@@ -500,8 +500,8 @@ Course = list[tuple[float, float]]
 """(milliseconds of communication so far, accuracy) after each round."""
 
 
-def course(point: DonePoint) -> Course:
-    return [(x, y) for _, x, y in course_of(point, COURSE)]
+def course(trial: TrialRecord) -> Course:
+    return [(x, y) for _, x, y in course_of(trial, COURSE)]
 
 
 def time_to_accuracy_ms(course: Course, target: float = TARGET) -> float | None:
@@ -513,18 +513,18 @@ def time_to_accuracy_ms(course: Course, target: float = TARGET) -> float | None:
 def draw_accuracy(sheet: Sheet) -> None:
     """Left: the first repetition; right: when each reaches the target."""
     [left, right], results = sheet.axes, sheet.results
-    of_point = {point.stored.digest: course(point) for point in (*results.points, *results.other_clock)}
+    of_point = {trial.digest: course(trial) for trial in (*results.trials, *results.other_clock)}
     reached = results.derived_series(mode, lambda row: time_to_accuracy_ms(of_point[row["digest"]]), mode)
-    for point in results.points:
-        if point.repetition == 0:
-            name = mode(point.row)
-            times, accuracies = zip(*of_point[point.stored.digest], strict=True)
+    for trial in results.trials:
+        if trial.repetition == 0:
+            name = mode(trial.row)
+            times, accuracies = zip(*of_point[trial.digest], strict=True)
             percent = [confidence_interval([100 * accuracy]) for accuracy in accuracies]
             draw_line(left, times, percent, label=name, number=NUMBERS[name])
     left.axhline(100 * TARGET, color="grey", linestyle="--", linewidth=0.8)
     left.set(xlabel="communication so far (ms)", ylabel="test accuracy (%)", xlim=(0, None))
     left.legend(loc="lower right")
-    places = {name: float(index) for index, name in enumerate(dict.fromkeys(mode(p.row) for p in results.points))}
+    places = {name: float(index) for index, name in enumerate(dict.fromkeys(mode(p.row) for p in results.trials))}
     draw_all(right, reached, is_labelled=False, numbers=NUMBERS, x_of=places)
     right.set_xticks(list(places.values()), list(places))
     right.set(xlim=(-0.5, len(places) - 0.5), ylim=(0, None), ylabel=f"communication until {100 * TARGET:.0f} % (ms)")

@@ -1,4 +1,4 @@
-"""A job of an aggregation point before it runs: which switches sum for it, what the controller is asked, its agents,
+"""A job of an aggregation trial before it runs: which switches sum for it, what the controller is asked, its agents,
 and the description that they get.
 """
 
@@ -17,13 +17,13 @@ from gradbed.controller.systems.aggregation.placement.planner import Aggregation
 from gradbed.controller.systems.aggregation.placement.planners import PlannerOptions
 from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
 from gradbed.experiments.configuration.sections import describe
-from gradbed.experiments.setup import PointTask, Underlay
+from gradbed.experiments.runtimes.agents import AgentSpec
+from gradbed.experiments.setup import TrialTask, Underlay
 from gradbed.experiments.systems.aggregation.configuration import (
     AggregationConfiguration,
     ScriptWorkload,
     TrainingWorkload,
 )
-from gradbed.experiments.testbeds.agents import AgentSpec
 from gradbed.hosts.agents.description import AgentAddress, worker_addresses
 from gradbed.hosts.learning.reference import reference, synthetic_reference
 from gradbed.hosts.learning.settings import ExternalSettings, SyntheticSettings, TrainingSettings
@@ -177,10 +177,10 @@ def job_setup(configuration: AggregationConfiguration, hosts: Hosts, seed: int) 
 
 @dataclass(frozen=True)
 class Shared:
-    """What the phases of a point have in common. underlay: whose switches carry all packets; None: its own do.
+    """What the phases of a trial have in common. underlay: whose switches carry all packets; None: its own do.
     summing: switches that sum, the servers' ToRs among them. uncounted: hosts without an account."""
 
-    task: PointTask[AggregationConfiguration]
+    task: TrialTask[AggregationConfiguration]
     topology: Topology
     underlay: Underlay | None
     summing: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What a point of the aggregation system yields: metrics, and rows of its tables. Rates and times are nominal."""
+"""What a trial of the aggregation system yields: metrics, and rows of its tables. Rates and times are nominal."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
 from gradbed.controller.systems.aggregation.placement.rates.realised import realised_rates
 from gradbed.controller.systems.aggregation.placement.stored import stored_rates
-from gradbed.experiments.accounts.accounting import Tally
-from gradbed.experiments.phases import Measured
+from gradbed.experiments.conservation.host_links import Tally
+from gradbed.experiments.phases import PhaseResult
 from gradbed.experiments.systems.aggregation.counts import EVENTS, account, acks_from, events_of, gradients_to
 from gradbed.experiments.systems.aggregation.jobs import JobSetup
 from gradbed.experiments.systems.aggregation.phase import PARAMETER_SERVER, AggregationPhase, Bounds
@@ -47,7 +47,7 @@ METRICS = {
 }
 
 
-def metrics(phases: Sequence[AggregationPhase], main: int, measured: Sequence[Measured]) -> dict[str, Any]:
+def metrics(phases: Sequence[AggregationPhase], main: int, measured: Sequence[PhaseResult]) -> dict[str, Any]:
     """Of the phase number `main`, and all its jobs: the mean of throughputs and of round times, sums of everything
     else, all for a round. server_share needs the phase of the server alone."""
     phase, found = phases[main], measured[main]
@@ -94,7 +94,7 @@ def metrics(phases: Sequence[AggregationPhase], main: int, measured: Sequence[Me
     }
 
 
-def _into_servers(phase: AggregationPhase, found: Measured) -> Tally:
+def _into_servers(phase: AggregationPhase, found: PhaseResult) -> Tally:
     if phase.exchange != "server":
         return Tally()
     return sum((gradients_to(found.counts, phase.shared.topology, job.server) for job in phase.jobs), Tally())
@@ -105,7 +105,7 @@ def jain_index(values: Sequence[float]) -> float:
     return sum(values) ** 2 / (len(values) * sum(value**2 for value in values))
 
 
-def job_rows(phase: AggregationPhase, found: Measured) -> Iterable[dict[str, Any]]:
+def job_rows(phase: AggregationPhase, found: PhaseResult) -> Iterable[dict[str, Any]]:
     """A row for each job of a phase."""
     scale = phase.scale
     if not phase.rounds[0]:
@@ -138,13 +138,13 @@ def _after_warm_up(rounds: Sequence[float]) -> Sequence[float]:
     return rounds[WARM_UP_ROUNDS:] or rounds
 
 
-def _workers(job: JobSetup, description: AggregationJob, found: Measured) -> list[Mapping[str, Any]]:
+def _workers(job: JobSetup, description: AggregationJob, found: PhaseResult) -> list[Mapping[str, Any]]:
     """What they counted, without those that were stopped once their part was done."""
     names = (f"worker {index}" for index in range(len(job.workers)))
     return [found.final[description.job, name] for name in names if (description.job, name) in found.final]
 
 
-def _sent_again(job: JobSetup, description: AggregationJob, found: Measured) -> dict[str, int | None]:
+def _sent_again(job: JobSetup, description: AggregationJob, found: PhaseResult) -> dict[str, int | None]:
     """By all workers; None where one took its counts along."""
     workers = _workers(job, description, found)
     if len(workers) < len(job.workers):
@@ -155,7 +155,7 @@ def _sent_again(job: JobSetup, description: AggregationJob, found: Measured) -> 
     }
 
 
-def _wire_bits(phase: AggregationPhase, job: JobSetup, description: AggregationJob, found: Measured) -> float:
+def _wire_bits(phase: AggregationPhase, job: JobSetup, description: AggregationJob, found: PhaseResult) -> float:
     """What came from a worker in a round, less what was sent again; of the worker with the least.
 
     Switches counted a worker's gradients. They know no ring packets, and those of an underlay none of ours: those the
@@ -212,7 +212,7 @@ def round_rows(phase: AggregationPhase) -> Iterable[Row]:
             }
 
 
-def summary_rows(phase: AggregationPhase, found: Measured) -> Iterable[Row]:
+def summary_rows(phase: AggregationPhase, found: PhaseResult) -> Iterable[Row]:
     """A row for each job of a phase, with the packets by event in the switches' slots."""
     for place, (job, description) in enumerate(zip(phase.jobs, phase.descriptions, strict=True)):
         if not phase.rounds[place]:

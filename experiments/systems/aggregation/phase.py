@@ -1,4 +1,4 @@
-"""A phase of an aggregation point: its jobs, what their workers tell, and whether their sums are right."""
+"""A phase of an aggregation trial: its jobs, what their workers tell, and whether their sums are right."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from gradbed.common.errors import UserError
 from gradbed.controller.systems.aggregation.messages import JobRequest
 from gradbed.experiments.configuration.faults import stopped_agents
 from gradbed.experiments.phases import Phase, Progress
+from gradbed.experiments.runtimes.agents import AgentSpec
 from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration, ScriptWorkload
 from gradbed.experiments.systems.aggregation.jobs import (
     MODULE,
@@ -21,7 +22,6 @@ from gradbed.experiments.systems.aggregation.jobs import (
     describe_job,
     server_spec,
 )
-from gradbed.experiments.testbeds.agents import AgentSpec
 from gradbed.experiments.torch_scripts import SILENCE_US, ScriptWorkers, check_script
 from gradbed.hosts.learning.settings import ExternalSettings
 from gradbed.hosts.systems.aggregation.description import AggregationJob, Exchange

@@ -13,7 +13,7 @@ from gradbed.experiments.prompt.prompt import Prompt
 from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration
 from gradbed.experiments.systems.aggregation.counts import event_at
 from gradbed.experiments.systems.aggregation.phase import AggregationPhase
-from gradbed.experiments.systems.aggregation.point import AggregationPoint
+from gradbed.experiments.systems.aggregation.trial import AggregationTrial
 
 JOB_OPTIONS = (
     *(f"switches.{each}" for each in ("placement", "programmable", "named", "capacity_mbps", "demand_mbps")),
@@ -36,7 +36,7 @@ class AggregationPrompt(JobCommands, Prompt):
     def job_phase(self, given: dict[str, str]) -> Phase:
         network = self._configuration
         busy = {
-            host for row in self.testbed.client.jobs(self.system.name) for host in (row["server"], *row["workers"])
+            host for row in self.runtime.client.jobs(self.system.name) for host in (row["server"], *row["workers"])
         }
         free = len(self.topology.hosts) - len(busy)
         named = network.switches.named
@@ -54,7 +54,7 @@ class AggregationPrompt(JobCommands, Prompt):
         values["switches"] = {**kept, "slots": network.switches.slots, **values["switches"]}
         configuration = AggregationConfiguration.model_validate(values)
         hosts = choose_hosts(self.topology, configuration.workload.workers, busy)
-        return AggregationPoint(self.task.of(configuration), [hosts]).phases[0]
+        return AggregationTrial(self.task.with_configuration(configuration), [hosts]).phases[0]
 
     def job_result(self, phase: Phase) -> str:
         assert isinstance(phase, AggregationPhase)
@@ -74,11 +74,11 @@ class AggregationPrompt(JobCommands, Prompt):
         The events are described in p4src/include/aggregation/events.p4."""
         slots = self._configuration.switches.slots
         for name in self.switches(line):
-            counters = self.testbed.counters(name)
+            counters = self.runtime.counters(name)
             if "events" not in counters:
                 self.say(f"{name}: does not sum")
                 continue
-            words = self.testbed.registers(name, "held_bits")
+            words = self.runtime.registers(name, "held_bits")
             used = [value for index, value in words.items() if index <= (slots - 1) // 64]
             if None in used:
                 self.say(f"{name}: how many slots are held: not on BMv2")

@@ -1,4 +1,4 @@
-"""What a run of one point shows: a table of its phases side by side, a figure, and what it means."""
+"""What a run of one trial shows: a table of its phases side by side, a figure, and what it means."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gradbed.experiments.tables.words import time_text
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from gradbed.experiments.records.results import StudyResults
+    from gradbed.experiments.results.study_results import StudyResults
 
 
 # ---- The figure ----
@@ -108,9 +108,9 @@ TROUBLES = {
 
 def present(results: StudyResults, console: Console) -> None:
     """Tables on the console, figures in the run's folder, and three closing lines."""
-    (point,) = results.points
-    summary, rounds = point.table("summary"), point.table("rounds")
-    configuration = results.configurations()[point.stored.digest]
+    (trial,) = results.trials
+    summary, rounds = trial.table("summary"), trial.table("rounds")
+    configuration = results.configurations()[trial.digest]
     if configuration["workload"]["kind"] == "script":
         for line in script_lines(summary, rounds):
             console.print(f"gradbed: {line}")
@@ -125,7 +125,7 @@ def present(results: StudyResults, console: Console) -> None:
         figures += draw(of_job, own, results.folder / name)
     for other in results.other_clock:
         console.print(beside(by_job(other.table("summary"))[0], other.row["clock"]))
-    for line in closing(point.row, jobs[0], figures[0], bool(results.other_clock)):
+    for line in closing(trial.row, jobs[0], figures[0], bool(results.other_clock)):
         console.print(line)
 
 
@@ -137,7 +137,7 @@ def by_job(summary: Sequence[Row]) -> list[list[Row]]:
 
 def closing(row: Row, of_job: Sequence[Row], figure: Path, beside: bool) -> list[str]:
     """What the table means, where the figure is, and what to try next. Of times that the machine may have made it
-    says so, and claims nothing. row: of the points table; beside: whether the other clock has been told of."""
+    says so, and claims nothing. row: of the trials table; beside: whether the other clock has been told of."""
     trusted = row["verdict"] in ("model", "valid")
     clock = " --clock virtual" if row["verdict"] == "model" else ""  # who has no root needs none next time either
     what_next = f"{COMMAND} run aggregation{clock} --programmable 4 --baselines parameter-server,ring"

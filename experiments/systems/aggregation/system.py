@@ -10,7 +10,7 @@ from gradbed.common.capabilities import REAL_CLOCK
 from gradbed.common.errors import UserError
 from gradbed.controller.planning.hosts import choose_hosts_of_jobs
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.setup import NetworkSetup, PointTask, SwitchCollectives
+from gradbed.experiments.setup import NetworkSetup, SwitchCollectives, TrialTask
 from gradbed.experiments.system import System
 from gradbed.experiments.systems.aggregation import figures as _figures  # noqa: F401  # their kinds
 from gradbed.experiments.systems.aggregation.collectives import switch_collectives
@@ -18,7 +18,7 @@ from gradbed.experiments.systems.aggregation.configuration import AggregationCon
 from gradbed.experiments.systems.aggregation.jobs import check_choice
 from gradbed.experiments.systems.aggregation.metrics import METRICS
 from gradbed.experiments.systems.aggregation.phase import check_script_jobs
-from gradbed.experiments.systems.aggregation.point import AggregationPoint, network_of, slots_of_a_job, underlay_of
+from gradbed.experiments.systems.aggregation.trial import AggregationTrial, network_of, slots_of_a_job, underlay_of
 from gradbed.experiments.tables.metric import Metric
 from gradbed.hosts.torch_hook.torch_extra import require_torch
 from gradbed.topo.graph import Topology
@@ -26,7 +26,7 @@ from gradbed.topo.graph import Topology
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from gradbed.experiments.records.results import StudyResults
+    from gradbed.experiments.results.study_results import StudyResults
 
 
 CALIBRATION_VALUES = 35_200
@@ -93,10 +93,10 @@ class AggregationSystem(System[AggregationConfiguration]):
         jobs = choose_hosts_of_jobs(topology, workload.jobs, workload.workers)
         check_choice(topology, jobs, switches.planner_options(topology, seed=1, scale=Scale()))
 
-    def point(self, task: PointTask[AggregationConfiguration]) -> AggregationPoint:
-        return AggregationPoint(task)
+    def trial(self, task: TrialTask[AggregationConfiguration]) -> AggregationTrial:
+        return AggregationTrial(task)
 
-    def network(self, task: PointTask[AggregationConfiguration]) -> NetworkSetup:
+    def network(self, task: TrialTask[AggregationConfiguration]) -> NetworkSetup:
         """Every switch sums; where some are named, those do."""
         configuration = task.configuration
         topology = configuration.topology.build(task.scale)

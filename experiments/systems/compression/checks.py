@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradbed.experiments.phases import Measured
+from gradbed.experiments.phases import PhaseResult
 from gradbed.experiments.systems.compression.phase import CompressionPhase, RoundReport
 from gradbed.hosts.compressors.methods import parsed
 from gradbed.hosts.learning.dataset import SHAPES, load
@@ -23,7 +23,7 @@ from gradbed.hosts.systems.compression.frames import MOST_FRAME_BYTES
 # ---- As long as nothing happens to the network ----
 
 
-def unexpected(phase: CompressionPhase, found: Measured) -> Iterator[str]:
+def unexpected(phase: CompressionPhase, found: PhaseResult) -> Iterator[str]:
     """A line for each thing that is not as expected."""
     configuration = phase.configuration
     models = [link.model for link in phase.topology.links]
@@ -44,7 +44,7 @@ def unexpected(phase: CompressionPhase, found: Measured) -> Iterator[str]:
     yield from _uncounted(phase, found)
 
 
-def _uncounted(phase: CompressionPhase, found: Measured) -> Iterator[str]:
+def _uncounted(phase: CompressionPhase, found: PhaseResult) -> Iterator[str]:
     """Bytes that workers planned to send, and that the server's switch counted on their way to it."""
     configuration, topology = phase.configuration, phase.topology
     if configuration.transport.protocol != "packets" or configuration.program.model != "gradbed":
@@ -76,7 +76,7 @@ acknowledgements of the sum."""
 
 
 def contradictions(
-    phase: CompressionPhase, found: Measured, values: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]
+    phase: CompressionPhase, found: PhaseResult, values: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]
 ) -> Iterator[str]:
     """A line for each number of the run that cannot be beside the others, or beside what its links carry.
 
@@ -101,7 +101,7 @@ def contradictions(
 
 
 def _faster_than_links(
-    phase: CompressionPhase, found: Measured, values: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]
+    phase: CompressionPhase, found: PhaseResult, values: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]
 ) -> Iterator[str]:
     """What workers sent has to cross the server's link, and bytes that crossed it were sent."""
     configuration, topology = phase.configuration, phase.topology
@@ -248,5 +248,5 @@ def _add_gradient(
     return loss
 
 
-def _lossless(found: Measured) -> bool:
+def _lossless(found: PhaseResult) -> bool:
     return not any(each.lost_packets or each.duplicates.packets for each in found.counts.effects.values())

@@ -1,4 +1,4 @@
-"""What a point of the compression system runs on: what workers send, how they compress it, and at which rate."""
+"""What a trial of the compression system runs on: what workers send, how they compress it, and at which rate."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pydantic import Field, field_validator
 
 from gradbed.common.errors import UserError
 from gradbed.experiments.configuration.gradients import SYNTHETIC_UNLESS_SAID, SyntheticGradients, TrainedGradients
-from gradbed.experiments.configuration.point import PointConfiguration
 from gradbed.experiments.configuration.sections import Section, option
+from gradbed.experiments.configuration.trial import TrialConfiguration
 from gradbed.experiments.torch_scripts import ScriptSection
 from gradbed.hosts.compressors.methods import parsed
 from gradbed.hosts.systems.compression.description import Pacing, RatioRule
@@ -116,7 +116,7 @@ Workload = Annotated[
 ]
 
 
-class CompressionConfiguration(PointConfiguration):
+class CompressionConfiguration(TrialConfiguration):
     """All that a sweep of a compression study can vary."""
 
     switches: SwitchesSection = SwitchesSection()

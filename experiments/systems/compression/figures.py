@@ -9,8 +9,8 @@ from typing import Any
 
 from gradbed.experiments.plotting.series import draw_all, explain_marks, verdicts
 from gradbed.experiments.plotting.style import COLOURS
-from gradbed.experiments.records.results import StudyResults
-from gradbed.experiments.records.run_folder import DonePoint
+from gradbed.experiments.results.run_folder import TrialRecord
+from gradbed.experiments.results.study_results import StudyResults
 from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
 from gradbed.hosts.systems.compression.rate import repaired_ratio, source_ratio
 
@@ -20,7 +20,7 @@ PACING = {"none": "unpaced", "even": "B1/N", "active": "B1/active", "aimd": "AIM
 
 
 def variant(row: Row) -> str:
-    """Of a point whose sweep has pacing, rule and compressor: what it does about congestion."""
+    """Of a trial whose sweep has pacing, rule and compressor: what it does about congestion."""
     pacing, rule, compress = row["transport.pacing"], row["ratio.rule"], row["compression.compress"]
     if not row["faults"]:
         return f"undisturbed, {PACING[pacing]}"
@@ -79,24 +79,24 @@ def what_happens(row: Row) -> str:
     return "competing traffic" if row["background.load"] else "less of the link"
 
 
-def scenes(results: StudyResults) -> dict[str, list[DonePoint]]:
-    """The points of the first repetition by what happens."""
-    found: dict[str, list[DonePoint]] = {}
-    for point in results.points:
-        if point.repetition == 0:
-            found.setdefault(what_happens(point.row), []).append(point)
+def scenes(results: StudyResults) -> dict[str, list[TrialRecord]]:
+    """The trials of the first repetition by what happens."""
+    found: dict[str, list[TrialRecord]] = {}
+    for trial in results.trials:
+        if trial.repetition == 0:
+            found.setdefault(what_happens(trial.row), []).append(trial)
     return found
 
 
 @figure_kind("compression-step", columns=3, rows=lambda results, _: len(scenes(results)), width_in=4.0, height_in=3.0)
 def draw_step(sheet: Sheet) -> str:
     axes, found = sheet.axes, scenes(sheet.results)
-    names = list(dict.fromkeys(name_of(point.row) for points in found.values() for point in points))
-    for row, (scene, points) in enumerate(found.items()):
+    names = list(dict.fromkeys(name_of(trial.row) for trials in found.values() for trial in trials))
+    for row, (scene, trials) in enumerate(found.items()):
         of_scene = axes[3 * row : 3 * row + 3]
-        for point in points:
-            name = name_of(point.row)
-            _draw_point(of_scene, point, name, colour(names.index(name)))
+        for trial in trials:
+            name = name_of(trial.row)
+            _draw_trial(of_scene, trial, name, colour(names.index(name)))
         for panel, x, y in zip(
             of_scene,
             ("time (s)", "iteration", "time (s)"),
@@ -109,9 +109,9 @@ def draw_step(sheet: Sheet) -> str:
     return sheet.results.heading_of_first
 
 
-def _draw_point(axes: Sequence[Any], point: DonePoint, name: str, of_it: str) -> None:
-    rates = [row for row in point.table("rates") if row["worker"] == WORKER]
-    rounds, queues = point.table("rounds"), point.table("link_samples")
+def _draw_trial(axes: Sequence[Any], trial: TrialRecord, name: str, of_it: str) -> None:
+    rates = [row for row in trial.table("rates") if row["worker"] == WORKER]
+    rounds, queues = trial.table("rounds"), trial.table("link_samples")
     style = {"color": of_it, "linewidth": 1.1}
     axes[0].plot([r["time_s"] for r in rates], [r["rate_bps"] / 1e6 for r in rates], **style, label=name)
     axes[1].plot([r["round"] + 1 for r in rounds], [r["ratio"] for r in rounds], **style, marker=".")

@@ -1,4 +1,4 @@
-"""What a point of the compression system yields: metrics, and rows of its tables. Rates and times are nominal."""
+"""What a trial of the compression system yields: metrics, and rows of its tables. Rates and times are nominal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gradbed.experiments.phases import Measured
+from gradbed.experiments.phases import PhaseResult
 from gradbed.experiments.systems.compression.phase import CompressionPhase, RoundReport, background_loss
 from gradbed.experiments.tables.metric import Metric
 from gradbed.experiments.tables.tables import Row
@@ -34,7 +34,7 @@ METRICS: Mapping[str, Metric] = {
 }
 
 
-def metrics(phase: CompressionPhase, found: Measured) -> dict[str, Any]:
+def metrics(phase: CompressionPhase, found: PhaseResult) -> dict[str, Any]:
     rows, topology = list(round_rows(phase)), phase.topology
     if not rows:
         return dict.fromkeys(METRICS)  # a script without a model

@@ -1,4 +1,4 @@
-"""The one phase of a compression point: competing traffic, what its agents tell, and whether their sums are right."""
+"""The one phase of a compression trial: competing traffic, what its agents tell, and whether their sums are right."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from gradbed.controller.systems.compression.service import JobRequest
 from gradbed.experiments.configuration.faults import AgentFault
 from gradbed.experiments.configuration.sections import describe
 from gradbed.experiments.phases import Phase, Progress
+from gradbed.experiments.runtimes.agents import AgentSpec
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.setup import PointTask
+from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.systems.compression.configuration import (
     BackgroundSection,
     CompressionConfiguration,
@@ -20,7 +21,6 @@ from gradbed.experiments.systems.compression.configuration import (
     SyntheticWorkload,
     TrainingWorkload,
 )
-from gradbed.experiments.testbeds.agents import AgentSpec
 from gradbed.experiments.torch_scripts import SILENCE_US, ScriptWorkers
 from gradbed.experiments.traffic.agents import AGENT, NAME
 from gradbed.hosts.agents.description import AgentAddress, worker_addresses
@@ -112,7 +112,7 @@ class CompressionPhase(Phase):
         hosts: tuple[Sequence[str], str],
         background_sender: str | None,
         topology: Topology,
-        task: PointTask[CompressionConfiguration],
+        task: TrialTask[CompressionConfiguration],
     ) -> None:
         self.workers, self.server = tuple(hosts[0]), hosts[1]
         super().__init__("compression", [JobRequest(workers=self.workers, server=self.server)])

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from gradbed.common.capabilities import REAL_CLOCK
 from gradbed.common.errors import UserError
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.setup import PointTask
+from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.system import System
 from gradbed.experiments.systems.compression import figures as _figures  # noqa: F401  # their kinds
 from gradbed.experiments.systems.compression.configuration import CompressionConfiguration, ScriptWorkload
 from gradbed.experiments.systems.compression.metrics import METRICS
-from gradbed.experiments.systems.compression.point import CompressionPoint
+from gradbed.experiments.systems.compression.trial import CompressionTrial
 from gradbed.experiments.tables.metric import Metric
 from gradbed.experiments.tables.words import time_text
 from gradbed.experiments.torch_scripts import check_script
@@ -22,7 +22,7 @@ from gradbed.hosts.compressors.methods import compressor
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from gradbed.experiments.records.results import StudyResults
+    from gradbed.experiments.results.study_results import StudyResults
 
 
 # ---- What a run of a PyTorch script shows ----
@@ -33,15 +33,15 @@ Row = Mapping[str, Any]
 VALUE_BYTES = 4
 
 
-def script_lines(point: Row, rounds: Sequence[Row]) -> list[str]:
-    """What the gradients of a script did. point: its row of the points table."""
+def script_lines(trial: Row, rounds: Sequence[Row]) -> list[str]:
+    """What the gradients of a script did. trial: its row of the trials table."""
     if not rounds:
         return ["the script registered no model, so nothing went through the switches"]
     values = rounds[0]["values"]
     lines = [
-        f"{len(rounds)} gradients of {values} values summed, {time_text(point['iteration_time_s'])} in the median",
-        f"{point['wire_bytes']:.0f} B of a worker's gradient sent, headers and all, "
-        f"{point['wire_bytes'] / (VALUE_BYTES * values):.4f} of its {VALUE_BYTES * values} B",
+        f"{len(rounds)} gradients of {values} values summed, {time_text(trial['iteration_time_s'])} in the median",
+        f"{trial['wire_bytes']:.0f} B of a worker's gradient sent, headers and all, "
+        f"{trial['wire_bytes'] / (VALUE_BYTES * values):.4f} of its {VALUE_BYTES * values} B",
     ]
     if clipped := sum(each["clipped"] for each in rounds):
         lines.append(f"{clipped} values did not fit, or were no numbers, and were clipped")
@@ -113,15 +113,15 @@ class CompressionSystem(System[CompressionConfiguration]):
             raise UserError(f"--ratio {rule}: a part of what {compress} makes is worth nothing: use --ratio none")
 
     def present(self, results: StudyResults, console: Console) -> None:
-        (point,) = results.points
-        if results.configurations()[point.stored.digest]["workload"]["kind"] != "script":
+        (trial,) = results.trials
+        if results.configurations()[trial.digest]["workload"]["kind"] != "script":
             super().present(results, console)
             return
-        for line in script_lines(point.row, point.table("rounds")):
+        for line in script_lines(trial.row, trial.table("rounds")):
             console.print(f"gradbed: {line}")
 
-    def point(self, task: PointTask[CompressionConfiguration]) -> CompressionPoint:
-        return CompressionPoint(task)
+    def trial(self, task: TrialTask[CompressionConfiguration]) -> CompressionTrial:
+        return CompressionTrial(task)
 
 
 def _check_tcp(configuration: CompressionConfiguration) -> None:

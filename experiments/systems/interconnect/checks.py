@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations, product
 from typing import Any
 
-from gradbed.experiments.accounts.accounting import Tally
-from gradbed.experiments.accounts.counts import Counts
 from gradbed.experiments.configuration.faults import Fault, LinkChange, LinkFault, restarted_switches
+from gradbed.experiments.conservation.counts import Counts
+from gradbed.experiments.conservation.host_links import Tally
 from gradbed.experiments.systems.interconnect.links import CHANNELS_OF_A_PORT, Load, Window, loss_by_cause
 from gradbed.experiments.systems.interconnect.metrics import arrived_bytes, host_direction
 from gradbed.experiments.traffic.results import TrafficResults

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from gradbed.controller.systems.interconnect.entries import PolicyName
-from gradbed.experiments.configuration.point import PointConfiguration
-from gradbed.experiments.engine.point import run_point
-from gradbed.experiments.phases import PointResult
+from gradbed.experiments.configuration.trial import TrialConfiguration
+from gradbed.experiments.engine.trial import run_trial
+from gradbed.experiments.phases import TrialResult
 from gradbed.experiments.programs import P4_SOURCES
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.setup import PointTask
+from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.system import System
 from gradbed.experiments.systems import find_system
 from gradbed.experiments.systems.interconnect import routes
@@ -49,7 +49,7 @@ class Case:
     def system(self) -> System:
         return find_system("workload" if self.policy == ROUTES else "interconnect")
 
-    def configuration(self) -> PointConfiguration:
+    def configuration(self) -> TrialConfiguration:
         duration_ms = 1000 * self.slots * PACKET_S
         switches: dict[str, Any] = (
             {"program": {"path": P4_SOURCES / "forward.p4", "entries_file": Path(routes.__file__)}}
@@ -93,17 +93,17 @@ class Compared:
         return self.latency_s[1] / self.latency_s[0] - 1
 
 
-def packets(case: Case) -> PointResult:
-    """RuntimeError if the point has failed its own checks."""
+def packets(case: Case) -> TrialResult:
+    """RuntimeError if the trial has failed its own checks."""
     with tempfile.TemporaryDirectory() as folder:
-        result = run_point(case.system, PointTask(case.configuration(), case.seed, Scale(), Path(folder)))
+        result = run_trial(case.system, TrialTask(case.configuration(), case.seed, Scale(), Path(folder)))
     if result.failures:
         raise RuntimeError(f"{case}: {result.failures[0]}")
     return result
 
 
 def compare(case: Case) -> Compared:
-    """RuntimeError if the packets' point has failed its own checks."""
+    """RuntimeError if the packets' trial has failed its own checks."""
     found, measured = model(case), packets(case).metrics
     if case.policy == ROUTES:
         hosts = len(case.configuration().topology.build(Scale()).hosts)

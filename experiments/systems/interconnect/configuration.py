@@ -1,4 +1,4 @@
-"""What a point of the interconnect runs on: how its switches choose, what light is made of, who sends to whom, what
+"""What a trial of the interconnect runs on: how its switches choose, what light is made of, who sends to whom, what
 fails."""
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from pydantic import Field, TypeAdapter, model_validator
 from gradbed.controller.systems.interconnect.entries import PolicyName
 from gradbed.controller.systems.interconnect.service import OpticalKind
 from gradbed.experiments.configuration.faults import Fault
-from gradbed.experiments.configuration.point import PointConfiguration
 from gradbed.experiments.configuration.sections import SamplesSection, Section, TopologySection, option
+from gradbed.experiments.configuration.trial import TrialConfiguration
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.traffic.configuration import TrafficSection
 from gradbed.topo.graph import Topology
@@ -70,7 +70,7 @@ class RoutingSection(Section):
     )
 
 
-class InterconnectConfiguration(PointConfiguration):
+class InterconnectConfiguration(TrialConfiguration):
     """All that a sweep can vary."""
 
     topology: TopologySection = Field(default_factory=lambda: TopologySection(kind=DEFAULT_TOPOLOGY))
@@ -86,7 +86,7 @@ class InterconnectConfiguration(PointConfiguration):
 
     @model_validator(mode="after")
     def _failure_is_a_fault(self) -> InterconnectConfiguration:
-        """Beside the faults that are given; validated again, they are there already."""
+        """ConcurrentExecutor the faults that are given; validated again, they are there already."""
         if self.failure.kind != "none":
             found = TypeAdapter(tuple[Fault, ...]).validate_python(self.failure.faults(self.topology.build(Scale())))
             more = tuple(fault for fault in found if fault not in self.faults)

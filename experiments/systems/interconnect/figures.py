@@ -13,7 +13,7 @@ from gradbed.experiments.tables.intervals import confidence_interval
 
 # ---- Sizes ----
 #
-# Figure 4: what a network of a given size takes, beside fat-tree, dragonfly and torus. From graphs; no point is
+# Figure 4: what a network of a given size takes, beside fat-tree, dragonfly and torus. From graphs; no trial is
 # needed but one, which carries the figure.
 
 
@@ -57,7 +57,7 @@ FAILURE = "failure.kind"
 
 @figure_kind("interconnect-failures", width_in=6.0)
 def draw_failures(sheet: Sheet) -> None:
-    """Of points with samples (`samples.interval_us`)."""
+    """Of trials with samples (`samples.interval_us`)."""
     [axes], results = sheet.axes, sheet.results
     bytes_at: dict[str, dict[float, dict[int, float]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(float)))
     for row in results.table("link_samples"):

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal
 
-from gradbed.experiments.accounts.accounting import Tally
-from gradbed.experiments.accounts.counts import Counts, LinkBytes, LinkRows
+from gradbed.experiments.conservation.counts import Counts, LinkBytes, LinkRows
+from gradbed.experiments.conservation.host_links import Tally
 from gradbed.topo.graph import Direction, Topology
 from gradbed.topo.link import LinkModel
 from gradbed.topo.optical_electrical import (

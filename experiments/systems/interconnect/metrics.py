@@ -1,11 +1,11 @@
-"""What a point of the interconnect yields. Rates and times are nominal."""
+"""What a trial of the interconnect yields. Rates and times are nominal."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gradbed.experiments.accounts.counts import Counts
+from gradbed.experiments.conservation.counts import Counts
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.systems.interconnect.links import CLASSES, Load, Window, balance, loss_by_cause
 from gradbed.experiments.tables.metric import Metric

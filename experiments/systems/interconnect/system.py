@@ -12,12 +12,12 @@ from gradbed.common.suggestion import suggestion
 from gradbed.controller.core.service import ServiceConfig
 from gradbed.controller.systems.interconnect.entries import POLICIES
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.setup import PointTask, Underlay
+from gradbed.experiments.setup import TrialTask, Underlay
 from gradbed.experiments.system import System
 from gradbed.experiments.systems.interconnect import figures as _figures  # noqa: F401  # their kinds
 from gradbed.experiments.systems.interconnect.configuration import DEFAULT_TOPOLOGY, InterconnectConfiguration
 from gradbed.experiments.systems.interconnect.metrics import METRICS
-from gradbed.experiments.systems.interconnect.point import InterconnectPoint, build_topology, programs_of
+from gradbed.experiments.systems.interconnect.trial import InterconnectTrial, build_topology, programs_of
 from gradbed.experiments.tables.metric import Metric
 from gradbed.experiments.traffic.agents import check_traffic
 from gradbed.experiments.traffic.phase import check_faults_of_traffic
@@ -73,8 +73,8 @@ class InterconnectSystem(System[InterconnectConfiguration]):
             ServiceConfig(name=self.name, service=self.service, settings=settings),
         )
 
-    def point(self, task: PointTask[InterconnectConfiguration]) -> InterconnectPoint:
-        return InterconnectPoint(task)
+    def trial(self, task: TrialTask[InterconnectConfiguration]) -> InterconnectTrial:
+        return InterconnectTrial(task)
 
 
 def _require_channels(topology: Topology) -> None:

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator, Mapping
 
 import networkx
 
-from gradbed.experiments.accounts.accounting import Tally
 from gradbed.experiments.configuration.faults import restarted_switches
-from gradbed.experiments.phases import Measured
+from gradbed.experiments.conservation.host_links import Tally
+from gradbed.experiments.phases import PhaseResult
 from gradbed.experiments.systems.ndn.configuration import ALL_REDUCE
 from gradbed.experiments.systems.ndn.counts import (
     DROP_REASONS,
@@ -28,14 +28,14 @@ EARLY_PROBES = 10
 """Of a publisher's fragments, asked for while they waited for its link."""
 
 
-def undisturbed(phase: NdnPhase, found: Measured) -> bool:
+def undisturbed(phase: NdnPhase, found: PhaseResult) -> bool:
     """Neither faults, nor packets that links lost, doubled or had no room for."""
     return not phase.configuration.faults and all(
         effect.lost_packets == effect.duplicates.packets == 0 for effect in found.counts.effects.values()
     )
 
 
-def wrong_transmissions(phase: NdnPhase, found: Measured) -> Iterator[str]:
+def wrong_transmissions(phase: NdnPhase, found: PhaseResult) -> Iterator[str]:
     """A pushed fragment crosses each link of its publisher's tree once, a copy each link of a shortest path; and so
     does a fragment that all ask for, if routers keep it for who asks late. Where packets get lost it is at most so
     many."""
@@ -68,14 +68,14 @@ def wrong_transmissions(phase: NdnPhase, found: Measured) -> Iterator[str]:
             yield f"fragments crossed {data} links, {most} are enough"
 
 
-def _stores_keep_all(phase: NdnPhase, found: Measured) -> bool:
+def _stores_keep_all(phase: NdnPhase, found: PhaseResult) -> bool:
     """Else who asks after an answer has passed is answered by a router farther away, or by the publisher."""
     return phase.configuration.routers.contents > 0 and not any(
         router_count(found.counts, switch.name, "content_evicted") for switch in phase.topology.switches
     )
 
 
-def wrong_hops(phase: NdnPhase, found: Measured) -> Iterator[str]:
+def wrong_hops(phase: NdnPhase, found: PhaseResult) -> Iterator[str]:
     """A store answers consumers at distances that the graph has."""
     consumers = (*phase.job.publishers, *phase.job.observers)
     distances: dict[str, set[int]] = {}
@@ -90,7 +90,7 @@ def wrong_hops(phase: NdnPhase, found: Measured) -> Iterator[str]:
                 yield f"{switch.name} answered {packets} Interests from {HOP_LIMIT - hops_left} links away"
 
 
-def wrong_links(phase: NdnPhase, found: Measured) -> Iterator[str]:
+def wrong_links(phase: NdnPhase, found: PhaseResult) -> Iterator[str]:
     """Links bring what routers say that they sent, but what they lost or doubled."""
     if phase.name in ALL_REDUCE:
         return  # whose packets are not NDN's
@@ -107,7 +107,7 @@ def wrong_links(phase: NdnPhase, found: Measured) -> Iterator[str]:
                 yield f"{switch.name} sent {neighbour} {sent} packets, the link brought {brought}"
 
 
-def wrong_answers(phase: NdnPhase, found: Measured) -> Iterator[str]:
+def wrong_answers(phase: NdnPhase, found: PhaseResult) -> Iterator[str]:
     """Interests that come to a router are looked up once each, and are answered, sent on or dropped."""
     if phase.name in ALL_REDUCE or phase.job.outside:
         return
@@ -137,7 +137,7 @@ def wrong_answers(phase: NdnPhase, found: Measured) -> Iterator[str]:
             yield f"{switch.name} sent {left} Interests on, {begun} of them were new to its PIT or due again"
 
 
-def wrong_tables(phase: NdnPhase, found: Measured) -> Iterator[str]:
+def wrong_tables(phase: NdnPhase, found: PhaseResult) -> Iterator[str]:
     """Stores keep what came, and hold what they have not given up for other Data, for which there is room. What was
     pending was satisfied or evicted once at most."""
     if phase.name in ALL_REDUCE:
@@ -160,7 +160,7 @@ def wrong_tables(phase: NdnPhase, found: Measured) -> Iterator[str]:
             yield f"{switch.name} satisfied {ends[0]} pending Interests and evicted {ends[1]}, of {made}"
 
 
-def idle_stores(phase: NdnPhase, found: Measured) -> Iterator[str]:
+def idle_stores(phase: NdnPhase, found: PhaseResult) -> Iterator[str]:
     """A publisher is asked for what got lost on its own link, or was evicted at its router: else that has it."""
     configuration = phase.configuration
     link = configuration.topology.link
@@ -213,7 +213,7 @@ def unfinished(phase: NdnPhase) -> Iterator[str]:
             yield f"{name} ended after {len(report.versions)} versions, not {rounds}"
 
 
-def miscounted_pushes(phase: NdnPhase, found: Measured, raw_frames: Collection[str]) -> Iterator[str]:
+def miscounted_pushes(phase: NdnPhase, found: PhaseResult, raw_frames: Collection[str]) -> Iterator[str]:
     """Do routers count the pushes that their hosts say they sent?"""
     if phase.name in ALL_REDUCE or phase.configuration.topology.link.duplicate:
         return
@@ -231,7 +231,7 @@ def miscounted_pushes(phase: NdnPhase, found: Measured, raw_frames: Collection[s
             yield f"{host} pushed {pushed} fragments, its router counted {counted[host].packets}"
 
 
-def subscriptions_left(phase: NdnPhase, found: Measured) -> Iterator[str]:
+def subscriptions_left(phase: NdnPhase, found: PhaseResult) -> Iterator[str]:
     """Without faults everybody deletes what he has subscribed to. Where insertions are lost, and a run lasts for
     an epoch, rows may have aged besides, and been made anew."""
     if phase.configuration.faults:

@@ -1,4 +1,4 @@
-"""What a point of the NDN system runs on: routers, peers, and what they exchange."""
+"""What a trial of the NDN system runs on: routers, peers, and what they exchange."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator, model_validator
 
 from gradbed.experiments.configuration.gradients import SYNTHETIC_UNLESS_SAID, SyntheticGradients, TrainedGradients
-from gradbed.experiments.configuration.point import Clock, PointConfiguration
 from gradbed.experiments.configuration.sections import Section, option
+from gradbed.experiments.configuration.trial import Clock, TrialConfiguration
 from gradbed.experiments.scale import Scale
 from gradbed.hosts.systems.ndn.description import Mode
 
@@ -89,7 +89,7 @@ class TrainingWorkload(TrainedGradients, _Workload):
 Workload = Annotated[SyntheticWorkload | TrainingWorkload, Field(discriminator="kind"), SYNTHETIC_UNLESS_SAID]
 
 
-class NdnConfiguration(PointConfiguration):
+class NdnConfiguration(TrialConfiguration):
     """All that a sweep of an NDN study can vary."""
 
     clock: Clock = option("virtual", "real: Mininet, as root; virtual: one process, time goes from event to event.")

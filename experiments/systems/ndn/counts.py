@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-from gradbed.experiments.accounts.accounting import Tally
-from gradbed.experiments.accounts.counts import Counts
+from gradbed.experiments.conservation.counts import Counts
+from gradbed.experiments.conservation.host_links import Tally
 from gradbed.formats import tlv
 from gradbed.formats.datagram import ETHERNET_BYTES
 from gradbed.formats.ndn import ETHER_TYPE, HOP_LIMIT

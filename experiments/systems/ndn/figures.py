@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from gradbed.experiments.plotting.series import draw_all, draw_companion, explain_marks, verdicts
 from gradbed.experiments.plotting.style import COLOURS
-from gradbed.experiments.records.results import StudyResults
+from gradbed.experiments.results.study_results import StudyResults
 from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind
 
 # ---- Byte hops ----
@@ -55,7 +55,7 @@ Answers = dict[tuple[int, float], dict[Source, int]]
 def answers(results: StudyResults) -> Answers:
     """Packets that answered probes, of all repetitions: by contents of a store and loss rate, then by the links
     between consumer and router."""
-    own = {point.row["digest"] for point in results.points}
+    own = {trial.row["digest"] for trial in results.trials}
     found: defaultdict[tuple[int, float], defaultdict[Source, int]] = defaultdict(lambda: defaultdict(int))
     for row in results.table("recoveries"):
         if row["digest"] in own:
@@ -65,7 +65,7 @@ def answers(results: StudyResults) -> Answers:
 
 
 def stores(results: StudyResults) -> list[int]:
-    """The contents of a store that points have, the largest first: a panel for each."""
+    """The contents of a store that trials have, the largest first: a panel for each."""
     return sorted({contents for contents, _ in answers(results)}, reverse=True)
 
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from gradbed.controller.systems.ndn.messages import NdnRequest, Prefix
 from gradbed.experiments.configuration.sections import describe
+from gradbed.experiments.runtimes.agents import AgentSpec
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.systems.ndn.configuration import ALL_REDUCE, NdnConfiguration, TrainingWorkload
-from gradbed.experiments.testbeds.agents import AgentSpec
 from gradbed.hosts.agents.description import worker_addresses
 from gradbed.hosts.collectives.job import CollectiveJob
 from gradbed.hosts.learning.fragments import as_sent

@@ -1,4 +1,4 @@
-"""What a point of the NDN system takes of the network by its graph, and what it yields: metrics, and rows of its
+"""What a trial of the NDN system takes of the network by its graph, and what it yields: metrics, and rows of its
 tables."""
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 import networkx
 
 from gradbed.controller.planning.multicast import multicast_tree
-from gradbed.experiments.phases import Measured
+from gradbed.experiments.phases import PhaseResult
 from gradbed.experiments.systems.ndn.configuration import ALL_REDUCE
 from gradbed.experiments.systems.ndn.counts import (
     ROUTER_COUNTERS,
@@ -130,7 +130,7 @@ METRICS = {
 }
 
 
-def metrics(phase: NdnPhase, found: Measured) -> dict[str, Any]:
+def metrics(phase: NdnPhase, found: PhaseResult) -> dict[str, Any]:
     counts, topology, job = found.counts, phase.topology, phase.job
     peers = [report for name, report in phase.peers.items() if name not in phase.killed]
     rounds = max(1, max(len(report.versions) for report in peers))
@@ -244,7 +244,7 @@ def peer_rows(phase: NdnPhase) -> Iterable[Row]:
         }
 
 
-def router_rows(phase: NdnPhase, found: Measured) -> list[dict[str, Any]]:
+def router_rows(phase: NdnPhase, found: PhaseResult) -> list[dict[str, Any]]:
     """What each router counted."""
     rows = []
     for switch in phase.topology.switches:
@@ -261,7 +261,7 @@ def router_rows(phase: NdnPhase, found: Measured) -> list[dict[str, Any]]:
     return rows
 
 
-def recovery_rows(phase: NdnPhase, found: Measured) -> Iterable[Row]:
+def recovery_rows(phase: NdnPhase, found: PhaseResult) -> Iterable[Row]:
     """Where probes were answered: links between consumer and router; a publisher's answers have no distance."""
     for distance, packets in hits_by_distance(found.counts, phase.topology).items():
         yield {"served_by": "store", "distance": distance, "packets": packets}
@@ -269,6 +269,6 @@ def recovery_rows(phase: NdnPhase, found: Measured) -> Iterable[Row]:
     yield {"served_by": "publisher", "distance": None, "packets": answers}
 
 
-def drop_rows(phase: NdnPhase, found: Measured) -> Iterable[Row]:
+def drop_rows(phase: NdnPhase, found: PhaseResult) -> Iterable[Row]:
     for reason, packets in drops(found.counts, phase.topology).items():
         yield {"reason": reason, "packets": packets}

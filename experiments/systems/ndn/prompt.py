@@ -33,7 +33,7 @@ class NdnPrompt(JobCommands, Prompt):
 
     def job_phase(self, given: dict[str, str]) -> Phase:
         network = self._configuration
-        busy = {host for row in self.testbed.client.jobs(self.system.name) for host in row["consumers"]}
+        busy = {host for row in self.runtime.client.jobs(self.system.name) for host in row["consumers"]}
         outside = tuple(self.host(name) for name in given.pop(OUTSIDE.parameter, "").split(",") if name)
         if taken := [name for name in outside if name in busy]:
             raise UserError(f"--outside: {taken[0]} is a host of another job")
@@ -49,7 +49,7 @@ class NdnPrompt(JobCommands, Prompt):
         if outside and (workload.mode, workload.exchange) not in (("synchronous", "push"), ("synchronous", "pull")):
             raise UserError("--outside goes with --mode synchronous and --exchange push or pull")
         job = job_on(configuration, self.task.seed, tuple(free[: workload.peers]), outside=outside)
-        return NdnPhase(job, self.topology, self.task.of(configuration))
+        return NdnPhase(job, self.topology, self.task.with_configuration(configuration))
 
     def job_result(self, phase: Phase) -> str:
         assert isinstance(phase, NdnPhase)
@@ -92,7 +92,7 @@ class NdnPrompt(JobCommands, Prompt):
     def _packets(self, switch: str) -> Counter[str]:
         """Of all cells together, by the counter's own name."""
         found: Counter[str] = Counter()
-        for full, cells in self.testbed.counters(switch).items():
+        for full, cells in self.runtime.counters(switch).items():
             found[full.rsplit(".", 1)[-1]] += sum(cell["packets"] for cell in cells)
         return found
 

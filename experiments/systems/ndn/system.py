@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.setup import NetworkSetup, PointTask
+from gradbed.experiments.setup import NetworkSetup, TrialTask
 from gradbed.experiments.system import System
 from gradbed.experiments.systems.ndn import figures as _figures  # noqa: F401  # their kinds
 from gradbed.experiments.systems.ndn.configuration import NdnConfiguration
 from gradbed.experiments.systems.ndn.metrics import METRICS
-from gradbed.experiments.systems.ndn.point import NdnPoint, network_of
+from gradbed.experiments.systems.ndn.trial import NdnTrial, network_of
 from gradbed.experiments.tables.metric import Metric
 
 
@@ -56,9 +56,9 @@ class NdnSystem(System[NdnConfiguration]):
                 f"{topology.name} has {len(topology.hosts)}: fewer --peers, or another --topology"
             )
 
-    def point(self, task: PointTask[NdnConfiguration]) -> NdnPoint:
-        return NdnPoint(task)
+    def trial(self, task: TrialTask[NdnConfiguration]) -> NdnTrial:
+        return NdnTrial(task)
 
-    def network(self, task: PointTask[NdnConfiguration]) -> NetworkSetup:
+    def network(self, task: TrialTask[NdnConfiguration]) -> NetworkSetup:
         configuration = task.configuration
         return network_of(configuration, configuration.topology.build(task.scale), task.scale)

@@ -8,12 +8,12 @@ from typing import Any
 
 import networkx as nx
 
-from gradbed.experiments.accounts.accounting import disagreements as host_disagreements
-from gradbed.experiments.accounts.accounting import first_lines
-from gradbed.experiments.accounts.conservation import host_accounts, uncounted_hosts
-from gradbed.experiments.accounts.counts import Counts
 from gradbed.experiments.configuration.faults import Fault, LinkChange, touched_agents
-from gradbed.experiments.phases import Measured
+from gradbed.experiments.conservation.checks import host_accounts, uncounted_hosts
+from gradbed.experiments.conservation.counts import Counts
+from gradbed.experiments.conservation.host_links import disagreements as host_disagreements
+from gradbed.experiments.conservation.host_links import first_lines
+from gradbed.experiments.phases import PhaseResult
 from gradbed.experiments.systems.shuffle.jobs import ShuffleJob
 from gradbed.experiments.systems.shuffle.loads import (
     counted_loads,
@@ -36,7 +36,7 @@ NEVER_WORSE = ("improved", "exact")
 
 def failures(
     phase: ShufflePhase,
-    found: Measured,
+    found: PhaseResult,
     topology: Topology,
     source: SampleSource,
     faults: Sequence[Fault],
@@ -140,7 +140,7 @@ def _agent_failures(job: ShuffleJob, index: int, final: Mapping[str, Any], origi
 
 
 def contradictions(
-    phase: ShufflePhase, found: Measured, topology: Topology, row: Mapping[str, Any], faults: Sequence[Fault]
+    phase: ShufflePhase, found: PhaseResult, topology: Topology, row: Mapping[str, Any], faults: Sequence[Fault]
 ) -> Iterator[str]:
     """A line for each number of a shuffle that cannot be beside the others, or beside what links carry. row: as told;
     times in nominal seconds of a network whose links are as fast as those here."""

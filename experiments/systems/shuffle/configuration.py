@@ -1,4 +1,4 @@
-"""What a point of the shuffle system is about: samples, where they are, who decides, how packets travel."""
+"""What a trial of the shuffle system is about: samples, where they are, who decides, how packets travel."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from gradbed.controller.systems.shuffle.messages import Multicast, Unicast
 from gradbed.controller.systems.shuffle.scheduling.schedulers import SCHEDULERS
 from gradbed.controller.systems.shuffle.scheduling.storage import Replacement
 from gradbed.controller.systems.shuffle.scheduling.tree_choice import TreeChoice
-from gradbed.experiments.configuration.point import PointConfiguration
 from gradbed.experiments.configuration.sections import Section, option
+from gradbed.experiments.configuration.trial import TrialConfiguration
 from gradbed.formats.shuffle import USUAL_BITS
 from gradbed.hosts.systems.shuffle.samples import DigitSamples, SampleSource, SyntheticSamples
 
@@ -63,7 +63,7 @@ class TrainingSection(Section):
     learning_rate: float = option(0.2, "Of stochastic gradient descent.", gt=0)
 
 
-class ShuffleConfiguration(PointConfiguration):
+class ShuffleConfiguration(TrialConfiguration):
     """All that a sweep of a shuffle study can vary."""
 
     samples: SamplesSection = SamplesSection()

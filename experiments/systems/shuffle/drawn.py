@@ -1,4 +1,4 @@
-"""What is drawn for a point before anything is decided: who takes part, which samples, and where they are."""
+"""What is drawn for a trial before anything is decided: who takes part, which samples, and where they are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gradbed.common.errors import UserError
 from gradbed.controller.systems.shuffle.scheduling.instance import Instance
 from gradbed.controller.systems.shuffle.scheduling.queues import Timing
 from gradbed.controller.systems.shuffle.scheduling.storage import epochs
-from gradbed.experiments.setup import PointTask
+from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.systems.shuffle.configuration import ShuffleConfiguration
 from gradbed.experiments.systems.shuffle.jobs import timing
 from gradbed.experiments.systems.shuffle.training import Parts, first_parts
@@ -28,7 +28,7 @@ class Drawn:
     instances: Iterator[Instance]
 
 
-def draw(task: PointTask[ShuffleConfiguration], topology: Topology) -> Drawn:
+def draw(task: TrialTask[ShuffleConfiguration], topology: Topology) -> Drawn:
     """The same for the same seed."""
     shuffle, samples = task.configuration.shuffle, task.configuration.samples
     source = samples.source(task.seed)
@@ -50,7 +50,7 @@ def choose_hosts(topology: Topology, workers: int, scheduler: str) -> tuple[list
     return [names[place * len(names) // workers] for place in range(workers)], master
 
 
-def scheduler_timing(task: PointTask[ShuffleConfiguration], topology: Topology, instance: Instance) -> Timing:
+def scheduler_timing(task: TrialTask[ShuffleConfiguration], topology: Topology, instance: Instance) -> Timing:
     """The times by which a scheduler lets packets wait for loans."""
     shuffle = task.configuration.shuffle
     threshold_us = task.scale.time_us(shuffle.threshold_us)

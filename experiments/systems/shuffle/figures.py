@@ -10,7 +10,7 @@ import numpy as np
 
 from gradbed.experiments.plotting.series import draw_all, draw_companion, draw_series, explain_marks, verdicts
 from gradbed.experiments.plotting.style import COLOURS
-from gradbed.experiments.records.results import StudyResults
+from gradbed.experiments.results.study_results import StudyResults
 from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
 from gradbed.experiments.systems.shuffle.drawn import MASTER_SCHEDULERS
 from gradbed.experiments.systems.shuffle.theory import CURVES
@@ -31,7 +31,7 @@ BOUNDS = {
 
 def networks(results: StudyResults) -> list[str]:
     """In the order of the study."""
-    return list(dict.fromkeys(str(point.row["topology.kind"]) for point in results.points))
+    return list(dict.fromkeys(str(trial.row["topology.kind"]) for trial in results.trials))
 
 
 def _storage(row: Row) -> float:
@@ -52,12 +52,12 @@ def draw_hops(sheet: Sheet) -> None:
         )
         draw_all(at, series)
         for (column, master), (dashes, word) in BOUNDS.items():
-            for points in results.derived_series(
+            for trials in results.derived_series(
                 _storage, partial(_on, network, column, master), lambda row: None
             ).values():
                 masters = [n for n, name in enumerate(series) if name in MASTER_SCHEDULERS]
                 own = masters[0] if master and masters else None
-                draw_companion(at, points, label=word, number=own, dashes=dashes)
+                draw_companion(at, trials, label=word, number=own, dashes=dashes)
         at.set(title=network, xlabel="samples that a worker stores / all", xlim=(0, 1), ylim=(0, None))
     assert len(series) <= len(COLOURS), "each scheduler has a colour of its own"
     axes[0].set_ylabel("hops of all packets")
@@ -76,7 +76,7 @@ DASHES = (":", "-.", "--", (0, (5, 1, 1, 1, 1, 1)))
 def draw_packets(sheet: Sheet) -> str:
     [axes], results, section = sheet.axes, sheet.results, sheet.section
     network = networks(results)[0]
-    workers = next(p.row["shuffle.workers"] for p in results.points if p.row["topology.kind"] == network)
+    workers = next(p.row["shuffle.workers"] for p in results.trials if p.row["topology.kind"] == network)
     series = results.derived_series(
         lambda row: float(row[section.x]),
         lambda row: row[section.y] if row["topology.kind"] == network else None,
@@ -108,8 +108,8 @@ def mean_times(results: StudyResults) -> dict[str, dict[Any, float]]:
     """In seconds, by scheduler and storage."""
     series = results.series("samples.storage", "shuffle_time_s", "shuffle.scheduler")
     return {
-        name: {point.x: sum(point.values) / len(point.values) for point in points if point.values}
-        for name, points in series.items()
+        name: {trial.x: sum(trial.values) / len(trial.values) for trial in trials if trial.values}
+        for name, trials in series.items()
     }
 
 
@@ -158,7 +158,7 @@ def draw_growth(sheet: Sheet) -> None:
     """Goals are short bars."""
     [axes], results = sheet.axes, sheet.results
     draw_all(axes, results.derived_series(itemgetter("samples.samples"), itemgetter("schedule_s"), label))
-    drawn = {str(point.row["topology.kind"]) for point in results.points}
+    drawn = {str(trial.row["topology.kind"]) for trial in results.trials}
     goals = [(samples, goal_s) for (k, samples), goal_s in SCHEDULING_GOALS_S.items() if f"fat-tree:{k}" in drawn]
     if goals:
         axes.plot(*zip(*goals, strict=True), "_", color="black", markersize=16, label="goal")
@@ -185,14 +185,14 @@ def draw_waits(sheet: Sheet) -> None:
     found = []
     for number, (name, column) in enumerate(WAITS.items()):
         waits = results.derived_series(itemgetter(X), partial(_in_us, column), lambda row: None)
-        for points in waits.values():
-            draw_series(left, points, label=name, number=number)
+        for trials in waits.values():
+            draw_series(left, trials, label=name, number=number)
         found += verdicts(waits)
-    thresholds = sorted({point.row[X] for point in results.points})
+    thresholds = sorted({trial.row[X] for trial in results.trials})
     left.plot(thresholds, thresholds, "--", color="black", linewidth=0.8, label="the threshold")
     for number, column in enumerate(("hops", "loans")):
-        for points in results.series(X, column).values():
-            draw_series(right, points, label=column, number=number)
+        for trials in results.series(X, column).values():
+            draw_series(right, trials, label=column, number=number)
     left.set(xlabel="threshold (us)", ylim=(0, None), ylabel="wait of a packet (us)")
     right.set(xlabel="threshold (us)", ylim=(0, None), ylabel="of the schedule")
     explain_marks(left, found)

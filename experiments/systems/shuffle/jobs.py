@@ -14,9 +14,9 @@ from gradbed.controller.systems.shuffle.scheduling.queues import Timing
 from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
 from gradbed.controller.systems.shuffle.scheduling.trees import Trees, bits_of, links_above
 from gradbed.experiments.configuration.sections import describe
-from gradbed.experiments.setup import PointTask
+from gradbed.experiments.runtimes.agents import AgentSpec
+from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.systems.shuffle.configuration import ShuffleConfiguration
-from gradbed.experiments.testbeds.agents import AgentSpec
 from gradbed.formats.shuffle import frame_overhead_bytes
 from gradbed.hosts.agents.description import worker_addresses
 from gradbed.hosts.systems.shuffle.description import (
@@ -35,12 +35,12 @@ AGENT = "gradbed.hosts.systems.shuffle.agents:worker"
 
 
 class ShuffleJob:
-    """One shuffle of a point, once the service has answered. keep: what each worker holds in the end. Workers that
+    """One shuffle of a trial, once the service has answered. keep: what each worker holds in the end. Workers that
     train tell the bytes that they hold at the end."""
 
     def __init__(
         self,
-        task: PointTask[ShuffleConfiguration],
+        task: TrialTask[ShuffleConfiguration],
         topology: Topology,
         instance: Instance,
         keep: Sequence[Sequence[int]],

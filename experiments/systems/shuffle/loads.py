@@ -10,7 +10,7 @@ import networkx as nx
 
 from gradbed.controller.planning.routing import shortest_routes
 from gradbed.controller.systems.shuffle.delivery import transmission_links
-from gradbed.experiments.accounts.counts import Counts
+from gradbed.experiments.conservation.counts import Counts
 from gradbed.experiments.systems.shuffle.jobs import ShuffleJob
 from gradbed.formats.datagram import DATAGRAM_BYTES
 from gradbed.formats.packet_class import PacketClass, bits_of, udp_datagram

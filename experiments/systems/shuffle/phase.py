@@ -1,4 +1,4 @@
-"""A phase of a point: one shuffle, and what its agents tell."""
+"""A phase of a trial: one shuffle, and what its agents tell."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 from gradbed.controller.systems.shuffle.messages import ShuffleRequest
 from gradbed.experiments.phases import Phase, Progress
+from gradbed.experiments.runtimes.agents import AgentSpec
 from gradbed.experiments.systems.shuffle.jobs import ShuffleJob
-from gradbed.experiments.testbeds.agents import AgentSpec
 
 
 class ShufflePhase(Phase):

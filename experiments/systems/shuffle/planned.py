@@ -15,27 +15,27 @@ from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule
 from gradbed.controller.systems.shuffle.scheduling.schedulers import scheduler_named
 from gradbed.controller.systems.shuffle.scheduling.tree_choice import with_trees_chosen
 from gradbed.controller.systems.shuffle.scheduling.trees import Trees
-from gradbed.experiments.fidelity.verdict import FidelityReport
-from gradbed.experiments.phases import Measured, Point, PointResult
-from gradbed.experiments.setup import NetworkSetup, PointTask
+from gradbed.experiments.phases import PhaseResult, Trial, TrialResult
+from gradbed.experiments.setup import NetworkSetup, TrialTask
 from gradbed.experiments.systems.shuffle.configuration import ShuffleConfiguration
 from gradbed.experiments.systems.shuffle.drawn import draw, scheduler_timing
 from gradbed.experiments.systems.shuffle.waits import planned_wait_failures
 from gradbed.experiments.tables.metric import Value
+from gradbed.experiments.validity.verdict import ValidityReport
 
 
-class PlannedPoint(Point[ShuffleConfiguration]):
+class PlannedTrial(Trial[ShuffleConfiguration]):
     """Nothing is sent."""
 
-    def __init__(self, task: PointTask[ShuffleConfiguration]) -> None:
+    def __init__(self, task: TrialTask[ShuffleConfiguration]) -> None:
         super().__init__(task)
         self.network = NetworkSetup(self.topology, {}, ShuffleSettings())
 
-    def result(self, measured: Sequence[Measured]) -> PointResult:
+    def result(self, measured: Sequence[PhaseResult]) -> TrialResult:
         shuffles = islice(draw(self.task, self.topology).instances, self.configuration.shuffle.shuffles)
         failures: list[str] = []
         found = [self._planned(number, instance, failures) for number, instance in enumerate(shuffles, start=1)]
-        return PointResult(metrics=means(found), failures=failures, fidelity=FidelityReport(verdict="model"))
+        return TrialResult(metrics=means(found), failures=failures, validity=ValidityReport(verdict="model"))
 
     def _planned(self, number: int, instance: Instance, failures: list[str]) -> dict[str, Value]:
         """A shuffle's part of the metrics. The schedule is checked like those that are sent."""
@@ -80,7 +80,7 @@ def below_bound(name: str, row: Mapping[str, Value]) -> list[str]:
 
 
 def means(rows: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
-    """Of the shuffles of a point; None where none has a value."""
+    """Of the shuffles of a trial; None where none has a value."""
     found: dict[str, Value] = {}
     for name in rows[0]:
         values = [float(value) for row in rows if (value := row[name]) is not None]

@@ -8,17 +8,17 @@ from typing import Any
 from gradbed.common.errors import UserError
 from gradbed.controller.systems.shuffle.scheduling.schedulers import scheduler_named
 from gradbed.controller.systems.shuffle.scheduling.storage import places_of
-from gradbed.experiments.phases import Point
+from gradbed.experiments.phases import Trial
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.setup import PointTask, SwitchCollectives
+from gradbed.experiments.setup import SwitchCollectives, TrialTask
 from gradbed.experiments.system import System
 from gradbed.experiments.systems.shuffle import figures as _figures  # noqa: F401  # their kinds
 from gradbed.experiments.systems.shuffle.collectives import switch_collectives
 from gradbed.experiments.systems.shuffle.configuration import ShuffleConfiguration
 from gradbed.experiments.systems.shuffle.drawn import choose_hosts
 from gradbed.experiments.systems.shuffle.metrics import METRICS
-from gradbed.experiments.systems.shuffle.planned import PlannedPoint
-from gradbed.experiments.systems.shuffle.point import ShufflePoint
+from gradbed.experiments.systems.shuffle.planned import PlannedTrial
+from gradbed.experiments.systems.shuffle.trial import ShuffleTrial
 from gradbed.experiments.tables.metric import Metric
 from gradbed.formats.shuffle import most_fragment_bytes
 from gradbed.topo.graph import Topology
@@ -65,6 +65,6 @@ class ShuffleSystem(System[ShuffleConfiguration]):
     def collectives(self, topology: Topology, groups: Sequence[tuple[Sequence[str], str]]) -> SwitchCollectives:
         return switch_collectives(self.name, self.service, topology, groups)
 
-    def point(self, task: PointTask[ShuffleConfiguration]) -> Point[ShuffleConfiguration]:
-        kind = PlannedPoint if task.configuration.shuffle.plan_only else ShufflePoint
+    def trial(self, task: TrialTask[ShuffleConfiguration]) -> Trial[ShuffleConfiguration]:
+        kind = PlannedTrial if task.configuration.shuffle.plan_only else ShuffleTrial
         return kind(task)

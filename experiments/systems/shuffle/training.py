@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradbed.controller.systems.shuffle.scheduling.storage import parts
-from gradbed.experiments.phases import Measured
+from gradbed.experiments.phases import PhaseResult
 from gradbed.experiments.systems.shuffle.configuration import TrainingSection
 from gradbed.experiments.systems.shuffle.jobs import ShuffleJob
 from gradbed.hosts.learning.dataset import SHAPES, Samples, load
@@ -45,7 +45,7 @@ def originals(source: SampleSource, numbers: Sequence[int]) -> NDArray[np.uint8]
     return np.stack([source.sample(number) for number in numbers])
 
 
-def held(job: ShuffleJob, found: Measured) -> list[NDArray[np.uint8]]:
+def held(job: ShuffleJob, found: PhaseResult) -> list[NDArray[np.uint8]]:
     """For each worker the samples that it needs for the next epoch, as the bytes that it holds: (samples, bytes).
     What it does not hold it cannot train on."""
     parts = []

@@ -1,4 +1,4 @@
-"""What must hold of every point: ranks have done all of their graphs, results are those of a formula, and hosts agree
+"""What must hold of every trial: ranks have done all of their graphs, results are those of a formula, and hosts agree
 with their links.
 """
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from gradbed.experiments.phases import Measured
+from gradbed.experiments.phases import PhaseResult
 from gradbed.experiments.systems.training.phase import TrainingPhase
 from gradbed.hosts.systems.training.contents import VALUE_BYTES, digest
 from gradbed.hosts.systems.training.execution import Kind
@@ -75,7 +75,7 @@ def wrong_results(phase: TrainingPhase) -> Iterator[str]:
                     )
 
 
-def wrong_times(phase: TrainingPhase, found: Measured) -> Iterator[str]:
+def wrong_times(phase: TrainingPhase, found: PhaseResult) -> Iterator[str]:
     """Accelerators that were busy for another time than their traces say, and ranks that received faster than their
     links can carry."""
     for job, reports in sorted(phase.reports.items()):
@@ -98,7 +98,7 @@ def wrong_times(phase: TrainingPhase, found: Measured) -> Iterator[str]:
             yield from _faster_than_links(phase, found, job, end_ns - begin_ns)
 
 
-def _faster_than_links(phase: TrainingPhase, found: Measured, job: int, span_ns: int) -> Iterator[str]:
+def _faster_than_links(phase: TrainingPhase, found: PhaseResult, job: int, span_ns: int) -> Iterator[str]:
     topology = phase.topology
     for rank, host in enumerate(phase.jobs[job]):
         rate_bps = topology.link(host, topology.attachment(host).name).model.rate_bps

@@ -1,4 +1,4 @@
-"""What a point of training runs on: which ranks execute what, how their collectives are done, and over what."""
+"""What a trial of training runs on: which ranks execute what, how their collectives are done, and over what."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from gradbed.controller.systems.training.entries import PolicyName
 from gradbed.controller.systems.training.service import Marking
-from gradbed.experiments.configuration.point import PointConfiguration
 from gradbed.experiments.configuration.sections import Section, option
+from gradbed.experiments.configuration.trial import TrialConfiguration
 from gradbed.hosts.agents.queue_pairs import CONGESTION_CONTROLS, CongestionControlName, Recovery
 from gradbed.hosts.collectives.schedule import Operation
 from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, Rule, algorithm_named
@@ -241,7 +241,7 @@ Workload = Annotated[
 ]
 
 
-class TrainingConfiguration(PointConfiguration):
+class TrainingConfiguration(TrialConfiguration):
     """All that a sweep of a training study can vary."""
 
     workload: Workload = CollectiveWorkload()

@@ -9,8 +9,8 @@ from typing import Any
 
 from gradbed.experiments.plotting.series import beside
 from gradbed.experiments.plotting.style import COLOURS, MARKERS
-from gradbed.experiments.records.results import StudyResults
-from gradbed.experiments.records.run_folder import DonePoint
+from gradbed.experiments.results.run_folder import TrialRecord
+from gradbed.experiments.results.study_results import StudyResults
 from gradbed.experiments.study.evaluation.figures import draw_line
 from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
 from gradbed.experiments.tables.intervals import confidence_interval
@@ -29,9 +29,9 @@ def draw_iterations(sheet: Sheet) -> None:
     """A bar for each topology at each number of ranks: computing below, exposed communication above."""
     [axes], results, section = sheet.axes, sheet.results, sheet.section
     found: dict[tuple[str, int], list[tuple[float, float]]] = defaultdict(list)
-    for point in results.points:
-        if point.stored.is_good:
-            row = point.row
+    for trial in results.trials:
+        if trial.is_good:
+            row = trial.row
             key = str(row[PLACE]), int(row["ranks"])
             found[key].append((1e3 * row["compute_time_s"], 1e3 * row["exposed_s"]))
     topologies = list(dict.fromkeys(topology for topology, _ in found))
@@ -65,10 +65,10 @@ def draw_in_network(sheet: Sheet) -> None:
     [axes], section = sheet.axes, sheet.section
     found: dict[str, dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
     bounds: dict[str, dict[float, float]] = defaultdict(dict)
-    for point in sheet.results.points:
-        if not point.stored.is_good:
+    for trial in sheet.results.trials:
+        if not trial.is_good:
             continue
-        row = point.row
+        row = trial.row
         by_hosts = row[SWITCHES] == "none"
         size = float(row[section.x])
         found[str(row[ALGORITHM]) if by_hosts else "in switches"][size].append(row["algorithm_rate_bps"] / 1e9)
@@ -112,10 +112,10 @@ def draw_slow(sheet: Sheet) -> None:
     [axes], results = sheet.axes, sheet.results
     configurations = results.configurations()
     times: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for point in results.points:
-        for row in point.table("iterations"):
+    for trial in results.trials:
+        for row in trial.table("iterations"):
             if row["job"] == 1:
-                times[_label(configurations[point.stored.digest])][row["iteration"]].append(1e3 * row["time_s"])
+                times[_label(configurations[trial.digest])][row["iteration"]].append(1e3 * row["time_s"])
     for number, (label, found) in enumerate(times.items()):
         steps = sorted(found)
         values = [confidence_interval(found[step]) for step in steps]
@@ -129,7 +129,7 @@ def draw_slow(sheet: Sheet) -> None:
 
 
 RANKS = 8
-"""Shown of a point, at most."""
+"""Shown of a trial, at most."""
 _COLOURS: Mapping[str, str] = {
     "compute": COLOURS[0],
     "memory": COLOURS[6],
@@ -145,29 +145,29 @@ _OTHER = "#555555"
 PANELS = 3
 
 
-def _shown(results: StudyResults) -> list[DonePoint]:
+def _shown(results: StudyResults) -> list[TrialRecord]:
     """First repetitions that told of nodes, some of them."""
-    return [point for point in results.points if point.repetition == 0 and point.table("nodes")][:PANELS]
+    return [trial for trial in results.trials if trial.repetition == 0 and trial.table("nodes")][:PANELS]
 
 
 @figure_kind("training-timeline", rows=lambda results, _: len(_shown(results)), width_in=7.2, height_in=2.8)
 def draw_timeline(sheet: Sheet) -> str:
-    """A panel for each point: of each rank two lines, what it computes, and its communication below."""
-    points = _shown(sheet.results)
-    for axes, point in zip(sheet.axes, points, strict=True):
-        _draw_point(axes, point)
-        if len(points) > 1:
-            axes.set_title(f"{path_words(sheet.section.x)}: {point.row[sheet.section.x]}")
+    """A panel for each trial: of each rank two lines, what it computes, and its communication below."""
+    trials = _shown(sheet.results)
+    for axes, trial in zip(sheet.axes, trials, strict=True):
+        _draw_trial(axes, trial)
+        if len(trials) > 1:
+            axes.set_title(f"{path_words(sheet.section.x)}: {trial.row[sheet.section.x]}")
     sheet.axes[-1].set_xlabel("time (ms)")
     legend_below(sheet.axes[-1], 5)
     return sheet.results.heading_of_first
 
 
-def _draw_point(axes: Any, point: DonePoint) -> None:
+def _draw_trial(axes: Any, trial: TrialRecord) -> None:
     # A receive is a wait: what comes is the peer's send.
     rows = [
         row
-        for row in point.table("nodes")
+        for row in trial.table("nodes")
         if row["iteration"] == 0 and row["job"] == 1 and row["rank"] < RANKS and row["kind"] != "receive"
     ]
     first_s = min(row["begin_s"] for row in rows)
@@ -203,7 +203,7 @@ def _model(row: Mapping[str, Any]) -> str:
 def draw_models(sheet: Sheet) -> None:
     """Bars: computing below, exposed communication above, by who sums."""
     [axes], results = sheet.axes, sheet.results
-    rows = [point.row for point in results.points if point.stored.is_good]
+    rows = [trial.row for trial in results.trials if trial.is_good]
     places = {model: float(place) for place, model in enumerate(dict.fromkeys(map(_model, rows)))}
     for number, (who, label) in enumerate((("none", "sums by hosts"), ("aggregation", "sums by switches"))):
         at, width = beside(places, number, 2)

@@ -1,4 +1,4 @@
-"""What a point of training yields: metrics, rows of its tables, and what collectives should take. Rates and times are
+"""What a trial of training yields: metrics, rows of its tables, and what collectives should take. Rates and times are
 nominal."""
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gradbed.experiments.phases import Measured
+from gradbed.experiments.phases import PhaseResult
 from gradbed.experiments.systems.training.configuration import CollectiveWorkload
 from gradbed.experiments.systems.training.phase import TrainingPhase
 from gradbed.experiments.tables.metric import Metric, Value
@@ -208,7 +208,7 @@ METRICS: Mapping[str, Metric] = {
 }
 
 
-def metrics(phase: TrainingPhase, found: Measured) -> dict[str, Value]:
+def metrics(phase: TrainingPhase, found: PhaseResult) -> dict[str, Value]:
     iterations, collectives = list(iteration_rows(phase)), list(collective_rows(phase))
     rates_bps = [8 * row["size_bytes"] / row["time_s"] for row in collectives if row["time_s"]]
 

@@ -1,4 +1,4 @@
-"""The one phase of a training point: all jobs at once, and what their ranks tell."""
+"""The one phase of a training trial: all jobs at once, and what their ranks tell."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 from gradbed.controller.systems.training.service import JobRequest
 from gradbed.experiments.phases import OtherRequest, Phase, Progress
-from gradbed.experiments.setup import PointTask
+from gradbed.experiments.runtimes.agents import AgentSpec
+from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.systems.training.configuration import TrainingConfiguration, slow_host
 from gradbed.experiments.systems.training.placement import SwitchedGroup
-from gradbed.experiments.testbeds.agents import AgentSpec
 from gradbed.hosts.agents.description import AgentAddress
 from gradbed.hosts.agents.fragment_streams import StreamOptions
 from gradbed.hosts.agents.queue_pairs import QueuePairOptions
@@ -40,7 +40,7 @@ class TrainingPhase(Phase):
         jobs: Sequence[Sequence[str]],
         source: Source,
         topology: Topology,
-        task: PointTask[TrainingConfiguration],
+        task: TrialTask[TrainingConfiguration],
         switched: Sequence[SwitchedGroup] = (),
         service: str | None = None,
     ) -> None:

@@ -8,13 +8,13 @@ from typing import Any
 from gradbed.common.capabilities import VIRTUAL_CLOCK
 from gradbed.common.errors import UserError
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.setup import PointTask
+from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.system import System
 from gradbed.experiments.systems.training import figures as _figures  # noqa: F401  # their kinds
 from gradbed.experiments.systems.training.configuration import TrainingConfiguration, slow_host
 from gradbed.experiments.systems.training.metrics import METRICS
 from gradbed.experiments.systems.training.placement import place_ranks
-from gradbed.experiments.systems.training.point import TrainingPoint, underlay_of
+from gradbed.experiments.systems.training.trial import TrainingTrial, underlay_of
 from gradbed.experiments.tables.metric import Metric
 from gradbed.hosts.agents.queue_pairs import CONGESTION_CONTROLS, queue_pair_control
 
@@ -68,5 +68,5 @@ class TrainingSystem(System[TrainingConfiguration]):
             if host not in used and configuration.ranks.placement != "random":
                 raise UserError(f"--slow: no rank lives on {host}")
 
-    def point(self, task: PointTask[TrainingConfiguration]) -> TrainingPoint:
-        return TrainingPoint(task)
+    def trial(self, task: TrialTask[TrainingConfiguration]) -> TrainingTrial:
+        return TrainingTrial(task)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gradbed.experiments.accounts.accounting import HostAccount, disagreements, first_lines
-from gradbed.experiments.accounts.counts import Counts
+from gradbed.experiments.conservation.counts import Counts
+from gradbed.experiments.conservation.host_links import HostAccount, disagreements, first_lines
 from gradbed.experiments.traffic.consistency import mark_disagreements
 from gradbed.experiments.traffic.results import TrafficResults
 from gradbed.topo.graph import Topology

@@ -1,4 +1,4 @@
-"""What a point of the workload system runs on: program, entries, traffic, and what is expected of it."""
+"""What a trial of the workload system runs on: program, entries, traffic, and what is expected of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.configuration.point import Clock, PointConfiguration, Shorthands
 from gradbed.experiments.configuration.sections import (
     AddressedTopologySection,
     SamplesSection,
@@ -20,6 +19,7 @@ from gradbed.experiments.configuration.sections import (
     SwitchProgramsSection,
     option,
 )
+from gradbed.experiments.configuration.trial import Clock, Shorthands, TrialConfiguration
 from gradbed.experiments.own_program import entries_of
 from gradbed.experiments.systems.workload.expectations import expectations_of, parse_expectation
 from gradbed.experiments.traffic.background import BackgroundSection
@@ -58,7 +58,7 @@ class ProgramSection(SwitchProgramsSection):
     trace: str | None = option(None, "A packet to follow through all switches: 'dst=h2 and nth=3'.")
     registers: tuple[str, ...] = option((), "Registers to read at the end: NAME, or SWITCH:NAME.")
     sha256: str = Field(default="", json_schema_extra={"option": False})
-    """Of the files, so that a point of other contents is another point."""
+    """Of the files, so that a trial of other contents is another trial."""
 
     @property
     def all_entries(self) -> tuple[Path, ...]:
@@ -118,7 +118,7 @@ class FramesSection(Section):
     )
 
 
-class WorkloadConfiguration(PointConfiguration):
+class WorkloadConfiguration(TrialConfiguration):
     """All that a sweep of a workload study can vary. expect: by metric, register or counter
     (experiments/systems/workload/expectations.py)."""
 

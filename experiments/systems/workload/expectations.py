@@ -1,4 +1,4 @@
-"""What a study expects of a point: conditions on metrics, registers and counters.
+"""What a study expects of a trial: conditions on metrics, registers and counters.
 
     expect: {loss: 0, p99_us: "< 200", "register:count[0]": "> 0", "counter:s1:seen[3]": "10..20"}
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gradbed.experiments.accounts.counts import Counts, LinkBytes
 from gradbed.experiments.configuration.faults import Fault, LinkChange
+from gradbed.experiments.conservation.counts import Counts, LinkBytes
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.tables.metric import Metric, Value
 from gradbed.experiments.traffic.connections import ConnectionResults

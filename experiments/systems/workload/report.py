@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gradbed.experiments.records.results import StudyResults
+from gradbed.experiments.results.study_results import StudyResults
 from gradbed.experiments.systems.workload.expectations import parse_expectation
 from gradbed.experiments.tables.metric import Value
 from gradbed.experiments.traffic.connections import lost_lines
@@ -89,22 +89,22 @@ NOTHING_EXPECTED = "Nothing was expected (--expect), so that whether the program
 
 
 def closing(results: StudyResults) -> str:
-    """Two sentences; of many points, whose notes are not shown, also why their connections were lost, a line each."""
+    """Two sentences; of many trials, whose notes are not shown, also why their connections were lost, a line each."""
     configurations = results.configurations()
     expected = [
         parse_expectation(subject, condition).text
-        for point in results.points
-        for subject, condition in configurations[point.stored.digest]["expect"].items()
+        for trial in results.trials
+        for subject, condition in configurations[trial.digest]["expect"].items()
     ]
     said = f"Expected, and found: {', '.join(dict.fromkeys(expected))}." if expected else NOTHING_EXPECTED
-    flows = results.table("flows") if len(results.points) > 1 else []
+    flows = results.table("flows") if len(results.trials) > 1 else []
     return "\n".join([f"{said} {_arrived(results)}", *lost_lines(flows)])
 
 
 def _arrived(results: StudyResults) -> str:
-    counted = [point for point in results.points if point.row["sent_packets"] is not None]
+    counted = [trial for trial in results.trials if trial.row["sent_packets"] is not None]
     if not counted:
         return "What kernels sent was not counted beside the links."
-    sent, received = (sum(point.row[name] for point in counted) for name in ("sent_packets", "received_packets"))
-    who = "Hosts, links and switches" if all(point.table("switches") for point in counted) else "Hosts and links"
+    sent, received = (sum(trial.row[name] for trial in counted) for name in ("sent_packets", "received_packets"))
+    who = "Hosts, links and switches" if all(trial.table("switches") for trial in counted) else "Hosts and links"
     return f"{who} agree on every packet: {received or 'none'} of {sent} arrived."

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from gradbed.common.capabilities import GRADBED_SWITCHES
 from gradbed.experiments.own_program import SERVICE
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.setup import PointTask
+from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.system import System
 from gradbed.experiments.systems.workload.configuration import WorkloadConfiguration, WorkloadShorthands
 from gradbed.experiments.systems.workload.expectations import check_subjects
 from gradbed.experiments.systems.workload.metrics import METRICS
-from gradbed.experiments.systems.workload.point import WorkloadPoint, background_of, network_of, traffic_of
 from gradbed.experiments.systems.workload.report import closing
+from gradbed.experiments.systems.workload.trial import WorkloadTrial, background_of, network_of, traffic_of
 from gradbed.experiments.tables.metric import Metric, metric_table
 from gradbed.experiments.traffic.choice import packet_choice
 from gradbed.experiments.traffic.connections import check_transport
@@ -23,7 +23,7 @@ from gradbed.experiments.traffic.phase import check_faults_of_traffic
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from gradbed.experiments.records.results import StudyResults
+    from gradbed.experiments.results.study_results import StudyResults
 
 MISSED_SHOWN = 20
 
@@ -64,30 +64,30 @@ class WorkloadSystem(System[WorkloadConfiguration]):
             packet_choice(configuration.program.trace, setup.topology)
         check_faults_of_traffic(configuration.faults)
 
-    def point(self, task: PointTask[WorkloadConfiguration]) -> WorkloadPoint:
-        return WorkloadPoint(task)
+    def trial(self, task: TrialTask[WorkloadConfiguration]) -> WorkloadTrial:
+        return WorkloadTrial(task)
 
     def closing(self, results: StudyResults) -> str:
         return closing(results)
 
     def present(self, results: StudyResults, console: Console) -> None:
-        alone = len(results.points) == 1
-        for point in results.points:
+        alone = len(results.trials) == 1
+        for trial in results.trials:
             if alone:
-                model = results.model_of(point)
+                model = results.model_of(trial)
                 shown = {
                     name: metric
                     for name, metric in self.metrics.items()
-                    if point.row[name] is not None or metric.is_untold(model)
+                    if trial.row[name] is not None or metric.is_untold(model)
                 }
-                console.print(metric_table("workload", shown, point.row, model))
-            elif any(point.table(name) for name in ("trace", "coverage", "notes")):
-                console.print(point.place_text.rstrip(": "), style="bold")
-            for row in point.table("trace"):
+                console.print(metric_table("workload", shown, trial.row, model))
+            elif any(trial.table(name) for name in ("trace", "coverage", "notes")):
+                console.print(trial.place_text.rstrip(": "), style="bold")
+            for row in trial.table("trace"):
                 console.print(f"hop {row['hop']}: {row['switch']}, {row['time_us']} us", style="bold")
                 console.print(row["text"])
-            _print_unreached(point.table("coverage"), console)
-            for row in point.table("notes"):
+            _print_unreached(trial.table("coverage"), console)
+            for row in trial.table("notes"):
                 console.print(f"note: {row['note']}", style="yellow")
 
 

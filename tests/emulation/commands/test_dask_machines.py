@@ -78,7 +78,7 @@ def rest_of(program: subprocess.Popen[str], said: list[str]) -> str:
 
 
 def is_used(machine: Machine) -> bool:
-    """Whether a point has run there: its programs were compiled."""
+    """Whether a trial has run there: its programs were compiled."""
     return any(machine.path(CACHE).glob("own-*.json"))
 
 
@@ -88,15 +88,15 @@ def put_study(cluster: Cluster, milliseconds: int) -> None:
 
 
 def results(cluster: Cluster, name: str = "own") -> dict[str, bytes]:
-    """Of the run that finished last: its tables, and of each point the row and what it left behind."""
+    """Of the run that finished last: its tables, and of each trial the row and what it left behind."""
     run = cluster.client.path(RESULTS / name)
     latest = run / (run / "latest").readlink()
-    kept = [*latest.glob("*.csv"), *latest.glob("points/*.json"), *latest.glob("points/*/*")]
+    kept = [*latest.glob("*.csv"), *latest.glob("trials/*.json"), *latest.glob("trials/*/*")]
     return {str(path.relative_to(latest)): path.read_bytes() for path in kept if path.is_file()}
 
 
 def check_sweep(cluster: Cluster, milliseconds: int, *, are_long: bool) -> None:
-    """Ten points. The client is killed and goes on; then a worker is lost, and another one comes. Points that are not
+    """Ten trials. The client is killed and goes on; then a worker is lost, and another one comes. Trials that are not
     long may all be done before it has."""
     put_study(cluster, milliseconds)
     workers = [cluster.worker() for _ in range(3)]
@@ -107,18 +107,18 @@ def check_sweep(cluster: Cluster, milliseconds: int, *, are_long: bool) -> None:
     cluster.client.kill(first)
     other = cluster.other_version()  # not before: if it were there alone, the sweep would be refused
     (run,) = (path for path in cluster.client.path(RESULTS / "own").iterdir() if not path.is_symlink())
-    done = {path: path.stat().st_mtime_ns for path in run.glob("points/*.json")}
+    done = {path: path.stat().st_mtime_ns for path in run.glob("trials/*.json")}
     assert 2 <= len(done) <= 5
 
     said = []
     second = cluster.gradbed(*sweep, "--resume")
-    said_until(second, rf"going on with .*: {len(done)} of 10 points are done", said)
+    said_until(second, rf"going on with .*: {len(done)} of 10 trials are done", said)
     said_until(second, r"\[1/", said)
     workers[0].lose()
     come = cluster.worker()
     text = rest_of(second, said)
     assert second.returncode == 0, text
-    refused = rf"gradbed: the worker at tcp://{other.address}:\d+ gets no points: it has another version of gradbed"
+    refused = rf"gradbed: the worker at tcp://{other.address}:\d+ gets no trials: it has another version of gradbed"
     assert len(re.findall(refused, text)) == 1
     assert "Traceback" not in text
     assert {path: path.stat().st_mtime_ns for path in done} == done

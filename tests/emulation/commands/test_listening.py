@@ -17,7 +17,7 @@ import pytest
 
 from gradbed.common.json_lines import own_program
 from gradbed.controller.planning.legacy import OPENFLOW
-from gradbed.experiments.study.running.on_dask import LOCAL
+from gradbed.experiments.study.running.distributed import LOCAL
 from gradbed.switch.fabric_config import FabricConfig
 from gradbed.topo.link import LinkModel
 from gradbed.topo.shapes import star
@@ -36,7 +36,7 @@ BETWEEN_LOOKS_S = 0.05
 DASK = """
 import sys
 from gradbed.controller.planning.legacy import OPENFLOW
-from gradbed.experiments.study.running.on_dask import dask_client
+from gradbed.experiments.study.running.distributed import dask_client
 with dask_client({where!r}):
     print("ready", flush=True)
     sys.stdin.read()

@@ -21,7 +21,7 @@ from gradbed.common.scratch import LOCK, sweep
 from gradbed.common.store import stored
 from gradbed.controller.rest.interface import create_app
 from gradbed.controller.rest.server import RestServer, listening_socket
-from gradbed.experiments.study.running.on_dask import LOCAL
+from gradbed.experiments.study.running.distributed import LOCAL
 from gradbed.switch.server import P4RuntimeServer
 from tests.command import ROOT
 from tests.emulation.prompt import Prompt
@@ -41,7 +41,7 @@ NOBODY_UID = 65534
 CLUSTER = """
 import sys
 if __name__ == "__main__":
-    from gradbed.experiments.study.running.on_dask import dask_client
+    from gradbed.experiments.study.running.distributed import dask_client
     with {cluster}:
         print("ready", flush=True)
         sys.stdin.read()
@@ -66,7 +66,7 @@ own = Security.temporary().get_connection_args("client")
 os.setgroups([]), os.setgid(uid), os.setuid(uid)
 function = pickle.dumps(os.geteuid)
 
-async def attempt(port, scheme, operation, options):
+async def run_task(port, scheme, operation, options):
     try:
         comm = await connect(f"{scheme}://127.0.0.1:{port}", timeout=5, **options)
         answer = await send_recv(comm, op=operation, function=function)
@@ -76,7 +76,7 @@ async def attempt(port, scheme, operation, options):
 
 async def attempts(port, scheme, **options):
     # On a worker, or on a scheduler.
-    both = (asyncio.wait_for(attempt(port, scheme, each, options), 15) for each in ("run", "run_function"))
+    both = (asyncio.wait_for(run_task(port, scheme, each, options), 15) for each in ("run", "run_function"))
     found = await asyncio.gather(*both, return_exceptions=True)
     return next((each for each in found if isinstance(each, int)), None)
 

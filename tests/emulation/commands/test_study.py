@@ -38,16 +38,16 @@ def command(tmp_path: Path, *options: str) -> list[str]:
     return ["run", str(tmp_path / "small.yaml"), "--scale", "0.2", "--output", str(tmp_path), *options]
 
 
-def points(folder: Path) -> dict[str, dict[str, object]]:
-    """What is stored of every point, by digest."""
-    return {path.stem: json.loads(path.read_text()) for path in (folder / "points").glob("*.json")}
+def trials(folder: Path) -> dict[str, dict[str, object]]:
+    """What is stored of every trial, by digest."""
+    return {path.stem: json.loads(path.read_text()) for path in (folder / "trials").glob("*.json")}
 
 
 def newest_run(output: Path) -> Path:
     return max(path for path in (output / "small").iterdir() if path.name[0].isdigit())
 
 
-# Killed and gone on with on the virtual clock: tests/unit/experiments/study/test_runner.py; rows of points on the
+# Killed and gone on with on the virtual clock: tests/unit/experiments/study/test_runner.py; rows of trials on the
 # real one: tests/emulation/systems/.
 @pytest.mark.nightly
 def test_a_killed_sweep_goes_on_and_decides_the_same_again(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_a_killed_sweep_goes_on_and_decides_the_same_again(tmp_path: Path) -> No
     first = (tmp_path / "small" / "latest").resolve()
     for suffix in ("png", "svg", "pdf"):
         assert (first / f"throughput.{suffix}").stat().st_size > 1000
-    found = rows(first / "points.csv")
+    found = rows(first / "trials.csv")
     assert {row["verdict"] for row in found} <= {"valid", "unknown", "doubtful", "invalid"}
     for row in found:
         # Nominal, as all that the tables hold.
@@ -72,19 +72,19 @@ def test_a_killed_sweep_goes_on_and_decides_the_same_again(tmp_path: Path) -> No
     whole = [sys.executable, "-m", "gradbed", *command(tmp_path)]
     killed = subprocess.Popen(whole, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + TIMEOUT_S
-    while (second := newest_run(tmp_path)) == first or len(points(second)) < 1:
+    while (second := newest_run(tmp_path)) == first or len(trials(second)) < 1:
         assert killed.poll() is None and time.monotonic() < deadline
         time.sleep(0.05)
     killed.send_signal(signal.SIGKILL)
     killed.wait()
-    assert len(points(second)) == 1
+    assert len(trials(second)) == 1
     assert (tmp_path / "small" / "latest").resolve() == first
     went_on = run_well(*command(tmp_path, "--resume"), timeout_s=TIMEOUT_S)
-    assert "1 of 2 points are done" in went_on.stderr
+    assert "1 of 2 trials are done" in went_on.stderr
     assert (tmp_path / "small" / "latest").resolve() == second
 
-    again = points(second)
-    assert again.keys() == points(first).keys()
-    for digest, point in points(first).items():
-        assert again[digest]["decisions"] == point["decisions"]
-        assert point["failures"] == []
+    again = trials(second)
+    assert again.keys() == trials(first).keys()
+    for digest, trial in trials(first).items():
+        assert again[digest]["decisions"] == trial["decisions"]
+        assert trial["failures"] == []

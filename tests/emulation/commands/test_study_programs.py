@@ -37,7 +37,7 @@ metrics: [accuracy, server_packets]
 def test_results_are_equal_on_all_pairs(tmp_path: Path) -> None:
     (tmp_path / "pairs.yaml").write_text(STUDY)
     run_well("run", tmp_path / "pairs.yaml", "--output", tmp_path, "--scale", 0.2, timeout_s=300)
-    found = rows(tmp_path / "pairs" / "latest" / "points.csv")
+    found = rows(tmp_path / "pairs" / "latest" / "trials.csv")
     pairs = {(row["program.compiler"], row["program.model"]) for row in found}
     assert pairs == {(compiler, model) for compiler in ("gradbed", "p4c") for model in ("gradbed", "bmv2")}
     # Each run has held its sums to a single process; whatever packets were repeated, all have learned the same.

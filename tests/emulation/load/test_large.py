@@ -10,8 +10,8 @@ import pytest
 
 from gradbed.common.namespaces import in_network_namespace
 from gradbed.common.sandbox import run_in_sandbox
+from gradbed.experiments.runtimes.real import RealRuntime
 from gradbed.experiments.systems import DEFAULT_SYSTEM, find_system
-from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
 from tools.bench import large
 
 pytestmark = [pytest.mark.thorough, pytest.mark.root, pytest.mark.nightly]
@@ -33,11 +33,11 @@ def test_a_host_behind_a_cut_link_reaches_nobody(tmp_path: Path, monkeypatch: py
 
     def run() -> int:
         with ExitStack() as stack:
-            testbed = stack.enter_context(MininetTestbed(system, setup, task))
-            testbed.fabric.set_link_up(link.a.node, link.b.node, False)
+            runtime = stack.enter_context(RealRuntime(system, setup, task))
+            runtime.fabric.set_link_up(link.a.node, link.b.node, False)
             sockets = {
                 host.name: stack.enter_context(
-                    in_network_namespace(testbed.network.host_pid(host.name), large._socket)
+                    in_network_namespace(runtime.network.host_pid(host.name), large._socket)
                 )
                 for host in setup.topology.hosts
             }

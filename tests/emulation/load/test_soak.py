@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gradbed.common.sandbox import run_in_sandbox
-from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
+from gradbed.experiments.runtimes.real import RealRuntime
 from tools.bench.flatness import judge, read_samples
 from tools.bench.leaks import ResourceLeak
 from tools.bench.soak import Pace, soak
@@ -18,7 +18,7 @@ from tools.bench.soak import Pace, soak
 pytestmark = [pytest.mark.thorough, pytest.mark.root, pytest.mark.nightly]
 
 PACE = Pace(duration_s=15, every_s=0, sample_s=0)
-Leak = Callable[[MininetTestbed], object]
+Leak = Callable[[RealRuntime], object]
 
 
 def outcome(folder: Path, leak: Leak) -> tuple[list[str], str]:
@@ -27,7 +27,7 @@ def outcome(folder: Path, leak: Leak) -> tuple[list[str], str]:
     def run() -> int:
         os.environ["TMPDIR"] = str(folder)
         try:
-            soak(folder, folder.parent / "samples.csv", PACE, lambda testbed: leak(testbed) and None)
+            soak(folder, folder.parent / "samples.csv", PACE, lambda runtime: leak(runtime) and None)
         except ResourceLeak as leak:
             (folder.parent / "said").write_text(str(leak))
         return 0
@@ -43,15 +43,15 @@ def outcome(folder: Path, leak: Leak) -> tuple[list[str], str]:
 KEPT: list[object] = []
 
 LEAKS: dict[str, tuple[Leak, set[str]]] = {
-    "a descriptor": (lambda testbed: os.open("/dev/null", os.O_RDONLY), {"experiment_descriptors"}),
-    "memory": (lambda testbed: KEPT.append(os.urandom(1 << 20)), {"experiment_resident_bytes"}),
-    "a file": (lambda testbed: (testbed.folder / f"left-{os.urandom(4).hex()}").touch(), {"files"}),
+    "a descriptor": (lambda runtime: os.open("/dev/null", os.O_RDONLY), {"experiment_descriptors"}),
+    "memory": (lambda runtime: KEPT.append(os.urandom(1 << 20)), {"experiment_resident_bytes"}),
+    "a file": (lambda runtime: (runtime.folder / f"left-{os.urandom(4).hex()}").touch(), {"files"}),
     "a process": (
-        lambda testbed: KEPT.append(subprocess.Popen(["sleep", "1000"])),
+        lambda runtime: KEPT.append(subprocess.Popen(["sleep", "1000"])),
         {"processes", "others_descriptors", "others_threads", "others_resident_bytes"},
     ),
     "a namespace": (
-        lambda testbed: KEPT.append(subprocess.Popen(["unshare", "--net", "sleep", "1000"])),
+        lambda runtime: KEPT.append(subprocess.Popen(["unshare", "--net", "sleep", "1000"])),
         {"processes", "networks", "interfaces", "others_descriptors", "others_threads", "others_resident_bytes"},
     ),
 }
@@ -69,13 +69,13 @@ def test_a_leak_is_seen(tmp_path: Path, name: str) -> None:
 def test_a_job_that_stays_is_seen_at_once(tmp_path: Path) -> None:
     _, said = outcome(
         tmp_path / "run",
-        lambda testbed: testbed.client.add_job("aggregation", {"workers": ["h2"], "server": "h6"}),
+        lambda runtime: runtime.client.add_job("aggregation", {"workers": ["h2"], "server": "h6"}),
     )
     assert said.startswith("job 1 has left ") and "entries more and 0 fewer in " in said
 
 
 def test_a_short_soak_leaves_nothing(tmp_path: Path) -> None:
     """Memory is another matter: pools fill in the first minutes."""
-    found, said = outcome(tmp_path / "run", lambda testbed: None)
+    found, said = outcome(tmp_path / "run", lambda runtime: None)
     assert not said
     assert not [name for name in found if not name.endswith(("_bytes", "_threads"))]

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from gradbed.common.errors import UserError
+from gradbed.experiments.runtimes.real import RealRuntime
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.setup import PointTask
+from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration
 from gradbed.experiments.systems.aggregation.system import AggregationSystem
-from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
 from tests.emulation.sandboxed import in_sandbox
 
 pytestmark = [pytest.mark.thorough, pytest.mark.root]
@@ -25,14 +25,14 @@ PATH = ("h1", "l1", "s1", "l2", "h2")
 DELAY_US = 50_000
 
 
-def ping(testbed: MininetTestbed, wait_s: float) -> float | None:
+def ping(runtime: RealRuntime, wait_s: float) -> float | None:
     """From end to end: the round trip in ms, None if there was no answer."""
-    said = testbed.network.mininet["h1"].cmd(f"ping -c 1 -W {wait_s} {testbed.topology.host('h2').ip}")
+    said = runtime.network.mininet["h1"].cmd(f"ping -c 1 -W {wait_s} {runtime.topology.host('h2').ip}")
     return float(said.split("rtt min/avg/max/mdev = ")[1].split("/")[0]) if "1 received" in said else None
 
 
-def losses(testbed: MininetTestbed, a: str, b: str) -> int:
-    return sum(row.losses for row in testbed.fabric.link_statistics() if (row.from_node, row.to_node) == (a, b))
+def losses(runtime: RealRuntime, a: str, b: str) -> int:
+    return sum(row.losses for row in runtime.fabric.link_statistics() if (row.from_node, row.to_node) == (a, b))
 
 
 @in_sandbox
@@ -52,27 +52,27 @@ def test_links_are_cut_mended_and_changed(links: str, legacy: str, tmp_path: Pat
         "workload": {"workers": 1, "lanes": 32},
     }
     system = AggregationSystem()
-    task = PointTask(AggregationConfiguration.model_validate(plain), 1, Scale(), tmp_path)
-    with MininetTestbed(system, system.point(task).network, task) as testbed:
-        fabric = testbed.fabric
-        assert ping(testbed, 20) is not None
+    task = TrialTask(AggregationConfiguration.model_validate(plain), 1, Scale(), tmp_path)
+    with RealRuntime(system, system.trial(task).network, task) as runtime:
+        fabric = runtime.fabric
+        assert ping(runtime, 20) is not None
         for a, b in pairwise(PATH):
-            before = losses(testbed, a, b)
+            before = losses(runtime, a, b)
             fabric.set_link_up(a, b, False)
-            assert ping(testbed, 0.2) is None
+            assert ping(runtime, 0.2) is None
             fabric.set_link_up(a, b, True)
-            assert losses(testbed, a, b) == before + 1
-            assert ping(testbed, 20) is not None
+            assert losses(runtime, a, b) == before + 1
+            assert ping(runtime, 20) is not None
 
             fabric.change_link(a, b, delay_us=DELAY_US)
-            round_trip_ms = ping(testbed, 20)
+            round_trip_ms = ping(runtime, 20)
             assert round_trip_ms is not None and round_trip_ms >= 2 * DELAY_US / 1000
             # Fields that are not named stay; in both directions.
             fabric.change_link(a, b, loss=0.999999)
-            assert ping(testbed, 0.2) is None
-            assert losses(testbed, a, b) + losses(testbed, b, a) == before + 2
+            assert ping(runtime, 0.2) is None
+            assert losses(runtime, a, b) + losses(runtime, b, a) == before + 2
             fabric.change_link(a, b, loss=0.0)
-            again_ms = ping(testbed, 20)
+            again_ms = ping(runtime, 20)
             assert again_ms is not None and again_ms >= 2 * DELAY_US / 1000
             fabric.change_link(a, b, delay_us=0)
         with pytest.raises(UserError, match="no link between 'h1' and 'h2'"):

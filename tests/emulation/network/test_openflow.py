@@ -90,10 +90,10 @@ def ping_everybody(network: Any) -> None:
         assert "1 received" in answer, f"{source.name} to {target.name}: {answer}"
 
 
-def aggregate_once(testbed: Any) -> None:
+def aggregate_once(runtime: Any) -> None:
     """One fragment of four workers is summed in s1, arrives at the server once, and is acknowledged to all."""
-    network = testbed.network
-    job = testbed.client.add_job(
+    network = runtime.network
+    job = runtime.client.add_job(
         "aggregation", {"workers": WORKERS, "server": SERVER, "placement": "explicit", "switches": ["s1"]}
     )
     frames = Frames(network, (SERVER, *WORKERS))
@@ -139,13 +139,13 @@ def aggregate_once(testbed: Any) -> None:
         assert answer[Gradient].lanes == total[Gradient].lanes
     assert network.fabric.quiesce()
     assert all(frames.nothing_more(name) for name in (SERVER, *WORKERS))
-    testbed.client.delete_job("aggregation", job["job"])
+    runtime.client.delete_job("aggregation", job["job"])
 
 
-def check_forwarding(testbed: Any) -> None:
+def check_forwarding(runtime: Any) -> None:
     """What legacy switches do to packets: l2 and l3 are ones, on the way from h3 to h5."""
     source, target = TOPOLOGY.host("h3"), TOPOLOGY.host("h5")
-    frames = Frames(testbed.network, (source.name, target.name))
+    frames = Frames(runtime.network, (source.name, target.name))
 
     def send(ttl: int, tos: int, dst: str, payload: bytes) -> None:
         ethernet = Ether(src=source.mac, dst=source.gateway_mac)
@@ -166,35 +166,35 @@ def check_forwarding(testbed: Any) -> None:
     checksum = arrived[IP].chksum
     del arrived[IP].chksum
     assert Ether(bytes(arrived))[IP].chksum == checksum
-    assert testbed.fabric.quiesce()
+    assert runtime.fabric.quiesce()
     assert frames.nothing_more(target.name)
 
 
-def counted_at(testbed: Any, switch: str, name: str) -> dict[int, tuple[int, int]]:
+def counted_at(runtime: Any, switch: str, name: str) -> dict[int, tuple[int, int]]:
     """Of a legacy switch: port -> packets and bytes."""
-    counters = {full.rsplit(".", 1)[-1]: cells for full, cells in testbed.client.counters(switch).items()}
+    counters = {full.rsplit(".", 1)[-1]: cells for full, cells in runtime.client.counters(switch).items()}
     return {cell["index"]: (cell["packets"], cell["bytes"]) for cell in counters[name]}
 
 
-def check_counters(testbed: Any) -> None:
+def check_counters(runtime: Any) -> None:
     """Legacy switches counted what the links carried."""
-    assert testbed.fabric.quiesce()
-    rows = {(row.from_node, row.to_node): (row.packets, row.bytes) for row in testbed.fabric.link_statistics()}
+    assert runtime.fabric.quiesce()
+    rows = {(row.from_node, row.to_node): (row.packets, row.bytes) for row in runtime.fabric.link_statistics()}
     assert set(rows) == {
         direction for link in TOPOLOGY.links for direction in ((link.a.node, link.b.node), (link.b.node, link.a.node))
     }
     for switch in LEGACY:
         for neighbour, port in TOPOLOGY.neighbours(switch).items():
-            assert counted_at(testbed, switch, "port_in").get(port, (0, 0)) == rows[neighbour, switch]
-            assert counted_at(testbed, switch, "port_out").get(port, (0, 0)) == rows[switch, neighbour]
+            assert counted_at(runtime, switch, "port_in").get(port, (0, 0)) == rows[neighbour, switch]
+            assert counted_at(runtime, switch, "port_out").get(port, (0, 0)) == rows[switch, neighbour]
 
 
-def check_lookups(testbed: Any) -> None:
+def check_lookups(runtime: Any) -> None:
     """Open vSwitch has looked up all that its ports received, once it has gathered its counts."""
 
     def unseen(switch: str) -> int:
-        received = sum(packets for packets, _ in counted_at(testbed, switch, "port_in").values())
-        return received - counted_at(testbed, switch, "looked_up").get(0, (0, 0))[0]
+        received = sum(packets for packets, _ in counted_at(runtime, switch, "port_in").values())
+        return received - counted_at(runtime, switch, "looked_up").get(0, (0, 0))[0]
 
     assert eventually(lambda: all(unseen(switch) == 0 for switch in LEGACY))
 
@@ -219,56 +219,56 @@ def answer_to_master(address: str, generation: int) -> tuple[int, int] | None:
                 return kind_and_code if kind == error else None
 
 
-def check_restart(testbed: Any) -> None:
-    bridge = testbed.network.mininet["l3"]
+def check_restart(runtime: Any) -> None:
+    bridge = runtime.network.mininet["l3"]
     before = bridge.dpctl("dump-flows", "--no-stats")
-    testbed.fabric.restart_switch("l3")
+    runtime.fabric.restart_switch("l3")
     assert eventually(lambda: bridge.dpctl("dump-flows", "--no-stats") == before)
-    assert eventually(lambda: all(switch["connected"] for switch in testbed.client.switches()))
-    ping_everybody(testbed.network)
+    assert eventually(lambda: all(switch["connected"] for switch in runtime.client.switches()))
+    ping_everybody(runtime.network)
 
 
 @in_sandbox
 @pytest.mark.parametrize("legacy", ["openflow", "p4"])
 def test_two_programmable_switches_among_legacy_ones(legacy: str, tmp_path: Path) -> None:
+    from gradbed.experiments.runtimes.real import RealRuntime
     from gradbed.experiments.scale import Scale
-    from gradbed.experiments.setup import PointTask
+    from gradbed.experiments.setup import TrialTask
     from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration
     from gradbed.experiments.systems.aggregation.system import AggregationSystem
-    from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
 
     if legacy == "openflow":
         require_open_vswitch()
     plain = {
         "topology": {"kind": "leaf-spine:3,2,2", "link": {"rate_mbps": None, "delay_us": 100}},
-        # The server of the point is at l1, too.
+        # The server of the trial is at l1, too.
         "switches": {"placement": "explicit", "named": ["s1"], "legacy": legacy},
         "workload": {"workers": 4, "lanes": LANES},
     }
     system = AggregationSystem()
-    task = PointTask(AggregationConfiguration.model_validate(plain), 1, Scale(), tmp_path)
-    setup = system.point(task).network
+    task = TrialTask(AggregationConfiguration.model_validate(plain), 1, Scale(), tmp_path)
+    setup = system.trial(task).network
     assert setup.topology == TOPOLOGY
-    with MininetTestbed(system, setup, task) as testbed:
-        net = testbed.network.mininet
+    with RealRuntime(system, setup, task) as runtime:
+        net = runtime.network.mininet
         assert [switch.name for switch in net.switches] != []
         assert {switch.name for switch in net.switches} == {switch.name for switch in TOPOLOGY.switches}
-        assert all(switch["connected"] for switch in testbed.client.switches())
-        ping_everybody(testbed.network)
-        aggregate_once(testbed)
-        check_forwarding(testbed)
-        check_counters(testbed)
+        assert all(switch["connected"] for switch in runtime.client.switches())
+        ping_everybody(runtime.network)
+        aggregate_once(runtime)
+        check_forwarding(runtime)
+        check_counters(runtime)
         if legacy == "openflow":
-            check_lookups(testbed)
+            check_lookups(runtime)
             assert int(net["l2"].dpid, 16) == TOPOLOGY.switch("l2").number
             # What a new controller finds missing it puts back.
             net["l2"].dpctl("del-flows")
-            testbed.restart_controller()
-            ping_everybody(testbed.network)
-            aggregate_once(testbed)
-            assert answer_to_master(testbed.fabric.control_address("l2"), generation=1) == STALE
+            runtime.restart_controller()
+            ping_everybody(runtime.network)
+            aggregate_once(runtime)
+            assert answer_to_master(runtime.fabric.control_address("l2"), generation=1) == STALE
             # So it does with a switch that comes back empty.
-            check_restart(testbed)
+            check_restart(runtime)
     assert os.listdir("/sys/class/net") == ["lo"]
     assert not running("ovs") and not running("gradbed.switch.fabric")
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from gradbed.experiments.systems import SYSTEMS
-from tests.emulation.real_point import real_point
+from tests.emulation.real_trial import real_trial
 
 pytestmark = [
     pytest.mark.thorough,
@@ -41,4 +41,4 @@ def busy_processors() -> Iterator[None]:
 @pytest.mark.parametrize("system", sorted(SYSTEMS))
 @pytest.mark.usefixtures("busy_processors")
 def test_a_default_run_is_exact(system: str, number: int, tmp_path: Path) -> None:
-    assert real_point(system, DEFAULTS.get(system, ""), tmp_path)["repetition"] == "0"
+    assert real_trial(system, DEFAULTS.get(system, ""), tmp_path)["repetition"] == "0"

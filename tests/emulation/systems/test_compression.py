@@ -38,10 +38,10 @@ def test_workers_that_leave_in_the_middle_are_not_waited_for_over_tcp(tmp_path: 
     (tmp_path / "leaving.yaml").write_text(TWO_LEAVE)
     run_well("run", tmp_path / "leaving.yaml", "--scale", 0.1, "--output", tmp_path)
     folder = tmp_path / "leaving" / "latest"
-    (point,) = rows(folder / "points.csv")
-    assert point["failures"] == ""
+    (trial,) = rows(folder / "trials.csv")
+    assert trial["failures"] == ""
     # Never more than the rate that the link has now; how near it comes is the machine's affair.
-    assert float(point["fidelity_link_achieved"]) < 1.1
+    assert float(trial["fidelity_link_achieved"]) < 1.1
     assert [row["summed_workers"] for row in rows(folder / "rounds.csv")] == ["4", "2"]
 
 

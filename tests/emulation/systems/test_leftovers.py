@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 from pyroute2 import IPRoute
 
-from gradbed.experiments.records.run_folder import StoredPoint
+from gradbed.experiments.configuration.trial import TrialConfiguration
+from gradbed.experiments.results.run_folder import TrialRecord
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.study.running import sandboxed
-from gradbed.experiments.study.running import sandboxed as leftovers
-from gradbed.experiments.study.running.attempt import Broken, Outcome
-from gradbed.experiments.study.running.measure import PointOrder
 from gradbed.experiments.study.running.sandboxed import run_sandboxed
+from gradbed.experiments.study.running.worker import BrokenTrial, Outcome
 from tests.emulation.sandboxed import in_sandbox
 
 pytestmark = [pytest.mark.thorough, pytest.mark.root]
@@ -24,19 +25,21 @@ pytestmark = [pytest.mark.thorough, pytest.mark.root]
 def outcome_of(run: Callable[[], Outcome]) -> Outcome:
     """What is kept of a run that does this."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(leftovers, "PATIENCE_S", 1.0)
-        patch.setattr(sandboxed, "attempt", lambda *order: run())
-        return run_sandboxed(PointOrder("point", "aggregation", {}, 1, 1.0, Path("unused")))
+        patch.setattr(sandboxed, "TIMEOUT_S", 1.0)
+        patch.setattr(sandboxed, "run_task", lambda *task: run())
+        return run_sandboxed(
+            TrialTask(TrialConfiguration(), 1, Scale(), Path("unused"), system="aggregation", digest="trial")
+        )
 
 
-def stored(failures: tuple[str, ...] = ()) -> StoredPoint:
-    return StoredPoint("point", 1, {"failures": "; ".join(failures)}, {}, {}, list(failures))
+def stored(failures: tuple[str, ...] = ()) -> TrialRecord:
+    return TrialRecord("trial", 1, {"failures": "; ".join(failures)}, {}, {}, list(failures))
 
 
 @in_sandbox
 def test_a_tidy_run_is_as_it_says() -> None:
     assert outcome_of(stored) == stored()
-    assert outcome_of(lambda: Broken("no", "no")) == Broken("no", "no")
+    assert outcome_of(lambda: BrokenTrial("no", "no")) == BrokenTrial("no", "no")
 
 
 @in_sandbox
@@ -54,9 +57,9 @@ def test_an_untidy_run_fails_and_says_what_it_left() -> None:
         found = outcome_of(untidy)
     finally:
         Path("/run/netns/left4").unlink(missing_ok=True)  # its name stays where its mount is gone
-    assert isinstance(found, StoredPoint)
+    assert isinstance(found, TrialRecord)
     wrong, line = found.failures
-    assert wrong == "wrong sum" and found.row["failures"] == f"{wrong}; {line}"
+    assert wrong == "wrong sum" and found.values["failures"] == f"{wrong}; {line}"
     assert line.startswith("left behind: ")
     for each in ("interface left1", "interface left2", "(sleep)", "/gradbed-left3", "namespace /run/netns/left4"):
         assert each in line, line
@@ -67,9 +70,9 @@ def test_an_untidy_run_fails_and_says_what_it_left() -> None:
 def test_a_clear_error_does_not_excuse_it() -> None:
     def untidy() -> Outcome:
         Path(tempfile.gettempdir(), "gradbed-left").touch()
-        return Broken("no ACK", "no ACK, at line 3")
+        return BrokenTrial("no ACK", "no ACK, at line 3")
 
     found = outcome_of(untidy)
-    assert isinstance(found, Broken)
+    assert isinstance(found, BrokenTrial)
     assert found.reason.startswith("left behind: file ") and "no ACK" not in found.reason, found.reason
     assert found.details.endswith("no ACK, at line 3")

@@ -55,8 +55,8 @@ def check_run(outcome: subprocess.CompletedProcess[str], output: Path, workers: 
     assert len(of_rounds) == 2 * rounds
     # Both phases sum the same integers, so they arrive at the same weights.
     assert len({row["result_sha256"] for row in of_rounds}) == rounds
-    (point,) = rows(output, "points.csv")
-    assert {row["digest"] for row in of_rounds} == {point["digest"]}
+    (trial,) = rows(output, "trials.csv")
+    assert {row["digest"] for row in of_rounds} == {trial["digest"]}
     hosts = rows(output, "hosts.csv")
     assert len(hosts) == 2 * (workers + 1)
     assert {row["agrees"] for row in hosts} == {"True"}
@@ -70,8 +70,8 @@ def test_a_fat_tree_with_eight_workers(tmp_path: Path) -> None:
     assert int(in_network["server_in_gradient_packets"]) == 8 * FRAGMENTS
     # Every fragment in the server's ToR, and once on the way there.
     assert int(in_network["slots_completed"]) == 2 * 8 * FRAGMENTS
-    (point,) = rows(tmp_path, "points.csv")
-    assert float(point["server_share"]) == 1 / 8
+    (trial,) = rows(tmp_path, "trials.csv")
+    assert float(trial["server_share"]) == 1 / 8
 
 
 # Switches linked so: tests/emulation/network/test_network_switches.py and test_link_faults.py.
@@ -93,7 +93,7 @@ def test_one_programmable_switch_among_legacy_ones(legacy: str, tmp_path: Path) 
     check_run(run(tmp_path, *options), tmp_path, workers=4, rounds=3)
     _, in_network = rows(tmp_path, "summary.csv")
     assert int(in_network["slots_completed"]) > 0
-    (file,) = (tmp_path / "aggregation" / "latest" / "points").glob("*/controller.json")
+    (file,) = (tmp_path / "aggregation" / "latest" / "trials").glob("*/controller.json")
     programs = list(json.loads(file.read_text())["switches"].values())
     # One of four switches is chosen, and the server's ToR is programmable anyway.
     assert sorted(programs) == ["aggregation"] * 2 + [{"p4": "forward"}.get(legacy, legacy)] * 2

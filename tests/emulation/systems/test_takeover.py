@@ -17,7 +17,7 @@ import grpc
 import pytest
 from finsy.proto import U128, p4r, p4r_grpc
 
-from gradbed.experiments.testbeds.mininet_testbed import MininetTestbed
+from gradbed.experiments.runtimes.real import RealRuntime
 from tests.emulation.programs import eventually
 from tests.emulation.sandboxed import in_sandbox
 from tests.emulation.systems.test_robustness import (
@@ -50,8 +50,8 @@ def check_undisturbed(run: Run, result: Any) -> None:
     """No switch lost a slot, a counter or a route: every fragment was summed there once, and none was resent."""
     assert result.failures == []
     assert result.metrics["resends"] == 0
-    spines = sum(events_of(run.testbed, name)["completed"] for name in ("s1", "s2"))
-    assert (spines, events_of(run.testbed, "l1")["completed"]) == (ROUNDS * FRAGMENTS, ROUNDS * FRAGMENTS)
+    spines = sum(events_of(run.runtime, name)["completed"] for name in ("s1", "s2"))
+    assert (spines, events_of(run.runtime, "l1")["completed"]) == (ROUNDS * FRAGMENTS, ROUNDS * FRAGMENTS)
 
 
 @in_sandbox
@@ -60,18 +60,18 @@ def test_a_controller_that_is_killed_has_its_successor_at_once(switch: str, tmp_
     bmv2_or_skip(switch)
     seen: dict[str, Any] = {}
 
-    def kill(testbed: MininetTestbed) -> None:
-        before = testbed.client.jobs(), testbed.client.plan_text()
+    def kill(runtime: RealRuntime) -> None:
+        before = runtime.client.jobs(), runtime.client.plan_text()
         start_s = time.monotonic()
-        stand_by = testbed._stand_by
+        stand_by = runtime._stand_by
 
         def successor_is_there() -> None:
             seen["takeover_s"] = time.monotonic() - start_s
             stand_by()
 
-        testbed._stand_by = successor_is_there  # type: ignore[method-assign]
-        testbed.fail_over_controller()
-        seen["same"] = (testbed.client.jobs(), testbed.client.plan_text()) == before
+        runtime._stand_by = successor_is_there  # type: ignore[method-assign]
+        runtime.fail_over_controller()
+        seen["same"] = (runtime.client.jobs(), runtime.client.plan_text()) == before
 
     with running(tmp_path, switch) as run:
         result = run.sum(after=2, happening=kill)
@@ -81,17 +81,17 @@ def test_a_controller_that_is_killed_has_its_successor_at_once(switch: str, tmp_
         assert seen["same"]
         check_undisturbed(run, result)
         # The job was deleted by the successor, and the next one follows it.
-        run.testbed.fail_over_controller()
-        assert all_connected(run.testbed)
-        assert run.testbed.client.jobs() == []
-        assert run.testbed.client.add_job("aggregation", {"workers": ["h3"], "server": "h1"})["job"] == 2
+        run.runtime.fail_over_controller()
+        assert all_connected(run.runtime)
+        assert run.runtime.client.jobs() == []
+        assert run.runtime.client.add_job("aggregation", {"workers": ["h3"], "server": "h1"})["job"] == 2
 
 
 class Observer:
     """What one switch says of its primary, and of what others send."""
 
-    def __init__(self, testbed: MininetTestbed, switch: str) -> None:
-        target = testbed.targets()[switch]
+    def __init__(self, runtime: RealRuntime, switch: str) -> None:
+        target = runtime.targets()[switch]
         self._device_id = target["device_id"]
         self._channel = grpc.insecure_channel(target["address"], options=[("grpc.enable_http_proxy", 0)])
         self._stub = p4r_grpc.P4RuntimeStub(self._channel)
@@ -125,8 +125,8 @@ class Observer:
 
 
 @contextmanager
-def observed(testbed: MininetTestbed, switch: str) -> Iterator[Observer]:
-    observer = Observer(testbed, switch)
+def observed(runtime: RealRuntime, switch: str) -> Iterator[Observer]:
+    observer = Observer(runtime, switch)
     try:
         yield observer
     finally:
@@ -138,12 +138,12 @@ def observed(testbed: MininetTestbed, switch: str) -> Iterator[Observer]:
 def test_a_controller_that_stood_still_can_write_no_more(switch: str, tmp_path: Path) -> None:
     bmv2_or_skip(switch)
 
-    def stand_still(testbed: MininetTestbed) -> None:
-        old, new = testbed._controller, testbed._standby
+    def stand_still(runtime: RealRuntime) -> None:
+        old, new = runtime._controller, runtime._standby
         assert old is not None
         assert new is not None
-        jobs = testbed.client.jobs()
-        with observed(testbed, "l1") as observer:
+        jobs = runtime.client.jobs()
+        with observed(runtime, "l1") as observer:
             before = observer.primary()
             assert observer.write_as(before) == grpc.StatusCode.OK
             os.kill(old.pid, signal.SIGSTOP)
@@ -154,12 +154,12 @@ def test_a_controller_that_stood_still_can_write_no_more(switch: str, tmp_path: 
             assert observer.write_as(before) == grpc.StatusCode.PERMISSION_DENIED
             os.kill(old.pid, signal.SIGCONT)
             new.expect("ready", 60)
-            testbed._controller, testbed._standby = new, None
+            runtime._controller, runtime._standby = new, None
             assert observer.write_as(observer.primary()) == grpc.StatusCode.OK
         with pytest.raises(Exception, match="another controller has taken charge of the switches"):
             old.expect("ready", 60)
         old.stop(1)
-        assert testbed.client.jobs() == jobs
+        assert runtime.client.jobs() == jobs
 
     with running(tmp_path, switch) as run:
         check_undisturbed(run, run.sum(after=2, happening=stand_still))

@@ -17,6 +17,6 @@ def test_one_point_on_the_real_clock(tmp_path: Path) -> None:
     options = ["--topology", "leaf-spine:2,2,2", "--packets", "20", "--scale", "0.2", "--others", "forward"]
     run_well("run", "tiny", *options, "--output", tmp_path, PYTHONPATH=tmp_path / "outside")
     latest = tmp_path / "tiny" / "latest"
-    (point,) = rows(latest / "points.csv")
-    assert (point["received_packets"], point["counted_packets"], point["clock"]) == ("40", "40", "real")
+    (trial,) = rows(latest / "trials.csv")
+    assert (trial["received_packets"], trial["counted_packets"], trial["clock"]) == ("40", "40", "real")
     assert [row["agrees"] for row in rows(latest / "hosts.csv")] == ["True"] * 4

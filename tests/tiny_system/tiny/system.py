@@ -11,21 +11,21 @@ from gradbed.plugin import (
     AgentAddress,
     AgentSpec,
     HostAccount,
-    Measured,
     Metric,
     NetworkSetup,
     NoSettings,
     Phase,
-    Point,
-    PointConfiguration,
-    PointResult,
-    PointTask,
+    PhaseResult,
     Program,
     Progress,
     Section,
     System,
     Tally,
     Topology,
+    Trial,
+    TrialConfiguration,
+    TrialResult,
+    TrialTask,
     disagreements,
     host_accounts,
     option,
@@ -44,7 +44,7 @@ class SwitchesSection(Section):
     others: Literal["tiny", "forward"] = option("tiny", "What switches without hosts run.")
 
 
-class TinyConfiguration(PointConfiguration):
+class TinyConfiguration(TrialConfiguration):
     flows: FlowsSection = FlowsSection()
     switches: SwitchesSection = SwitchesSection()
 
@@ -63,14 +63,14 @@ class TinySystem(System[TinyConfiguration]):
     service = "tiny.service:TinyService"
     assurance = "Switches counted what receivers did, and hosts agree with their links."
 
-    def point(self, task: PointTask[TinyConfiguration]) -> TinyPoint:
-        return TinyPoint(task)
+    def trial(self, task: TrialTask[TinyConfiguration]) -> TinyTrial:
+        return TinyTrial(task)
 
 
 class TinyPhase(Phase):
     """All flows at once."""
 
-    def __init__(self, topology: Topology, task: PointTask[TinyConfiguration]) -> None:
+    def __init__(self, topology: Topology, task: TrialTask[TinyConfiguration]) -> None:
         self._topology = topology
         self._packets = task.configuration.flows.packets
         rate_bps = task.scale.rate_bps(task.configuration.flows.rate_mbps)
@@ -108,10 +108,10 @@ class TinyPhase(Phase):
         return [Progress("flows", self.sent, len(self.flows))]
 
 
-class TinyPoint(Point[TinyConfiguration]):
+class TinyTrial(Trial[TinyConfiguration]):
     """Flows between pairs of hosts."""
 
-    def __init__(self, task: PointTask[TinyConfiguration]) -> None:
+    def __init__(self, task: TrialTask[TinyConfiguration]) -> None:
         super().__init__(task)
         own = Program(PROGRAM, Path(__file__).parent / "tiny.p4")
         edges = {self.topology.attachment(host.name).name for host in self.topology.hosts}
@@ -125,7 +125,7 @@ class TinyPoint(Point[TinyConfiguration]):
         self._phase = TinyPhase(self.topology, task)
         self.phases = [self._phase]
 
-    def _towards_receivers(self, found: Measured, accounts: Sequence[HostAccount]) -> dict[int, Tally]:
+    def _towards_receivers(self, found: PhaseResult, accounts: Sequence[HostAccount]) -> dict[int, Tally]:
         """What switches gave the links to receivers, by flow."""
         by_host = {account.host: account for account in accounts}
         return {
@@ -133,7 +133,7 @@ class TinyPoint(Point[TinyConfiguration]):
             for answer, request in zip(found.answers, self._phase.flows, strict=True)
         }
 
-    def result(self, measured: Sequence[Measured]) -> PointResult:
+    def result(self, measured: Sequence[PhaseResult]) -> TrialResult:
         (found,) = measured
         receivers = {job: final for (job, name), final in found.final.items() if name == "receiver"}
         counted = {a["job"]: found.counts.cell(a["switch"], "flow_packets", a["job"]).packets for a in found.answers}
@@ -144,7 +144,7 @@ class TinyPoint(Point[TinyConfiguration]):
             if final["taken_us"]
         ]
         accounts = host_accounts(self.topology, found.counts, found.final)
-        return PointResult(
+        return TrialResult(
             metrics={
                 "received_packets": received,
                 "counted_packets": sum(counted.values()),

@@ -39,7 +39,7 @@ def test_what_is_private_exists_and_what_is_public_is_offered() -> None:
 
 @pytest.mark.parametrize("call", re.findall(r'`gb\.run\(("\w+", \w+=\{.*?\})\)`', SECTION[1] if SECTION else ""))
 def test_the_sections_are_taken(call: str) -> None:
-    """As a study of one point, which checks all of it and runs nothing."""
+    """As a study of one trial, which checks all of it and runs nothing."""
     assert len(eval(f"gb.Study({call})", {"gb": gb})) == 1
 
 

@@ -1,4 +1,4 @@
-"""Studies as a program makes them: the same points, refusals and results as of the YAML and the command line."""
+"""Studies as a program makes them: the same trials, refusals and results as of the YAML and the command line."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def study(**changes: object) -> gb.Study:
 
 def test_it_is_the_study_that_a_file_describes(place: Path) -> None:
     made, read = loaded(study()), load_study(place / "study.yaml")
-    assert made.points == read.points
+    assert made.trials == read.trials
     assert (made.head, made.path) == (read.head, None)
     assert len(study()) == 4
 
@@ -70,7 +70,7 @@ def test_its_results_are_frames_of_the_rows_that_are_stored(place: Path) -> None
     frame = results.frame
     assert list(frame["traffic.load"]) == [0.1, 0.1, 0.4, 0.4]
     assert list(frame["seed"]) == [1, 2, 1, 2]
-    stored = pd.read_csv(results.folder / "points.csv")
+    stored = pd.read_csv(results.folder / "trials.csv")
     pd.testing.assert_series_equal(frame["p99_us"], stored["p99_us"])
     assert frame["flow_p99_us"].isna().all()
     assert results.folder.parent == Path("results/mine")
@@ -113,7 +113,7 @@ def test_entries_and_graphs_may_be_values(place: Path) -> None:
 
 def test_topologies_can_be_swept(place: Path) -> None:
     swept = study(sweep={"topology": [gb.star(2), gb.star(3)]}, repetitions=1)
-    assert [point.coordinates for point in loaded(swept).points] == [
+    assert [trial.coordinates for trial in loaded(swept).trials] == [
         {"topology.kind": "star:2"},
         {"topology.kind": "star:3"},
     ]
@@ -164,7 +164,7 @@ print(len(gb.Study.from_file("study.yaml").run(jobs=2)))
 
 @pytest.mark.thorough
 def test_a_script_needs_no_guard_for_points_side_by_side(place: Path) -> None:
-    """Each of the processes that run points would otherwise run the script again."""
+    """Each of the processes that run trials would otherwise run the script again."""
     (place / "script.py").write_text(SCRIPT)
     ended = subprocess.run(
         [sys.executable, "script.py"], capture_output=True, text=True, timeout=120, check=False, cwd=place

@@ -139,7 +139,7 @@ def test_a_program_of_ones_own_from_any_folder(installed: Installed) -> None:
     assert (installed.folder / "mine.json").exists()
     ran = installed.run(installed.gradbed, "run", "workload", "mine/mine.p4", "--clock", "virtual")
     assert ran.returncode == 0, ran.stderr
-    assert list(installed.folder.glob("results/workload/*/points.csv"))
+    assert list(installed.folder.glob("results/workload/*/trials.csv"))
 
 
 @pytest.mark.nightly
@@ -164,7 +164,7 @@ def test_plugins_of_other_packages(installed: Installed) -> None:
     ):
         ran = installed.run(installed.gradbed, "run", *words, "--clock", "virtual")
         assert ran.returncode == 0, ran.stderr
-        assert list(installed.folder.glob(f"results/{words[0]}/*/points.csv"))
+        assert list(installed.folder.glob(f"results/{words[0]}/*/trials.csv"))
     hook = installed.run(installed.python, "-c", TORCH_HOOK)
     assert (hook.returncode, hook.stdout) == (0, "False register\n"), hook.stderr
 

@@ -12,18 +12,17 @@ from typing import Any
 from gradbed.common.scratch import scratch_folder
 from gradbed.experiments.configuration.faults import Fault
 from gradbed.experiments.configuration.options import model_options
-from gradbed.experiments.configuration.point import PointConfiguration
-from gradbed.experiments.engine.onlooker import Onlooker
-from gradbed.experiments.records.run_folder import DonePoint, RunFiles
+from gradbed.experiments.configuration.trial import TrialConfiguration
+from gradbed.experiments.engine.observer import TrialObserver
+from gradbed.experiments.results.run_folder import RunFiles, TrialRecord
+from gradbed.experiments.runtimes.interface import Runtime
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.setup import NetworkSetup, PointTask
+from gradbed.experiments.setup import NetworkSetup, TrialTask
 from gradbed.experiments.study.chaos import NOTHING, Cell, Matrix, judged, load_chaos
-from gradbed.experiments.study.definition import ChaosSection, Point, Study, with_values
-from gradbed.experiments.study.running.attempt import Broken, Outcome, attempt
-from gradbed.experiments.study.running.measure import PointOrder
+from gradbed.experiments.study.definition import ChaosSection, Study, TrialSpec, with_values
 from gradbed.experiments.study.running.runner import StudyRun
+from gradbed.experiments.study.running.worker import BrokenTrial, Outcome, run_task
 from gradbed.experiments.systems import find_system
-from gradbed.experiments.testbeds.interface import Testbed
 from tests.unit.chaos.explanations import Cause, causes
 from tests.unit.chaos.schedules import Places, text
 
@@ -50,14 +49,14 @@ class Searched:
     anew: bool = True
 
     @functools.cached_property
-    def configuration(self) -> PointConfiguration:
+    def configuration(self) -> TrialConfiguration:
         return self.with_faults(())
 
-    def with_faults(self, faults: Sequence[Fault]) -> PointConfiguration:
+    def with_faults(self, faults: Sequence[Fault]) -> TrialConfiguration:
         """Checked as `gradbed run` does."""
         system = find_system(self.system)
         plain = with_values({}, {**system.defaults, **self.values, "clock": "virtual"})
-        found: PointConfiguration = system.configuration.model_validate({**plain, "faults": tuple(faults)})
+        found: TrialConfiguration = system.configuration.model_validate({**plain, "faults": tuple(faults)})
         system.check(found)
         return found
 
@@ -68,11 +67,11 @@ class Searched:
         return Places.of(self.configuration.topology.build(Scale()), self.agents, max(ends_us) / 1e3, self.anew)
 
     @functools.cached_property
-    def faultless(self) -> DonePoint:
+    def faultless(self) -> TrialRecord:
         outcome, _ = _run(self, self.configuration)
-        assert not isinstance(outcome, Broken), outcome.details
+        assert not isinstance(outcome, BrokenTrial), outcome.details
         assert outcome.failures == []
-        return DonePoint({"fault": NOTHING}, 0, outcome)
+        return outcome.at({"fault": NOTHING}, 0)
 
     @functools.cached_property
     def matrix(self) -> tuple[Study, ChaosSection]:
@@ -97,10 +96,10 @@ class Searched:
 
 @dataclass(frozen=True)
 class Judged:
-    """A run that ended as it may. point: its result, if it came to one. took_s: of the network's time."""
+    """A run that ended as it may. trial: its result, if it came to one. took_s: of the network's time."""
 
     cell: Cell
-    point: DonePoint | None
+    trial: TrialRecord | None
     took_s: float
 
 
@@ -111,42 +110,42 @@ def judge(searched: Searched, faults: Sequence[Fault], like: str = RANDOM) -> Ju
     """
     configuration = searched.with_faults(faults)
     study, chaos = searched.matrix
-    points = (
-        Point({"fault": NOTHING}, 0, 1, searched.configuration),
-        Point({"fault": like}, 0, 1, configuration),
+    trials = (
+        TrialSpec({"fault": NOTHING}, 0, 1, searched.configuration),
+        TrialSpec({"fault": like}, 0, 1, configuration),
     )
     outcome, took_s = _run(searched, configuration)
-    point: DonePoint | None = None
+    trial: TrialRecord | None = None
     broken, details = {}, ""
-    if isinstance(outcome, Broken):
-        broken, details = {points[1].label: outcome.reason}, f"\n{outcome.details}"
+    if isinstance(outcome, BrokenTrial):
+        broken, details = {trials[1].label: outcome.reason}, f"\n{outcome.details}"
     else:
-        point = DonePoint({"fault": like}, 0, outcome)
-    done = (searched.faultless,) if point is None else (searched.faultless, point)
-    run = StudyRun(Path(), RunFiles(Path()), done, len(points), broken, interrupted=False)
+        trial = outcome.at({"fault": like}, 0)
+    done = (searched.faultless,) if trial is None else (searched.faultless, trial)
+    run = StudyRun(Path(), RunFiles(Path()), done, len(trials), broken, interrupted=False)
     chaos = chaos.model_copy(update={"errors": {like: searched.allowed(faults)}})
-    _, cell = judged(replace(study, points=points), chaos, run)
+    _, cell = judged(replace(study, trials=trials), chaos, run)
     again = f"\n{searched.line(faults)}"
     assert cell.verdict != "failed", f"{cell.line}{again}{details}"
     assert took_s <= BOUND_S, f"it took {took_s} s of the network's time{again}"
-    return Judged(cell, point, took_s)
+    return Judged(cell, trial, took_s)
 
 
-class _Clock(Onlooker):
-    """When a point was over, or had broken."""
+class _Clock(TrialObserver):
+    """When a trial was over, or had broken."""
 
     took_s = 0.0
 
-    def network_is_up(self, testbed: Testbed, network: NetworkSetup, task: PointTask[Any], system: str) -> None:
-        self._testbed = testbed
+    def on_network_up(self, runtime: Runtime, network: NetworkSetup, task: TrialTask[Any], system: str) -> None:
+        self._runtime = runtime
 
-    def network_goes(self) -> None:
-        self.took_s = self._testbed.now_us() / 1e6
+    def on_network_stop(self) -> None:
+        self.took_s = self._runtime.now_us() / 1e6
 
 
-def _run(searched: Searched, configuration: PointConfiguration) -> tuple[Outcome, float]:
+def _run(searched: Searched, configuration: TrialConfiguration) -> tuple[Outcome, float]:
     clock = _Clock()
-    with scratch_folder("point") as folder:
-        plain = configuration.model_dump(mode="json")
-        outcome = attempt(PointOrder(RANDOM, searched.system, plain, 1, 1.0, folder, limit_s=LIMIT_S), onlooker=clock)
+    with scratch_folder("trial") as folder:
+        task = TrialTask(configuration, 1, Scale(), folder, system=searched.system, digest=RANDOM, limit_s=LIMIT_S)
+        outcome = run_task(task, observer=clock)
     return outcome, clock.took_s

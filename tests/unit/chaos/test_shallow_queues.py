@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from gradbed.experiments.configuration.faults import Fault, LinkChange
-from gradbed.experiments.records.run_folder import DonePoint
+from gradbed.experiments.results.run_folder import TrialRecord
 from tests.unit.chaos.schedules import Places
 from tests.unit.chaos.search import Judged, Searched, judge
 from tests.unit.chaos.systems import SYSTEMS, of_every_system
@@ -52,9 +52,9 @@ def network(places: Places, seed: int) -> tuple[Fault, ...]:
     )
 
 
-def unaccounted_packets(point: DonePoint) -> int:
+def unaccounted_packets(trial: TrialRecord) -> int:
     """That hosts sent, and that neither came to a host nor were dropped by the queue of a link."""
-    hosts, links = point.table("hosts"), point.table("links")
+    hosts, links = trial.table("hosts"), trial.table("links")
     sent, received = (sum(row[f"host_{word}_packets"] for row in hosts) for word in ("sent", "received"))
     return int(sent - received - sum(row["queue_drops"] for row in links))
 
@@ -95,8 +95,8 @@ def search(searched: Searched, seeds: Iterable[int]) -> Search:
 
 
 def _check_counts(searched: Searched, faults: Iterable[Fault], judged: Judged) -> None:
-    if searched.system in ONLY_COUNT and judged.point is not None:
-        lost = unaccounted_packets(judged.point)
+    if searched.system in ONLY_COUNT and judged.trial is not None:
+        lost = unaccounted_packets(judged.trial)
         assert lost == 0, f"{lost} packets neither came nor were dropped by a queue\n{searched.line(tuple(faults))}"
 
 

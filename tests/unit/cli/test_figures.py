@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gradbed.experiments.study import make_figures
-from gradbed.experiments.study.command import RunOptions
+from gradbed.experiments.study.running.executors import RunOptions
 from tests.conftest import GradbedHere
 from tests.csv_files import read_csv
 

@@ -24,9 +24,9 @@ quick: {sweep.product: {coins.count: [3]}}
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No calibration, and points that run in this process, whoever's it is."""
+    """No calibration, and trials that run in this process, whoever's it is."""
     monkeypatch.setenv("GRADBED_CALIBRATION", str(tmp_path / "none"))
-    monkeypatch.setattr(runner, "executor", coin.in_this_process)
+    monkeypatch.setattr(runner, "open_executor", coin.in_this_process)
     monkeypatch.setattr(command, "os", SimpleNamespace(geteuid=lambda: 0))
 
 
@@ -76,7 +76,7 @@ def test_a_wrong_study_is_one_line_and_status_2(
     [
         ("edge", 1, "FAILED: count=4, seed 1: a coin stands on its edge"),
         ("stuck", 1, "BROKEN: count=2, seed 1: no answer for 2 s (--resume tries it again)"),
-        ("interrupt", 130, "0 of 2 points are done; --resume goes on"),
+        ("interrupt", 130, "0 of 2 trials are done; --resume goes on"),
     ],
 )
 def test_how_a_study_can_end(tmp_path: Path, gradbed_here: GradbedHere, ends: str, status: int, word: str) -> None:
@@ -130,7 +130,7 @@ def test_a_system_is_a_command_that_runs_one_point(tmp_path: Path, gradbed_here:
     said = gradbed_here(*arguments, "--count", "4", "--bias", "1")
     assert said.status == 0 and "4 heads" in said.out
     (folder,) = (path for path in (tmp_path / "coins").iterdir() if not path.is_symlink())
-    assert {"study.json", "points.csv", "throws.csv", "environment.json"} <= {path.name for path in folder.iterdir()}
+    assert {"study.json", "trials.csv", "throws.csv", "environment.json"} <= {path.name for path in folder.iterdir()}
     said = gradbed_here(*arguments, "--ends", "edge")
     assert said.status == 1 and "FAILED: a coin stands on its edge" in said.out
     for wrong, line in (

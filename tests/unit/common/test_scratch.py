@@ -17,7 +17,7 @@ from gradbed.common.scratch import LOCK, scratch_folder, sweep
 KEEPS_ONE = """
 import time
 from gradbed.common.scratch import scratch_folder
-with scratch_folder("point") as folder:
+with scratch_folder("trial") as folder:
     (folder / "links.csv").write_text("1")
     print(folder, flush=True)
     time.sleep(600)

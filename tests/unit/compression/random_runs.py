@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.phases import PointResult
+from gradbed.experiments.phases import TrialResult
 from gradbed.hosts.compressors.error_feedback import ErrorFeedback
 from gradbed.hosts.learning.workload import SyntheticWorkload
 from gradbed.hosts.systems.compression import gradients
@@ -23,7 +23,7 @@ from gradbed.hosts.systems.compression.exchange import CompressedExchange
 from gradbed.hosts.systems.compression.gradients import HeldBack
 from gradbed.hosts.systems.compression.parameter_server import Summation
 from gradbed.hosts.systems.compression.transport import GradientMessage
-from tests.unit.compression.points import run
+from tests.unit.compression.trials import run
 from tests.unit.random_runs import Mistake, Outcome, RandomRuns
 
 COMPRESSORS = ["none", "topk:0.1", "randomk:0.1", "threshold:3", "quantise:8", "quantise:4", "sign", "powersgd:2"]
@@ -240,7 +240,7 @@ def check(drawn: Drawn) -> Outcome:
         if mistake is not None:
             mistake(patch)
         try:
-            found: PointResult | None = run(seed, **configuration)
+            found: TrialResult | None = run(seed, **configuration)
         except UserError:
             found = None  # nobody was left, or nothing came through
     wrong = is_wrong(seen, configuration)

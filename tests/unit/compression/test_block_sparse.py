@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradbed.experiments.phases import PointResult
+from gradbed.experiments.phases import TrialResult
 from gradbed.hosts.compressors.block_sparse import (
     BLOCK_VALUES,
     AgreedBlocks,
@@ -17,7 +17,7 @@ from gradbed.hosts.compressors.block_sparse import (
     sent_form,
 )
 from gradbed.hosts.learning.settings import TrainingSettings
-from tests.unit.points import virtual_point
+from tests.unit.trials import virtual_trial
 
 VALUES = 1000
 WORKERS = 4
@@ -77,9 +77,9 @@ def test_what_is_held_back_needs_a_scale_that_stays() -> None:
 # ---- Through switches that sum ----
 
 
-def run(blocks: float | None, **sections: Any) -> PointResult:
+def run(blocks: float | None, **sections: Any) -> TrialResult:
     """Its failures tell of every sum and every worker's weights that are not bit for bit the reference's."""
-    return virtual_point(
+    return virtual_trial(
         "aggregation",
         topology={"kind": "star:7", **sections.pop("topology", {})},
         switches={"placement": "greedy", "programmable": 1},

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradbed.experiments.systems.compression import point
+from gradbed.experiments.systems.compression import trial
 from gradbed.hosts.compressors import methods
 from gradbed.hosts.compressors.error_feedback import ErrorFeedback
 from gradbed.hosts.compressors.methods import Qsgd
@@ -20,7 +20,7 @@ from gradbed.hosts.systems.compression.gradients import HeldBack
 from gradbed.hosts.systems.compression.parameter_server import Summation
 from gradbed.hosts.systems.compression.rate import Decision, Pace, RateAdaptation
 from gradbed.hosts.systems.compression.transport import GradientMessage
-from tests.unit.compression.points import run
+from tests.unit.compression.trials import run
 
 SMALL: dict[str, Any] = {
     "topology": {"kind": "star:4"},
@@ -199,19 +199,19 @@ def test_twice_the_pace_is_found_out_by_the_queue(monkeypatch: pytest.MonkeyPatc
 def test_a_metric_that_its_rounds_contradict_is_found_out(
     name: str, factor: float, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = point.metrics
+    told = trial.metrics
     monkeypatch.setattr(
-        point, "metrics", lambda *arguments: {**told(*arguments), name: factor * told(*arguments)[name]}
+        trial, "metrics", lambda *arguments: {**told(*arguments), name: factor * told(*arguments)[name]}
     )
     found = run(topology={"kind": "star:3"}, workload={"workers": 2, "rounds": 2, "values": 5000})
     assert any(words in line for line in found.failures)
 
 
 def test_rounds_that_are_faster_than_the_servers_link_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = point.round_rows
+    rows = trial.round_rows
     shorter = {"iteration_time_s": 0.4, "sending_time_s": 0.4}
     monkeypatch.setattr(
-        point,
+        trial,
         "round_rows",
         lambda phase: [{**row, **{name: part * row[name] for name, part in shorter.items()}} for row in rows(phase)],
     )

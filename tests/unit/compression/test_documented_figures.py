@@ -24,7 +24,7 @@ ROWS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def point(name: str, workers: int) -> Mapping[str, Any]:
+def trial(name: str, workers: int) -> Mapping[str, Any]:
     at = dict(ROWS[name])
     faults = at.pop("faults", None)
     rows = figure_data("compression_1_workers").rows(workers=workers, protocol="packets", **at)
@@ -33,8 +33,8 @@ def point(name: str, workers: int) -> Mapping[str, Any]:
 
 
 def table_row(name: str) -> str:
-    times = (f"{1e3 * point(name, workers)['iteration_time_s']:.3g} ms" for workers in WORKERS)
-    ratio, drops = point(name, 8)["ratio"], point(name, 16)["queue_drops"]
+    times = (f"{1e3 * trial(name, workers)['iteration_time_s']:.3g} ms" for workers in WORKERS)
+    ratio, drops = trial(name, 8)["ratio"], trial(name, 16)["queue_drops"]
     return f"| {name} | {' | '.join(times)} | {100 * ratio:.0f} % | {drops:.0f} |"
 
 
@@ -45,7 +45,7 @@ def test_iteration_times(name: str) -> None:
 
 def test_the_repaired_rule_keeps_the_time() -> None:
     longer = [
-        point("both, B1/N", workers)["iteration_time_s"] / point("undisturbed, B1/N", workers)["iteration_time_s"]
+        trial("both, B1/N", workers)["iteration_time_s"] / trial("undisturbed, B1/N", workers)["iteration_time_s"]
         for workers in WORKERS
     ]
     said(DOCUMENT, "takes {:.2f}, {:.2f} and {:.2f} times as long as undisturbed".format(*longer))
@@ -102,7 +102,7 @@ def test_neighbours() -> None:
     def faster(*names: str) -> str:
         neither = "neither pacing nor compression"
         found = [
-            point(neither, workers)["iteration_time_s"] / point(name, workers)["iteration_time_s"]
+            trial(neither, workers)["iteration_time_s"] / trial(name, workers)["iteration_time_s"]
             for name in names
             for workers in WORKERS
         ]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gradbed.experiments.records.results import load_results
+from gradbed.experiments.results.study_results import load_results
 from gradbed.experiments.study.definition import FigureSection
 from gradbed.experiments.study.evaluation.figures import draw_figures
 from gradbed.experiments.study.loading import load_study
@@ -59,7 +59,7 @@ def test_it_is_drawn(name: str, folder: Path) -> None:
 
 
 def test_points_have_the_names_of_what_they_do(folder: Path) -> None:
-    rows = [point.row for point in load_results(folder).points]
+    rows = [trial.row for trial in load_results(folder).trials]
     names = ["neither", "the source, to the letter, B1/N", "repaired, B1/N", "repaired, AIMD"]
     assert [variant(row) for row in rows] == names
     assert variant({**rows[0], "transport.protocol": "tcp"}) == "TCP of the kernel, a sum for each"
@@ -71,12 +71,12 @@ def test_points_have_the_names_of_what_they_do(folder: Path) -> None:
 
 def test_the_step_has_a_row_for_each_thing_that_happens(folder: Path) -> None:
     found = scenes(load_results(folder))
-    assert {scene: len(points) for scene, points in found.items()} == {"less of the link": 3, "competing traffic": 1}
+    assert {scene: len(trials) for scene, trials in found.items()} == {"less of the link": 3, "competing traffic": 1}
 
 
 def test_without_a_first_repetition_there_is_no_step(folder: Path) -> None:
     results = load_results(folder)
-    others = replace(results, points=tuple(replace(point, repetition=1) for point in results.points))
+    others = replace(results, trials=tuple(replace(trial, repetition=1) for trial in results.trials))
     section = FigureSection(kind="compression-step", x="ratio.rule", y="ratio")
     said: list[str] = []
     assert draw_figures(others, {"step": section}, {}, said.append) == []
@@ -86,7 +86,7 @@ def test_without_a_first_repetition_there_is_no_step(folder: Path) -> None:
 def test_without_the_kernel_the_first_study_has_no_tcp() -> None:
     path = studies_of("compression")[1]
     protocols = {
-        clock: {point.configuration.transport.protocol for point in load_study(path, clock=clock).points}  # type: ignore[attr-defined]
+        clock: {trial.configuration.transport.protocol for trial in load_study(path, clock=clock).trials}  # type: ignore[attr-defined]
         for clock in (None, "virtual")
     }
     assert protocols == {None: {"packets", "tcp"}, "virtual": {"packets"}}

@@ -9,7 +9,7 @@ import pytest
 
 from gradbed.common.errors import UserError
 from gradbed.hosts.systems.compression.frames import HEADER_BYTES
-from tests.unit.compression.points import run
+from tests.unit.compression.trials import run
 
 
 def less(rate_mbps: int, at_ms: float) -> list[dict[str, Any]]:

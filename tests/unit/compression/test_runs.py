@@ -11,7 +11,7 @@ from gradbed.emulation.switches import gradbed_fabric
 from gradbed.experiments.systems.compression.phase import EXPONENT
 from gradbed.hosts.learning.reference import reference
 from gradbed.hosts.learning.settings import TrainingSettings
-from tests.unit.compression.points import run
+from tests.unit.compression.trials import run
 
 LOSSY = {"kind": "star:5", "link": {"loss": 0.02, "duplicate": 0.01}}
 

@@ -1,4 +1,4 @@
-"""Rows of two phases with round numbers, as a point leaves them, for the tests of table and figure."""
+"""Rows of two phases with round numbers, as a trial leaves them, for the tests of table and figure."""
 
 from __future__ import annotations
 

@@ -19,11 +19,11 @@ from gradbed.experiments.calibration import (
     study_scale,
 )
 from gradbed.experiments.calibration_run import measure_at
-from gradbed.experiments.fidelity.verdict import FidelityMeasures, FidelityReport, VerdictWord
-from gradbed.experiments.records.run_folder import StoredPoint
+from gradbed.experiments.results.run_folder import TrialRecord
 from gradbed.experiments.scale import Scale
+from gradbed.experiments.validity.verdict import ValidityMeasures, ValidityReport, VerdictWord
 
-DOUBTFUL = FidelityReport(verdict="doubtful", reasons=("made so",))
+DOUBTFUL = ValidityReport(verdict="doubtful", reasons=("made so",))
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +34,7 @@ def own_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_fastest_valid_rate_less_a_margin() -> None:
-    factor, carried, trials = find_factor(lambda rate: FidelityReport(verdict="valid") if rate <= 20 else DOUBTFUL)
+    factor, carried, trials = find_factor(lambda rate: ValidityReport(verdict="valid") if rate <= 20 else DOUBTFUL)
     assert carried == 20
     assert factor == pytest.approx(SAFETY * 0.2)
     assert [trial.rate_mbps for trial in trials] == [*RATES_MBPS[: RATES_MBPS.index(20) + 1], 30, 30]
@@ -42,13 +42,13 @@ def test_the_fastest_valid_rate_less_a_margin() -> None:
 
 
 def test_a_machine_that_carries_the_nominal_rate_runs_at_it() -> None:
-    assert find_factor(lambda rate: FidelityReport(verdict="valid"))[:2] == (1.0, 100.0)
+    assert find_factor(lambda rate: ValidityReport(verdict="valid"))[:2] == (1.0, 100.0)
 
 
 def test_one_bad_run_is_not_believed() -> None:
     verdicts: dict[float, list[VerdictWord]] = {10.0: ["doubtful", "valid"]}
     factor, carried, _ = find_factor(
-        lambda rate: FidelityReport(verdict=verdicts.get(rate, ["valid"] * 2).pop(0) if rate <= 30 else "invalid")
+        lambda rate: ValidityReport(verdict=verdicts.get(rate, ["valid"] * 2).pop(0) if rate <= 30 else "invalid")
     )
     assert carried == 30
     assert factor == pytest.approx(0.24)
@@ -64,7 +64,7 @@ def test_a_machine_that_carries_nothing_gets_the_slowest_rate() -> None:
 def test_what_is_stored_is_the_scale_of_studies(capsys: pytest.CaptureFixture[str]) -> None:
     assert study_scale() == Scale(UNCALIBRATED_FACTOR)
     assert "sudo ./gradbed calibrate" in capsys.readouterr().err
-    calibration.store(*find_factor(lambda rate: FidelityReport(verdict="valid") if rate <= 50 else DOUBTFUL))
+    calibration.store(*find_factor(lambda rate: ValidityReport(verdict="valid") if rate <= 50 else DOUBTFUL))
     assert study_scale() == Scale(0.4)
     assert capsys.readouterr().err == ""
 
@@ -108,13 +108,13 @@ def test_trials_take_about_as_long_at_every_rate(
     rate_mbps: float, rounds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Any] = []
-    found = FidelityReport(FidelityMeasures(machine_others=0.25), "doubtful", ("made so", "and so"))
+    found = ValidityReport(ValidityMeasures(machine_others=0.25), "doubtful", ("made so", "and so"))
 
-    def run_now(system: str, configuration: Any, scale: Scale) -> StoredPoint:
+    def run_single_trial(system: str, configuration: Any, scale: Scale) -> TrialRecord:
         asked.append((system, configuration.workload.rounds, scale, configuration.clock))
-        return StoredPoint("point", 1, found.columns(), {}, {}, [])
+        return TrialRecord("trial", 1, found.columns(), {}, {}, [])
 
-    monkeypatch.setattr(calibration_run, "run_now", run_now)
+    monkeypatch.setattr(calibration_run, "run_single_trial", run_single_trial)
     assert measure_at(rate_mbps) == found
     assert asked == [("aggregation", rounds, Scale(rate_mbps / 100), "real")]
 
@@ -129,7 +129,7 @@ def test_a_calibration_beside_other_programs_is_not_kept(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(calibration_run, "require_root", lambda what: None)
-    found = FidelityReport(FidelityMeasures(machine_others=others), "valid")
+    found = ValidityReport(ValidityMeasures(machine_others=others), "valid")
     monkeypatch.setattr(calibration_run, "measure_at", lambda rate_mbps: found)
     assert calibration_run.run_calibration(anyway) == status
     assert own_file.exists() == (status == 0)

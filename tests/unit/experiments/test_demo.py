@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.records.results import load_results
+from gradbed.experiments.results.study_results import load_results
 from gradbed.experiments.study import command
-from gradbed.experiments.study.command import RunOptions
 from gradbed.experiments.study.demo import load_demo, meanings, run_demo, sentence
 from gradbed.experiments.study.evaluation.summary import Comparison
+from gradbed.experiments.study.running.executors import RunOptions
 from gradbed.experiments.systems import SYSTEMS
 from gradbed.experiments.tables.metric import Metric
 from tests.command import rows
@@ -47,12 +47,12 @@ def test_for_root_aggregation_is_in_mininet_and_beside_it_on_the_virtual_clock(
 ) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 0)
     study, _ = load_demo("aggregation")
-    assert [(point.configuration.clock, point.other_clock) for point in study.points] == [
+    assert [(trial.configuration.clock, trial.other_clock) for trial in study.trials] == [
         ("real", False),
         ("virtual", True),
     ]
     alone, _ = load_demo("aggregation", "virtual")
-    assert [point.configuration.clock for point in alone.points] == ["virtual"]
+    assert [trial.configuration.clock for trial in alone.trials] == ["virtual"]
 
 
 @pytest.mark.parametrize(("is_swept", "told"), [(False, ["begun", "report"]), (True, ["report", "begun", "report"])])
@@ -63,16 +63,15 @@ def test_one_point_and_what_stands_beside_it_have_a_report_once_there_is_a_resul
     study, _ = load_demo("aggregation")
     found: list[str] = []
 
-    def run(study: object, scale: object, output: object, *more: Any) -> None:
-        tables_were_written = more[3]
+    def run(study: object, scale: object, options: object, tables_were_written: Any) -> None:
         tables_were_written(tmp_path)
         found.append("begun")
         tables_were_written(tmp_path)
 
     monkeypatch.setattr(command, "check_machine", lambda study: None)
-    monkeypatch.setattr(command, "run_study", run)
+    monkeypatch.setattr(command, "run_trials", run)
     monkeypatch.setattr(command, "report_of_run", lambda folder, output: found.append("report"))
-    command.run_points(replace(study, points=study.points * (1 + is_swept)), RunOptions(tmp_path))
+    command.run_study(replace(study, trials=study.trials * (1 + is_swept)), RunOptions(tmp_path))
     assert found == told
 
 
@@ -116,7 +115,7 @@ def test_a_demo_prints_a_table_its_meaning_a_figure_and_what_is_next(
     assert run_demo("shuffle", RunOptions(tmp_path, jobs=1)) == 0
     printed = capsys.readouterr().out
     (folder,) = (path for path in (tmp_path / "shuffle_demo").iterdir() if not path.is_symlink())
-    unicast, coded = (float(row["counted_hops"]) for row in rows(folder / "points.csv"))
+    unicast, coded = (float(row["counted_hops"]) for row in rows(folder / "trials.csv"))
     assert coded < unicast
     said = f"{unicast:.0f} with unicast-nearest and {coded:.0f} with improved: {1 - coded / unicast:.0%} less"
     assert said in " ".join(printed.split())
@@ -129,7 +128,7 @@ def test_a_demo_prints_a_table_its_meaning_a_figure_and_what_is_next(
     study, demo = load_demo("shuffle")
     results = load_results(folder)
     assert len(meanings(study, demo, results)) == len(demo.says)
-    point = results.points[0]
-    doubtful = replace(point, stored=replace(point.stored, row={**point.stored.row, "verdict": "doubtful"}))
-    (line,) = meanings(study, demo, replace(results, points=(doubtful, *results.points[1:])))
+    trial = results.trials[0]
+    doubtful = replace(trial, values={**trial.values, "verdict": "doubtful"})
+    (line,) = meanings(study, demo, replace(results, trials=(doubtful, *results.trials[1:])))
     assert "gradbed demo shuffle --clock virtual" in line

@@ -1,4 +1,4 @@
-"""The figure of a run of one point of aggregation."""
+"""The figure of a run of one trial of aggregation."""
 
 from __future__ import annotations
 

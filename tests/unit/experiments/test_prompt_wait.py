@@ -22,7 +22,7 @@ def said(answers: dict[str, list[str] | None]) -> list[str]:
         switches=lambda: [{"name": name, "connected": True} for name in names],
         differences=lambda name: answers.get(name, []),
     )
-    prompt.testbed = SimpleNamespace(client=client)
+    prompt.runtime = SimpleNamespace(client=client)
     prompt.do_wait("")
     return str(prompt.stdout.getvalue()).splitlines()
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gradbed.experiments.accounts.accounting import LinkEffect, Tally
-from gradbed.experiments.accounts.counts import Counts
 from gradbed.experiments.configuration.faults import LinkChange
 from gradbed.experiments.configuration.sections import LinkOverride
-from gradbed.experiments.engine.point import queue_drops
+from gradbed.experiments.conservation.counts import Counts
+from gradbed.experiments.conservation.host_links import LinkEffect, Tally
+from gradbed.experiments.engine.trial import queue_drops
 from gradbed.topo.link import LinkModel
 from gradbed.topo.registry import parse_topology
 

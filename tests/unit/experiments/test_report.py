@@ -1,4 +1,4 @@
-"""The table at the end of a run of one point."""
+"""The table at the end of a run of one trial."""
 
 from __future__ import annotations
 

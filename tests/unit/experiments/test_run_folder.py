@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.records.run_folder import RunFolder, environment
+from gradbed.experiments.results.run_folder import RunFolder, environment
 from gradbed.experiments.tables.tables import write_tables
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -74,7 +74,7 @@ def test_a_folder_that_another_command_writes_is_refused(tmp_path: Path) -> None
 def test_the_end_of_a_process_unlocks_its_folder(tmp_path: Path) -> None:
     program = """
 import pathlib, sys
-from gradbed.experiments.records.run_folder import RunFolder
+from gradbed.experiments.results.run_folder import RunFolder
 print(RunFolder(pathlib.Path(sys.argv[1]), "x").path, flush=True)
 sys.stdin.read()
 """
@@ -91,7 +91,7 @@ sys.stdin.read()
 def test_what_cannot_be_written_leaves_the_former_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = RunFolder(tmp_path, "x")
     folder.write_json("study.json", {"whole": True})
-    write_tables([{"a": 1}], folder.path / "points.csv")
+    write_tables([{"a": 1}], folder.path / "trials.csv")
     before = {path.name: path.read_bytes() for path in folder.path.iterdir() if path.is_file()}
 
     def no_space(path: Path, *_arguments: object, **_named: object) -> None:
@@ -103,7 +103,7 @@ def test_what_cannot_be_written_leaves_the_former_content(tmp_path: Path, monkey
     with pytest.raises(OSError, match="No space left"):
         folder.write_json("study.json", {"whole": False})
     with pytest.raises(OSError, match="No space left"):
-        write_tables([{"a": 2}], folder.path / "points.csv")
+        write_tables([{"a": 2}], folder.path / "trials.csv")
     assert {path.name: path.read_bytes() for path in folder.path.iterdir() if path.is_file()} == before
 
 
@@ -111,12 +111,12 @@ def test_what_cannot_be_written_leaves_the_former_content(tmp_path: Path, monkey
 def test_under_sudo_results_belong_to_its_caller(tmp_path: Path) -> None:
     program = """
 import os, pathlib, sys
-from gradbed.experiments.records.run_folder import RunFolder
+from gradbed.experiments.results.run_folder import RunFolder
 run = RunFolder(pathlib.Path(sys.argv[1]) / "new" / "results", "x")
 run.write_json("configuration.json", {})
-(run.path / "points").mkdir()
-(run.path / "points" / "rows").write_text("")
-(run.path / "points" / "elsewhere").symlink_to(sys.argv[1] + "/precious")
+(run.path / "trials").mkdir()
+(run.path / "trials" / "rows").write_text("")
+(run.path / "trials" / "elsewhere").symlink_to(sys.argv[1] + "/precious")
 run.finish()
 """
     (tmp_path / "precious").write_text("")

@@ -12,7 +12,8 @@ import pytest
 
 from gradbed.common.errors import UserError
 from gradbed.experiments import torch_scripts
-from gradbed.experiments.study.command import RunOptions, run_single
+from gradbed.experiments.study.command import run_system
+from gradbed.experiments.study.running.executors import RunOptions
 from gradbed.hosts.torch_hook.torch_extra import install_torch
 
 INSTALLED_BY = r"needs PyTorch: .* -m gradbed.hosts.torch_hook.torch_extra installs it$"
@@ -25,7 +26,7 @@ def without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(tmp_path: Path, **values: object) -> int:
-    return run_single("aggregation", values, 1, RunOptions(tmp_path))
+    return run_system("aggregation", values, 1, RunOptions(tmp_path))
 
 
 @pytest.mark.usefixtures("without_torch")

@@ -6,7 +6,7 @@ import functools
 from pathlib import Path
 from typing import Any
 
-from gradbed.experiments.testbeds.agents import Agents
+from gradbed.experiments.runtimes.agents import Agents
 from gradbed.hosts.agents.virtual.clock import VirtualClock
 from gradbed.hosts.agents.virtual.launcher import VirtualLauncher
 from gradbed.switch.codegen import BuiltProgram, build_program
@@ -49,7 +49,7 @@ def close_stars() -> None:
 
 
 class Places:
-    """gradbed.experiments.testbeds.agents.Hosts of hosts with one interface each."""
+    """gradbed.experiments.runtimes.agents.Hosts of hosts with one interface each."""
 
     def host_pid(self, host: str) -> int:
         return 0

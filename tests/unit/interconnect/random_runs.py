@@ -16,8 +16,8 @@ import pytest
 from hypothesis import strategies as st
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.phases import PointResult
-from gradbed.experiments.testbeds.virtual_testbed import VirtualTestbed
+from gradbed.experiments.phases import TrialResult
+from gradbed.experiments.runtimes.virtual import VirtualRuntime
 from gradbed.hosts.traffic.received_packets import ReceivedPackets
 from gradbed.topo.graph import Topology
 from gradbed.topo.registry import parse_topology
@@ -116,17 +116,17 @@ class Seen:
 
 def watch(topology: Topology, patch: pytest.MonkeyPatch) -> Seen:
     seen = Seen(watched_cards(topology, patch))
-    begin = VirtualTestbed.begin
+    begin = VirtualRuntime.begin
 
-    def spy_begin(self: VirtualTestbed) -> None:
+    def spy_begin(self: VirtualRuntime) -> None:
         seen.begun_ns = 1000 * self.now_us()
         begin(self)
 
-    patch.setattr(VirtualTestbed, "begin", spy_begin)
+    patch.setattr(VirtualRuntime, "begin", spy_begin)
     return seen
 
 
-def wrong(result: PointResult, drawn: dict[str, Any], seen: Seen) -> list[str]:
+def wrong(result: TrialResult, drawn: dict[str, Any], seen: Seen) -> list[str]:
     """What the result says that is not so."""
     topology, metrics, lines = parse_topology(drawn["kind"]), result.metrics, []
     ips = [IPv4Address(host.ip).packed for host in topology.hosts]

@@ -11,16 +11,16 @@ import pytest
 
 from gradbed.controller.systems.interconnect import entries
 from gradbed.controller.systems.interconnect.entries import POLICIES, PolicyName
-from gradbed.experiments.phases import PointResult
+from gradbed.experiments.phases import TrialResult
 from gradbed.experiments.programs import P4_SOURCES
-from gradbed.experiments.systems.interconnect import point
+from gradbed.experiments.systems.interconnect import trial
 from gradbed.hosts.traffic.received_packets import ReceivedPackets
 from tests.unit.interconnect.test_point import run
 
 
 def run_with(
     folder: Path, patch: pytest.MonkeyPatch, changes: dict[str, tuple[str, str]], **sections: Any
-) -> PointResult:
+) -> TrialResult:
     """changes: by file of p4src, a text that stands in it once, and what is there instead."""
     sources = folder / "p4src"
     shutil.copytree(P4_SOURCES, sources)
@@ -177,7 +177,7 @@ def test_a_detour_that_no_packet_needs_is_a_failure(tmp_path: Path, monkeypatch:
 def test_a_metric_that_contradicts_what_was_counted_is_a_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, change: Callable[[float], float], words: str
 ) -> None:
-    told = point.metrics
+    told = trial.metrics
 
     def altered(*arguments: Any) -> dict[str, Any]:
         values = told(*arguments)
@@ -185,14 +185,14 @@ def test_a_metric_that_contradicts_what_was_counted_is_a_failure(
 
     sections: dict[str, Any] = {"link": {"queue_packets": 4}, "traffic": {"load": 0.9}}
     assert run(tmp_path, **sections).failures == []
-    monkeypatch.setattr(point, "metrics", altered)
+    monkeypatch.setattr(trial, "metrics", altered)
     assert any(words in line for line in run(tmp_path, **sections).failures)
 
 
 def test_a_bound_of_half_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    most = point.most_accepted_bytes
+    most = trial.most_accepted_bytes
     for factor, words in ((0.5, "is the most that could be"), (4.0, "is told to be possible")):
-        monkeypatch.setattr(point, "most_accepted_bytes", lambda *arguments, by=factor: by * (most(*arguments) or 0))
+        monkeypatch.setattr(trial, "most_accepted_bytes", lambda *arguments, by=factor: by * (most(*arguments) or 0))
         assert any(words in line for line in run(tmp_path, traffic={"load": 0.8}).failures)
 
 

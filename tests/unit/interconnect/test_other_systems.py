@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from gradbed.experiments.phases import PointResult
-from tests.unit.points import virtual_point
+from gradbed.experiments.phases import TrialResult
+from tests.unit.trials import virtual_trial
 
 N = 2
 LINKS = {2: N - 1, 3: N * (N - 1), 4: N * (N - 1), 5: N * (N - 1) ** 2}
 """Hosts by their distance."""
 
 
-def point(folder: Path, system: str, **sections: Any) -> PointResult:
+def trial(folder: Path, system: str, **sections: Any) -> TrialResult:
     topology = {"kind": f"optical-electrical:{N}", "link": {"rate_mbps": 100, "delay_us": 5}}
-    return virtual_point(system, folder, topology=topology, **sections)
+    return virtual_trial(system, folder, topology=topology, **sections)
 
 
 @pytest.mark.thorough
@@ -26,7 +26,7 @@ def test_ndn_crosses_the_links_that_distances_say(tmp_path: Path, exchange: str)
     """A fragment of every one of the N^3 peers crosses a tree's links (all hosts' but the publisher's, and of the
     switches' one for each further switch that has to be reached), or the distances to all others."""
     workload = {"kind": "synthetic", "peers": N**3, "rounds": 2, "values": 960, "exchange": exchange}
-    found = point(tmp_path, "ndn", workload=workload)
+    found = trial(tmp_path, "ndn", workload=workload)
     assert found.failures == []
     by_unicast = N**3 * sum(distance * hosts for distance, hosts in LINKS.items())
     assert found.metrics["unicast_transmissions"] == by_unicast
@@ -37,7 +37,7 @@ def test_ndn_crosses_the_links_that_distances_say(tmp_path: Path, exchange: str)
 
 
 def test_a_shuffle_takes_the_hops_that_were_planned(tmp_path: Path) -> None:
-    found = point(tmp_path, "shuffle")
+    found = trial(tmp_path, "shuffle")
     assert found.failures == []
     assert found.metrics["counted_hops"] == found.metrics["hops"] >= found.metrics["bound_hops"]
     assert found.metrics["repairs"] == 0

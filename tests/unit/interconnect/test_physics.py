@@ -97,7 +97,7 @@ def test_a_link_that_carries_more_than_it_can_is_a_failure(
 
 
 def test_more_than_the_bound_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = "gradbed.experiments.systems.interconnect.point.most_accepted_bytes"
+    module = "gradbed.experiments.systems.interconnect.trial.most_accepted_bytes"
     monkeypatch.setattr(module, lambda topology, window, *_: 0.49 * window.seconds * 8 * 100e6 / 8)
     found = run(tmp_path, traffic={"load": 0.6})
     assert any("was accepted, where 0.4900 is the most that could be" in line for line in found.failures)

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.phases import PointResult
+from gradbed.experiments.phases import TrialResult
 from gradbed.experiments.systems import find_system
-from tests.unit.points import virtual_point
+from tests.unit.trials import virtual_trial
 
 
-def point(folder: Path, underlay: str, **workload: Any) -> PointResult:
+def trial(folder: Path, underlay: str, **workload: Any) -> TrialResult:
     """Seven workers and a server; rounds of 28 fragments."""
-    return virtual_point(
+    return virtual_trial(
         "aggregation",
         folder,
         topology={"kind": "optical-electrical:2", "link": {"rate_mbps": 100, "delay_us": 5}},
@@ -28,7 +28,7 @@ def point(folder: Path, underlay: str, **workload: Any) -> PointResult:
 @pytest.mark.parametrize("exchange", ["server", "ring"])
 def test_sums_are_right_and_every_packet_is_accounted_for(tmp_path: Path, exchange: str, policy: str) -> None:
     """Sums that are not bit for bit the reference's, and hosts and links that disagree, would be failures."""
-    found = point(tmp_path, f"interconnect:{policy}", exchange=exchange)
+    found = trial(tmp_path, f"interconnect:{policy}", exchange=exchange)
     assert found.failures == []
     assert {row["agrees"] for row in found.tables["hosts"]} == {True}
     links = {(row["from"], row["to"]): row["packets"] for row in found.tables["links"]}
@@ -57,7 +57,7 @@ def test_sums_are_right_and_every_packet_is_accounted_for(tmp_path: Path, exchan
 )
 def test_what_cannot_be_is_refused(tmp_path: Path, underlay: str, workload: dict[str, Any], words: str) -> None:
     with pytest.raises(UserError) as caught:
-        point(tmp_path, underlay, **workload)
+        trial(tmp_path, underlay, **workload)
     assert str(caught.value).startswith(words)
 
 

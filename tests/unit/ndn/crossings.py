@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from unittest import mock
 
-from gradbed.experiments.testbeds.virtual_testbed import VirtualTestbed
+from gradbed.experiments.runtimes.virtual import VirtualRuntime
 
 INTEREST, DATA = 5, 6
 _PCAP_HEAD, _RECORD_HEAD = 24, struct.Struct("<IIII")
@@ -50,21 +50,21 @@ class Captured:
         self._files: dict[Direction, Path] = {}
 
     def __enter__(self) -> Captured:
-        enter = VirtualTestbed.__enter__
+        enter = VirtualRuntime.__enter__
 
-        def entered(testbed: VirtualTestbed) -> VirtualTestbed:
-            enter(testbed)
-            for link in testbed.topology.links:
+        def entered(runtime: VirtualRuntime) -> VirtualRuntime:
+            enter(runtime)
+            for link in runtime.topology.links:
                 for here, there in ((link.a, link.b), (link.b, link.a)):
-                    inwards = testbed.topology.is_host(here.node)
+                    inwards = runtime.topology.is_host(here.node)
                     end = there if inwards else here
                     file = self._folder / f"{here.node}-{there.node}.pcap"
-                    number = testbed.topology.switch(end.node).number
-                    testbed._switches.engine.capture(file, [(number, end.port, "in" if inwards else "out")])
+                    number = runtime.topology.switch(end.node).number
+                    runtime._switches.engine.capture(file, [(number, end.port, "in" if inwards else "out")])
                     self._files[here.node, there.node] = file
-            return testbed
+            return runtime
 
-        self._patch = mock.patch.object(VirtualTestbed, "__enter__", entered)
+        self._patch = mock.patch.object(VirtualRuntime, "__enter__", entered)
         self._patch.start()
         return self
 

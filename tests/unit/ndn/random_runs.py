@@ -17,7 +17,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.phases import PointResult
+from gradbed.experiments.phases import TrialResult
 from gradbed.topo.registry import parse_topology
 from tests.unit.ndn.crossings import DATA, INTEREST, Captured, Crossings
 from tests.unit.ndn.runs import run
@@ -100,7 +100,7 @@ def distances(edges: Sequence[tuple[str, str]], source: str) -> dict[str, int]:
     return found
 
 
-def is_right(sections: Mapping[str, Any], result: PointResult, crossings: Crossings) -> list[str]:
+def is_right(sections: Mapping[str, Any], result: TrialResult, crossings: Crossings) -> list[str]:
     """What the reference finds wrong with a run that says that nothing is."""
     workload, wrong = sections["workload"], []
     if result.metrics["versions"] != workload["rounds"]:
@@ -142,7 +142,7 @@ def answers_without_interests(crossings: Crossings) -> bool:
     return any(left < 0 for left in counts.values())
 
 
-def trees_that_are_none(result: PointResult, crossings: Crossings, frames: int) -> list[str]:
+def trees_that_are_none(result: TrialResult, crossings: Crossings, frames: int) -> list[str]:
     """Each publisher's pushes cross the links of one tree, all of them, away from it, to all other peers."""
     wrong = []
     links: dict[str, Counter[tuple[str, str]]] = {}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.phases import PointResult
+from gradbed.experiments.phases import TrialResult
 from gradbed.hosts.systems.ndn.node import NdnNode
 from tests.unit.ndn.runs import run
 
@@ -18,13 +18,13 @@ ROUTERS = {"epoch_shift": 16}
 TIMING = {"compute_us": 10_000}
 
 
-def observed(**sections: Any) -> PointResult:
+def observed(**sections: Any) -> TrialResult:
     """A run with observers besides six peers. It ends when all have left; wrong sums are failures."""
     workload = {**LONG, "observers": sections.pop("observers")}
     return run(workload=workload, routers=ROUTERS, timing=TIMING, **sections)
 
 
-def rows(result: PointResult, name: str) -> int:
+def rows(result: TrialResult, name: str) -> int:
     return sum(row[name] for row in result.tables["routers"])
 
 
@@ -65,7 +65,7 @@ def test_a_killed_observer_is_forgotten_and_the_others_go_on() -> None:
     assert received["dead"] < most < received["alive"]
 
 
-def _to_observer(result: PointResult) -> int:
+def _to_observer(result: TrialResult) -> int:
     """Packets on the link to the observer."""
     (name,) = result.decisions["observers"]
     return sum(row["packets"] for row in result.tables["links"] if row["to"] == name)

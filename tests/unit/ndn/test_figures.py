@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gradbed.experiments.records.results import load_results
+from gradbed.experiments.results.study_results import load_results
 from gradbed.experiments.study.evaluation.figures import courses
 from gradbed.experiments.study.loading import load_study
 from gradbed.experiments.study.make_figures import studies_of
@@ -46,7 +46,7 @@ def test_it_is_drawn(name: str, folder: Path) -> None:
 
 def test_numbers_of_figures_are_those_of_the_tables(folder: Path) -> None:
     results = load_results(folder)
-    rows = [point.row for point in results.points]
+    rows = [trial.row for trial in results.trials]
     # A tree of three links: two ways over each where switches sum, and each of three gradients once over each.
     assert {(row["summed_hops"], row["expected_hops"]) for row in rows} == {(6, 9)}
     found = answers(results)
@@ -61,6 +61,6 @@ def test_numbers_of_figures_are_those_of_the_tables(folder: Path) -> None:
         (1, "asynchronous"),
     }
     for line in lines.values():
-        # Of both stores: two points at each version.
+        # Of both stores: two trials at each version.
         assert [len(found) for found in line.steps.values()] == [2, 2, 2]
         assert line.xs == sorted(line.xs)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gradbed.experiments.programs import P4_SOURCES, Program
-from gradbed.experiments.systems.ndn import point as point_module
+from gradbed.experiments.systems.ndn import trial as trial_module
 from gradbed.hosts.systems.ndn.node import NdnNode
 from tests.unit.ndn.runs import run
 
@@ -120,7 +120,7 @@ def test_it_is_told(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         def own(cls, name: str, **macros: object) -> Program:
             return replace(Program.own(name, **macros), source=sources / f"{name}.p4")
 
-    monkeypatch.setattr(point_module, "Program", Wrong)
+    monkeypatch.setattr(trial_module, "Program", Wrong)
     standard: dict[str, Any] = {"topology": {"kind": "star:4"}, "workload": {"peers": 4, "rounds": 2}}
     failures = run(**standard | sections).failures
     assert any(line in failure for failure in failures)

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from gradbed.experiments.study.command import RunOptions, run_single
+from gradbed.experiments.study.command import run_system
 from gradbed.experiments.study.report.drawings import LEVEL_WORDS, level
 from gradbed.experiments.study.report.page import write_report
+from gradbed.experiments.study.running.executors import RunOptions
 from gradbed.experiments.tables.words import engineering
 from tests.unit.report.html_page import HtmlPage
 from tests.unit.workload.runs import configuration
@@ -34,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "workload": {"workers": 2, "rounds": 3, "lanes": 32, "values": 640, "baselines": ["parameter-server"]},
         "faults": [FAULT],
     }
-    assert run_single("aggregation", values, 1, RunOptions(place)) == 0
+    assert run_system("aggregation", values, 1, RunOptions(place)) == 0
     return (place / "aggregation" / "latest").resolve()
 
 
@@ -73,7 +74,7 @@ def test_after_a_warm_up_loads_are_of_what_follows_it(tmp_path: Path) -> None:
     of_all = {"topology": {"link": {"rate_mbps": RATE_BPS / 1e6}}, "traffic": traffic}
     faults = [{"fault": "link-down", "at_ms": 19.0, "link": ["h1", "s1"]}]
     values = configuration(tmp_path, **of_all, faults=faults).model_dump(mode="json")
-    assert run_single("workload", values, 1, RunOptions(tmp_path)) == 0
+    assert run_system("workload", values, 1, RunOptions(tmp_path)) == 0
     made = tmp_path / "workload" / "latest"
     ends_us = {row["name"]: float(row["time_us"]) for row in rows(made, "timeline") if row["what"] == "phase"}
     assert ends_us["measuring begins"] == 20_000
@@ -99,9 +100,9 @@ def test_a_question_names_those_who_take_part_once(folder: Path, tmp_path: Path)
     other = tmp_path / "20200101-000000"
     shutil.copytree(folder, other)
     study = json.loads((other / "study.json").read_text())
-    for point in study["points"]:
-        point["configuration"]["faults"] = []
-        point["configuration"]["switches"]["placement"] = "greedy"
+    for trial in study["trials"]:
+        trial["configuration"]["faults"] = []
+        trial["configuration"]["switches"]["placement"] = "greedy"
     (other / "study.json").write_text(json.dumps(study))
     asked = "on star:4 with 2 workers, link rate 10 Mbit/s, programmable 1, rounds 3, lanes 32, and what else"
     assert asked in HtmlPage.of(write_report(other)).text
@@ -151,14 +152,14 @@ def test_the_busiest_links_are_those_of_the_rows(folder: Path, page: HtmlPage) -
 
 
 def test_the_plan_is_that_of_the_switches(folder: Path, page: HtmlPage) -> None:
-    (path,) = folder.glob("points/*/network.json")
+    (path,) = folder.glob("trials/*/network.json")
     plans = json.loads(path.read_text())["plans"]
     assert [part["phases"] for part in plans] == [["parameter server"], ["in-network"]]
     last = plans[-1]["plan"]["switches"]["s1"]
     assert f"aggregation (P4): {len(last['entries'])} entries" in page.text
     for entry in last["entries"]:
         assert f"-> {entry['action']}(" in page.text
-    assert f"points/{path.parent.name}/network.json" in page.links
+    assert f"trials/{path.parent.name}/network.json" in page.links
 
 
 def test_faults_and_events_are_told_with_their_times(folder: Path, page: HtmlPage) -> None:
@@ -193,9 +194,9 @@ def test_bars_of_the_time_line_are_as_long_as_their_events(folder: Path, page: H
 def test_a_run_of_an_older_version_has_a_network_too(folder: Path, tmp_path: Path) -> None:
     old = tmp_path / "20200101-000000"
     shutil.copytree(folder, old)
-    for path in old.glob("points/*/network.json"):
+    for path in old.glob("trials/*/network.json"):
         path.unlink()
-    for path in old.glob("points/*.json"):
+    for path in old.glob("trials/*.json"):
         stored = json.loads(path.read_text())
         del stored["tables"]["timeline"]
         for row in stored["tables"]["links"]:

@@ -1,4 +1,4 @@
-"""The page of a study, whatever became of that: of points that are computed."""
+"""The page of a study, whatever became of that: of trials that are computed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ HALF_OF_3 = 4.302652729911275
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRADBED_CALIBRATION", str(tmp_path / "none"))
-    monkeypatch.setattr(runner, "executor", coin.in_this_process)
+    monkeypatch.setattr(runner, "open_executor", coin.in_this_process)
     monkeypatch.setattr(command, "os", SimpleNamespace(geteuid=lambda: 0))
 
 
@@ -57,8 +57,8 @@ def run(tmp_path: Path, gradbed_here: GradbedHere, text: str = STUDY, ends: str 
     return said.status, folder
 
 
-def points(folder: Path) -> list[Mapping[str, str]]:
-    with (folder / "points.csv").open(newline="") as file:
+def trials(folder: Path) -> list[Mapping[str, str]]:
+    with (folder / "trials.csv").open(newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -68,7 +68,7 @@ def test_its_numbers_are_those_of_the_rows(tmp_path: Path, gradbed_here: Gradbed
     page = HtmlPage.of(folder / "report.html")
     table = page.table("Heads & tails")
     counts = {}
-    for row in points(folder):
+    for row in trials(folder):
         counts.setdefault(row["coins.count"], []).append(int(row["heads"]))
     assert table.column("count") == list(counts) == ["20", "40"]
     for cell, values in zip(table.column("heads"), counts.values(), strict=True):
@@ -89,8 +89,8 @@ def test_it_asks_what_the_file_asks_and_says_how_far_to_trust_it(tmp_path: Path,
     page = HtmlPage(text)
     assert 'Does a coin <b>know</b> its bias & "count"? It is thrown.' in page.text
     assert "<b>know" not in text and "no part of the question" not in page.text
-    assert "6 of 6 points are done." in page.text and coin.CoinSystem.assurance in page.text
-    assert "doubtful 6 points" in page.text and "made so (6 points)" in page.text
+    assert "6 of 6 trials are done." in page.text and coin.CoinSystem.assurance in page.text
+    assert "doubtful 6 trials" in page.text and "made so (6 trials)" in page.text
     fields = dict(
         zip(
             *(page.table("Configuration that differs from the defaults").column(c) for c in ("field", "value")),
@@ -108,7 +108,7 @@ def test_its_parts_are_in_order_and_its_links_lead_to_files(tmp_path: Path, grad
     assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
     assert len(set(page.ids)) == len(page.ids)
     assert page.scripts == 0 and page.sources == []
-    assert {"points.csv", "study.yaml", "study.json", "environment.json", "heads.pdf", "data/tosses.csv"} <= set(
+    assert {"trials.csv", "study.yaml", "study.json", "environment.json", "heads.pdf", "data/tosses.csv"} <= set(
         page.links
     )
     for link in page.links:
@@ -126,10 +126,10 @@ def test_its_parts_are_in_order_and_its_links_lead_to_files(tmp_path: Path, grad
 @pytest.mark.parametrize(
     ("ends", "status", "said"),
     [
-        ("edge", 1, ["6 of 6 points are done, 6 failed a check.", "count=20, seed 1: a coin stands on its edge"]),
-        ("stuck", 2, ["0 of 6 points are done, 2 broke, 4 are missing.", "count=20, seed 2: no answer for 20 s"]),
-        ("broken", 2, ["0 of 6 points are done, 2 broke, 4 are missing.", "RuntimeError: the coin rolled away"]),
-        ("interrupt", 130, ["0 of 6 points are done, 6 are missing.", "count=40, seed 3"]),
+        ("edge", 1, ["6 of 6 trials are done, 6 failed a check.", "count=20, seed 1: a coin stands on its edge"]),
+        ("stuck", 2, ["0 of 6 trials are done, 2 broke, 4 are missing.", "count=20, seed 2: no answer for 20 s"]),
+        ("broken", 2, ["0 of 6 trials are done, 2 broke, 4 are missing.", "RuntimeError: the coin rolled away"]),
+        ("interrupt", 130, ["0 of 6 trials are done, 6 are missing.", "count=40, seed 3"]),
     ],
 )
 def test_a_study_that_ended_badly_has_a_page_that_says_so(
@@ -173,7 +173,7 @@ def test_a_killed_study_has_a_page_of_what_is_missing(
 
     monkeypatch.setattr(runner.RunFiles, "write", write)
     run(tmp_path, gradbed_here)
-    assert "0 of 6 points are done, 6 are missing." in seen[0]
+    assert "0 of 6 trials are done, 6 are missing." in seen[0]
 
 
 def test_it_is_made_of_the_folder_alone_and_of_old_ones(tmp_path: Path, gradbed_here: GradbedHere) -> None:
@@ -188,9 +188,9 @@ def test_it_is_made_of_the_folder_alone_and_of_old_ones(tmp_path: Path, gradbed_
     assert (moved / "report.html").read_text() == text.replace(folder.name, "run")
     # As an older version left it.
     (moved / "environment.json").write_text("{}")
-    for name in ("study.yaml", "points.csv"):
+    for name in ("study.yaml", "trials.csv"):
         (moved / name).unlink()
-    assert "6 of 6 points are done" in HtmlPage.of(write_report(moved)).text
+    assert "6 of 6 trials are done" in HtmlPage.of(write_report(moved)).text
 
 
 def test_the_report_of_a_folder_makes_what_is_missing(tmp_path: Path, gradbed_here: GradbedHere) -> None:
@@ -254,7 +254,7 @@ def test_a_report_that_cannot_be_written_fails_no_run(
 def test_a_large_study_is_a_page_of_a_few_megabytes(tmp_path: Path, gradbed_here: GradbedHere) -> None:
     text = STUDY.replace("[20, 40]", str(list(range(20, 120)))).replace("repetitions: 3", "repetitions: 1")
     _, folder = run(tmp_path, gradbed_here, text)
-    assert len(points(folder)) == 100
+    assert len(trials(folder)) == 100
     assert (folder / "report.html").stat().st_size < 2_500_000
     assert len(HtmlPage.of(folder / "report.html").table("Heads & tails").rows) == 101
 

@@ -27,14 +27,14 @@ from gradbed.controller.systems.shuffle.scheduling import checking
 from gradbed.controller.systems.shuffle.scheduling.checking import BadSchedule
 from gradbed.controller.systems.shuffle.scheduling.trees import Trees
 from gradbed.controller.systems.shuffle.service import ShuffleService
-from gradbed.experiments.phases import PointResult
+from gradbed.experiments.phases import TrialResult
 from gradbed.hosts.systems.shuffle import agents, reception, sending
 from gradbed.hosts.systems.shuffle.store import Store
 from gradbed.topo.graph import Topology
 from gradbed.topo.registry import parse_topology
 from tests.unit import random_runs
-from tests.unit.points import virtual_point
 from tests.unit.random_runs import Mistake, Outcome, RandomRuns
+from tests.unit.trials import virtual_trial
 
 NETWORKS = ["star:4", "star:6", "leaf-spine:2,2,2", "bcube:2,1", "bcube:3,1", "fat-tree:4"]
 SCHEDULERS = [
@@ -194,7 +194,7 @@ def watched() -> Iterator[tuple[Seen, pytest.MonkeyPatch]]:
 # ---- What is right ----
 
 
-def wrong(configuration: dict[str, Any], seed: int, seen: Seen, found: PointResult) -> list[str]:
+def wrong(configuration: dict[str, Any], seed: int, seen: Seen, found: TrialResult) -> list[str]:
     samples = configuration["samples"]
     longest = samples["sample_bytes"] + samples["spread_bytes"]
     faults = sorted(configuration["faults"], key=lambda each: each["at_ms"])
@@ -225,7 +225,7 @@ def wrong(configuration: dict[str, Any], seed: int, seen: Seen, found: PointResu
     return lines
 
 
-def wrong_counts(configuration: dict[str, Any], seen: Seen, found: PointResult) -> list[str]:
+def wrong_counts(configuration: dict[str, Any], seen: Seen, found: TrialResult) -> list[str]:
     """Hops that switches counted, and that the schedule claims, beside those of trees and of shortest paths."""
     topology = parse_topology(configuration["topology"]["kind"])
     inside = {
@@ -269,7 +269,7 @@ def check(drawn: tuple[dict[str, Any], int, Mistake]) -> Outcome:
     with watched() as (seen, patch), tempfile.TemporaryDirectory() as folder:
         mistake(patch)
         try:
-            found = virtual_point("shuffle", Path(folder), seed=seed, **configuration)
+            found = virtual_trial("shuffle", Path(folder), seed=seed, **configuration)
         except (UserError, BadSchedule) as error:
             assert isinstance(error, UserError) or mistake is not nothing, error
             assert mistake is not nothing or configuration["faults"], error

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.phases import PointResult
-from tests.unit.points import virtual_point
+from gradbed.experiments.phases import TrialResult
+from tests.unit.trials import virtual_trial
 
 SYNTHETIC = {"data": "synthetic", "samples": 64, "sample_bytes": 8000, "spread_bytes": 300}
 
 
 def faulty(
     folder: Path, *faults: dict[str, Any], samples: dict[str, Any] = SYNTHETIC, **sections: Any
-) -> PointResult:
-    return virtual_point(
+) -> TrialResult:
+    return virtual_trial(
         "shuffle", folder, samples=samples, faults=list(faults), timing={"control_delay_us": 500}, **sections
     )
 
@@ -107,7 +107,7 @@ def test_coding_and_decoding_take_time_and_plain_samples_take_none(tmp_path: Pat
     times = {}
     for scheduler in ("unicast-nearest", "coded-largest"):
         for compute_us in (0, 1000):
-            found = virtual_point(
+            found = virtual_trial(
                 "shuffle",
                 tmp_path,
                 samples={"samples": 64},
@@ -124,7 +124,7 @@ def test_waits_are_nominal_in_the_schedule_and_on_the_network(tmp_path: Path) ->
     """At a scale of 0.03 links are 33 times as slow, and all times that are told are what they would be at 1."""
     told = {}
     for factor in (1.0, 0.03):
-        found = virtual_point(
+        found = virtual_trial(
             "shuffle",
             tmp_path,
             factor=factor,

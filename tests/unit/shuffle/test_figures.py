@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gradbed.experiments.records.results import load_results
+from gradbed.experiments.results.study_results import load_results
 from gradbed.experiments.study.evaluation.figures import courses
 from gradbed.experiments.study.loading import load_study
 from gradbed.experiments.study.make_figures import studies_of
@@ -87,7 +87,7 @@ def test_schedules_alone_are_drawn_too(tmp_path: Path) -> None:
         assert (folder / f"{name}.png").stat().st_size > 0
     results = load_results(folder)
     assert networks(results) == ["star:9", "bcube:3,1"]
-    rows = [point.row for point in results.points]
+    rows = [trial.row for trial in results.trials]
     assert len(rows) == 12 and all(row["schedule_s"] > 0 and row["verdict"] == "model" for row in rows)
     for row in rows:
         assert max(row["packet_bound_hops"], row["cut_bound_hops"]) == row["bound_hops"] <= row["hops"]

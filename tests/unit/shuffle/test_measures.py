@@ -10,12 +10,12 @@ import pytest
 from gradbed.controller.systems.shuffle.messages import ShuffleJob, ShuffleRequest
 from gradbed.controller.systems.shuffle.service import ShuffleService
 from gradbed.experiments.configuration.faults import AgentFault, stopped_agents
+from gradbed.experiments.runtimes.agents import AgentSpec
 from gradbed.experiments.systems.shuffle.loads import Load, load_metrics, max_over_mean
 from gradbed.experiments.systems.shuffle.phase import ShufflePhase
-from gradbed.experiments.testbeds.agents import AgentSpec
 from gradbed.hosts.agents.virtual.context import VirtualContext
 from gradbed.topo.registry import parse_topology
-from tests.unit.points import virtual_point
+from tests.unit.trials import virtual_trial
 
 
 def test_the_most_over_the_mean() -> None:
@@ -102,7 +102,7 @@ def test_a_coded_packet_is_summed_once_and_decoded_by_each_receiver(
 
     monkeypatch.setattr(VirtualContext, "compute", counted)
     monkeypatch.setattr(ShuffleService, "admit", admitted)
-    found = virtual_point(
+    found = virtual_trial(
         "shuffle",
         tmp_path,
         topology={"kind": "star:5"},

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from gradbed.controller.systems.shuffle.scheduling.queues import Timing
-from gradbed.experiments.phases import PointResult
+from gradbed.experiments.phases import TrialResult
 from gradbed.experiments.systems.shuffle import drawn
 from gradbed.hosts.systems.shuffle.sending import Sending
-from tests.unit.points import virtual_point
+from tests.unit.trials import virtual_trial
 
 
 def shuffle(
     threshold_us: int, delay_us: int, seed: int = 1, kind: str = "fat-tree:4", sample_bytes: int = 1200, **more: Any
-) -> PointResult:
+) -> TrialResult:
     samples = {"data": "synthetic", "samples": 48, "sample_bytes": sample_bytes, "storage": 0.2, **more}
-    return virtual_point(
+    return virtual_trial(
         "shuffle",
         seed=seed,
         samples=samples,

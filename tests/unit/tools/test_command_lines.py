@@ -15,7 +15,7 @@ from tests.conftest import ToolHere
         (["bench", "plcement"], ["Did you mean 'placement'?"]),
         (["bench", "lanes", "--repetitions", "0"], ["--repetitions: ", "1"]),
         (["bench", "switch", "--seconds", "0"], ["--seconds: ", "0.1"]),
-        (["bench", "scale", "aggregation-65"], ["no point 'aggregation-65'", "aggregation-64"]),
+        (["bench", "scale", "aggregation-65"], ["no trial 'aggregation-65'", "aggregation-64"]),
         (["bench", "placement", "--sizes", "4"], ["--sizes: ", "K:M"]),
         (["conformance", "/no/such"], ["there is no folder /no/such"]),
         (["conformance"], ["corpus"]),

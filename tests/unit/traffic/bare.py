@@ -8,14 +8,14 @@ from typing import Any
 
 from gradbed.controller.core.service import NoSettings, Service
 from gradbed.controller.planning.plan import Plan
-from gradbed.experiments.configuration.point import PointConfiguration
 from gradbed.experiments.configuration.sections import SampleOrder
+from gradbed.experiments.configuration.trial import TrialConfiguration
 from gradbed.experiments.engine.sampling import Sampler
 from gradbed.experiments.programs import FORWARD
+from gradbed.experiments.runtimes.virtual import VirtualRuntime
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.setup import NetworkSetup, PointTask
+from gradbed.experiments.setup import NetworkSetup, TrialTask
 from gradbed.experiments.system import System
-from gradbed.experiments.testbeds.virtual_testbed import VirtualTestbed
 from gradbed.experiments.traffic.agents import plan_traffic
 from gradbed.experiments.traffic.configuration import TrafficSection
 from gradbed.experiments.traffic.results import TrafficResults
@@ -42,7 +42,7 @@ class BareSystem(System):
     name = "bare"
     service = f"{__name__}:BareService"
 
-    def point(self, task: Any) -> Any:
+    def trial(self, task: Any) -> Any:
         raise NotImplementedError("traffic is run by the test itself")
 
 
@@ -62,18 +62,18 @@ def run_sampled(
     scale: Scale | None = None,
 ) -> tuple[TrafficResults, Mapping[str, Sequence[Mapping[str, Any]]]]:
     scale = scale or Scale()
-    task = PointTask(PointConfiguration(clock="virtual"), seed, scale, folder)
+    task = TrialTask(TrialConfiguration(clock="virtual"), seed, scale, folder)
     traffic = plan_traffic(section, topology, scale, seed)
     switches = {switch.name: FORWARD for switch in topology.switches}
-    with VirtualTestbed(BareSystem(), NetworkSetup(topology, switches, NoSettings()), task) as testbed:
-        testbed.start_agents(traffic.specs)
-        testbed.begin()
-        sampler = Sampler(testbed, order or SampleOrder(1), scale)
+    with VirtualRuntime(BareSystem(), NetworkSetup(topology, switches, NoSettings()), task) as runtime:
+        runtime.start_agents(traffic.specs)
+        runtime.begin()
+        sampler = Sampler(runtime, order or SampleOrder(1), scale)
         if order is not None:
             sampler.start()
         sent = 0
         while sent < len(traffic.specs):
-            sent += testbed.event()["event"] == "sent"
-        testbed.cancel_calls()
-        assert testbed.fabric.quiesce(3600.0)
-        return TrafficResults.of(traffic, testbed.stop_agents()), sampler.rows()
+            sent += runtime.event()["event"] == "sent"
+        runtime.cancel_calls()
+        assert runtime.fabric.quiesce(3600.0)
+        return TrafficResults.of(traffic, runtime.stop_agents()), sampler.rows()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gradbed.experiments.phases import PointResult
-from tests.unit.points import virtual_point
+from gradbed.experiments.phases import TrialResult
+from tests.unit.trials import virtual_trial
 
 LINK = {"rate_mbps": 100_000, "delay_us": 1, "queue_packets": 4096}
 CONTENTS = {"contents": True}
@@ -14,13 +14,13 @@ CONTENTS = {"contents": True}
 
 def run(
     kind: str, folder: Path | None = None, link: dict[str, Any] | None = None, seed: int = 1, **sections: Any
-) -> PointResult:
+) -> TrialResult:
     """kind: of the topology."""
     topology = {"kind": kind, "link": {**LINK, **(link or {})}}
-    return virtual_point("training", folder, seed, topology=topology, **sections)
+    return virtual_trial("training", folder, seed, topology=topology, **sections)
 
 
-def number(found: PointResult, metric: str) -> float:
+def number(found: TrialResult, metric: str) -> float:
     """A metric that is there."""
     value = found.metrics[metric]
     assert isinstance(value, int | float)

@@ -1,4 +1,4 @@
-"""Each check of a point fails when what it guards is broken."""
+"""Each check of a trial fails when what it guards is broken."""
 
 from __future__ import annotations
 

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.records.run_folder import StoredPoint
+from gradbed.experiments.results.run_folder import TrialRecord
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.study.running.execution import run_now
-from gradbed.experiments.study.running.measure import PointOrder, measure
+from gradbed.experiments.setup import TrialTask
+from gradbed.experiments.study.running.executors import run_single_trial
+from gradbed.experiments.study.running.worker import record_of
 from gradbed.experiments.systems import find_system
+from gradbed.experiments.systems.training.configuration import TrainingConfiguration
 from gradbed.hosts.collectives.schedule import Operation
 from gradbed.hosts.systems.training.collectives.algorithms import algorithms
 from gradbed.switch.virtual import Stop, VirtualFabric
@@ -47,10 +49,10 @@ def thread_names() -> set[str]:
     return {each.read_text().strip() for each in Path("/proc/self/task").glob("*/comm")}
 
 
-def on_threads(threads: int, sections: dict[str, Any], seed: int = 1) -> StoredPoint:
+def on_threads(threads: int, sections: dict[str, Any], seed: int = 1) -> TrialRecord:
     system = find_system("training")
     configuration = system.configuration.model_validate({"clock": "virtual", **sections}).canonical()
-    return run_now("training", configuration, Scale(), seed, threads=threads)
+    return run_single_trial("training", configuration, Scale(), seed, threads=threads)
 
 
 def drawn(number: int) -> dict[str, Any]:
@@ -97,7 +99,7 @@ def drawn(number: int) -> dict[str, Any]:
     }
 
 
-def outcome(threads: int, sections: dict[str, Any], seed: int) -> StoredPoint | str:
+def outcome(threads: int, sections: dict[str, Any], seed: int) -> TrialRecord | str:
     """What is kept of it, or why it has no result."""
     try:
         return on_threads(threads, sections, seed)
@@ -128,9 +130,10 @@ def test_many_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_who_can_do_with_one_thread_alone(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"--threads needs the virtual clock: use --clock virtual"):
-        measure(PointOrder("real", "training", {"clock": "real"}, 1, 1.0, tmp_path, threads=2))
+        real = TrainingConfiguration(clock="real")
+        record_of(TrialTask(real, 1, Scale(), tmp_path, threads=2, system="training"))
     ndn = find_system("ndn").configuration.model_validate({"clock": "virtual"}).canonical()
     with pytest.raises(UserError, match=r"--threads: a switch of ndn may tell its controller something"):
-        run_now("ndn", ndn, Scale(), threads=2)
+        run_single_trial("ndn", ndn, Scale(), threads=2)
     with pytest.raises(UserError, match=r"1 to \d+ threads, not 1000"):
         on_threads(1000, {})

@@ -17,9 +17,9 @@ import pytest
 from hypothesis import strategies as st
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.phases import PointResult
+from gradbed.experiments.phases import TrialResult
+from gradbed.experiments.runtimes.virtual import VirtualRuntime
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.testbeds.virtual_testbed import VirtualTestbed
 from gradbed.topo.graph import Topology
 from gradbed.topo.registry import parse_topology
 from tests.unit import random_runs
@@ -108,13 +108,13 @@ def mark(frame: bytes) -> tuple[int, ...] | None:
 
 def watch(topology: Topology, patch: pytest.MonkeyPatch) -> Seen:
     seen = Seen(watched_cards(topology, patch))
-    kill = VirtualTestbed.kill_agent
+    kill = VirtualRuntime.kill_agent
 
-    def watch_kill(self: VirtualTestbed, job: int, name: str) -> None:
+    def watch_kill(self: VirtualRuntime, job: int, name: str) -> None:
         seen.stopped.add(name.removeprefix("traffic of "))
         kill(self, job, name)
 
-    patch.setattr(VirtualTestbed, "kill_agent", watch_kill)
+    patch.setattr(VirtualRuntime, "kill_agent", watch_kill)
     return seen
 
 
@@ -166,7 +166,7 @@ def expected(seen: Seen, topology: Topology) -> tuple[dict[str, Any], dict[tuple
     return metrics, pairs
 
 
-def wrong(result: PointResult, seen: Seen, topology: Topology) -> list[str]:
+def wrong(result: TrialResult, seen: Seen, topology: Topology) -> list[str]:
     """In words, what the result says that is not so."""
     metrics, pairs = expected(seen, topology)
     said = [

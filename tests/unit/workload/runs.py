@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gradbed.experiments.engine.point import run_point
-from gradbed.experiments.phases import PointResult
+from gradbed.experiments.engine.trial import run_trial
+from gradbed.experiments.phases import TrialResult
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.setup import PointTask
+from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.systems.workload.configuration import WorkloadConfiguration
 from gradbed.experiments.systems.workload.system import WorkloadSystem
 
@@ -36,12 +36,12 @@ def configuration(folder: Path, entries: str = ROUTES, **sections: Any) -> Workl
     )
 
 
-def run(folder: Path, entries: str = ROUTES, seed: int = 1, **sections: Any) -> PointResult:
+def run(folder: Path, entries: str = ROUTES, seed: int = 1, **sections: Any) -> TrialResult:
     """Checked as a study is, then run."""
     system, chosen = WorkloadSystem(), configuration(folder, entries, **sections)
     system.check(chosen)
-    return run_point(system, PointTask(chosen, seed, Scale(), folder))
+    return run_trial(system, TrialTask(chosen, seed, Scale(), folder))
 
 
-def table(result: PointResult, name: str) -> list[dict[str, Any]]:
+def table(result: TrialResult, name: str) -> list[dict[str, Any]]:
     return [dict(row) for row in result.tables.get(name, [])]

@@ -10,9 +10,9 @@ import pytest
 from scapy.layers.l2 import Ether
 from scapy.utils import rdpcap
 
-from gradbed.experiments.engine.point import run_point
+from gradbed.experiments.engine.trial import run_trial
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.setup import PointTask
+from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.systems.workload.system import WorkloadSystem
 from gradbed.experiments.traffic.template import Template
 from gradbed.topo.addressing import addressed
@@ -108,7 +108,7 @@ def test_variables_mean_in_templates_what_they_mean_in_entries(addressing: str, 
 def test_frames_on_the_wire_bear_the_receivers_address(tmp_path: Path) -> None:
     chosen = configuration(tmp_path, STATIC, program={"path": BRIDGE}, topology=two_racks("l2"))
     topology = chosen.topology.build(Scale())
-    run_point(WorkloadSystem(), PointTask(chosen, 1, Scale(), tmp_path, capture=True))
+    run_trial(WorkloadSystem(), TrialTask(chosen, 1, Scale(), tmp_path, capture=True))
     macs = {host.ip: host.mac for host in topology.hosts}
     frames = rdpcap(str(tmp_path / "pcap" / "h1.pcapng"))
     assert len(frames) > 100 and all(macs[frame["IP"].dst] == frame.dst for frame in frames)

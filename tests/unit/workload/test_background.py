@@ -8,7 +8,7 @@ import pytest
 
 from gradbed.common.errors import UserError
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.systems.workload.point import background_of
+from gradbed.experiments.systems.workload.trial import background_of
 from tests.unit.workload.runs import configuration, run, table
 
 TRAFFIC = {"packets": 400, "load": 0.2}

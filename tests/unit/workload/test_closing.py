@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from gradbed.experiments.records.results import StudyResults
-from gradbed.experiments.records.run_folder import DonePoint, StoredPoint
-from gradbed.experiments.study.command import RunOptions, run_single
+from gradbed.experiments.results.run_folder import TrialRecord
+from gradbed.experiments.results.study_results import StudyResults
+from gradbed.experiments.study.command import run_system
+from gradbed.experiments.study.running.executors import RunOptions
 from gradbed.experiments.systems.workload.report import NOTHING_EXPECTED, closing
 from tests.unit.workload.runs import ROUTES, configuration
 
@@ -20,7 +21,7 @@ DROPPED = "tables: {}\n"
 def said(folder: Path, capsys: pytest.CaptureFixture[str], entries: str = ROUTES, **sections: Any) -> str:
     """The last line."""
     values = configuration(folder, entries, **sections).model_dump()
-    assert run_single("workload", values, 1, RunOptions(folder)) == 0
+    assert run_system("workload", values, 1, RunOptions(folder)) == 0
     return " ".join(capsys.readouterr().out.rsplit("fidelity: model\n", 1)[1].split())
 
 
@@ -40,17 +41,17 @@ def test_what_was_expected_is_told(tmp_path: Path, capsys: pytest.CaptureFixture
     )
 
 
-def lost(*reasons: str) -> DonePoint:
-    """A point of connections that were lost for these reasons; empty: it was not."""
+def lost(*reasons: str) -> TrialRecord:
+    """A trial of connections that were lost for these reasons; empty: it was not."""
     row = {"sent_packets": None, "verdict": "valid"}
     flows: list[Mapping[str, Any]] = [{"sender": "h1", "receiver": "h2", "error": reason} for reason in reasons]
-    return DonePoint({}, 0, StoredPoint("point", 1, row, {"flows": flows}, {}, []))
+    return TrialRecord("trial", 1, row, {"flows": flows}, {}, [])
 
 
 def test_why_connections_were_lost_is_told_once_for_each_reason(tmp_path: Path) -> None:
-    resolved = {"points": [{"digest": "point", "configuration": {"expect": {}}}]}
-    points = (lost("Connection reset by peer", "", "No route to host"), lost("No route to host"))
-    assert closing(StudyResults(tmp_path, resolved, points)).splitlines() == [
+    resolved = {"trials": [{"digest": "trial", "configuration": {"expect": {}}}]}
+    trials = (lost("Connection reset by peer", "", "No route to host"), lost("No route to host"))
+    assert closing(StudyResults(tmp_path, resolved, trials)).splitlines() == [
         f"{NOTHING_EXPECTED} What kernels sent was not counted beside the links.",
         "1 connection was lost: Connection reset by peer",
         "2 connections were lost: No route to host",

@@ -24,7 +24,7 @@ def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name / f"{name}.p4").write_text(text)
         (tmp_path / name / "entries.yaml").write_text(ROUTES)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(runner, "executor", in_this_process)
+    monkeypatch.setattr(runner, "open_executor", in_this_process)
     return tmp_path
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gradbed.experiments.systems.workload import point
+from gradbed.experiments.systems.workload import trial
 from gradbed.experiments.traffic.consistency import flow_contradictions
 from gradbed.experiments.traffic.results import TrafficResults
 from gradbed.hosts.traffic.received_packets import LatencyHistogram, ReceivedPackets
@@ -43,13 +43,13 @@ def test_a_metric_that_contradicts_what_was_counted_is_a_failure(
 
 def altered(patch: pytest.MonkeyPatch, changes: dict[str, Callable[[float], float]]) -> None:
     for function in ("traffic_metrics", "loss_metrics"):
-        told = getattr(point, function)
+        told = getattr(trial, function)
 
         def other(*arguments: Any, told: Any = told) -> dict[str, Any]:
             values = told(*arguments)
             return {name: changes[name](value) if name in changes else value for name, value in values.items()}
 
-        patch.setattr(point, function, other)
+        patch.setattr(trial, function, other)
 
 
 def test_the_runs_that_these_change_are_right(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_more_than_the_hosts_links_carry_is_a_failure(tmp_path: Path, monkeypatc
 
 
 def test_a_link_that_carries_more_than_its_rate_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(point, "busiest_link_load", lambda *arguments: 3.0)
+    monkeypatch.setattr(trial, "busiest_link_load", lambda *arguments: 3.0)
     found = run(tmp_path, topology={"kind": "leaf-spine:2,1,2"}, traffic={"packets": None, "duration_ms": 20})
     assert any("the busiest link carried 3 of its rate" in line for line in found.failures)
 

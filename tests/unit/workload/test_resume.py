@@ -1,4 +1,4 @@
-"""--resume keeps a point only where all is as it was that the point is made of: the program's whole input, too."""
+"""--resume keeps a trial only where all is as it was that the trial is made of: the program's whole input, too."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_programs_that_a_topology_file_names_bring_what_they_include(folder: Pat
 
 
 def test_a_program_that_is_wrong_is_still_a_point(folder: Path) -> None:
-    """The point says what is wrong."""
+    """The trial says what is wrong."""
     (folder / "program.p4").write_text('#include "missing.p4"\n')
     before = identity(folder)
     (folder / "missing.p4").write_text("\n")

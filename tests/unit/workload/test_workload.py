@@ -15,7 +15,7 @@ from scapy.layers.l2 import Ether
 from scapy.utils import wrpcap
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.phases import PointResult
+from gradbed.experiments.phases import TrialResult
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.study.loading import load_study
 from gradbed.experiments.systems.workload.report import notes
@@ -74,7 +74,7 @@ def test_many_hosts_keep_fewer_packets_each(tmp_path: Path, monkeypatch: pytest.
     counted("send", sent, lambda arguments, result: len(arguments[0]))
     counted("receive", received, lambda arguments, result: len(result[1]))
 
-    def run_keeping(packets: int) -> tuple[PointResult, int, int]:
+    def run_keeping(packets: int) -> tuple[TrialResult, int, int]:
         monkeypatch.setattr(traffic_agents, "KEPT_PACKETS", packets)
         sent.clear()
         received.clear()
@@ -466,12 +466,12 @@ def test_a_study_finds_its_topology_beside_it(tmp_path: Path) -> None:
     (tmp_path / "p4app.json").write_text(json.dumps(described))
     study = tmp_path / "study.yaml"
     study.write_text("name: own\nsystem: workload\ntopology: {kind: p4app.json}\ntraffic: {packets: 10}\n")
-    (point,) = load_study(study).points
-    assert point.configuration.topology.kind == sections["topology"]["kind"]
-    before = point.configuration.canonical()
-    # Other commands of the same name make another point.
+    (trial,) = load_study(study).trials
+    assert trial.configuration.topology.kind == sections["topology"]["kind"]
+    before = trial.configuration.canonical()
+    # Other commands of the same name make another trial.
     (tmp_path / "s1-commands.txt").write_text("table_set_default routes wander\n")
-    assert before != load_study(study).points[0].configuration.canonical()
+    assert before != load_study(study).trials[0].configuration.canonical()
 
 
 def test_a_study_finds_its_files_beside_it(tmp_path: Path) -> None:
@@ -482,14 +482,14 @@ def test_a_study_finds_its_files_beside_it(tmp_path: Path) -> None:
         "name: own\nsystem: workload\ntopology: {kind: 'star:2'}\n"
         "program: {path: own.p4, entries: [entries.yaml]}\ntraffic: {packets: 10}\nexpect: {loss: 0}\n"
     )
-    (point,) = load_study(study).points
-    assert point.configuration.clock == "virtual"
-    assert point.configuration.program.path == tmp_path / "own.p4"
-    before = point.configuration.canonical()
-    assert before == load_study(study).points[0].configuration.canonical()
-    # Another program of the same name is another point.
+    (trial,) = load_study(study).trials
+    assert trial.configuration.clock == "virtual"
+    assert trial.configuration.program.path == tmp_path / "own.p4"
+    before = trial.configuration.canonical()
+    assert before == load_study(study).trials[0].configuration.canonical()
+    # Another program of the same name is another trial.
     (tmp_path / "own.p4").write_text(OWN.read_text() + "// changed\n")
-    assert before != load_study(study).points[0].configuration.canonical()
+    assert before != load_study(study).trials[0].configuration.canonical()
 
 
 # ---- The load of links ----

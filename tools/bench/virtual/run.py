@@ -231,7 +231,7 @@ def _ns3_rates(permutation: Permutation, repetitions: int) -> tuple[float, float
 
 def _explain(console: Console, delay_us: int, version: str | None, htsim: Path | None) -> None:
     ns3 = (
-        f"ns-3 {version}: point-to-point links; with its global routing (to which the ratio is) and "
+        f"ns-3 {version}: trial-to-trial links; with its global routing (to which the ratio is) and "
         f"with routes along the paths of our switches; up to k = {NS3_GREATEST_K}."
         if version
         else "ns-3 is not installed (Debian: apt-get install libns3-dev g++ pkgconf)."

@@ -20,7 +20,7 @@ from tools.bench.virtual.workload import FLOW_PAYLOAD_BPS, LINK_RATE_BPS, PAYLOA
 
 
 SOURCE = Path(__file__).with_name("ns3_permutation.cc")
-MODULES = ("core", "network", "internet", "point-to-point", "applications")
+MODULES = ("core", "network", "internet", "trial-to-trial", "applications")
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,7 @@ def test_a_system_takes_them_where_its_clock_with_all_defaults_is_the_real_one(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(layers, "find_program", lambda program: None)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    monkeypatch.setattr("gradbed.experiments.study.command.run_study", _begun)
+    monkeypatch.setattr("gradbed.experiments.study.command.run_trials", _begun)
     for system in ("ndn", "shuffle", "compression", "interconnect", "training"):
         ended = gradbed_here("run", system, *clock)
         assert ended.status == 2

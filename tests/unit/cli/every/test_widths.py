@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 
 from gradbed.cli.main import INTRODUCTION, app
 from gradbed.experiments import calibration_run
-from gradbed.experiments.calibration import Trial
+from gradbed.experiments.calibration import CalibrationRun
 from gradbed.experiments.study import make_figures
 from gradbed.experiments.study.running import runner
 from tests.conftest import GradbedHere, ToolHere
@@ -79,7 +79,7 @@ NO_TABLE = {
 LONG = "of all processors other programs used 44.8 % (limit 30 %), and of all packets 3.2 % came late (limit 1 %)"
 CALIBRATION: dict[str, Any] = {
     "require_root": lambda command: None,
-    "find_factor": lambda run_at, show: (0.05, 5.0, show(Trial(5.0, "doubtful", (LONG,)))),
+    "find_factor": lambda run_at, show: (0.05, 5.0, show(CalibrationRun(5.0, "doubtful", (LONG,)))),
     "store": lambda *found: "calibration.json",
 }
 """In place of measuring."""

@@ -31,7 +31,7 @@ from gradbed.hosts.transport.pacing import AimdRate
 from gradbed.hosts.transport.stream_receiver import GroupAcknowledgement
 from gradbed.hosts.transport.stream_sender import StreamSender
 from tests.unit.compression.jobs import job_of
-from tests.unit.compression.points import run
+from tests.unit.compression.trials import run
 
 OWN = AgentAddress(name="h2", ip="10.0.0.2", mac="02:00:00:00:00:02", gateway_mac="02:00:00:00:01:00")
 ROUTE = Route(7, OWN, "10.0.0.1", OWN.gateway_mac)

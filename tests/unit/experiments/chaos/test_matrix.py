@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.records import run_folder
-from gradbed.experiments.records.run_folder import DonePoint, RunFiles, StoredPoint
+from gradbed.experiments.results import run_folder
+from gradbed.experiments.results.run_folder import RunFiles, TrialRecord
 from gradbed.experiments.study import chaos
 from gradbed.experiments.study.chaos import (
     LEGACY,
@@ -23,7 +23,8 @@ from gradbed.experiments.study.chaos import (
     summary,
     with_chaos,
 )
-from gradbed.experiments.study.command import INTERRUPTED, RunOptions
+from gradbed.experiments.study.command import INTERRUPTED
+from gradbed.experiments.study.running.executors import RunOptions
 from gradbed.experiments.study.running.runner import StudyRun
 from tests.conftest import GradbedHere
 
@@ -39,13 +40,13 @@ whole_matrix = functools.cache(load_chaos)
 )
 def test_every_system_has_a_matrix_that_fits_its_network(system: str) -> None:
     study, chaos = whole_matrix(system)
-    faults = list(dict.fromkeys(point.coordinates["fault"] for point in study.points))
+    faults = list(dict.fromkeys(trial.coordinates["fault"] for trial in study.trials))
     assert faults[0] == NOTHING and len(faults) >= 14
-    assert len(study.points) == 10 * len(faults)
+    assert len(study.trials) == 10 * len(faults)
     assert chaos.errors.keys() <= set(faults)
-    assert all(point.configuration.clock == "virtual" for point in study.points)
+    assert all(trial.configuration.clock == "virtual" for trial in study.trials)
     # What is not drawn by chance happens at another time each.
-    cut = [point.configuration.faults for point in study.points if point.coordinates["fault"] == "a link is cut"]
+    cut = [trial.configuration.faults for trial in study.trials if trial.coordinates["fault"] == "a link is cut"]
     assert len({faults[0].at_ms for faults in cut}) == 10
     assert system in with_chaos()
 
@@ -57,7 +58,7 @@ def stored(
     happened: Sequence[str] = ("link-change",),
     scale: float = 1.0,
     duplicates: int = 0,
-) -> StoredPoint:
+) -> TrialRecord:
     """happened: faults; as many of the last one as there are links. scale: of links, real over nominal rate.
     duplicates: of the packets, those that the link made.
     """
@@ -69,18 +70,18 @@ def stored(
             *({"phase": "in-network", "what": "fault", "name": f"{name} ...", "time_us": 5e9} for name in faults),
         ],
     }
-    return StoredPoint("digest", 1, {"verdict": "model", "scale_factor": scale}, tables, {}, list(failures))
+    return TrialRecord("digest", 1, {"verdict": "model", "scale_factor": scale}, tables, {}, list(failures))
 
 
-def verdict(fault: str, found: StoredPoint | str, tmp_path: Path) -> tuple[str, float | None]:
+def verdict(fault: str, found: TrialRecord | str, tmp_path: Path) -> tuple[str, float | None]:
     """Of a cell of aggregation that ended so, beside 100 packets and a second without a fault."""
     study, chaos = load_chaos("aggregation", Matrix(quick=True, only=[fault]))
-    done = [DonePoint({"fault": NOTHING}, 0, stored())]
+    done = [stored().at({"fault": NOTHING}, 0)]
     broken = {}
     if isinstance(found, str):
-        broken[study.points[1].label] = found
+        broken[study.trials[1].label] = found
     else:
-        done.append(DonePoint({"fault": fault}, 0, found))
+        done.append(found.at({"fault": fault}, 0))
     cells = judged(study, chaos, StudyRun(tmp_path, RunFiles(tmp_path), tuple(done), 2, broken, False))
     assert [cell.fault for cell in cells] == [NOTHING, fault]
     (row,) = summary(cells)[1:]
@@ -119,7 +120,7 @@ CLEAR = "worker 1: no ACK from server 10.0.0.2 for 30 s in round 0"
         ("loss 5 %", stored(happened=[]), "failed"),
     ],
 )
-def test_what_is_right_clear_and_failed(fault: str, found: StoredPoint | str, wanted: str, tmp_path: Path) -> None:
+def test_what_is_right_clear_and_failed(fault: str, found: TrialRecord | str, wanted: str, tmp_path: Path) -> None:
     told, packets = verdict(fault, found, tmp_path)
     assert told == wanted
     assert packets == (None if isinstance(found, str) else found.tables["links"][0]["packets"] / 100)
@@ -137,17 +138,17 @@ def test_the_command_tells_cells_and_goes_on_where_it_was(
     (folder,) = (tmp_path / "workload_chaos").glob("2*")
     assert (folder / "cells.csv").read_text().count("right") == 2
     assert (folder / "chaos.png").exists() and (folder / "report.html").exists()
-    before = {path: path.stat().st_mtime_ns for path in (folder / "points").glob("*.json")}
+    before = {path: path.stat().st_mtime_ns for path in (folder / "trials").glob("*.json")}
     assert run_chaos("workload", RunOptions(tmp_path, resume=True), Matrix(quick=True, only=["a link is cut"])) == 0
-    assert {path: path.stat().st_mtime_ns for path in (folder / "points").glob("*.json")} == before
+    assert {path: path.stat().st_mtime_ns for path in (folder / "trials").glob("*.json")} == before
 
 
 def test_a_seed_is_that_of_the_first_repetition() -> None:
     usual, _ = load_chaos("workload", Matrix(only=["a link is cut"]))
     drawn, _ = load_chaos("workload", Matrix(only=["a link is cut"], seed=70))
-    assert [point.seed - 69 for point in drawn.points] == [point.seed for point in usual.points]
-    assert [point.configuration for point in drawn.points] == [point.configuration for point in usual.points]
-    assert {point.seed for point in drawn.points} == set(range(70, 70 + usual.head.repetitions))
+    assert [trial.seed - 69 for trial in drawn.trials] == [trial.seed for trial in usual.trials]
+    assert [trial.configuration for trial in drawn.trials] == [trial.configuration for trial in usual.trials]
+    assert {trial.seed for trial in drawn.trials} == set(range(70, 70 + usual.head.repetitions))
 
 
 def test_the_commands_seed_comes_to_the_matrix(gradbed_here: GradbedHere, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,12 +190,12 @@ def test_ctrl_c_ends_the_command_not_one_system_of_it(
 
 def test_the_real_clock_does_a_tenth_and_bmv2_is_on_it() -> None:
     study, _ = load_chaos("aggregation", Matrix(clock="real"))
-    assert all(point.configuration.clock == "real" for point in study.points)
-    faults = [point.coordinates["fault"] for point in study.points]
+    assert all(trial.configuration.clock == "real" for trial in study.trials)
+    faults = [trial.coordinates["fault"] for trial in study.trials]
     assert len(set(faults)) == len(faults) >= 14
     # In the middle of the time in which faults may happen.
     (cut,) = [
-        point.configuration.faults[0] for point in study.points if point.coordinates["fault"] == "a link is cut"
+        trial.configuration.faults[0] for trial in study.trials if trial.coordinates["fault"] == "a link is cut"
     ]
     assert cut.at_ms == 13
     with pytest.raises(UserError, match="bmv2 needs the real clock"):
@@ -204,13 +205,13 @@ def test_the_real_clock_does_a_tenth_and_bmv2_is_on_it() -> None:
 def test_legacy_switches_are_a_fault_of_the_real_clock_and_absent_where_nothing_runs_them(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    assert LEGACY not in [point.coordinates["fault"] for point in load_chaos("aggregation")[0].points]
+    assert LEGACY not in [trial.coordinates["fault"] for trial in load_chaos("aggregation")[0].trials]
     study, section = load_chaos("aggregation", Matrix(clock="real", only=[LEGACY]))
-    plain, legacy = [point.configuration.model_dump() for point in study.points]
+    plain, legacy = [trial.configuration.model_dump() for trial in study.trials]
     assert (plain["switches"]["legacy"], legacy["switches"]["legacy"]) == ("p4", "openflow")
     assert [fault["switch"] for fault in legacy["faults"]] == [section.forwarding]
-    done = (DonePoint({"fault": NOTHING}, 0, stored()),)
-    run = StudyRun(tmp_path, RunFiles(tmp_path), done, 2, {study.points[1].label: "Open vSwitch is not here"}, False)
+    done = (stored().at({"fault": NOTHING}, 0),)
+    run = StudyRun(tmp_path, RunFiles(tmp_path), done, 2, {study.trials[1].label: "Open vSwitch is not here"}, False)
     for missing, wanted in (("", "failed"), ("it is not here", "not possible here")):
         monkeypatch.setattr(chaos, "legacy_is_missing", lambda missing=missing: missing)
         cells = judged(study, section, run)

@@ -21,7 +21,7 @@ from gradbed.experiments.study.chaos import (
     with_chaos,
     write_outcome,
 )
-from gradbed.experiments.study.command import RunOptions
+from gradbed.experiments.study.running.executors import RunOptions
 from tests.unit.documented_figures import ROOT
 from tests.unit.experiments.chaos.test_matrix import whole_matrix
 
@@ -71,7 +71,7 @@ def test_the_documents_show_what_the_command_left() -> None:
 def test_the_documents_are_of_the_matrix_as_it_is_now(system: str) -> None:
     rows = [row for row in read_outcome(ROOT / "docs/data/chaos.csv") if row["system"] == system]
     study, chaos = whole_matrix(system)
-    topology = study.points[0].configuration.topology.build(Scale())
+    topology = study.trials[0].configuration.topology.build(Scale())
     assert [row["fault"] for row in rows] == [NOTHING, *faults_of(chaos, topology, 0.0)]
     assert {row["right"] + row["clear error"] + row["failed"] for row in rows} == {study.head.repetitions}
     # A clear error only where the study names the line.

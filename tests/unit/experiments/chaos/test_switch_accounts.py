@@ -11,19 +11,19 @@ from typing import Any
 import pytest
 
 from gradbed.emulation.switches.virtual_switches import VirtualSwitches
-from gradbed.experiments.engine.point import run_point
-from gradbed.experiments.phases import PointResult
+from gradbed.experiments.engine.trial import run_trial
+from gradbed.experiments.phases import TrialResult
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.setup import PointTask
+from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.study.chaos import FILE, with_chaos
 from gradbed.experiments.study.loading import load_study
 from gradbed.experiments.systems import find_system, studies_folder
 
 
-def run(system: str, folder: Path) -> PointResult:
-    """The point of the system's chaos.yaml, without a fault."""
-    configuration = load_study(studies_folder(system) / FILE, clock="virtual").points[0].configuration
-    return run_point(find_system(system), PointTask(configuration, 1, Scale(), folder))
+def run(system: str, folder: Path) -> TrialResult:
+    """The trial of the system's chaos.yaml, without a fault."""
+    configuration = load_study(studies_folder(system) / FILE, clock="virtual").trials[0].configuration
+    return run_trial(find_system(system), TrialTask(configuration, 1, Scale(), folder))
 
 
 @pytest.mark.commit_cases(2)

@@ -9,10 +9,10 @@ import time
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.study.running.attempt import STATUS, time_limit
+from gradbed.experiments.study.running.worker import STATUS, time_limit
 
 DEAF = """
-from gradbed.experiments.study.running import attempt as module
+from gradbed.experiments.study.running import worker as module
 module.GRACE_S = 0.05
 with module.time_limit(0.05):
     while True:

@@ -9,8 +9,8 @@ import pytest
 
 from gradbed.experiments.configuration.faults import fault_of_text
 from gradbed.experiments.engine.faults import schedule
+from gradbed.experiments.runtimes.interface import Runtime
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.testbeds.interface import Testbed
 from gradbed.topo.shapes import star
 
 
@@ -42,5 +42,5 @@ def test_times_count_from_the_beginning(begun_us: int | None, factor: float, wan
     topology = star(2)
     faults = [fault_of_text(text, topology) for text in ("switch-restart:s1@20", "controller-restart@1")]
     clock = Clock(100_000)
-    schedule(cast(Testbed, clock), faults, Scale(factor), [1], begun_us=begun_us)
+    schedule(cast(Runtime, clock), faults, Scale(factor), [1], begun_us=begun_us)
     assert clock.delays_us == wanted_us

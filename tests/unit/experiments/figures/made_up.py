@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gradbed.experiments.records.results import StudyResults, load_results
-from gradbed.experiments.records.run_folder import RunFiles, RunFolder, StoredPoint
+from gradbed.experiments.results.run_folder import RunFiles, RunFolder, TrialRecord
+from gradbed.experiments.results.study_results import StudyResults, load_results
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.study.definition import Study
 from gradbed.experiments.study.loading import load_study
 from gradbed.experiments.study.make_figures import studies_of
-from gradbed.experiments.study.running.runner import PlannedPoint, plan, write_description
+from gradbed.experiments.study.running.runner import TrialSpec, plan, write_description
 from gradbed.experiments.systems.aggregation.system import AggregationConfiguration
 
 SCALE = Scale(0.1)
@@ -32,8 +32,8 @@ def made_up_run(number: int, folder: Path) -> tuple[Study, StudyResults]:
     return study, load_results(run.path)
 
 
-def _stored(item: PlannedPoint, index: int) -> StoredPoint:
-    configuration = item.point.configuration
+def _stored(item: TrialSpec, index: int) -> TrialRecord:
+    configuration = item.configuration
     assert isinstance(configuration, AggregationConfiguration)
     share = 0.2 + 0.6 * (index % 7) / 7
     workload = configuration.workload
@@ -73,4 +73,4 @@ def _stored(item: PlannedPoint, index: int) -> StoredPoint:
         for number in range(workload.rounds)
     ]
     events = [{"completed": workload.jobs * workload.rounds * FRAGMENTS}]
-    return StoredPoint(item.digest, item.point.seed, row, {"jobs": jobs, "rounds": rounds, "events": events}, {}, [])
+    return TrialRecord(item.digest, item.seed, row, {"jobs": jobs, "rounds": rounds, "events": events}, {}, [])

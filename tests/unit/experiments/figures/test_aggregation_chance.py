@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration
-from tests.unit.points import differing_metrics
+from tests.unit.trials import differing_metrics
 
 SMALL = {"workers": 4, "rounds": 2, "values": 3520}
 

@@ -112,7 +112,7 @@ def test_ring_bound() -> None:
 
 def test_time_to_accuracy(tmp_path: Path) -> None:
     _, results = made_up_run(7, tmp_path)
-    found = course(results.points[0])
+    found = course(results.trials[0])
     # 0.1 / 0.2 s a round, nominal whatever the scale; 0.1 + 0.05 n >= 0.9 after round 17.
     assert time_to_accuracy_ms(found) == pytest.approx(17 * 500)
     assert time_to_accuracy_ms(found, 0.99) is None

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from gradbed.experiments.plotting.style import NothingToDraw, figure
-from gradbed.experiments.records.results import StudyResults
-from gradbed.experiments.records.run_folder import DonePoint, StoredPoint
+from gradbed.experiments.results.run_folder import TrialRecord
+from gradbed.experiments.results.study_results import StudyResults
 from gradbed.experiments.study.definition import CourseSection, FigureSection
 from gradbed.experiments.study.evaluation.figures import courses, draw_course
 from gradbed.experiments.study.evaluation.kinds import KINDS, Sheet, panels_of
@@ -18,26 +18,26 @@ from gradbed.experiments.tables.metric import Metric
 SHARE = {"accuracy": Metric("", "test accuracy", possible=(0.0, 1.0))}
 
 
-def point(way: str, repetition: int, accuracies: list[float | None], *, other_clock: bool = False) -> DonePoint:
+def trial(way: str, repetition: int, accuracies: list[float | None], *, other_clock: bool = False) -> TrialRecord:
     """A run of two seconds a step, whose rows are in another order."""
     rows = [{"step": n, "span_s": 2.0, "accuracy": found} for n, found in enumerate(accuracies, 1)]
     row = {"clock": "virtual", "scale_factor": 1, "verdict": "model"}
-    stored = StoredPoint(f"{way}{repetition}", 1, row, {"steps": rows[::-1]}, {}, [])
-    return DonePoint({"way": way}, repetition, stored, other_clock)
+    stored = TrialRecord(f"{way}{repetition}", 1, row, {"steps": rows[::-1]}, {}, [])
+    return stored.at({"way": way}, repetition, other_clock)
 
 
-def results(*points: DonePoint) -> StudyResults:
-    own = tuple(each for each in points if not each.other_clock)
-    beside = tuple(each for each in points if each.other_clock)
+def results(*trials: TrialRecord) -> StudyResults:
+    own = tuple(each for each in trials if not each.other_clock)
+    beside = tuple(each for each in trials if each.other_clock)
     return StudyResults(Path(), {"title": "t", "quick": False}, own, beside)
 
 
 TWO_WAYS = results(
-    point("slow", 0, [0.2, None, 0.6]),
-    point("slow", 1, [0.4, 0.5, 0.6]),
-    point("fast", 0, [0.8, 0.9, 0.99]),
-    point("fast", 1, [0.9, 0.9, 1.0]),
-    point("fast", 1, [0.0, 0.0, 0.0], other_clock=True),
+    trial("slow", 0, [0.2, None, 0.6]),
+    trial("slow", 1, [0.4, 0.5, 0.6]),
+    trial("fast", 0, [0.8, 0.9, 0.99]),
+    trial("fast", 1, [0.9, 0.9, 1.0]),
+    trial("fast", 1, [0.0, 0.0, 0.0], other_clock=True),
 )
 COURSE: dict[str, Any] = {"table": "steps", "step": "step", "y": "accuracy", "label": "the {way} way"}
 
@@ -60,7 +60,7 @@ def test_means_of_repetitions_in_the_order_of_steps() -> None:
 def test_first_repetitions_are_lines_of_their_own() -> None:
     course = section(repetitions="first").course
     assert course is not None
-    # Without a series, points of both ways have the same key.
+    # Without a series, trials of both ways have the same key.
     lines = courses(TWO_WAYS, course, None)
     assert [[y.estimate for y in line.ys] for line in lines.values()] == [[0.2, 0.6], [0.8, 0.9, 0.99]]
 

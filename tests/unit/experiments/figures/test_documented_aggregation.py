@@ -22,8 +22,8 @@ def test_the_points_of_each_study(number: int) -> None:
     full, quick = (
         len(
             {
-                (repr(point.configuration.canonical()), point.seed)
-                for point in load_study(path, each, "virtual").points
+                (repr(trial.configuration.canonical()), trial.seed)
+                for trial in load_study(path, each, "virtual").trials
             }
         )
         for each in (False, True)
@@ -106,7 +106,7 @@ def test_loss() -> None:
     times = [
         row["resends"] / (workers * fragments) / ((workers + 3) * loss) for (loss, _), row in rows.items() if loss
     ]
-    said(DOCUMENT, f"Points are {min(times):.1f} to {max(times):.1f} times as high: what is sent again may get lost")
+    said(DOCUMENT, f"Trials are {min(times):.1f} to {max(times):.1f} times as high: what is sent again may get lost")
 
 
 def test_slots() -> None:
@@ -122,7 +122,7 @@ def test_slots() -> None:
     assert min(between) == live // 4
     said(
         DOCUMENT,
-        "Measured: from one slot for four live fragments on all points lie between the two, "
+        "Measured: from one slot for four live fragments on all trials lie between the two, "
         f"{min(below):.0f} to {max(below):.0f} % below the first formula. With fewer slots they are {min(above):.0f} "
         f"to {max(above):.0f} % above it. With one slot for each fragment {share[live]:.2f} find one, with two "
         f"{share[2 * live]:.2f}, with eight {share[8 * live]:.2f}.",

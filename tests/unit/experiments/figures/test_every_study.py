@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from gradbed.experiments.plotting import style
-from gradbed.experiments.records.results import load_results
-from gradbed.experiments.records.run_folder import RunFiles, RunFolder, StoredPoint
+from gradbed.experiments.results.run_folder import RunFiles, RunFolder, TrialRecord
+from gradbed.experiments.results.study_results import load_results
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.study.evaluation.figures import draw_figures
 from gradbed.experiments.study.loading import load_study
@@ -37,5 +37,5 @@ def test_it_is_readable(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for item in planned:
         row = {name: float(drawn.random()) for name in study.system.metrics}
         row |= {"clock": "virtual", "scale_factor": 1.0, "verdict": "model", "failures": ""}
-        files.write(StoredPoint(item.digest, item.point.seed, row, {}, {}, []))
+        files.write(TrialRecord(item.digest, item.seed, row, {}, {}, []))
     assert len(draw_figures(load_results(run.path), figures, study.system.metrics)) == len(figures)

@@ -27,7 +27,7 @@ def test_a_legend_that_would_lie_over_points_goes_below(tmp_path: Path) -> None:
 
 
 @pytest.mark.commit_cases(1)
-@pytest.mark.parametrize("kind", ["line between points", "bar", "interval", "upright"])
+@pytest.mark.parametrize("kind", ["line between trials", "bar", "interval", "upright"])
 def test_what_lies_between_points_counts(kind: str, tmp_path: Path) -> None:
     with style.figure() as (made, [axes]):
         if kind == "bar":

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from gradbed.experiments.study.command import RunOptions, chosen_words, network_words, run_single
+from gradbed.experiments.study.command import chosen_words, network_words, run_system
 from gradbed.experiments.study.evaluation.figures import link_loads
+from gradbed.experiments.study.running.executors import RunOptions
 from gradbed.experiments.systems import find_system
 from gradbed.topo.registry import parse_topology
 
@@ -33,7 +34,7 @@ SMALL: dict[str, tuple[dict[str, Any], list[str]]] = {
 @pytest.mark.parametrize("system", SMALL)
 def test_a_run_says_what_ran_and_draws(system: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     values, figures = SMALL[system]
-    assert run_single(system, values, 1, RunOptions(tmp_path)) == 0
+    assert run_system(system, values, 1, RunOptions(tmp_path)) == 0
     printed = capsys.readouterr().out
     assert f"ran: {values['topology']['kind']} on the virtual clock: " in printed
     drawn = [Path(line.removeprefix("figure: ")) for line in printed.splitlines() if line.startswith("figure: ")]

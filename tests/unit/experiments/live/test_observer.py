@@ -9,33 +9,34 @@ from typing import Any
 
 import pytest
 
-from gradbed.experiments.engine.onlooker import NOBODY, Onlooker
+from gradbed.experiments.engine.observer import NO_OBSERVER, TrialObserver
 from gradbed.experiments.live.observer import LiveObserver
-from gradbed.experiments.records.run_folder import StoredPoint
-from gradbed.experiments.study.running.attempt import attempt
-from gradbed.experiments.study.running.measure import PointOrder
+from gradbed.experiments.results.run_folder import TrialRecord
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import TrialTask
+from gradbed.experiments.study.running.worker import run_task
 from tests.unit.experiments.live.fake_feed import FakeFeed
-from tests.unit.experiments.virtual_points import ROUNDS, configuration
+from tests.unit.experiments.virtual_trials import ROUNDS, configuration
 
 FAULTS = [{"fault": "link-down", "at_ms": 4, "link": ["l1", "s1"]}]
 STEPS = [{"command": "step", "step_us": us} for us in (0, 0, 10, 100, 0, 1000, 333)]
 
 
-def run(folder: Path, onlooker: Onlooker = NOBODY, **sections: Any) -> StoredPoint:
-    plain = configuration(**sections).model_dump(mode="json")
-    found = attempt(PointOrder("point", "aggregation", plain, 1, 1.0, folder), onlooker=onlooker)
-    assert isinstance(found, StoredPoint), found
+def run(folder: Path, observer: TrialObserver = NO_OBSERVER, **sections: Any) -> TrialRecord:
+    task = TrialTask(configuration(**sections), 1, Scale(), folder, system="aggregation", digest="trial")
+    found = run_task(task, observer=observer)
+    assert isinstance(found, TrialRecord), found
     return found
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> StoredPoint:
+def alone(tmp_path_factory: pytest.TempPathFactory) -> TrialRecord:
     return run(tmp_path_factory.mktemp("alone"), faults=FAULTS)
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory, alone: StoredPoint) -> FakeFeed:
-    """What was told of the same point; the comparison is made here, since it is the same run."""
+def told(tmp_path_factory: pytest.TempPathFactory, alone: TrialRecord) -> FakeFeed:
+    """What was told of the same trial; the comparison is made here, since it is the same run."""
     feed = FakeFeed({"command": "watch", "switch": "l1", "link": 0}, *STEPS, {"command": "run"})
     found = run(tmp_path_factory.mktemp("told"), LiveObserver(feed, paused=True), faults=FAULTS)
     assert json.dumps(asdict(found)) == json.dumps(asdict(alone))
@@ -57,7 +58,7 @@ def test_steps_are_taken_one_by_one(told: FakeFeed) -> None:
     assert 990 <= times[6] - times[5] <= 1010
 
 
-def test_the_last_frame_has_all_that_links_carried(told: FakeFeed, alone: StoredPoint) -> None:
+def test_the_last_frame_has_all_that_links_carried(told: FakeFeed, alone: TrialRecord) -> None:
     links = told.of("begin")[0]["links"]
     state: dict[str, list[int]] = {}
     for row in told.of("frame"):
@@ -85,7 +86,7 @@ def test_rounds_phases_faults_and_switches_are_told(told: FakeFeed) -> None:
     assert told.rows[-1]["kind"] == "end"
 
 
-def test_when_the_page_has_gone_a_paused_clock_goes_on(tmp_path: Path, alone: StoredPoint) -> None:
+def test_when_the_page_has_gone_a_paused_clock_goes_on(tmp_path: Path, alone: TrialRecord) -> None:
     class Gone(FakeFeed):
         def commands(self, timeout_s: float = 0.0) -> list[dict[str, Any]]:
             self.is_open = False

@@ -152,6 +152,6 @@ def test_a_run_without_a_recording_says_how_to_get_one(tmp_path: Path) -> None:
         recordings(tmp_path / "none")
     with pytest.raises(UserError, match="--live"):
         recordings(tmp_path)
-    (tmp_path / "points" / "a").mkdir(parents=True)
-    (tmp_path / "points" / "a" / FILE).touch()
-    assert recordings(tmp_path) == [tmp_path / "points" / "a" / FILE]
+    (tmp_path / "trials" / "a").mkdir(parents=True)
+    (tmp_path / "trials" / "a" / FILE).touch()
+    assert recordings(tmp_path) == [tmp_path / "trials" / "a" / FILE]

@@ -19,16 +19,16 @@ from numpy.typing import NDArray
 
 from gradbed.common.errors import UserError
 from gradbed.emulation.switches.virtual_switches import VirtualSwitches
-from gradbed.experiments.phases import PointResult
+from gradbed.experiments.phases import TrialResult
+from gradbed.experiments.runtimes.virtual import VirtualRuntime
 from gradbed.experiments.systems.aggregation.phase import AggregationPhase
-from gradbed.experiments.testbeds.virtual_testbed import VirtualTestbed
 from gradbed.hosts.learning import workload
 from gradbed.hosts.transport.statistics import EndpointStatistics
 from gradbed.switch.virtual import HostInterface
 from gradbed.topo.graph import Topology
 from gradbed.topo.registry import parse_topology
 from tests.unit import random_runs
-from tests.unit.experiments.virtual_points import run
+from tests.unit.experiments.virtual_trials import run
 from tests.unit.random_runs import Cards, Outcome, RandomRuns, watched_cards
 
 NETWORKS = ["star:5", "leaf-spine:3,2,2", "leaf-spine:2,1,3"]
@@ -135,9 +135,9 @@ def flip_a_bit(patch: pytest.MonkeyPatch, blunder: Blunder) -> None:
 
 
 def watch_workers(patch: pytest.MonkeyPatch, seen: Seen, blunder: Blunder) -> None:
-    start, take, compute = VirtualTestbed.add_job, AggregationPhase._take_round, workload.synthetic_gradient
+    start, take, compute = VirtualRuntime.add_job, AggregationPhase._take_round, workload.synthetic_gradient
 
-    def watch_start(self: VirtualTestbed, *asked: Any) -> Any:
+    def watch_start(self: VirtualRuntime, *asked: Any) -> Any:
         seen.phases.append((len(seen.cards.sent), len(seen.cards.received)))
         return start(self, *asked)
 
@@ -152,7 +152,7 @@ def watch_workers(patch: pytest.MonkeyPatch, seen: Seen, blunder: Blunder) -> No
         # What is said to have been computed is not believed here.
         take(self, place, {**event, "sums_sha256": "0" * 64} if blunder.is_due("digest") else event)
 
-    patch.setattr(VirtualTestbed, "add_job", watch_start)
+    patch.setattr(VirtualRuntime, "add_job", watch_start)
     patch.setattr(workload, "synthetic_gradient", watch_gradient)
     patch.setattr(AggregationPhase, "_take_round", watch_round)
 
@@ -181,7 +181,7 @@ def miscount(patch: pytest.MonkeyPatch, blunder: Blunder) -> None:
 # ---- What is right ----
 
 
-def wrong(result: PointResult, seen: Seen, rounds: int, workers: int) -> list[str]:
+def wrong(result: TrialResult, seen: Seen, rounds: int, workers: int) -> list[str]:
     """In words, what the result says that is not so."""
     said = []
     for number in range(rounds):

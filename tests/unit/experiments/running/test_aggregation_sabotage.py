@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from gradbed.experiments.accounts.counts import Counts
+from gradbed.experiments.conservation.counts import Counts
 from gradbed.experiments.programs import P4_SOURCES, Program
 from gradbed.experiments.systems.aggregation import metrics
-from gradbed.experiments.systems.aggregation import point as point_module
-from tests.unit.points import virtual_point
+from gradbed.experiments.systems.aggregation import trial as trial_module
+from tests.unit.trials import virtual_trial
 
 STAR: Mapping[str, Any] = {
     "topology": {"kind": "star:5"},
@@ -114,7 +114,7 @@ RESULTS: Mapping[str, tuple[object, str, object, str]] = {
 @pytest.mark.parametrize("policy", ["dynamic", "static"])
 def test_it_is_right_without(sections: Mapping[str, Any], policy: str) -> None:
     switches = {**sections["switches"], "slot_policy": policy}
-    assert virtual_point("aggregation", **{**sections, "switches": switches}).failures == []
+    assert virtual_trial("aggregation", **{**sections, "switches": switches}).failures == []
 
 
 @pytest.mark.commit_cases(1)
@@ -132,8 +132,8 @@ def test_a_wrong_program_fails_the_run(what: str, tmp_path: Path, monkeypatch: p
         def own(cls, name: str, **macros: object) -> Program:
             return replace(Program.own(name, **macros), source=sources / f"{name}.p4")
 
-    monkeypatch.setattr(point_module, "Program", Wrong)
-    failures = virtual_point("aggregation", **sections).failures
+    monkeypatch.setattr(trial_module, "Program", Wrong)
+    failures = virtual_trial("aggregation", **sections).failures
     assert any(line in failure for failure in failures), failures
 
 
@@ -141,5 +141,5 @@ def test_a_wrong_program_fails_the_run(what: str, tmp_path: Path, monkeypatch: p
 def test_a_wrong_result_fails_the_run(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     target, name, wrong, line = RESULTS[what]
     monkeypatch.setattr(target, name, wrong)
-    failures = virtual_point("aggregation", **STAR).failures
+    failures = virtual_trial("aggregation", **STAR).failures
     assert any(line in failure for failure in failures), failures

@@ -42,7 +42,7 @@ def test_what_the_kernel_lost_is_told(lost: int, words: str, tmp_path: Path, mon
     fabric = Counted()
     prompt = CaptureCommands.__new__(CaptureCommands)
     prompt.__dict__.update(
-        _captures={}, topology=star(2), testbed=SimpleNamespace(fabric=fabric), stdout=io.StringIO()
+        _captures={}, topology=star(2), runtime=SimpleNamespace(fabric=fabric), stdout=io.StringIO()
     )
     prompt.do_capture("h1")
     fabric.drops += lost

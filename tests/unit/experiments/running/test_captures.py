@@ -1,4 +1,4 @@
-"""Captures of points on the virtual clock: they change no result, and hold what the counters say."""
+"""Captures of trials on the virtual clock: they change no result, and hold what the counters say."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 
 from gradbed.common.errors import UserError
 from gradbed.experiments.captures import CaptureOrder
-from gradbed.experiments.engine.point import run_point
-from gradbed.experiments.phases import PointResult
+from gradbed.experiments.engine.trial import run_trial
+from gradbed.experiments.phases import TrialResult
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.setup import PointTask
+from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.systems.aggregation.system import AggregationSystem
 from tests.pcapng import Seen, read_pcapng
-from tests.unit.experiments.virtual_points import configuration
+from tests.unit.experiments.virtual_trials import configuration
 
 CONFIGURATION = configuration(
     link={"loss": 0.03, "duplicate": 0.03, "jitter_us": 80, "rate_mbps": 100},
@@ -24,12 +24,12 @@ CONFIGURATION = configuration(
 )
 
 
-def run(folder: Path, order: CaptureOrder) -> PointResult:
-    return run_point(AggregationSystem(), PointTask(CONFIGURATION, 1, Scale(), folder, order))
+def run(folder: Path, order: CaptureOrder) -> TrialResult:
+    return run_trial(AggregationSystem(), TrialTask(CONFIGURATION, 1, Scale(), folder, order))
 
 
 @pytest.fixture(scope="module")
-def captured(tmp_path_factory: pytest.TempPathFactory) -> tuple[PointResult, Path]:
+def captured(tmp_path_factory: pytest.TempPathFactory) -> tuple[TrialResult, Path]:
     folder = tmp_path_factory.mktemp("captured")
     return run(folder, ("all", "h1")), folder / "pcap"
 
@@ -40,13 +40,13 @@ def seen(folder: Path, a: str, b: str) -> list[Seen]:
     return [each for each in read_pcapng(file) if each.interface == f"{a}->{b}"]
 
 
-def test_results_are_the_same_to_the_last_byte(captured: tuple[PointResult, Path], tmp_path: Path) -> None:
+def test_results_are_the_same_to_the_last_byte(captured: tuple[TrialResult, Path], tmp_path: Path) -> None:
     without, (with_captures, _) = run(tmp_path, False), captured
     assert json.dumps(asdict(without), default=str) == json.dumps(asdict(with_captures), default=str)
     assert not (tmp_path / "pcap").exists()
 
 
-def test_every_link_has_what_its_counters_say(captured: tuple[PointResult, Path]) -> None:
+def test_every_link_has_what_its_counters_say(captured: tuple[TrialResult, Path]) -> None:
     result, folder = captured
     assert result.failures == []
     losses = duplicates = 0
@@ -64,7 +64,7 @@ def test_every_link_has_what_its_counters_say(captured: tuple[PointResult, Path]
     assert sum(len(read_pcapng(file)) > 0 for file in folder.iterdir()) > len(carried) / 2
 
 
-def test_a_host_sees_what_it_sends_and_gets(captured: tuple[PointResult, Path]) -> None:
+def test_a_host_sees_what_it_sends_and_gets(captured: tuple[TrialResult, Path]) -> None:
     result, folder = captured
     rows = {(row["from"], row["to"]): row for row in result.tables["links"]}
     host = read_pcapng(folder / "h1.pcapng")

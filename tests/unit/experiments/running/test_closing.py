@@ -1,4 +1,4 @@
-"""What a run of one point says of its times: nothing that the machine may have made."""
+"""What a run of one trial says of its times: nothing that the machine may have made."""
 
 from pathlib import Path
 

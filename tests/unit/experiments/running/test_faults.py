@@ -10,8 +10,8 @@ import pytest
 from pydantic import ValidationError
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.phases import PointResult
-from tests.unit.experiments.virtual_points import FRAGMENTS, ROUNDS, configuration, events, link, run
+from gradbed.experiments.phases import TrialResult
+from tests.unit.experiments.virtual_trials import FRAGMENTS, ROUNDS, configuration, events, link, run
 
 Faults = list[dict[str, Any]]
 MIDDLE_MS = 4.2
@@ -22,23 +22,23 @@ def between(fault: str, start_ms: float, other: str, end_ms: float, **fields: An
     return [{"at_ms": start_ms, "fault": fault, **fields}, {"at_ms": end_ms, "fault": other, **fields}]
 
 
-def lost(sender: str, receiver: str) -> Callable[[PointResult], bool]:
+def lost(sender: str, receiver: str) -> Callable[[TrialResult], bool]:
     return lambda result: link(result, sender, receiver)["losses"] > 0
 
 
-def completed_fewer(result: PointResult) -> bool:
+def completed_fewer(result: TrialResult) -> bool:
     """A switch that restarts forgets what it has counted."""
     return 0 < events(result)["completed"] < 2 * ROUNDS * FRAGMENTS
 
 
-def without_account(*hosts: str) -> Callable[[PointResult], bool]:
-    def check(result: PointResult) -> bool:
+def without_account(*hosts: str) -> Callable[[TrialResult], bool]:
+    def check(result: TrialResult) -> bool:
         return {row["host"] for row in result.tables["hosts"]} == {"h1", "h2", "h3", "h4", "h5"} - set(hosts)
 
     return check
 
 
-SURVIVED: Mapping[str, tuple[Faults, Callable[[PointResult], bool]]] = {
+SURVIVED: Mapping[str, tuple[Faults, Callable[[TrialResult], bool]]] = {
     "a link between switches is down for a while": (
         between("link-down", MIDDLE_MS, "link-up", MIDDLE_MS + 3, link=["l2", "s1"]),
         lost("l2", "s1"),

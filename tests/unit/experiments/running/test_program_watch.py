@@ -20,12 +20,12 @@ from gradbed.controller.planning.routing import shortest_routes
 from gradbed.experiments import own_program as program_watch
 from gradbed.experiments.own_program import OwnProgram, OwnProgramConfiguration, OwnProgramSystem, ProgramWatch
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.setup import NetworkSetup, PointTask
+from gradbed.experiments.setup import NetworkSetup, TrialTask
 
 PATIENCE_S = 60
 
 
-class Testbed:
+class Runtime:
     """Takes in what is to be reloaded."""
 
     __test__ = False
@@ -51,17 +51,17 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def watched(mine: Path) -> Iterator[Testbed]:
+def watched(mine: Path) -> Iterator[Runtime]:
     """No entries are named: those beside the program are taken."""
     system = OwnProgramSystem(OwnProgram(mine / "mine.p4"))
     configuration = OwnProgramConfiguration.model_validate({"topology": {"kind": "star:2"}})
-    testbed: Any = Testbed()
-    with ProgramWatch(system, testbed, PointTask(configuration, 1, Scale(), mine)):
-        yield testbed
+    runtime: Any = Runtime()
+    with ProgramWatch(system, runtime, TrialTask(configuration, 1, Scale(), mine)):
+        yield runtime
 
 
 def test_entries_beside_the_program_are_reloaded_too(
-    mine: Path, watched: Testbed, capsys: pytest.CaptureFixture[str]
+    mine: Path, watched: Runtime, capsys: pytest.CaptureFixture[str]
 ) -> None:
     entries = mine / "entries.yaml"
     entries.write_text("tables: {routes: [{match: {dst_addr: 10.0.0.0/8}, action: drop}]}")
@@ -74,7 +74,7 @@ def test_entries_beside_the_program_are_reloaded_too(
 
 
 def test_a_program_that_changes_keeps_the_entries_that_fit(
-    mine: Path, watched: Testbed, capsys: pytest.CaptureFixture[str]
+    mine: Path, watched: Runtime, capsys: pytest.CaptureFixture[str]
 ) -> None:
     program = mine / "mine.p4"
     source = program.read_text()
@@ -86,7 +86,7 @@ def test_a_program_that_changes_keeps_the_entries_that_fit(
 
 
 def test_what_goes_wrong_with_the_network_is_told_and_the_watch_goes_on(
-    mine: Path, watched: Testbed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    mine: Path, watched: Runtime, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A controller that is lost ended the thread: nothing was reloaded any more, and nobody was told."""
     troubles: list[BaseException] = [

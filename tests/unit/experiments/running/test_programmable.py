@@ -10,7 +10,7 @@ from gradbed.controller.systems.aggregation.placement.planners import PlannerOpt
 from gradbed.experiments.programs import FORWARD
 from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration
 from gradbed.experiments.systems.aggregation.jobs import choose_programmable
-from gradbed.experiments.systems.aggregation.point import programs_of
+from gradbed.experiments.systems.aggregation.trial import programs_of
 from gradbed.topo.link import LinkModel
 from gradbed.topo.shapes import fat_tree, leaf_spine
 

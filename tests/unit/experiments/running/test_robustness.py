@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.experiments.virtual_points import FRAGMENTS, LANES, ROUNDS, events, run
+from tests.unit.experiments.virtual_trials import FRAGMENTS, LANES, ROUNDS, events, run
 
 BAD_LINK = {"loss": 0.05, "duplicate": 0.05, "jitter_us": 100, "reorder": True}
 

@@ -1,4 +1,4 @@
-"""Points on the virtual clock leave the same bytes whatever else the machine does: rows, counters, captures."""
+"""Trials on the virtual clock leave the same bytes whatever else the machine does: rows, counters, captures."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from gradbed.experiments.study.running.attempt import Broken
-from gradbed.experiments.study.running.execution import SideBySide
-from gradbed.experiments.study.running.measure import PointOrder
-from tests.unit.experiments.virtual_points import configuration
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import TrialTask
+from gradbed.experiments.study.running.executors import ParallelExecutor
+from gradbed.experiments.study.running.worker import BrokenTrial
+from tests.unit.experiments.virtual_trials import configuration
 
 CONFIGURATION = configuration(
     link={"loss": 0.03, "duplicate": 0.03, "jitter_us": 80, "reorder": True},
@@ -25,26 +26,28 @@ CONFIGURATION = configuration(
 )
 
 
-def orders(folder: Path, seeds: Sequence[int]) -> list[PointOrder]:
-    plain = CONFIGURATION.model_dump(mode="json")
+def tasks(folder: Path, seeds: Sequence[int]) -> list[TrialTask]:
     return [
-        PointOrder(str(seed), "aggregation", plain, seed, 1.0, folder / str(seed), capture=True) for seed in seeds
+        TrialTask(
+            CONFIGURATION, seed, Scale(), folder / str(seed), capture=True, system="aggregation", digest=str(seed)
+        )
+        for seed in seeds
     ]
 
 
 def digests(folder: Path, processes: int, seeds: Sequence[int] = (1, 2)) -> dict[str, str]:
-    """Of each point: everything that is kept of it, and every file that it left, by its name."""
+    """Of each trial: everything that is kept of it, and every file that it left, by its name."""
     found = {}
-    for order, outcome in SideBySide(orders(folder, seeds), processes).results(lambda order: None):
-        assert not isinstance(outcome, Broken), outcome
+    for task, outcome in ParallelExecutor(tasks(folder, seeds), processes).results(lambda task: None):
+        assert not isinstance(outcome, BrokenTrial), outcome
         assert outcome.failures == []
         text = json.dumps(asdict(outcome), sort_keys=True)
-        captures = sorted(order.folder.glob("pcap/*"))
+        captures = sorted(task.folder.glob("pcap/*"))
         assert [file.name for file in captures] == ["h1.pcapng"]
         assert all(file.stat().st_size > 10_000 for file in captures)
         for file in captures:
             text += file.name + hashlib.sha256(file.read_bytes()).hexdigest()
-        found[order.digest] = hashlib.sha256(text.encode()).hexdigest()
+        found[task.digest] = hashlib.sha256(text.encode()).hexdigest()
     return found
 
 

@@ -1,4 +1,4 @@
-"""A point goes to a machine that has none of its files, and its results come back."""
+"""A trial goes to a machine that has none of its files, and its results come back."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from gradbed.experiments.records.run_folder import StoredPoint
-from gradbed.experiments.study.definition import Point
+from gradbed.experiments.results.run_folder import TrialRecord
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import TrialTask
+from gradbed.experiments.study.definition import TrialSpec
 from gradbed.experiments.study.loading import load_study
-from gradbed.experiments.study.running.attempt import Broken, attempt
-from gradbed.experiments.study.running.measure import PointOrder
-from gradbed.experiments.study.running.on_dask import Answer, _moved, pack, take_in, unpack_and_run
+from gradbed.experiments.study.running.distributed import BundleResult, _moved, bundle_of, run_bundle, unpack_result
+from gradbed.experiments.study.running.worker import BrokenTrial, run_task
 from gradbed.experiments.systems.training.configuration import TraceWorkload
 from tests.own_study import FILES, STUDY
 
@@ -31,22 +32,22 @@ def put(folder: Path) -> Path:
     return study
 
 
-def first(study: Path) -> Point:
-    return load_study(study).points[0]
+def first(study: Path) -> TrialSpec:
+    return load_study(study).trials[0]
 
 
-def order_of(study: Path, results: Path) -> PointOrder:
-    point = first(study)
-    return PointOrder("digest", "workload", point.configuration.model_dump(mode="json"), point.seed, 1.0, results)
+def task_of(study: Path, results: Path) -> TrialTask:
+    trial = first(study)
+    return TrialTask(trial.configuration, trial.seed, Scale(), results, system="workload", digest="digest")
 
 
 def test_a_point_runs_where_none_of_its_files_are(tmp_path: Path) -> None:
-    order = order_of(put(tmp_path / "people"), tmp_path / "here")
-    here = attempt(order)
-    assert isinstance(here, StoredPoint) and not here.failures
-    parcel = pack(replace(order, folder=tmp_path / "there"))
+    task = task_of(put(tmp_path / "people"), tmp_path / "here")
+    here = run_task(task)
+    assert isinstance(here, TrialRecord) and not here.failures
+    bundle = bundle_of(replace(task, folder=tmp_path / "there"))
     shutil.rmtree(tmp_path / "people")
-    there = take_in(unpack_and_run(parcel), tmp_path / "there")
+    there = unpack_result(run_bundle(bundle), tmp_path / "there")
     assert there == here
     found = {folder: contents(tmp_path / folder) for folder in ("here", "there")}
     assert found["there"] == found["here"] and "network.json" in found["here"]
@@ -58,12 +59,12 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_people_read_the_names_that_they_gave(tmp_path: Path) -> None:
     study = put(tmp_path)
-    parcel = pack(order_of(study, tmp_path / "results"))
+    bundle = bundle_of(task_of(study, tmp_path / "results"))
     program = str(tmp_path / "p4" / "own.p4")
-    broken = take_in(
-        unpack_and_run(replace(parcel, files={**parcel.files, program: b"parser"})), tmp_path / "results"
+    broken = unpack_result(
+        run_bundle(replace(bundle, files={**bundle.files, program: b"parser"})), tmp_path / "results"
     )
-    assert isinstance(broken, Broken)
+    assert isinstance(broken, BrokenTrial)
     assert broken.reason.startswith(f"{program}:")
 
 
@@ -72,9 +73,9 @@ def test_of_a_network_that_a_link_leads_to(tmp_path: Path) -> None:
     study = put(tmp_path / "people")
     (tmp_path / "people" / "networks").rename(tmp_path / "elsewhere")
     (tmp_path / "people" / "networks").symlink_to(tmp_path / "elsewhere")
-    parcel = pack(order_of(study, tmp_path / "results"))
+    bundle = bundle_of(task_of(study, tmp_path / "results"))
     shutil.rmtree(tmp_path / "elsewhere")
-    assert isinstance(take_in(unpack_and_run(parcel), tmp_path / "results"), StoredPoint)
+    assert isinstance(unpack_result(run_bundle(bundle), tmp_path / "results"), TrialRecord)
 
 
 @pytest.mark.parametrize("name", sorted({*FILES, MATRIX} - {STUDY}))
@@ -88,10 +89,10 @@ def test_every_file_is_part_of_what_identifies_a_point(tmp_path: Path, name: str
 
 
 def test_a_file_that_is_gone_is_one_line(tmp_path: Path) -> None:
-    order = order_of(put(tmp_path), tmp_path / "results")
+    task = task_of(put(tmp_path), tmp_path / "results")
     (tmp_path / MATRIX).unlink()
-    broken = take_in(unpack_and_run(pack(order)), tmp_path / "results")
-    assert isinstance(broken, Broken)
+    broken = unpack_result(run_bundle(bundle_of(task)), tmp_path / "results")
+    assert isinstance(broken, BrokenTrial)
     assert broken.reason == f"cannot read {tmp_path / MATRIX}: No such file or directory"
 
 
@@ -108,7 +109,7 @@ def test_of_a_trace(tmp_path: Path, named: str) -> None:
 
 
 def test_results_stay_in_their_folder(tmp_path: Path) -> None:
-    answer = Answer({"broken": {"reason": "", "details": ""}}, {"../escaped": b""})
+    result = BundleResult({"broken": {"reason": "", "details": ""}}, {"../escaped": b""})
     with pytest.raises(ValueError, match="leads out"):
-        take_in(answer, tmp_path / "results")
+        unpack_result(result, tmp_path / "results")
     assert not (tmp_path / "escaped").exists()

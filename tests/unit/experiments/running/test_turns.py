@@ -12,21 +12,21 @@ from pathlib import Path
 
 import pytest
 
-from gradbed.experiments.study.running.beside import Turns
+from gradbed.experiments.study.running.concurrent_trials import MeasurementLock
 
 FORKING = multiprocessing.get_context("fork")
 
 
 def work(folder: Path, told: Connection) -> None:
-    with Turns(folder).working() as give_way:
+    with MeasurementLock(folder).working() as yield_lock:
         while True:
             told.send("works")
             time.sleep(0.02)
-            give_way()
+            yield_lock()
 
 
 def measure(folder: Path, told: Connection) -> None:
-    with Turns(folder).measuring():
+    with MeasurementLock(folder).measuring():
         told.send("measures")
         told.recv()
     told.send("done")
@@ -73,18 +73,18 @@ def test_who_works_stands_still_until_what_is_measured_has_ended(tmp_path: Path,
 
 
 def test_who_measures_waits_for_all_that_work_and_for_none_that_was_killed(tmp_path: Path) -> None:
-    turns = Turns(tmp_path)
+    lock = MeasurementLock(tmp_path)
     killed = Started(work, tmp_path)
     assert killed.tells() == "works"
-    with turns.working() as give_way:
+    with lock.working() as yield_lock:
         measurer = Started(measure, tmp_path)
         killed.kill()
         assert measurer.tells(0.3) is None
     assert measurer.tells() == "measures"
     measurer.own.send("enough")
     assert measurer.tells() == "done"
-    with turns.working() as give_way:
-        give_way()
+    with lock.working() as yield_lock:
+        yield_lock()
 
 
 def test_who_comes_after_one_that_waits_to_measure_waits_for_it(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_who_comes_after_one_that_waits_to_measure_waits_for_it(tmp_path: Path) 
                 return True
             return False
 
-    with Turns(tmp_path).working():
+    with MeasurementLock(tmp_path).working():
         measurer = Started(measure, tmp_path)
         while not is_taken("entrance"):
             time.sleep(0.01)

@@ -14,16 +14,16 @@ from pydantic import Field
 
 from gradbed.common.errors import UserError
 from gradbed.experiments import systems
-from gradbed.experiments.configuration.point import PointConfiguration
 from gradbed.experiments.configuration.sections import Section
-from gradbed.experiments.fidelity.verdict import FidelityReport, VerdictWord
-from gradbed.experiments.phases import Measured, Point, PointResult
-from gradbed.experiments.records.results import StudyResults
-from gradbed.experiments.setup import PointTask
-from gradbed.experiments.study.running.attempt import Outcome, attempt
-from gradbed.experiments.study.running.measure import PointOrder
+from gradbed.experiments.configuration.trial import TrialConfiguration
+from gradbed.experiments.phases import PhaseResult, Trial, TrialResult
+from gradbed.experiments.results.study_results import StudyResults
+from gradbed.experiments.setup import TrialTask
+from gradbed.experiments.study.running.executors import RunOptions
+from gradbed.experiments.study.running.worker import Outcome, run_task
 from gradbed.experiments.system import System
 from gradbed.experiments.tables.metric import Metric
+from gradbed.experiments.validity.verdict import ValidityReport, VerdictWord
 
 TRACE = "GRADBED_TEST_TRACE"
 """Environment variable: a file to which every run adds a line."""
@@ -38,7 +38,7 @@ class Coins(Section):
     ignored: int = 0
 
 
-class CoinConfiguration(PointConfiguration):
+class CoinConfiguration(TrialConfiguration):
     coins: Coins = Coins()
 
     def chance(self) -> tuple[str, ...]:
@@ -67,16 +67,16 @@ class CoinSystem(System[CoinConfiguration]):
             raise ValueError("thirteen coins bring bad luck")
 
     def present(self, results: StudyResults, console: Any) -> None:
-        console.print(f"{results.points[0].row['heads']} heads")
+        console.print(f"{results.trials[0].row['heads']} heads")
 
-    def point(self, task: PointTask[CoinConfiguration]) -> CoinPoint:
-        return CoinPoint(task)
+    def trial(self, task: TrialTask[CoinConfiguration]) -> CoinTrial:
+        return CoinTrial(task)
 
 
-class CoinPoint(Point[CoinConfiguration]):
+class CoinTrial(Trial[CoinConfiguration]):
     """Of no phases: it is computed."""
 
-    def result(self, measured: Sequence[Measured]) -> PointResult:
+    def result(self, measured: Sequence[PhaseResult]) -> TrialResult:
         task, coins = self.task, self.configuration.coins
         if trace := os.environ.get(TRACE):
             with Path(trace).open("a") as file:
@@ -90,9 +90,9 @@ class CoinPoint(Point[CoinConfiguration]):
             raise KeyboardInterrupt
         draw = random.Random(task.seed)
         thrown = [draw.random() < coins.bias for _ in range(coins.count)]
-        return PointResult(
+        return TrialResult(
             metrics={"heads": sum(thrown), "limit": coins.count, "throughput_bps": 5e6, "time_s": 2.0},
-            fidelity=FidelityReport(verdict=coins.verdict, reasons=() if coins.verdict == "valid" else ("made so",)),
+            validity=ValidityReport(verdict=coins.verdict, reasons=() if coins.verdict == "valid" else ("made so",)),
             decisions={"thrown": thrown},
             tables={"throws": [{"throw": i, "heads": h} for i, h in enumerate(thrown)]},
             failures=["a coin stands on its edge"] if coins.ends == "edge" else [],
@@ -103,21 +103,19 @@ systems.SYSTEMS["coins"] = f"{__name__}:CoinSystem"
 
 
 class InThisProcess:
-    """An executor for tests: one point after the other, without sandbox and without other processes."""
+    """An executor for tests: one trial after the other, without sandbox and without other processes."""
 
-    def __init__(self, orders: Sequence[PointOrder]) -> None:
-        self._orders = orders
+    def __init__(self, tasks: Sequence[TrialTask]) -> None:
+        self._tasks = tasks
 
-    def results(self, on_start: Callable[[PointOrder], None]) -> Iterator[tuple[PointOrder, Outcome]]:
-        for order in self._orders:
-            if len(self._orders) > 1:
-                on_start(order)
-            yield order, attempt(order)
+    def results(self, on_start: Callable[[TrialTask], None]) -> Iterator[tuple[TrialTask, Outcome]]:
+        for task in self._tasks:
+            if len(self._tasks) > 1:
+                on_start(task)
+            yield task, run_task(task)
 
 
 @contextlib.contextmanager
-def in_this_process(
-    orders: Sequence[PointOrder], jobs: int | None, scheduler: str | None, onlooker: object = None
-) -> Iterator[InThisProcess]:
-    """In place of gradbed.experiments.study.runner.executor."""
-    yield InThisProcess(orders)
+def in_this_process(tasks: Sequence[TrialTask], options: RunOptions) -> Iterator[InThisProcess]:
+    """In place of gradbed.experiments.study.running.executors.open_executor."""
+    yield InThisProcess(tasks)

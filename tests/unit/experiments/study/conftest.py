@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from gradbed.experiments.records import run_folder
+from gradbed.experiments.results import run_folder
 from gradbed.experiments.study.running import runner
 from tests.unit.experiments.study.coin import in_this_process
 
 
 @pytest.fixture(autouse=True)
-def points_run_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "executor", in_this_process)
+def trials_run_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "open_executor", in_this_process)
     # The lock would be held until this process ends.
     monkeypatch.setattr(run_folder, "_locked", lambda path: None)

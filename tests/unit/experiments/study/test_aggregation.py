@@ -11,19 +11,19 @@ from pydantic import ValidationError
 from gradbed.common.errors import UserError
 from gradbed.controller.systems.aggregation.messages import AggregationSettings, JobRequest
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.setup import PointTask
+from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration, TrainingWorkload
 from gradbed.experiments.systems.aggregation.metrics import jain_index
-from gradbed.experiments.systems.aggregation.point import AggregationPoint, phases_of
 from gradbed.experiments.systems.aggregation.system import AggregationSystem
+from gradbed.experiments.systems.aggregation.trial import AggregationTrial, phases_of
 
 
 def configuration(**sections: Any) -> AggregationConfiguration:
     return AggregationConfiguration.model_validate(sections)
 
 
-def point(made: AggregationConfiguration, scale: Scale, seed: int = 4) -> AggregationPoint:
-    return AggregationSystem().point(PointTask(made, seed, scale, Path()))
+def trial(made: AggregationConfiguration, scale: Scale, seed: int = 4) -> AggregationTrial:
+    return AggregationSystem().trial(TrialTask(made, seed, scale, Path()))
 
 
 ANSWER = {"job": 7, "designations": [[], []], "multicast": [], "slot_policy": "dynamic", "slots": None}
@@ -39,7 +39,7 @@ def test_rates_and_times_are_emulated_and_counts_stay() -> None:
         switches={"placement": "lp", "named": [], "capacity_mbps": 80, "slots": 77, "congestion_packets": 0},
         workload={"min_timeout_us": 10_000, "window_fragments": 9, "workers": 2, "values": 70, "rounds": 2},
     )
-    planned = point(made, Scale(0.2))
+    planned = trial(made, Scale(0.2))
     (phase,) = planned.phases
     (request,) = phase.requests
     assert isinstance(request, JobRequest)
@@ -61,7 +61,7 @@ def test_a_window_reaches_no_further_than_a_range_of_slots_of_ones_own() -> None
         switches={"placement": "server-tor", "slot_policy": "static", "slots": 8},
         workload={"workers": 2, "values": 70, "rounds": 1, "window_fragments": 32},
     )
-    (phase,) = point(made, Scale()).phases
+    (phase,) = trial(made, Scale()).phases
     for policy, slots, window, span in (
         ("static", 8, 8, 8),
         ("static", 4096, 32, 4096),
@@ -94,7 +94,7 @@ def test_at_most_so_many_switches_may_be_more_than_there_are() -> None:
     made = configuration(topology={"kind": "star:9"}, switches={"programmable": 2, "legacy": "p4"})
     AggregationSystem().check(made)
     runs = {
-        name: getattr(program, "name", program) for name, program in point(made, Scale()).network.switches.items()
+        name: getattr(program, "name", program) for name, program in trial(made, Scale()).network.switches.items()
     }
     assert runs == {"s1": "aggregation"}
 

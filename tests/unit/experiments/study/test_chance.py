@@ -1,4 +1,4 @@
-"""Points in which nothing is drawn by chance run once; those that say so are held to it by two seeds."""
+"""Trials in which nothing is drawn by chance run once; those that say so are held to it by two seeds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BASE = "name: tosses\nsystem: coins\nclock: virtual\nrepetitions: 3\n"
 
 def repetitions(tmp_path: Path, text: str) -> list[int]:
     (tmp_path / "study.yaml").write_text(BASE + text)
-    return [point.repetition for point in load_study(tmp_path / "study.yaml").points]
+    return [trial.repetition for trial in load_study(tmp_path / "study.yaml").trials]
 
 
 def test_only_points_with_chance_are_repeated(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_what_is_drawn_on_every_network(tmp_path: Path, section: str, count: int
     if section.startswith("clock"):
         text = "coins: {bias: 0}\n"
         (tmp_path / "study.yaml").write_text(BASE.replace("clock: virtual", section) + text)
-        assert len(load_study(tmp_path / "study.yaml").points) == count
+        assert len(load_study(tmp_path / "study.yaml").trials) == count
     else:
         assert len(repetitions(tmp_path, text)) == count
 
@@ -54,8 +54,8 @@ def test_what_means_the_same_is_repeated_or_not_alike() -> None:
     """Figure 1 of aggregation: a random choice of no switches is none."""
     study = load_study(ROOT / "experiments/systems/aggregation/studies/aggregation_1_placement.yaml")
     drawn = {
-        point.coordinates["switches.programmable"]
-        for point in study.points
-        if point.coordinates["switches.placement"] == "random" and point.repetition
+        trial.coordinates["switches.programmable"]
+        for trial in study.trials
+        if trial.coordinates["switches.placement"] == "random" and trial.repetition
     }
     assert drawn == {1, 2, 3, 4}

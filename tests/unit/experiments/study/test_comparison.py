@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from gradbed.experiments.records.results import StudyResults, load_results
+from gradbed.experiments.results.study_results import StudyResults, load_results
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.study.definition import Study
 from gradbed.experiments.study.evaluation.summary import Comparison, compared, comparison_tables, short_names
 from gradbed.experiments.study.loading import load_study
 from gradbed.experiments.study.running import runner
-from gradbed.experiments.study.running.runner import run_study
+from gradbed.experiments.study.running.executors import RunOptions
+from gradbed.experiments.study.running.runner import run_trials
 from gradbed.experiments.study.yaml_text import StudyError
 from tests.csv_files import read_csv
 from tests.unit.experiments.study import coin  # registers the system
@@ -31,14 +32,14 @@ compare: coins.bias
 
 @pytest.fixture(autouse=True)
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "executor", coin.in_this_process)
+    monkeypatch.setattr(runner, "open_executor", coin.in_this_process)
 
 
 def ran(tmp_path: Path, text: str = STUDY) -> tuple[Study, StudyResults]:
     path = tmp_path / "study.yaml"
     path.write_text(text)
     study = load_study(path)
-    return study, load_results(run_study(study, Scale(), tmp_path / "results").folder)
+    return study, load_results(run_trials(study, Scale(), RunOptions(tmp_path / "results")).folder)
 
 
 def found(study: Study, results: StudyResults) -> list[Comparison]:
@@ -47,7 +48,7 @@ def found(study: Study, results: StudyResults) -> list[Comparison]:
 
 def heads(results: StudyResults, **coordinates: Any) -> list[float]:
     wanted = {f"coins.{name}": value for name, value in coordinates.items()}
-    return [p.row["heads"] for p in results.points if wanted.items() <= p.coordinates.items()]
+    return [p.row["heads"] for p in results.trials if wanted.items() <= p.coordinates.items()]
 
 
 def test_differences_are_of_the_same_seeds_at_each_place(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from gradbed.common.errors import UserError
 from gradbed.experiments.plotting.style import NothingToDraw, figure
-from gradbed.experiments.records.results import StudyResults, load_results
-from gradbed.experiments.records.run_folder import DonePoint, StoredPoint
+from gradbed.experiments.results.run_folder import TrialRecord
+from gradbed.experiments.results.study_results import StudyResults, load_results
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.study.definition import FigureSection
 from gradbed.experiments.study.evaluation.figures import (
@@ -23,7 +23,8 @@ from gradbed.experiments.study.evaluation.figures import (
 )
 from gradbed.experiments.study.evaluation.kinds import Sheet
 from gradbed.experiments.study.loading import load_study
-from gradbed.experiments.study.running.runner import run_study
+from gradbed.experiments.study.running.executors import RunOptions
+from gradbed.experiments.study.running.runner import run_trials
 from gradbed.experiments.tables.metric import Metric
 from tests.csv_files import read_csv
 from tests.unit.experiments.study import coin  # noqa: F401  # registers the system
@@ -31,15 +32,15 @@ from tests.unit.experiments.study import coin  # noqa: F401  # registers the sys
 WAITS = {"slow": [5.0, 1.0, 3.0], "fast": [2.0, 2.0, 1.0, 4.0, 9.0, 7.0]}
 
 
-def point(way: str, repetition: int, *, verdict: str = "valid", failures: int = 0) -> DonePoint:
+def trial(way: str, repetition: int, *, verdict: str = "valid", failures: int = 0) -> TrialRecord:
     waits = [{"wait_us": wait, "times": 2, "what": "a wait"} for wait in [*WAITS[way], None]]
     row = {"clock": "virtual", "scale_factor": 1, "verdict": verdict, "wait_s": float(repetition)}
-    stored = StoredPoint("d", 1, row, {"waits": waits}, {}, ["wrong"] * failures)
-    return DonePoint({"way": way}, repetition, stored)
+    stored = TrialRecord("d", 1, row, {"waits": waits}, {}, ["wrong"] * failures)
+    return stored.at({"way": way}, repetition)
 
 
-def drawn(*points: DonePoint, **section: Any) -> Any:
-    results = StudyResults(Path(), {"title": "t", "quick": False}, points)
+def drawn(*trials: TrialRecord, **section: Any) -> Any:
+    results = StudyResults(Path(), {"title": "t", "quick": False}, trials)
     shown = FigureSection(kind="distribution", **section)
     with figure() as (_, [axes]):
         assert "values of all" in draw_distribution(Sheet([axes], results, shown, {"wait_s": Metric("s", "a wait")}))
@@ -55,8 +56,8 @@ def medians(axes: Any) -> list[float]:
 
 
 def test_a_step_at_every_value_counted_by_hand() -> None:
-    points = [point("slow", 0), point("slow", 1), point("fast", 0), point("fast", 1)]
-    axes = drawn(*points, x="wait_us", table="waits", series="way", x_scale="log")
+    trials = [trial("slow", 0), trial("slow", 1), trial("fast", 0), trial("fast", 1)]
+    axes = drawn(*trials, x="wait_us", table="waits", series="way", x_scale="log")
     assert curves(axes) == [
         ([1, 1, 3, 5], [0, pytest.approx(1 / 3), pytest.approx(2 / 3), 1]),
         ([1, 1, 2, 4, 7, 9], pytest.approx([0, 1 / 6, 3 / 6, 4 / 6, 5 / 6, 1])),
@@ -68,10 +69,10 @@ def test_a_step_at_every_value_counted_by_hand() -> None:
 
 
 def test_values_of_points_are_those_of_good_repetitions() -> None:
-    bad = point("slow", 7, verdict="invalid"), point("slow", 8, failures=1)
-    axes = drawn(*(point("slow", n) for n in range(4)), *bad, x="wait_s")
+    bad = trial("slow", 7, verdict="invalid"), trial("slow", 8, failures=1)
+    axes = drawn(*(trial("slow", n) for n in range(4)), *bad, x="wait_s")
     assert curves(axes) == [([0, 0, 1, 2, 3], [0, 0.25, 0.5, 0.75, 1])]
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("a wait (s)", "share of points")
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("a wait (s)", "share of trials")
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 10, 101, 1000])
@@ -94,7 +95,7 @@ def test_a_table_without_such_numbers_is_told() -> None:
         ({"x": "wait_us", "table": "losses"}, "^$"),
     ):
         with pytest.raises(NothingToDraw, match=words):
-            drawn(point("slow", 0), **section)
+            drawn(trial("slow", 0), **section)
 
 
 STUDY = """
@@ -112,14 +113,14 @@ figures:
 def test_a_study_has_the_figure_and_its_quantiles(tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(STUDY)
     study = load_study(tmp_path / "study.yaml")
-    results = load_results(run_study(study, Scale(), tmp_path).folder)
+    results = load_results(run_trials(study, Scale(), RunOptions(tmp_path)).folder)
     written = draw_figures(results, study.head.figures, study.system.metrics)
     assert [path.name for path in written if path.suffix == ".svg"] == ["spread.svg", "throws.svg"]
     assert "coins that showed heads" in (results.folder / "spread.svg").read_text()
     assert write_figure_data(study, results).name == "tosses.csv"
     rows = read_csv(results.folder / "data" / "tosses_spread.csv")
     for bias in (0.2, 0.8):
-        heads = [each.row["heads"] for each in results.points if each.coordinates["coins.bias"] == bias]
+        heads = [each.row["heads"] for each in results.trials if each.coordinates["coins.bias"] == bias]
         assert [float(row["heads"]) for row in rows if float(row["coins.bias"]) == bias] == [
             np.quantile(heads, share, method="inverted_cdf") for share in SHARES
         ]
@@ -134,7 +135,7 @@ def test_a_study_has_the_figure_and_its_quantiles(tmp_path: Path) -> None:
 def test_a_column_that_is_not_there_ends_no_study(tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(STUDY.replace("x: throw,", "x: through,"))
     study = load_study(tmp_path / "study.yaml")
-    results = load_results(run_study(study, Scale(), tmp_path).folder)
+    results = load_results(run_trials(study, Scale(), RunOptions(tmp_path)).folder)
     said: list[str] = []
     draw_figures(results, study.head.figures, study.system.metrics, said.append)
     assert [line.partition(",")[0] for line in said] == ["no figure throws: its table has no column through"]

@@ -1,4 +1,4 @@
-"""The table of Mininet's points beside the virtual clock's (docs/experiments.md) is what the data say."""
+"""The table of Mininet's trials beside the virtual clock's (docs/experiments.md) is what the data say."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ with (ROOT / "docs" / "data" / "mininet_points.csv").open(newline="", encoding="
 def test_a_row(system: str, metric: str) -> None:
     found = [row for row in POINTS if row["study"].startswith(system) and row["metric"] == metric]
     ratios = [float(row["real"]) / float(row["virtual"]) for row in found]
-    assert all(ratio > 0 for ratio in ratios), "points without a measurement are no ratios"
+    assert all(ratio > 0 for ratio in ratios), "trials without a measurement are no ratios"
     valid = sum(row["verdict"] == "valid" for row in found)
     shown = " | ".join(f"{value:.2f}" for value in (min(ratios), median(ratios), max(ratios)))
     said("docs/experiments.md", f"| {system} | {QUANTITIES[metric]} | {len(found)} | {valid} | {shown} |")

@@ -1,4 +1,4 @@
-"""Where points run: processes of their own, one beside a sandbox, or the workers of a Dask scheduler."""
+"""Where trials run: processes of their own, one beside a sandbox, or the workers of a Dask scheduler."""
 
 from __future__ import annotations
 
@@ -18,64 +18,67 @@ from unittest.mock import Mock, create_autospec
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.engine.onlooker import Onlooker
-from gradbed.experiments.study.running import beside, on_dask, sandboxed
-from gradbed.experiments.study.running.attempt import Broken, Outcome
-from gradbed.experiments.study.running.execution import SideBySide, executor
-from gradbed.experiments.study.running.measure import PointOrder
-from gradbed.experiments.study.running.on_dask import OnDask, dask_client
-from gradbed.experiments.study.running.sandboxed import belongings
-from gradbed.experiments.testbeds.virtual_testbed import VirtualTestbed
-from tests.unit.experiments.virtual_points import configuration
+from gradbed.experiments.engine.observer import TrialObserver
+from gradbed.experiments.runtimes.virtual import VirtualRuntime
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import TrialTask
+from gradbed.experiments.study.running import concurrent_trials, distributed, sandboxed
+from gradbed.experiments.study.running.distributed import DaskExecutor, dask_client
+from gradbed.experiments.study.running.executors import ParallelExecutor, RunOptions, open_executor
+from gradbed.experiments.study.running.sandboxed import resources
+from gradbed.experiments.study.running.worker import BrokenTrial, Outcome
+from tests.unit.experiments.virtual_trials import configuration
 
 ROOT = Path(__file__).resolve().parents[4]
 
 LONG_STUDY = """
 import sys, threading, time
 from pathlib import Path
-from gradbed.experiments.study.running import execution
-from gradbed.experiments.study.running.execution import SideBySide
-from tests.unit.experiments.study.test_execution import orders
+from gradbed.experiments.study.running.executors import ParallelExecutor
+from tests.unit.experiments.study.test_execution import tasks
 
 if __name__ == "__main__":
-    for _ in SideBySide(orders(Path(sys.argv[1]), (1, 2), rounds=1_000_000), 2).results(lambda order: None):
+    for _ in ParallelExecutor(tasks(Path(sys.argv[1]), (1, 2), rounds=1_000_000), 2).results(lambda task: None):
         pass
 """
 
 
-def orders(folder: Path, seeds: tuple[int, ...], **workload: int) -> list[PointOrder]:
-    plain = configuration(workload=workload).model_dump(mode="json")
-    return [PointOrder(str(seed), "aggregation", plain, seed, 1.0, folder / str(seed)) for seed in seeds]
+def tasks(folder: Path, seeds: tuple[int, ...], **workload: int) -> list[TrialTask]:
+    configured = configuration(workload=workload)
+    return [
+        TrialTask(configured, seed, Scale(), folder / str(seed), system="aggregation", digest=str(seed))
+        for seed in seeds
+    ]
 
 
-def of_both_clocks(folder: Path) -> list[PointOrder]:
-    virtual, real = orders(folder, (1, 2))
-    return [replace(real, configuration={**real.configuration, "clock": "real"}), virtual]
+def of_both_clocks(folder: Path) -> list[TrialTask]:
+    virtual, real = tasks(folder, (1, 2))
+    return [replace(real, configuration=real.configuration.model_copy(update={"clock": "real"})), virtual]
 
 
-def looked_at(onlooker: Onlooker) -> Callable[[], None]:
+def looked_at(observer: TrialObserver) -> Callable[[], None]:
     """What is called while the time of a network goes on."""
     looks: list[Callable[[], None]] = []
-    testbed = create_autospec(VirtualTestbed, instance=True)
-    testbed.look_often = looks.append
-    onlooker.network_is_up(testbed, Mock(), Mock(), "")
+    runtime = create_autospec(VirtualRuntime, instance=True)
+    runtime.add_step_hook = looks.append
+    observer.on_network_up(runtime, Mock(), Mock(), "")
     return looks[0]
 
 
 def counting(counted: Path) -> Callable[..., Outcome]:
-    """A point whose time goes on, and each time it adds a byte to a file, until the file is removed. Not for long:
+    """A trial whose time goes on, and each time it adds a byte to a file, until the file is removed. Not for long:
     a test ends in which it gives no way."""
 
-    def point(order: PointOrder, onlooker: Onlooker) -> Outcome:
-        look = looked_at(onlooker)
+    def trial(task: TrialTask, observer: TrialObserver) -> Outcome:
+        look = looked_at(observer)
         end_s = time.monotonic() + 90
         while counted.exists() and time.monotonic() < end_s:
             with counted.open("ab") as file:
                 file.write(b".")
             look()
-        return Broken(f"seed {order.seed}", "")
+        return BrokenTrial(f"seed {task.seed}", "")
 
-    return point
+    return trial
 
 
 @pytest.mark.thorough
@@ -87,36 +90,38 @@ def test_a_point_on_the_virtual_clock_stands_still_while_the_other_measures(
     loaded: list[int] = []
 
     def goes_on(within_s: float = 20) -> bool:
-        """Whether the file grows. It takes a while where others keep the processors busy: the point comes last."""
+        """Whether the file grows. It takes a while where others keep the processors busy: the trial comes last."""
         size, end_s = counted.stat().st_size, time.monotonic() + within_s
         while time.monotonic() < end_s and counted.stat().st_size == size:
             time.sleep(0.01)
         return counted.stat().st_size > size
 
-    def real(order: PointOrder, bars: bool, onlooker: Onlooker, aside: int, meanwhile: Callable[[], None]) -> Outcome:
+    def real(
+        task: TrialTask, bars: bool, observer: TrialObserver, ignored_pid: int, meanwhile: Callable[[], None]
+    ) -> Outcome:
         meanwhile()
         found = [goes_on()]
         for _ in range(2):
-            with onlooker.measuring():
+            with observer.measuring():
                 found.append(goes_on(0.3))
             found.append(goes_on())
-        niceness = os.getpriority(os.PRIO_PROCESS, aside)
-        session = Path(f"/proc/{aside}/autogroup")
+        niceness = os.getpriority(os.PRIO_PROCESS, ignored_pid)
+        session = Path(f"/proc/{ignored_pid}/autogroup")
         if session.exists():
             assert session.read_text().endswith(f"nice {niceness}\n")
-        assert os.getsid(aside) == aside
+        assert os.getsid(ignored_pid) == ignored_pid
         counted.unlink()
-        return Broken(f"{found} {niceness}", "")
+        return BrokenTrial(f"{found} {niceness}", "")
 
-    monkeypatch.setattr(beside, "attempt", counting(counted))
-    monkeypatch.setattr(beside, "load_drawing", lambda: loaded.append(os.getpriority(os.PRIO_PROCESS, 0)))
+    monkeypatch.setattr(concurrent_trials, "run_task", counting(counted))
+    monkeypatch.setattr(concurrent_trials, "load_drawing", lambda: loaded.append(os.getpriority(os.PRIO_PROCESS, 0)))
     outcomes = both(tmp_path, monkeypatch, real)
-    assert outcomes == [Broken("[True, False, True, False, True] 19", ""), Broken("seed 1", "")]
+    assert outcomes == [BrokenTrial("[True, False, True, False, True] 19", ""), BrokenTrial("seed 1", "")]
     assert loaded == [19]
 
 
 def both(folder: Path, monkeypatch: pytest.MonkeyPatch, real: Callable[..., Outcome]) -> list[Outcome]:
-    """Outcomes of the real clock's point and the virtual one's."""
+    """Outcomes of the real clock's trial and the virtual one's."""
 
     def aside(*arguments: Any, **options: Any) -> Outcome:
         # In a thread of its own, as in run_in_sandbox.
@@ -125,7 +130,7 @@ def both(folder: Path, monkeypatch: pytest.MonkeyPatch, real: Callable[..., Outc
             return real(*arguments, **options, meanwhile=lambda: pool.submit(meanwhile).result())
 
     monkeypatch.setattr(sandboxed, "run_sandboxed", aside)
-    with executor(of_both_clocks(folder), None, None) as running:
+    with open_executor(of_both_clocks(folder), RunOptions()) as running:
         return [outcome for _, outcome in running.results(lambda _: None)]
 
 
@@ -135,25 +140,25 @@ def test_what_the_other_of_two_points_starts_is_not_left_behind(
 ) -> None:
     started = tmp_path / "started"
 
-    def virtual(order: PointOrder, onlooker: Onlooker) -> Outcome:
+    def virtual(task: TrialTask, observer: TrialObserver) -> Outcome:
         wait_for(lambda: [begun] * begun.exists(), 1)
         with subprocess.Popen(["sleep", "60"]) as compiler:
             started.touch()
             wait_for(lambda: [looked] * looked.exists(), 1)
             compiler.kill()
-        return Broken("ended", "")
+        return BrokenTrial("ended", "")
 
-    def real(order: PointOrder, bars: bool, onlooker: Any, aside: int, meanwhile: Any) -> Outcome:
-        before = belongings(aside=aside)
+    def real(task: TrialTask, bars: bool, observer: Any, ignored_pid: int, meanwhile: Any) -> Outcome:
+        before = resources(ignored_pid=ignored_pid)
         begun.touch()
         wait_for(lambda: [started] * started.exists(), 1)
-        found = belongings(aside=aside) - before, bool(belongings() - before)
+        found = resources(ignored_pid=ignored_pid) - before, bool(resources() - before)
         looked.touch()
-        return Broken(str(found), "")
+        return BrokenTrial(str(found), "")
 
     begun, looked = tmp_path / "begun", tmp_path / "looked"
-    monkeypatch.setattr(beside, "attempt", virtual)
-    assert both(tmp_path, monkeypatch, real) == [Broken(str((frozenset(), True)), ""), Broken("ended", "")]
+    monkeypatch.setattr(concurrent_trials, "run_task", virtual)
+    assert both(tmp_path, monkeypatch, real) == [BrokenTrial(str((frozenset(), True)), ""), BrokenTrial("ended", "")]
 
 
 @pytest.mark.parametrize("is_measuring", [False, True])
@@ -162,8 +167,8 @@ def test_ctrl_c_ends_both(
 ) -> None:
     begun, tidied = tmp_path / "begun", tmp_path / "tidied"
 
-    def virtual(order: PointOrder, onlooker: Onlooker) -> Outcome:
-        look = looked_at(onlooker)
+    def virtual(task: TrialTask, observer: TrialObserver) -> Outcome:
+        look = looked_at(observer)
         begun.touch()
         try:
             while True:
@@ -172,14 +177,14 @@ def test_ctrl_c_ends_both(
         finally:
             tidied.touch()
 
-    def real(order: PointOrder, bars: bool, onlooker: Onlooker, aside: int, meanwhile: Any) -> Outcome:
+    def real(task: TrialTask, bars: bool, observer: TrialObserver, ignored_pid: int, meanwhile: Any) -> Outcome:
         wait_for(lambda: [begun] * begun.exists(), 1)
         if not is_measuring:
             raise KeyboardInterrupt
-        with onlooker.measuring():
+        with observer.measuring():
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(beside, "attempt", virtual)
+    monkeypatch.setattr(concurrent_trials, "run_task", virtual)
     with pytest.raises(KeyboardInterrupt):
         both(tmp_path, monkeypatch, real)
     assert tidied.exists()
@@ -188,22 +193,24 @@ def test_ctrl_c_ends_both(
 
 @pytest.mark.thorough
 def test_workers_of_dask_find_what_this_process_does(tmp_path: Path) -> None:
-    here = {order.digest: outcome for order, outcome in SideBySide(orders(tmp_path, (1,)), 1).results(lambda _: None)}
+    here = {
+        task.digest: outcome for task, outcome in ParallelExecutor(tasks(tmp_path, (1,)), 1).results(lambda _: None)
+    }
     with dask_client("local") as client:
         there = {
-            order.digest: outcome
-            for order, outcome in OnDask(orders(tmp_path, (1, 2)), client).results(lambda _: None)
+            task.digest: outcome
+            for task, outcome in DaskExecutor(tasks(tmp_path, (1, 2)), client).results(lambda _: None)
         }
-        wrong = orders(tmp_path, (3,), workers=40)
-        ((_, broken),) = OnDask(wrong, client).results(lambda _: None)
+        wrong = tasks(tmp_path, (3,), workers=40)
+        ((_, broken),) = DaskExecutor(wrong, client).results(lambda _: None)
     assert set(there) == {"1", "2"}
-    assert not isinstance(there["1"], Broken) and not isinstance(here["1"], Broken)
+    assert not isinstance(there["1"], BrokenTrial) and not isinstance(here["1"], BrokenTrial)
     assert asdict(there["1"]) == asdict(here["1"])
-    assert isinstance(broken, Broken) and "workers" in broken.reason
+    assert isinstance(broken, BrokenTrial) and "workers" in broken.reason
 
 
 def test_a_scheduler_that_does_not_answer_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(on_dask, "SCHEDULER_TIMEOUT", "1s")
+    monkeypatch.setattr(distributed, "SCHEDULER_TIMEOUT", "1s")
     with (
         pytest.raises(UserError, match=r"--scheduler: no Dask scheduler answers at tcp://127.0.0.1:1 \("),
         dask_client("tcp://127.0.0.1:1"),
@@ -217,7 +224,7 @@ def test_a_scheduler_that_goes_is_one_line(tmp_path: Path) -> None:
     scheduler = dask("scheduler", "--port", "0", "--scheduler-file", str(told))
     worker = dask("worker", "--no-nanny", "--nthreads", "1", "--scheduler-file", str(told))
 
-    class AndGone(OnDask):
+    class AndGone(DaskExecutor):
         def _ended(self) -> list[Any]:
             if self._running:
                 scheduler.kill()
@@ -226,12 +233,12 @@ def test_a_scheduler_that_goes_is_one_line(tmp_path: Path) -> None:
     try:
         wait_for(lambda: [told] * told.exists(), 1, patience_s=300)
         address = json.loads(told.read_text())["address"]
-        long_point = orders(tmp_path, (1,), rounds=1_000_000)
+        long_trial = tasks(tmp_path, (1,), rounds=1_000_000)
         with (
-            pytest.raises(UserError, match="the Dask scheduler is gone; every point that was done is kept"),
+            pytest.raises(UserError, match="the Dask scheduler is gone; every trial that was done is kept"),
             dask_client(address) as client,
         ):
-            list(AndGone(long_point, client).results(lambda _: None))
+            list(AndGone(long_trial, client).results(lambda _: None))
     finally:
         scheduler.kill()
         worker.kill()

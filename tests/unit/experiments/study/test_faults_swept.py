@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gradbed.experiments.study.command import RunOptions, run_study_file
+from gradbed.experiments.study.command import run_study_file
+from gradbed.experiments.study.running.executors import RunOptions
 
 STUDY = """
 name: faulty

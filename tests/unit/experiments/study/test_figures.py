@@ -1,4 +1,4 @@
-"""What figures show of points that are valid, doubtful and invalid, read back from matplotlib's own objects."""
+"""What figures show of trials that are valid, doubtful and invalid, read back from matplotlib's own objects."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from matplotlib.container import BarContainer
 
 from gradbed.experiments.plotting.series import SeriesPoint, draw_companion, draw_series
 from gradbed.experiments.plotting.style import figure
-from gradbed.experiments.records.results import load_results
+from gradbed.experiments.results.study_results import load_results
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.study.evaluation.figures import draw_figures, write_figure_data
 from gradbed.experiments.study.evaluation.summary import summary_table
 from gradbed.experiments.study.loading import load_study
-from gradbed.experiments.study.running.runner import run_study
+from gradbed.experiments.study.running.executors import RunOptions
+from gradbed.experiments.study.running.runner import run_trials
 from tests.csv_files import read_csv
 from tests.unit.experiments.study import coin  # noqa: F401  # registers the system
 
@@ -89,7 +90,7 @@ def test_figures_are_written_in_three_formats_and_are_the_same_again(tmp_path: P
     file = tmp_path / "study.yaml"
     file.write_text(STUDY)
     study = load_study(file)
-    results = load_results(run_study(study, Scale(0.5), tmp_path).folder)
+    results = load_results(run_trials(study, Scale(0.5), RunOptions(tmp_path)).folder)
     written = draw_figures(results, study.head.figures, study.system.metrics)
     assert [path.name for path in written] == [
         f"{name}.{suffix}" for name in ("heads", "kinds", "scaled") for suffix in ("png", "svg", "pdf")
@@ -110,11 +111,11 @@ def test_a_figure_without_points_is_a_line_that_says_so(tmp_path: Path) -> None:
     file = tmp_path / "study.yaml"
     file.write_text(STUDY)
     study = load_study(file)
-    results = load_results(run_study(study, Scale(), tmp_path).folder)
-    beside = tuple(replace(point, other_clock=True) for point in results.points)
+    results = load_results(run_trials(study, Scale(), RunOptions(tmp_path)).folder)
+    beside = tuple(replace(trial, other_clock=True) for trial in results.trials)
     said: list[str] = []
-    for points in ((), beside):
-        nothing = replace(results, points=(), other_clock=points)
+    for trials in ((), beside):
+        nothing = replace(results, trials=(), other_clock=trials)
         assert draw_figures(nothing, study.head.figures, study.system.metrics, said.append) == []
     assert [line.partition(":")[0] for line in said] == [f"no figure {name}" for name in study.head.figures] * 2
 
@@ -123,7 +124,7 @@ def test_the_table_at_the_end(tmp_path: Path) -> None:
     file = tmp_path / "study.yaml"
     file.write_text(STUDY)
     study = load_study(file)
-    table = summary_table(study, load_results(run_study(study, Scale(), tmp_path).folder))
+    table = summary_table(study, load_results(run_trials(study, Scale(), RunOptions(tmp_path)).folder))
     cells = [list(column.cells) for column in table.columns]
     assert cells[0] == ["valid", "valid", "doubtful", "doubtful", "invalid", "invalid"]
     assert [cell.split(",")[0] for cell in cells[-1]] == cells[0]
@@ -136,7 +137,7 @@ def test_a_study_without_metrics_shows_the_systems_main_ones_that_have_values(
     file = tmp_path / "study.yaml"
     file.write_text(re.sub(r"(?m)^metrics:.*\n", "", STUDY))
     study = load_study(file)
-    results = load_results(run_study(study, Scale(), tmp_path).folder)
+    results = load_results(run_trials(study, Scale(), RunOptions(tmp_path)).folder)
 
     def titles() -> list[str]:
         return [str(column.header) for column in summary_table(study, results).columns][2:-1]
@@ -144,8 +145,8 @@ def test_a_study_without_metrics_shows_the_systems_main_ones_that_have_values(
     every = titles()
     monkeypatch.setattr(type(study.system), "main_metrics", ("heads", "limit"))
     assert titles() == ["heads", "limit"] and len(every) > 2
-    for point in results.points:
-        monkeypatch.setitem(point.stored.row, "limit", None)
+    for trial in results.trials:
+        monkeypatch.setitem(trial.values, "limit", None)
     assert titles() == ["heads"]
 
 
@@ -160,7 +161,7 @@ def drawn(tmp_path: Path, section: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The axes of one figure of the study, before they are written to a file."""
     (tmp_path / "study.yaml").write_text(STUDY.split("figures:")[0] + f"figures:\n  one: {section}\n")
     study = load_study(tmp_path / "study.yaml")
-    results = load_results(run_study(study, Scale(), tmp_path).folder)
+    results = load_results(run_trials(study, Scale(), RunOptions(tmp_path)).folder)
     kept: list[Any] = []
 
     def keep(made: Any, path: Path, heading: str) -> list[Path]:
@@ -190,7 +191,7 @@ def test_bars_begin_at_zero_and_stand_beside_each_other(tmp_path: Path, monkeypa
     assert {to_hex(handle.get_color()) for handle in handles} >= {to_hex(bar.get_edgecolor()) for bar in bars}
     assert axes.get_legend() is None, "it would lie over the bars"
     edges = sorted((bar.get_x(), bar.get_x() + bar.get_width()) for bar in bars)
-    assert len(edges) == 4, "two places with two series that have values; those of invalid points are crosses"
+    assert len(edges) == 4, "two places with two series that have values; those of invalid trials are crosses"
     assert all(left[1] <= right[0] + 1e-9 for left, right in itertools.pairwise(edges))
 
 
@@ -203,14 +204,14 @@ def test_a_saturation_is_an_upright(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_data_of_figures_are_one_small_table(tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(STUDY)
     study = load_study(tmp_path / "study.yaml")
-    results = load_results(run_study(study, Scale(0.5), tmp_path).folder)
+    results = load_results(run_trials(study, Scale(0.5), RunOptions(tmp_path)).folder)
     rows = read_csv(write_figure_data(study, results))
     assert [(row["coins.verdict"], row["coins.bias"], row["repetitions"]) for row in rows] == [
         (verdict, bias, count)
         for verdict, count in (("valid", "3"), ("doubtful", "3"), ("invalid", "0"))
         for bias in ("0.2", "0.8")
     ]
-    heads = [[point.row["heads"] for point in results.points[3 * place : 3 * place + 3]] for place in range(4)]
+    heads = [[trial.row["heads"] for trial in results.trials[3 * place : 3 * place + 3]] for place in range(4)]
     assert [float(row["heads"]) for row in rows[:4]] == pytest.approx([sum(each) / 3 for each in heads], rel=1e-5)
     # t(0.975, 2) / sqrt(3) = 2.484138 standard deviations.
     halves = [2.484138 * statistics.stdev(each) if len(set(each)) > 1 else None for each in heads]

@@ -10,14 +10,16 @@ from typing import Any
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.records.results import StudyResults
-from gradbed.experiments.records.run_folder import DonePoint, StoredPoint
+from gradbed.experiments.configuration.trial import TrialConfiguration
+from gradbed.experiments.results.run_folder import TrialRecord
+from gradbed.experiments.results.study_results import StudyResults
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.study.definition import StudyHead
 from gradbed.experiments.study.evaluation.goals import judged
 from gradbed.experiments.study.loading import load_study
 from gradbed.experiments.study.running import sandboxed
-from gradbed.experiments.study.running.measure import PointOrder
-from gradbed.experiments.study.running.sandboxed import OneByOne
+from gradbed.experiments.study.running.sandboxed import SandboxedExecutor
 from tests.unit.experiments.study import coin  # noqa: F401  # registers the system
 from tools.bench.__main__ import STUDIES
 
@@ -30,13 +32,13 @@ HEAD = StudyHead.model_validate(
 )
 
 
-def point(repetition: int = 0, failures: list[str] | None = None, **row: Any) -> DonePoint:
-    stored = StoredPoint("d", 1, {"verdict": "valid", "bound": 0.7, **row}, {}, {}, failures or [])
-    return DonePoint({"way.kind": "slow"}, repetition, stored)
+def trial(repetition: int = 0, failures: list[str] | None = None, **row: Any) -> TrialRecord:
+    stored = TrialRecord("d", 1, {"verdict": "valid", "bound": 0.7, **row}, {}, {}, failures or [])
+    return stored.at({"way.kind": "slow"}, repetition)
 
 
-def verdict(*points: DonePoint) -> str:
-    [found] = judged(HEAD, StudyResults(Path(), {}, points))
+def verdict(*trials: TrialRecord) -> str:
+    [found] = judged(HEAD, StudyResults(Path(), {}, trials))
     assert found.place == "kind=slow"
     assert found.has_failed == (found.verdict in ("missed", "exceeded", "wrong"))
     return found.verdict
@@ -56,16 +58,16 @@ def verdict(*points: DonePoint) -> str:
     ],
 )
 def test_verdicts(row: dict[str, Any], expected: str) -> None:
-    assert verdict(point(**row)) == expected
+    assert verdict(trial(**row)) == expected
 
 
 def test_repetitions_are_judged_by_their_mean() -> None:
-    assert verdict(point(rate=0.5), point(1, rate=0.65)) == "met"
-    assert verdict(point(rate=0.4), point(1, rate=0.65)) == "missed"
+    assert verdict(trial(rate=0.5), trial(1, rate=0.65)) == "met"
+    assert verdict(trial(rate=0.4), trial(1, rate=0.65)) == "missed"
 
 
 def test_the_words_of_a_failure() -> None:
-    [found] = judged(HEAD, StudyResults(Path(), {}, (point(rate=0.35),)))
+    [found] = judged(HEAD, StudyResults(Path(), {}, (trial(rate=0.35),)))
     assert found.words == "goal near, kind=slow: 0.5, at least 0.8, at most 1: missed"
 
 
@@ -79,8 +81,8 @@ CLOCKS = StudyHead.model_validate(
 
 
 def on_both_clocks(virtual: list[float], real: list[float], **row: Any) -> str:
-    own = tuple(point(number, rate=value) for number, value in enumerate(virtual))
-    beside = tuple(replace(point(number, rate=value, **row), other_clock=True) for number, value in enumerate(real))
+    own = tuple(trial(number, rate=value) for number, value in enumerate(virtual))
+    beside = tuple(replace(trial(number, rate=value, **row), other_clock=True) for number, value in enumerate(real))
     [found] = judged(CLOCKS, StudyResults(Path(), {}, own, beside))
     if real and virtual:
         assert found.value == pytest.approx(sum(real) / len(real) / (sum(virtual) / len(virtual)))
@@ -116,7 +118,7 @@ def test_a_goal_of_some_places_alone() -> None:
     goal = head.goals["same"]
     for kind, found in (("slow", 1), ("fast", 0)):
         head.goals["same"] = goal.model_copy(update={"where": {"way.kind": kind}})
-        assert len(judged(head, StudyResults(Path(), {}, (point(rate=1.0),)))) == found
+        assert len(judged(head, StudyResults(Path(), {}, (trial(rate=1.0),)))) == found
 
 
 @pytest.mark.parametrize(
@@ -135,12 +137,12 @@ def test_goals_that_cannot_be(goal: str, words: str, tmp_path: Path) -> None:
 def test_what_bench_clocks_asks_for() -> None:
     """Of all settings round times; of those without loss and jitter counts, too, but for the ring's."""
     study = load_study(STUDIES / "clocks.yaml")
-    own = [each for each in study.points if not each.other_clock]
+    own = [each for each in study.trials if not each.other_clock]
     # The five seeds of four settings in which something is drawn, and one of each other.
-    assert len(own) == len(study.points) - len(own) == 10 + 4 * 5
-    assert {each.configuration.clock for each in study.points if each.other_clock} == {"real"}
+    assert len(own) == len(study.trials) - len(own) == 10 + 4 * 5
+    assert {each.configuration.clock for each in study.trials if each.other_clock} == {"real"}
     rows = {"mean_round_time_s": 1.0, "server_packets": 1, "server_bytes": 1, "byte_hops": 1, "verdict": "valid"}
-    done = [DonePoint(p.coordinates, p.repetition, StoredPoint("", p.seed, rows, {}, {}, [])) for p in own]
+    done = [TrialRecord("", p.seed, rows, {}, {}, []).at(p.coordinates, p.repetition) for p in own]
     asked = Counter(goal.goal for goal in judged(study.head, StudyResults(Path(), {}, tuple(done))))
     assert list(asked.values()) == [14, 9, 9, 9]
 
@@ -148,18 +150,20 @@ def test_what_bench_clocks_asks_for() -> None:
 def test_what_bench_throughput_asks_for() -> None:
     study = load_study(STUDIES / "throughput.yaml")
     assert [goal.at_least for goal in study.head.goals.values()] == [0.8]
-    assert len(study.points) == 7
-    assert {point.configuration.clock for point in study.points} == {"real"}
+    assert len(study.trials) == 7
+    assert {trial.configuration.clock for trial in study.trials} == {"real"}
 
 
 def test_a_point_is_measured_again_while_the_machine_cannot_keep_up(monkeypatch: pytest.MonkeyPatch) -> None:
     found = iter(["doubtful", "valid", "doubtful", "doubtful", "valid"])
 
-    def run(order: PointOrder, bars: bool, **how_it_is_watched: object) -> StoredPoint:
-        return StoredPoint(order.digest, 1, {"verdict": next(found)}, {}, {}, [])
+    def run(task: TrialTask, bars: bool, **how_it_is_watched: object) -> TrialRecord:
+        return TrialRecord(task.digest, 1, {"verdict": next(found)}, {}, {}, [])
 
     monkeypatch.setattr(sandboxed, "run_sandboxed", run)
-    orders = [PointOrder(name, "coins", {}, 1, 1.0, Path(), attempts=2) for name in ("a", "b")]
-    ended = [(order.digest, outcome.row["verdict"]) for order, outcome in OneByOne(orders).results(lambda _: None)]  # type: ignore[union-attr]
+    tasks = [TrialTask(TrialConfiguration(), 1, Scale(), Path(), digest=name, attempts=2) for name in ("a", "b")]
+    ended = [
+        (task.digest, outcome.values["verdict"]) for task, outcome in SandboxedExecutor(tasks).results(lambda _: None)
+    ]  # type: ignore[union-attr]
     assert ended == [("a", "valid"), ("b", "doubtful")]
     assert list(found) == ["valid"]

@@ -48,24 +48,24 @@ def load(tmp_path: Path, text: str = GOOD, quick: bool = False) -> Study:
 
 
 def test_product_axes_are_combined_and_zip_axes_go_in_step(tmp_path: Path) -> None:
-    points = load(tmp_path).points
-    assert [(*point.coordinates.values(), point.seed) for point in points] == [
+    trials = load(tmp_path).trials
+    assert [(*trial.coordinates.values(), trial.seed) for trial in trials] == [
         (count, bias, delay, seed) for count in (1, 2) for bias, delay in ((0.1, 1), (0.9, 9)) for seed in (1, 2)
     ]
-    configuration = points[-1].configuration
+    configuration = trials[-1].configuration
     assert configuration.topology.link.delay_us == 9
     assert configuration.topology.link.rate_mbps == 10
 
 
 def test_without_a_sweep_there_is_one_point_for_each_seed(tmp_path: Path) -> None:
-    points = load(tmp_path, "name: one\nsystem: coins\nseeds: [7, 5]\nrepetitions: 2\n").points
-    assert [point.seed for point in points] == [7, 5]
+    trials = load(tmp_path, "name: one\nsystem: coins\nseeds: [7, 5]\nrepetitions: 2\n").trials
+    assert [trial.seed for trial in trials] == [7, 5]
 
 
 def test_quick_changes_sections_sweeps_and_dotted_paths(tmp_path: Path) -> None:
     study = load(tmp_path, quick=True)
-    assert [(p.coordinates["coins.count"], p.coordinates["coins.bias"]) for p in study.points] == [(1, 0.1), (1, 0.9)]
-    configuration = study.points[0].configuration
+    assert [(p.coordinates["coins.count"], p.coordinates["coins.bias"]) for p in study.trials] == [(1, 0.1), (1, 0.9)]
+    configuration = study.trials[0].configuration
     assert isinstance(configuration, coin.CoinConfiguration)
     assert configuration.coins.sleep_s == 0.5
 
@@ -147,4 +147,4 @@ def test_what_is_wrong_with_quick(tmp_path: Path, old: str, new: str, line: int,
 def test_the_studies_that_come_with_it_are_right(path: Path, quick: bool) -> None:
     study = load_study(path, quick)
     assert study.name == path.stem
-    assert study.points
+    assert study.trials

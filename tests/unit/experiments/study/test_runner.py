@@ -15,12 +15,13 @@ from pathlib import Path
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.records.results import load_results
-from gradbed.experiments.records.run_folder import DonePoint, RunFiles, StoredPoint
+from gradbed.experiments.results.run_folder import RunFiles, TrialRecord
+from gradbed.experiments.results.study_results import load_results
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.study.loading import load_study
 from gradbed.experiments.study.running import digest, runner
-from gradbed.experiments.study.running.runner import StudyRun, run_study
+from gradbed.experiments.study.running.executors import RunOptions
+from gradbed.experiments.study.running.runner import StudyRun, run_trials
 from tests.unit.experiments.study import coin
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -47,7 +48,7 @@ def run(
 ) -> StudyRun:
     file = tmp_path / "study.yaml"
     file.write_text(text)
-    return run_study(load_study(file, quick), Scale(factor), tmp_path / "results", resume)
+    return run_trials(load_study(file, quick), Scale(factor), RunOptions(tmp_path / "results", resume))
 
 
 def runs(trace: Path) -> list[str]:
@@ -56,7 +57,7 @@ def runs(trace: Path) -> list[str]:
 
 def test_a_run_leaves_rows_as_csv_and_parquet(tmp_path: Path) -> None:
     done = run(tmp_path)
-    with (done.folder / "points.csv").open() as file:
+    with (done.folder / "trials.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [(row["coins.count"], row["repetition"], row["seed"]) for row in rows] == [
         (count, repetition, seed) for count in "123" for repetition, seed in (("0", "1"), ("1", "2"))
@@ -65,10 +66,10 @@ def test_a_run_leaves_rows_as_csv_and_parquet(tmp_path: Path) -> None:
     with (done.folder / "throws.csv").open() as file:
         assert len(list(csv.DictReader(file))) == 2 * (1 + 2 + 3)
     resolved = json.loads((done.folder / "study.json").read_text())
-    assert resolved["points"][0]["configuration"]["topology"]["link"]["delay_us"] == 50
+    assert resolved["trials"][0]["configuration"]["topology"]["link"]["delay_us"] == 50
     assert json.loads((done.folder / "environment.json").read_text())["processors"] >= 1
     parquet = pytest.importorskip("pyarrow.parquet")
-    table = parquet.read_table(done.folder / "points.parquet").to_pydict()
+    table = parquet.read_table(done.folder / "trials.parquet").to_pydict()
     assert table["coins.count"] == [1, 1, 2, 2, 3, 3]
     assert table["heads"] == [int(row["heads"]) for row in rows]
 
@@ -95,14 +96,14 @@ def test_the_virtual_clock_needs_no_slower_links_and_tells_no_time_of_the_machin
 
 def test_the_same_seed_makes_the_same_decisions(tmp_path: Path) -> None:
     first, second = (run(tmp_path).done for _ in range(2))
-    assert [p.stored.decisions for p in first] == [p.stored.decisions for p in second]
-    assert len({json.dumps(p.stored.decisions) for p in first}) > 1
+    assert [p.decisions for p in first] == [p.decisions for p in second]
+    assert len({json.dumps(p.decisions) for p in first}) > 1
 
 
 def test_resume_runs_what_is_missing_and_no_more(tmp_path: Path, trace: Path) -> None:
     done = run(tmp_path)
-    lost = done.done[3].stored.digest
-    (done.folder / "points" / f"{lost}.json").unlink()
+    lost = done.done[3].digest
+    (done.folder / "trials" / f"{lost}.json").unlink()
     trace.unlink()
     again = run(tmp_path, resume=True)
     assert again.folder == done.folder
@@ -117,15 +118,15 @@ def test_resume_passes_over_a_newer_run_that_was_interrupted_at_once(
     tmp_path: Path, trace: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     older, newer = run(tmp_path), run(tmp_path)
-    for point in newer.done[1:]:
-        (newer.folder / "points" / f"{point.stored.digest}.json").unlink()
+    for trial in newer.done[1:]:
+        (newer.folder / "trials" / f"{trial.digest}.json").unlink()
     assert run(tmp_path, resume=True).folder == newer.folder
-    for point in newer.done:
-        (newer.folder / "points" / f"{point.stored.digest}.json").unlink()
+    for trial in newer.done:
+        (newer.folder / "trials" / f"{trial.digest}.json").unlink()
     trace.unlink()
     assert run(tmp_path, resume=True).folder == older.folder
     assert runs(trace) == []
-    assert f"going on with {older.folder}: 6 of 6 points are done\n" in capfd.readouterr().err
+    assert f"going on with {older.folder}: 6 of 6 trials are done\n" in capfd.readouterr().err
 
 
 def test_resume_keeps_what_an_extended_study_shares(tmp_path: Path, trace: Path) -> None:
@@ -178,7 +179,7 @@ def test_a_point_that_breaks_is_told_and_does_not_stop_the_others(
     done = run(tmp_path, ENDINGS)
     assert runs(trace) == ["1 1", "2 1", "3 1", "4 1", "5 1"]
     assert [p.row["coins.count"] for p in done.done] == [1, 3, 5]
-    assert [p.stored.failures for p in done.done] == [["a coin stands on its edge"], [], []]
+    assert [p.failures for p in done.done] == [["a coin stands on its edge"], [], []]
     assert done.broken == {
         "count=2, ends=broken, verdict=valid, seed 1": "RuntimeError: the coin rolled away",
         "count=4, ends=stuck, verdict=valid, seed 1": "no answer for 4 s",
@@ -199,8 +200,8 @@ def test_resume_repeats_what_failed_or_was_invalid_after_what_is_missing(
     trace.unlink()
     again = run(tmp_path, ENDINGS, resume=True)
     assert again.folder == first.folder
-    assert "3 of 5 points are done; 2 of them failed or were invalid, and are run again" in capfd.readouterr().err
-    # What broke left no file: it is missing. A doubtful point is worth keeping.
+    assert "3 of 5 trials are done; 2 of them failed or were invalid, and are run again" in capfd.readouterr().err
+    # What broke left no file: it is missing. A doubtful trial is worth keeping.
     assert runs(trace) == ["2 1", "4 1", "1 1", "3 1"]
 
 
@@ -213,7 +214,7 @@ def test_the_same_trouble_in_every_point_ends_the_study(tmp_path: Path, trace: P
     with pytest.raises(UserError, match=r"^RuntimeError: the coin rolled away$"):
         run(tmp_path, "name: one\nsystem: coins\ncoins: {ends: broken}\n")
     trace.unlink()
-    # Different troubles may be the points' own.
+    # Different troubles may be the trials' own.
     different = STUDY.replace("repetitions: 2", "coins: {ends: stuck}")
     assert list(run(tmp_path, different).broken.values()) == [f"no answer for {count} s" for count in (1, 2, 3)]
 
@@ -228,7 +229,7 @@ def test_resume_does_not_mix_versions_of_the_program(
     assert second.folder != first.folder
     assert len(runs(trace)) == 6
     assert "another version of the program" in capfd.readouterr().err
-    assert not {p.stored.digest for p in first.done} & {p.stored.digest for p in second.done}
+    assert not {p.digest for p in first.done} & {p.digest for p in second.done}
 
 
 def test_resume_keeps_the_record_of_every_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,15 +243,15 @@ def test_resume_keeps_the_record_of_every_session(tmp_path: Path, monkeypatch: p
 
 
 def test_quick_runs_stay_apart_from_full_ones(tmp_path: Path, trace: Path) -> None:
-    """Though some of their points are the same."""
+    """Though some of their trials are the same."""
     text = STUDY + "quick: {sweep.product: {coins.count: [2]}}\n"
     full = run(tmp_path, text)
-    rows = (full.folder / "points.csv").read_bytes()
+    rows = (full.folder / "trials.csv").read_bytes()
     trace.unlink()
     small = run(tmp_path, text, resume=True, quick=True)
     assert small.folder != full.folder
     assert runs(trace) == ["2 1", "2 2"]
-    assert (full.folder / "points.csv").read_bytes() == rows
+    assert (full.folder / "trials.csv").read_bytes() == rows
     assert run(tmp_path, text, resume=True).folder == full.folder
     assert run(tmp_path, text, resume=True, quick=True).folder == small.folder
     assert runs(trace) == ["2 1", "2 2"]
@@ -260,29 +261,29 @@ def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
     done = run(tmp_path, STUDY.replace("coins.count: [1, 2, 3]", "coins.ends: ['', interrupt, edge]"))
     assert done.interrupted
     assert len(done.done) == 2
-    assert len((done.folder / "points.csv").read_text().splitlines()) == 3
+    assert len((done.folder / "trials.csv").read_text().splitlines()) == 3
 
 
 def test_large_tables_are_not_written_after_every_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A point takes a second here, and tables take ten: they are written first and last, not 30 times."""
+    """A trial takes a second here, and tables take ten: they are written first and last, not 30 times."""
     clock_s = 0.0
     written: list[int] = []
-    write, outcome = runner.write_point_tables, runner._outcome
+    write, outcome = runner.write_trial_tables, runner._outcome_words
 
-    def slow_tables(files: RunFiles, planned: Sequence[runner.PlannedPoint]) -> list[DonePoint]:
+    def slow_tables(files: RunFiles, planned: Sequence[runner.TrialSpec]) -> list[TrialRecord]:
         nonlocal clock_s
         clock_s += 10
         done = write(files, planned)
         written.append(len(done))
         return done
 
-    def point_told(point: StoredPoint) -> str:
+    def trial_told(trial: TrialRecord) -> str:
         nonlocal clock_s
         clock_s += 1
-        return outcome(point)
+        return outcome(trial)
 
-    monkeypatch.setattr(runner, "write_point_tables", slow_tables)
-    monkeypatch.setattr(runner, "_outcome", point_told)
+    monkeypatch.setattr(runner, "write_trial_tables", slow_tables)
+    monkeypatch.setattr(runner, "_outcome_words", trial_told)
     monkeypatch.setattr(runner.time, "monotonic", lambda: clock_s)
     run(tmp_path, STUDY.replace("repetitions: 2", "repetitions: 10"))
     assert written == [1, 30]
@@ -294,7 +295,7 @@ def test_sigkill_in_the_middle_costs_only_the_point_that_ran(tmp_path: Path, tra
     (tmp_path / "study.yaml").write_text(slow)
     program = (
         "import sys; from pathlib import Path; from gradbed.experiments.study.running import runner;"
-        "from tests.unit.experiments.study import coin, test_runner; runner.executor = coin.in_this_process;"
+        "from tests.unit.experiments.study import coin, test_runner; runner.open_executor = coin.in_this_process;"
         "test_runner.run(Path(sys.argv[1]), Path(sys.argv[1], 'study.yaml').read_text())"
     )
     process = subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], cwd=ROOT, env=os.environ.copy())
@@ -318,17 +319,17 @@ def test_what_figures_are_given(tmp_path: Path) -> None:
     )
     results = load_results(run(tmp_path, text).folder)
     series = results.series("coins.count", "heads", "coins.verdict")
-    assert [point.x for point in series["valid"]] == [7, 8]
-    assert [point.verdict for points in series.values() for point in points] == [
+    assert [trial.x for trial in series["valid"]] == [7, 8]
+    assert [trial.verdict for trials in series.values() for trial in trials] == [
         "valid", "valid", "doubtful", "doubtful", "invalid", "invalid",
     ]  # fmt: skip
-    assert all(len(point.values) == 2 for point in series["doubtful"])
-    assert all(point.values == () and len(point.invalid) == 2 for point in series["invalid"])
+    assert all(len(trial.values) == 2 for trial in series["doubtful"])
+    assert all(trial.values == () and len(trial.invalid) == 2 for trial in series["invalid"])
     assert len(results.table("throws")) == 6 * (7 + 8)
 
 
 def test_a_stored_point_survives_its_file(tmp_path: Path) -> None:
     done = run(tmp_path)
-    stored = done.done[0].stored
-    data = json.loads((done.folder / "points" / f"{stored.digest}.json").read_text())
-    assert StoredPoint(**data) == stored
+    stored = done.done[0]
+    data = json.loads((done.folder / "trials" / f"{stored.digest}.json").read_text())
+    assert TrialRecord(**data).at(stored.coordinates, stored.repetition) == stored

@@ -1,4 +1,4 @@
-"""Which of the program's sources a point depends on."""
+"""Which of the program's sources a trial depends on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PART = (
     "hosts/agents/worker.py",
     "switch/runtime/trace.c",
     "p4src/forward.p4",
-    "experiments/study/running/measure.py",
+    "experiments/study/running/worker.py",
 )
 
 

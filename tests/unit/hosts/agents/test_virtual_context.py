@@ -14,7 +14,7 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.testbeds.agents import Agents, AgentSpec
+from gradbed.experiments.runtimes.agents import Agents, AgentSpec
 from gradbed.hosts.agents.context import AgentContext
 from gradbed.hosts.agents.description import Description
 from gradbed.hosts.agents.virtual.clock import VirtualClock

@@ -1,4 +1,4 @@
-"""Large points: what is measured, and which time a goal judges."""
+"""Large trials: what is measured, and which time a goal judges."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from gradbed.common.errors import UserError
 from gradbed.experiments.systems import find_system
 from tools.bench import scale
 from tools.bench.scale import ScaleResult, Spent, measured, run_bench_scale
-from tools.bench.scale_points import SCALE_POINTS, ScalePoint
+from tools.bench.scale_trials import SCALE_TRIALS, ScaleTrial
 
-STAR = ScalePoint(
+STAR = ScaleTrial(
     name="star",
     system="aggregation",
     configuration={
@@ -26,7 +26,7 @@ STAR = ScalePoint(
 
 @pytest.mark.thorough
 def test_points_that_there_are() -> None:
-    assert {point.name for point in SCALE_POINTS} == {
+    assert {trial.name for trial in SCALE_TRIALS} == {
         "aggregation-64",
         "aggregation-512",
         "ndn-128",
@@ -35,10 +35,10 @@ def test_points_that_there_are() -> None:
         "workload-1024",
         "training-1024",
     }
-    for point in SCALE_POINTS:
-        found = find_system(point.system)
-        # As a run does before it begins: a point that is refused would be told of after minutes.
-        found.check(found.configuration.model_validate({"clock": "virtual", **point.configuration}))
+    for trial in SCALE_TRIALS:
+        found = find_system(trial.system)
+        # As a run does before it begins: a trial that is refused would be told of after minutes.
+        found.check(found.configuration.model_validate({"clock": "virtual", **trial.configuration}))
 
 
 @pytest.mark.parametrize(("small", "fragments"), [(False, 7), (True, 3)])
@@ -63,10 +63,10 @@ def test_the_goal_decides(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    point = ScalePoint("some", "aggregation", {}, {}, judges_round, goal_s, goal_cpu_s)
-    row = ScaleResult(point, 3, whole=Spent(10.0, 20.0), round=Spent(1.0, 2.0), hops=42, bytes=1 << 20)
-    monkeypatch.setattr(scale, "SCALE_POINTS", (point,))
-    monkeypatch.setattr(scale, "measured", lambda point, small, threads: row)
+    trial = ScaleTrial("some", "aggregation", {}, {}, judges_round, goal_s, goal_cpu_s)
+    row = ScaleResult(trial, 3, whole=Spent(10.0, 20.0), round=Spent(1.0, 2.0), hops=42, bytes=1 << 20)
+    monkeypatch.setattr(scale, "SCALE_TRIALS", (trial,))
+    monkeypatch.setattr(scale, "measured", lambda trial, small, threads: row)
     names: Sequence[str] = ["some"]
     assert run_bench_scale(names, small=False) == status
     assert ("missed" in capsys.readouterr().out) == bool(status)
@@ -74,5 +74,5 @@ def test_the_goal_decides(
 
 
 def test_a_point_that_there_is_not() -> None:
-    with pytest.raises(UserError, match="no point 'aggregation-65': aggregation-64, "):
+    with pytest.raises(UserError, match="no trial 'aggregation-65': aggregation-64, "):
         run_bench_scale(["aggregation-65"], small=True)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from gradbed.experiments.records.run_folder import StoredPoint
+from gradbed.experiments.results.run_folder import TrialRecord
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.study.running.execution import run_now
+from gradbed.experiments.study.running.executors import run_single_trial
 from gradbed.experiments.systems import find_system
 from gradbed.hosts.agents.launching import INTERFACES
 from gradbed.hosts.agents.virtual.context import VirtualContext, VirtualInterface
@@ -54,9 +54,9 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-def run(case: dict[str, Any]) -> StoredPoint:
+def run(case: dict[str, Any]) -> TrialRecord:
     sections = {"clock": "virtual", "topology": {"kind": "fat-tree:4", "link": LINK}, "workload": WORKLOAD, **case}
-    return run_now("aggregation", find_system("aggregation").configuration.model_validate(sections), Scale())
+    return run_single_trial("aggregation", find_system("aggregation").configuration.model_validate(sections), Scale())
 
 
 @pytest.mark.commit_cases(1)

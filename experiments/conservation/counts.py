@@ -1,0 +1,196 @@
+"""Counts of a network at one moment: the switches' counters by P4Runtime, and what links did to packets; and what
+these carried between two times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gradbed.emulation.statistics import ClassCounts, DirectionStatistics
+from gradbed.experiments.conservation.host_links import HostAccount, LinkEffect, Pauses, Tally
+from gradbed.experiments.runtimes.interface import Runtime
+from gradbed.topo.graph import Direction
+
+# ---- At one moment ----
+
+
+Cells = Mapping[int, Tally]
+"""Of one counter array: its cells that are not zero, by index."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """counters: by switch and by the last part of the counter's name. delivered: what links brought to the far end,
+    whatever it was; effects: what they did to the rest. Links that cannot tell losses count as having none.
+    devices: by switch, what became of packets that did not leave it (Fabric.device_statistics). program_drops: by
+    switch and by where in the program (Fabric.program_drops). classes: what links and switches counted by class,
+    where all counters were asked for."""
+
+    counters: Mapping[str, Mapping[str, Cells]] = field(default_factory=dict)
+    delivered: Mapping[Direction, Tally] = field(default_factory=dict)
+    effects: Mapping[Direction, LinkEffect] = field(default_factory=dict)
+    devices: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    program_drops: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    classes: ClassCounts = field(default_factory=ClassCounts)
+
+    @classmethod
+    def read(cls, runtime: Runtime) -> Counts:
+        """Ask every switch and every link now."""
+        counters = {switch: _by_name(found) for switch, found in runtime.all_counters().items()}
+        return replace(cls.of_links(runtime), counters=counters, classes=runtime.fabric.classes())
+
+    @classmethod
+    def of_links(cls, runtime: Runtime) -> Counts:
+        """Without the counters of programs, which take a while."""
+        links = runtime.fabric.link_statistics()
+        return cls(
+            delivered={(row.from_node, row.to_node): Tally(row.packets, row.bytes) for row in links},
+            effects={
+                (row.from_node, row.to_node): LinkEffect(
+                    losses=Tally(row.losses, row.lost_bytes),
+                    duplicates=Tally(row.duplicates, row.duplicate_bytes),
+                    # Bytes of drops that nobody counted come out as a disagreement in bytes.
+                    queue_drops=Tally(row.queue_drops, row.queue_drop_bytes or 0),
+                    pauses=Pauses(row.pauses_sent, row.pauses_received, row.paused_ns),
+                    socket_drops=row.socket_drops,
+                    from_outside=row.from_outside,
+                )
+                for row in links
+            },
+            devices=runtime.fabric.device_statistics(),
+            program_drops=runtime.fabric.program_drops(),
+        )
+
+    def since(self, before: Counts) -> Counts:
+        """What was counted between `before` and this. A switch that lost its counters meanwhile counts from zero."""
+        return Counts(
+            counters={
+                switch: {
+                    name: {i: _less(tally, before.cell(switch, name, i)) for i, tally in cells.items()}
+                    for name, cells in counters.items()
+                }
+                for switch, counters in self.counters.items()
+            },
+            delivered={link: tally - before.delivered.get(link, Tally()) for link, tally in self.delivered.items()},
+            effects={link: effect - before.effects.get(link, LinkEffect()) for link, effect in self.effects.items()},
+            devices=_rise(self.devices, before.devices),
+            program_drops=_rise(self.program_drops, before.program_drops),
+            classes=self.classes.since(before.classes),
+        )
+
+    def has(self, switch: str, counter: str) -> bool:
+        return counter in self.counters.get(switch, {})
+
+    def cell(self, switch: str, counter: str, index: int) -> Tally:
+        """Zero where the switch has no such counter, or nothing in that cell."""
+        return self.counters.get(switch, {}).get(counter, {}).get(index, Tally())
+
+    def effect(self, sender: str, receiver: str) -> LinkEffect:
+        return self.effects.get((sender, receiver), LinkEffect())
+
+    def link_account(self, host: str, switch: str, sent: Tally, received: Tally, socket_drops: int) -> HostAccount:
+        """A host's own counts beside what its link counted, for a switch that cannot tell what a system's packets
+        are."""
+        towards_switch, towards_host = self.effect(host, switch), self.effect(switch, host)
+        return HostAccount(
+            host=host,
+            host_sent=sent,
+            host_received=received,
+            socket_drops=socket_drops,
+            switch_received=self.delivered.get((host, switch), Tally()),
+            switch_sent=self.delivered.get((switch, host), Tally())
+            - towards_host.change
+            + Tally(towards_host.socket_drops),
+            towards_switch=towards_switch,
+            towards_host=towards_host,
+        )
+
+    @property
+    def byte_hops(self) -> int:
+        """Bytes that all links have carried together."""
+        return sum(tally.bytes for tally in self.delivered.values())
+
+    def link_rows(
+        self, achieved: Mapping[Direction, float], nominal_us: Callable[[float], float] = float
+    ) -> list[dict[str, Any]]:
+        """What every direction of a link carried and lost, for the table "links". achieved: what part of its rate it
+        achieved while packets waited for it. nominal_us: of microseconds on the emulated network.
+
+        Where PFC paused any link, all rows tell of pauses: how many, and how long for each priority that was paused.
+        """
+        rows = []
+        paused = sorted(
+            {p for each in self.effects.values() for p, count in enumerate(each.pauses.received) if count}
+        )
+        for direction, carried in self.delivered.items():
+            effect = self.effect(*direction)
+            rows.append(
+                {
+                    "from": direction[0],
+                    "to": direction[1],
+                    "packets": carried.packets,
+                    "bytes": carried.bytes,
+                    "queue_drops": effect.queue_drops.packets,
+                    "socket_drops": effect.socket_drops,
+                    "losses": effect.losses.packets,
+                    "duplicates": effect.duplicates.packets,
+                    "achieved": achieved.get(direction),
+                    **(_pause_cells(effect.pauses, paused, nominal_us) if paused else {}),
+                }
+            )
+        return rows
+
+
+def _pause_cells(pauses: Pauses, priorities: Iterable[int], nominal_us: Callable[[float], float]) -> dict[str, float]:
+    times = {p: pauses.paused_ns[p] if pauses.paused_ns else 0 for p in priorities}
+    return {
+        "pauses_sent": sum(pauses.sent),
+        "pauses_received": sum(pauses.received),
+        **{f"paused_us_{p}": nominal_us(time_ns / 1000) for p, time_ns in times.items()},
+    }
+
+
+def _by_name(counters: Mapping[str, list[dict[str, int]]]) -> dict[str, dict[int, Tally]]:
+    return {
+        full.rsplit(".", 1)[-1]: {cell["index"]: Tally(cell["packets"], cell["bytes"]) for cell in cells}
+        for full, cells in counters.items()
+    }
+
+
+def _rise(now: Mapping[str, Mapping[str, int]], before: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+    """By switch and name, what was counted in between; never negative, since a restart sets counts to zero."""
+    return {
+        switch: {name: max(0, value - before.get(switch, {}).get(name, 0)) for name, value in counts.items()}
+        for switch, counts in now.items()
+    }
+
+
+def _less(now: Tally, before: Tally) -> Tally:
+    return now if now.packets < before.packets else now - before
+
+
+# ---- Between two times ----
+
+
+LinkRows = Mapping[Direction, DirectionStatistics]
+
+
+@dataclass(frozen=True)
+class LinkBytes:
+    """What each direction carried between two times, in emulated microseconds since the agents began. before, after:
+    all that links told then."""
+
+    bytes: Mapping[Direction, int] = field(default_factory=dict)
+    from_us: int = 0
+    to_us: int = 0
+    before: LinkRows = field(default_factory=dict)
+    after: LinkRows = field(default_factory=dict)
+
+    def load(self, direction: Direction, rate_bps: int | None) -> float | None:
+        """The part of a rate (bit/s, emulated) that a direction used; None: it has none, or no time was taken."""
+        taken_us = self.to_us - self.from_us
+        if not rate_bps or taken_us <= 0 or direction not in self.bytes:
+            return None
+        return 8e6 * self.bytes[direction] / (rate_bps * taken_us)

@@ -1,0 +1,154 @@
+"""The trials of a run as a figure needs them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gradbed.common.errors import UserError
+from gradbed.experiments.validity.verdict import GRAVITY, VerdictWord
+from gradbed.experiments.plotting.series import SeriesPoint
+from gradbed.experiments.results.run_folder import TrialRecord, RunFiles
+from gradbed.experiments.tables.intervals import CONFIDENCE
+from gradbed.experiments.tables.words import value_words
+
+OfRow = Callable[[Mapping[str, Any]], Any]
+"""Of a row of the trials table."""
+
+
+@dataclass(frozen=True)
+class StudyResults:
+    """All trials of a run that are done. resolved: what study.json says. other_clock: those that repeat trials on the
+    other clock."""
+
+    folder: Path
+    resolved: Mapping[str, Any]
+    trials: tuple[TrialRecord, ...]
+    other_clock: tuple[TrialRecord, ...] = ()
+
+    @property
+    def heading(self) -> str:
+        """What stands above figures: the study's title, and how its trials were measured."""
+        return self._heading(f"mean and {100 * CONFIDENCE:.0f} % interval of")
+
+    @property
+    def heading_of_first(self) -> str:
+        """The same above figures that show the first repetition alone."""
+        return self._heading("the first of")
+
+    @property
+    def heading_of_all(self) -> str:
+        """The same above figures that show the values of all repetitions together."""
+        return self._heading("values of all")
+
+    def _heading(self, what_of: str) -> str:
+        repetitions = max((1 + trial.repetition for trial in self.trials), default=1)
+        measured = [
+            *([f"{what_of} {repetitions} repetitions{self._drawn()}"] if repetitions > 1 else []),
+            *clock_words([trial.row for trial in self.trials]),
+            *(["quick form"] if self.resolved["quick"] else []),
+        ]
+        return "\n".join([str(self.resolved["title"] or self.resolved["name"]), "; ".join(measured)])
+
+    def _drawn(self) -> str:
+        """What repetitions are for, where not all trials have any."""
+        repeated = {repr(trial.coordinates) for trial in self.trials if trial.repetition}
+        alone = any(repr(trial.coordinates) not in repeated for trial in self.trials)
+        return " of what is drawn by chance" if alone else ""
+
+    def series(self, x: str, y: str, series: str | None = None) -> dict[Any, list[SeriesPoint]]:
+        """By value of `series` (one key, None, without): y at each x, in the order in which the study has them.
+
+        x and series are swept paths or columns of the trials table. Trials at which y is empty are left out.
+        """
+        return self.derived_series(
+            lambda row: single(row[x]),
+            lambda row: row.get(y),
+            lambda row: single(row[series]) if series is not None else None,
+        )
+
+    def derived_series(self, x: OfRow, y: OfRow, label: OfRow) -> dict[Any, list[SeriesPoint]]:
+        """As `series`, but of values computed from rows of the trials table; y None leaves a trial out."""
+        groups: dict[Any, dict[Any, list[tuple[TrialRecord, float]]]] = {}
+        for trial in (*self.trials, *self.other_clock):
+            row = trial.row
+            value = y(row)
+            if value is not None:
+                groups.setdefault(label(row), {}).setdefault(x(row), []).append((trial, float(value)))
+        return {
+            name: [
+                _series_point(at, found) for at, found in places.items() if not all(p.other_clock for p, _ in found)
+            ]
+            for name, places in groups.items()
+        }
+
+    def configurations(self) -> dict[str, Mapping[str, Any]]:
+        """What every trial ran on, by its digest."""
+        return {trial["digest"]: trial["configuration"] for trial in self.resolved["trials"]}
+
+    def model_of(self, trial: TrialRecord) -> str:
+        """What ran its switches: "gradbed" or "bmv2"."""
+        return str(self.configurations()[trial.digest]["program"]["model"])
+
+    def table(self, name: str) -> list[dict[str, Any]]:
+        """The rows of a further table, with the coordinates of their trials, those on the other clock included."""
+        return [row for trial in (*self.trials, *self.other_clock) for row in trial.table(name)]
+
+
+def load_results(folder: Path, files: RunFiles | None = None) -> StudyResults:
+    """files: of the folder, if they are in memory already. UserError if the folder holds no run of a study."""
+    try:
+        resolved = json.loads((folder / "study.json").read_text(encoding="utf-8"))
+        planned = [
+            (trial["digest"], trial["coordinates"], trial["repetition"], trial.get("other_clock", False))
+            for trial in resolved["trials"]
+        ]
+    except (OSError, ValueError, KeyError) as error:
+        raise UserError(f"{folder} holds no run of a study: {error}") from None
+    files = files or RunFiles(folder)
+    trials = [
+        stored.at(coordinates, repetition, other_clock)
+        for digest, coordinates, repetition, other_clock in planned
+        if (stored := files.read(digest)) is not None
+    ]
+    return StudyResults(
+        folder,
+        resolved,
+        tuple(trial for trial in trials if not trial.other_clock),
+        tuple(trial for trial in trials if trial.other_clock),
+    )
+
+
+def clock_words(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """On which clocks trials ran, and how much slower than they are said to be."""
+    found = []
+    for clock, factor in sorted({(row["clock"], row["scale_factor"]) for row in rows}):
+        scaled = f", links at {factor:g} of their rate (times and rates nominal)" if factor != 1 else ""
+        found.append("virtual clock" if clock == "virtual" else f"Mininet in real time{scaled}")
+    return found
+
+
+def worst(verdicts: Iterable[VerdictWord]) -> VerdictWord:
+    """Return the worst of the verdicts; "unknown" if there are none."""
+    return max(verdicts, key=GRAVITY.index, default="unknown")
+
+
+def single(value: Any) -> Any:
+    """Of values with parts, such as faults, their words, which can be a key and a label."""
+    return value_words(value) if isinstance(value, list | Mapping) else value
+
+
+def _series_point(x: Any, found: Sequence[tuple[TrialRecord, float]]) -> SeriesPoint:
+    beside = [(p, y) for p, y in found if p.other_clock]
+    good = [(p, y) for p, y in found if p.is_good and not p.other_clock]
+    bad = [(p, y) for p, y in found if not p.is_good and not p.other_clock]
+    return SeriesPoint(
+        x=x,
+        values=tuple(y for _, y in good),
+        invalid=tuple(y for _, y in bad),
+        verdict=worst(p.row["verdict"] for p, _ in good) if good else "invalid",
+        other_clock=tuple(y for p, y in beside if p.is_good),
+    )

@@ -1,0 +1,78 @@
+"""A network of the kernel that another process holds for this one, so that this one stays in its own namespaces."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, cast
+
+from gradbed.common.errors import UserError
+from gradbed.common.json_lines import ended, own_program, process_lost
+from gradbed.common.namespaces import require_root
+from gradbed.common.scratch import scratch_folder
+from gradbed.experiments.sessions.session import Held
+
+STOP_TIMEOUT_S = 20.0
+
+
+class Remote:
+    """Has the methods of Held, each carried out by the other process."""
+
+    def __init__(self, connection: Connection, process: subprocess.Popen[bytes], log: Path) -> None:
+        self._connection, self._process, self._log = connection, process, log
+
+    def __getattr__(self, verb: str) -> Callable[..., Any]:
+        if verb.startswith("_"):
+            raise AttributeError(verb)
+        return lambda *arguments: self._ask((verb, arguments))
+
+    def _ask(self, question: Any) -> Any:
+        try:
+            self._connection.send(question)
+            said, answer = self._connection.recv()
+        except (EOFError, OSError):
+            raise self._death() from None
+        if said == "refused":
+            raise UserError(answer)
+        return answer
+
+    def _death(self) -> Exception:
+        status = self._process.wait()
+        words = self._log.read_text(errors="replace").strip()
+        if status == 2 and words:
+            return UserError(words.splitlines()[-1].removeprefix("gradbed: "))
+        return process_lost("process of the network", ended(status), self._log)
+
+
+@contextmanager
+def hold(order: Mapping[str, Any]) -> Iterator[Held]:
+    """The network, up. order: as of gradbed.experiments.sessions.session.
+    UserError for what is wrong with them, and without root."""
+    require_root("gradbed.up on the real clock")
+    ours, theirs = socket.socketpair()
+    with scratch_folder() as folder, Connection(ours.detach()) as connection:
+        log = folder / "network.log"
+        with theirs, log.open("wb") as errors:
+            process = subprocess.Popen(
+                own_program("gradbed.experiments.sessions.server", str(theirs.fileno())),
+                stdin=subprocess.DEVNULL,
+                stdout=errors,
+                stderr=errors,
+                start_new_session=True,
+                pass_fds=[theirs.fileno()],
+            )
+        try:
+            remote = Remote(connection, process, log)
+            remote._ask(dict(order))
+            yield cast(Held, remote)
+        finally:
+            connection.close()
+            try:
+                process.wait(STOP_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()

@@ -1,0 +1,125 @@
+"""One trial of training: its network, its jobs, and what became of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gradbed.controller.systems.training.service import PROGRAM, TrainingSettings
+from gradbed.experiments.conservation.checks import host_accounts, uncounted_hosts
+from gradbed.experiments.conservation.host_links import disagreements, first_lines, rows
+from gradbed.experiments.phases import PhaseResult, Trial, TrialResult
+from gradbed.experiments.programs import Program, SwitchProgram
+from gradbed.experiments.runtimes.agents import NETWORK_CARD
+from gradbed.experiments.setup import NetworkSetup, SwitchCollectives, TrialTask, Underlay
+from gradbed.experiments.systems import find_system
+from gradbed.experiments.systems.training.checks import wrong_executions, wrong_results, wrong_times
+from gradbed.experiments.systems.training.configuration import SwitchesSection, TrainingConfiguration
+from gradbed.experiments.systems.training.metrics import (
+    collective_rows,
+    iteration_rows,
+    metrics,
+    node_rows,
+    rank_rows,
+)
+from gradbed.experiments.systems.training.perfetto import write_timeline
+from gradbed.experiments.systems.training.phase import AGENT, TrainingPhase
+from gradbed.experiments.systems.training.placement import place_ranks, switched_groups
+from gradbed.formats.datagram import DATAGRAM_BYTES
+from gradbed.formats.packet_class import PacketClass, bits_of, in_any_form, udp_datagram
+from gradbed.formats.roce import BTH, ROCE_PORT, Opcode, most_ip_bytes
+from gradbed.hosts.systems.training.source import trace_of
+from gradbed.topo.graph import Topology
+from gradbed.topo.link import USUAL_MTU_BYTES
+
+
+def _of_opcode(name: str, opcode: Opcode) -> PacketClass:
+    return PacketClass(name, (bits_of(BTH, "opcode", DATAGRAM_BYTES, 0xFF, opcode), *udp_datagram(ROCE_PORT)))
+
+
+CLASSES = (
+    _of_opcode("ACK", Opcode.ACKNOWLEDGE),
+    _of_opcode("CNP", Opcode.CNP),
+    PacketClass("data", udp_datagram(ROCE_PORT)),
+)
+
+
+# ---- The trial ----
+
+
+def _routers(topology: Topology) -> dict[str, SwitchProgram]:
+    program = Program.own(PROGRAM)
+    return {switch.name: program for switch in topology.switches}
+
+
+def underlay_of(section: SwitchesSection, topology: Topology, seed: int) -> Underlay | None:
+    """Whose switches carry all packets; None: training's own. UserError if they cannot."""
+    if section.underlay == "none":
+        return None
+    system, _, way = section.underlay.partition(":")
+    return find_system(system).underlay(topology, way, seed)
+
+
+def _classes(collectives: SwitchCollectives | None, underlay: Underlay | None) -> Sequence[PacketClass]:
+    if collectives is not None:
+        return [*collectives.classes, *CLASSES]
+    return CLASSES if underlay is None else in_any_form(CLASSES)
+
+
+class TrainingTrial(Trial[TrainingConfiguration]):
+    """Jobs that train over switches that route."""
+
+    def __init__(self, task: TrialTask[TrainingConfiguration]) -> None:
+        super().__init__(task)
+        configuration = self.configuration
+        underlay = underlay_of(configuration.switches, self.topology, task.seed)
+        if underlay is not None:
+            self.topology = underlay.topology
+        ranks = configuration.ranks_of_a_job(len(self.topology.hosts))
+        jobs = place_ranks(self.topology, ranks, configuration.ranks, task.seed)
+        source = configuration.workload.source(ranks)
+        collectives, switched = switched_groups(configuration.collectives, self.topology, jobs, trace_of(source))
+        carriers = collectives or underlay
+        self.network = NetworkSetup(
+            self.topology,
+            _routers(self.topology) if carriers is None else carriers.switches,
+            TrainingSettings(
+                policy=configuration.switches.balancing,
+                seed=task.seed,
+                flowlet_us=task.scale.time_us(configuration.switches.flowlet_us),
+                marking=configuration.switches.marking(),
+                routes=carriers is None,
+            ),
+            services=[] if carriers is None else [carriers.service],
+            preload=[AGENT.partition(":")[0], NETWORK_CARD.partition(":")[0]],
+            classes=_classes(collectives, underlay),
+            mtu_bytes=max(USUAL_MTU_BYTES, most_ip_bytes(configuration.transport.mtu_bytes)),
+        )
+        service = None if collectives is None else collectives.service.name
+        self._phase = TrainingPhase(jobs, source, self.topology, task, switched, service)
+        self.phases = [self._phase]
+
+    def result(self, measured: Sequence[PhaseResult]) -> TrialResult:
+        phase, (found,) = self._phase, measured
+        raw_frames = uncounted_hosts(self.topology, self.configuration.faults, found.hosts)
+        accounts = [
+            account
+            for account in host_accounts(self.topology, found.counts, found.final)
+            if account.host not in raw_frames
+        ]
+        nodes = list(node_rows(phase))
+        write_timeline(nodes, self.task.folder)
+        return TrialResult(
+            metrics=metrics(phase, found),
+            decisions={"hosts": [list(hosts) for hosts in phase.jobs]},
+            tables={
+                "iterations": list(iteration_rows(phase)),
+                "ranks": list(rank_rows(phase)),
+                "collectives": list(collective_rows(phase)),
+                "nodes": nodes,
+                "hosts": rows(phase.name, 1, accounts),
+            },
+            failures=[
+                *first_lines([*wrong_executions(phase), *wrong_results(phase), *wrong_times(phase, found)]),
+                *first_lines(disagreements(accounts)),
+            ],
+        )

@@ -1,0 +1,172 @@
+"""What was measured of a run's fidelity, and the verdict on it. Why these limits: docs/experiments.md, "Fidelity"."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal
+
+# ---- What was measured ----
+
+
+VerdictWord = Literal["model", "valid", "unknown", "doubtful", "invalid"]
+"""model: the virtual clock, no machine involved. unknown: too little could be measured to say."""
+
+
+GRAVITY: Sequence[VerdictWord] = ("model", "valid", "unknown", "doubtful", "invalid")
+"""From the best verdict to the worst."""
+
+
+@dataclass(frozen=True)
+class ValidityMeasures:
+    """None: not measured here (BMv2 keeps no timers; a link was never backlogged for long).
+
+    duration_s: of the measured phase. machine_busy, machine_stolen, machine_others: share of all processors, 0 to 1,
+    used at all, taken by a hypervisor, and used by programs that are no part of the run.
+    switch_busy: share of one processor that the busiest thread of any switch process used; switch_waiting: share of
+    the time in which that role's worst thread was ready to run but had no processor; agent_busy and agent_waiting
+    likewise; agent_wait_us: mean wait for a processor, over all agents.
+    link_achieved: of the links that were backlogged long enough, the rate achieved over the rate configured that is
+    furthest from 1.
+    late_mean_us, late_p99_us, late_max_us: how late the link model's timers were; packet_time_us: what one full
+    packet takes on the slowest link that has a rate, to compare with.
+    socket_drops, socket_packets: frames that packet sockets (switch ports, agents) lost for want of buffer, of how
+    many.
+    """
+
+    duration_s: float = 0.0
+    machine_busy: float | None = None
+    machine_stolen: float | None = None
+    machine_others: float | None = None
+    switch_busy: float | None = None
+    switch_waiting: float | None = None
+    agent_busy: float | None = None
+    agent_waiting: float | None = None
+    agent_wait_us: float | None = None
+    link_achieved: float | None = None
+    links_backlogged: int = 0
+    late_mean_us: float | None = None
+    late_p99_us: float | None = None
+    late_max_us: float | None = None
+    packet_time_us: float | None = None
+    socket_drops: int = 0
+    socket_packets: int = 0
+
+
+@dataclass(frozen=True)
+class ValidityReport:
+    """Measures, and what they say: a verdict with its reasons, the worst first."""
+
+    measures: ValidityMeasures = field(default_factory=ValidityMeasures)
+    verdict: VerdictWord = "unknown"
+    reasons: Sequence[str] = ()
+
+    def columns(self) -> dict[str, Any]:
+        """For the trials table: every measure with the prefix "fidelity_", the verdict, and the reasons as text."""
+        return {
+            "verdict": self.verdict,
+            "verdict_reasons": "; ".join(self.reasons),
+            **{f"fidelity_{name}": value for name, value in asdict(self.measures).items()},
+        }
+
+    @classmethod
+    def of_columns(cls, row: Mapping[str, Any]) -> ValidityReport:
+        """The inverse of columns."""
+        names = {each.name for each in fields(ValidityMeasures)}
+        measures = ValidityMeasures(**{name: row[f"fidelity_{name}"] for name in names})
+        return cls(measures, row["verdict"], tuple(filter(None, row["verdict_reasons"].split("; "))))
+
+
+# ---- The verdict ----
+
+
+OTHERS = "of all processors other programs used"
+NOTED_OTHERS = 0.1
+"""Share of all processors from which on other programs are named, if another rule is broken."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One rule. value: None if it cannot be told; from `doubtful` on a run is doubtful, from `invalid` on invalid."""
+
+    what: str
+    value: Callable[[ValidityMeasures], float | None]
+    doubtful: float
+    invalid: float
+    unit: str = "%"
+
+    def words(self, value: float) -> str:
+        if self.unit == "%":
+            return f"{self.what} {100 * value:.3g} % (limit {100 * self.doubtful:g} %)"
+        return f"{self.what} {value:.3g} {self.unit} (limit {self.doubtful:g})"
+
+
+def _in_packets(name: str) -> Callable[[ValidityMeasures], float | None]:
+    """A time in microseconds, in packet times."""
+
+    def value(measures: ValidityMeasures) -> float | None:
+        time_us: float | None = getattr(measures, name)
+        return None if time_us is None or not measures.packet_time_us else time_us / measures.packet_time_us
+
+    return value
+
+
+def _rate_missing(measures: ValidityMeasures) -> float | None:
+    return None if measures.link_achieved is None else abs(1.0 - measures.link_achieved)
+
+
+def _dropped(measures: ValidityMeasures) -> float | None:
+    return measures.socket_drops / max(1, measures.socket_packets) if measures.socket_drops else None
+
+
+def _own(measures: ValidityMeasures) -> float | None:
+    return None if measures.machine_busy is None else measures.machine_busy - (measures.machine_others or 0.0)
+
+
+LIMITS = (
+    Limit("packets lost in sockets for want of buffer:", _dropped, 0.0, 0.001),
+    Limit("a backlogged link's rate is off by", _rate_missing, 0.03, 0.10),
+    Limit("1 % of link events were late by at least", _in_packets("late_p99_us"), 1.0, 8.0, "packet times"),
+    Limit("link events were late on average by", _in_packets("late_mean_us"), 0.25, 1.0, "packet times"),
+    Limit("a switch's busiest thread used", lambda m: m.switch_busy, 0.75, 0.95),
+    Limit("a switch's thread waited for a processor in", lambda m: m.switch_waiting, 0.10, 0.30),
+    Limit("the busiest agent used", lambda m: m.agent_busy, 0.75, 0.95),
+    Limit("the agent that waited most for a processor did so in", lambda m: m.agent_waiting, 0.30, 0.60),
+    Limit("agents waited for a processor on average", _in_packets("agent_wait_us"), 0.5, 2.0, "packet times"),
+    Limit("of all processors the run itself used", _own, 0.90, 0.98),
+    Limit("a hypervisor took away", lambda m: m.machine_stolen, 0.02, 0.10),
+    Limit(OTHERS, lambda m: m.machine_others, 0.30, math.inf),
+)
+"""From the gravest to the least; each is checked on its own."""
+
+
+NO_EVIDENCE = "no link has a rate, or none of its timers was measured: nothing shows whether the machine kept up"
+
+
+def judge(measures: ValidityMeasures) -> ValidityReport:
+    """The verdict is that of the worst rule; reasons name every rule that was broken, invalidating ones first, and at
+    last other programs, if they may be the cause. Where no rule is broken, but neither the timers of links nor a
+    backlogged link tell whether the machine kept up, the verdict is unknown."""
+    broken: dict[VerdictWord, list[str]] = {"invalid": [], "doubtful": []}
+    for limit in LIMITS:
+        value = limit.value(measures)
+        if value is None:
+            continue
+        if value >= limit.invalid:
+            broken["invalid"].append(limit.words(value))
+        elif value >= limit.doubtful:
+            broken["doubtful"].append(limit.words(value))
+    verdict: VerdictWord = "invalid" if broken["invalid"] else "doubtful" if broken["doubtful"] else "valid"
+    reasons = [*broken["invalid"], *broken["doubtful"]]
+    if verdict == "valid" and _in_packets("late_p99_us")(measures) is None and measures.link_achieved is None:
+        return ValidityReport(measures, "unknown", (NO_EVIDENCE,))
+    others = measures.machine_others or 0.0
+    if reasons and others >= NOTED_OTHERS and not any(reason.startswith(OTHERS) for reason in reasons):
+        reasons.append(f"other programs used {100 * others:.0f} % of the processors")
+    return ValidityReport(measures, verdict, tuple(reasons))
+
+
+def worst_report(reports: Sequence[ValidityReport]) -> ValidityReport:
+    """The one with the gravest verdict, the first of several."""
+    return max(reports, key=lambda report: GRAVITY.index(report.verdict))
