@@ -13,9 +13,8 @@ from gradbed.switch.compiler.ir.result import LoweredChecksum, LoweredPipeline, 
 from gradbed.switch.compiler.ir.storage import StorageExhausted, standard_metadata
 from gradbed.switch.compiler.lower.calls import lower_body
 from gradbed.switch.compiler.lower.context import Code, Frame, ProgramState, value_of
-from gradbed.switch.compiler.lower.deparser import lower_deparser
 from gradbed.switch.compiler.lower.instances import instantiate, lower_variables, often_applied, state_of
-from gradbed.switch.compiler.lower.parsers import parser_states
+from gradbed.switch.compiler.lower.parsers import lower_deparser, parser_states
 from gradbed.switch.compiler.symbols import ExternInstanceType
 
 NO_MAIN = "the program has no package instance 'main'"

@@ -12,10 +12,10 @@ from gradbed.switch.compiler.parser.cursor import Cursor, SyntaxFailure
 from gradbed.switch.compiler.parser.expressions import (
     parse_expression,
     parse_initializer,
+    parse_set,
     parse_type,
     parse_type_parameters,
 )
-from gradbed.switch.compiler.parser.sets import parse_set
 from gradbed.switch.compiler.parser.statements import (
     finish_instantiation,
     parse_block,

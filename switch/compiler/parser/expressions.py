@@ -1,12 +1,16 @@
-"""Expressions, by precedence, and types, type parameters and arguments: each may hold the other."""
+"""Expressions by precedence, number literals, types and sets: each may hold the other."""
 
 from __future__ import annotations
+
+import re
 
 from gradbed.switch.compiler import syntax as s
 from gradbed.switch.compiler.diagnostics import suggestion
 from gradbed.switch.compiler.lexer import NAME, NUMBER, STRING, Token
 from gradbed.switch.compiler.parser.cursor import KEYWORDS, Cursor
-from gradbed.switch.compiler.parser.literals import number_literal
+
+# ---- Expressions, types, type parameters and arguments ----
+
 
 BASE_TYPES = frozenset(("bool", "error", "string", "void", "match_kind", "int", "bit", "varbit"))
 TYPE_KEYWORDS = BASE_TYPES | {"tuple", "list"}
@@ -395,3 +399,80 @@ def parse_type_parameters(cursor: Cursor) -> list[str]:
             break
     cursor.expect_closing_angle()
     return names
+
+
+# ---- Number literals ----
+
+
+_NUMBER = re.compile(
+    r"(?:(?P<width>[0-9]+)(?P<sign>[ws]))?(?:0[xX](?P<hex>[0-9a-fA-F_]+)|0[bB](?P<bin>[01_]+)|0[oO](?P<oct>[0-7_]+)"
+    r"|(?:0[dD])?(?P<dec>[0-9][0-9_]*))",
+    re.ASCII,
+)
+MAX_DIGITS = 4000
+
+
+def number_literal(cursor: Cursor, token: Token) -> s.Expression:
+    match = _NUMBER.fullmatch(token.text)
+    if match is None:
+        cursor.reporter.error(token.loc, f"'{token.text}' is not a number", token.end)
+        return s.IntLiteral(token.loc, token.end, 0, None, False)
+    group = match.groupdict()
+    base, digits = next(
+        (base, group[key]) for key, base in (("hex", 16), ("bin", 2), ("oct", 8), ("dec", 10)) if group[key]
+    )
+    digits = digits.replace("_", "")
+    width = group["width"]
+    if not digits or len(digits) > MAX_DIGITS or (width and len(width) > 9):
+        cursor.reporter.error(token.loc, "this number is too long" if digits else "a number needs digits", token.end)
+        return s.IntLiteral(token.loc, token.end, 0, None, False)
+    number = int(digits, base)
+    return s.IntLiteral(token.loc, token.end, number, int(width) if width else None, group["sign"] == "s", base)
+
+
+# ---- Sets: labels of select cases and keys of table entries ----
+
+
+def parse_set(cursor: Cursor) -> s.Expression:
+    """One label: a set, or a tuple of sets in parentheses (then a ListExpression)."""
+    if cursor.text == "(" and _closes_label(cursor):
+        loc = cursor.advance().loc
+        items = [parse_simple_set(cursor)]
+        while cursor.accept(","):
+            items.append(parse_simple_set(cursor))
+        cursor.expect(")")
+        if len(items) == 1:
+            return items[0]
+        return s.ListExpression(loc, cursor.last_end, items)
+    return parse_simple_set(cursor)
+
+
+def parse_simple_set(cursor: Cursor) -> s.Expression:
+    token = cursor.token
+    if token.text in ("_", "default") and token.kind == NAME:
+        cursor.advance()
+        return s.Wildcard(token.loc, token.end)
+    left = parse_expression(cursor)
+    operator = cursor.text
+    if operator in ("&&&", ".."):
+        cursor.advance()
+        right = parse_expression(cursor)
+        return s.Binary(left.loc, cursor.last_end, operator, left, right)
+    return left
+
+
+def _closes_label(cursor: Cursor) -> bool:
+    """At '(': whether its ')' is followed by ':', so that the parentheses hold a tuple of sets."""
+    depth = 0
+    distance = 0
+    while True:
+        token = cursor.peek(distance)
+        if token.text == "" or token.text == ";":
+            return False
+        if token.text in ("(", "[", "{"):
+            depth += 1
+        elif token.text in (")", "]", "}"):
+            depth -= 1
+            if depth == 0:
+                return cursor.peek(distance + 1).text == ":"
+        distance += 1
