@@ -95,7 +95,7 @@ class Program(Protocol):
 
     @property
     def model(self) -> ProgramModel:
-        """What the JSON says, as values."""
+        """Return what the JSON says, as values."""
 
     @property
     def library(self) -> Path:

@@ -25,7 +25,7 @@ class Command(Part):
 
     @property
     def wait_s(self) -> float:
-        """So long an answer may take."""
+        """Return how long an answer may take."""
         return 10.0
 
     @abstractmethod

@@ -107,7 +107,7 @@ class FabricConfig(Part):
 
 
 def first_mistake(error: ValidationError) -> str:
-    """One line that says where and what."""
+    """Return one line that says where the first mistake is, and what."""
     return first_problem(error)
 
 

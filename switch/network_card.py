@@ -60,5 +60,5 @@ class NetworkCard(Closing):
         self._engine.quiesce(_PATIENCE_S)
 
     def close(self) -> None:
-        """After its queue pairs. May be repeated."""
+        """Close the card, after its queue pairs. May be repeated."""
         self._engine.close()

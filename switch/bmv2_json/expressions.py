@@ -296,7 +296,7 @@ Parameter = (
 
 
 def walk(value: object, *, stop: tuple[type, ...] = ()) -> Iterator[object]:
-    """All that a parameter, or a tuple of parameters, is made of, from left to right, and then itself.
+    """Yield all that a parameter, or a tuple of them, is made of, from left to right, and then itself.
 
     stop: kinds whose insides are left out.
     """

@@ -55,7 +55,7 @@ def load_pipelines(
 
 
 def successors(node: m.ControlNode) -> list[str | None]:
-    """Where control may go after `node`."""
+    """Return where control may go after `node`."""
     if isinstance(node, m.ConditionalStep):
         return [node.if_true, node.if_false]
     if isinstance(node, m.PipelineActionCall):

@@ -54,7 +54,7 @@ class HeaderType:
 
     @cached_property
     def words(self) -> int:
-        """Of 64 bits, of all its fields."""
+        """Number of words of 64 bits that all its fields take."""
         return sum(field.words for field in self.fields)
 
     @cached_property

@@ -40,7 +40,7 @@ class JsonNode:
         return node
 
     def has(self, key: str) -> bool:
-        """True for members that are there, if only as null."""
+        """Return whether there is such a member, if only as null."""
         return isinstance(self.value, dict) and key in self.value
 
     def __iter__(self) -> Iterator[JsonNode]:
@@ -78,7 +78,7 @@ class JsonNode:
         return self.value
 
     def source(self) -> Source | None:
-        """Where this object comes from, if it says so in earnest."""
+        """Return where this object comes from, if it says so in earnest."""
         info = self.value.get("source_info") if isinstance(self.value, dict) else None
         if not isinstance(info, dict) or not isinstance(info.get("line"), int):
             return None

@@ -35,7 +35,7 @@ from gradbed.switch.runtime.library import RUNTIME_DIR, RUNTIME_HEADERS
 
 
 def cache_entry(bmv2_json: Mapping[str, Any], optimise: str, extra_flags: Sequence[str] = ()) -> Path | None:
-    """Where the build of this program with these flags is noted; None if the program is not even JSON."""
+    """Return where the build of this program with these flags is noted; None if the program is not even JSON."""
     try:
         text = json.dumps(bmv2_json, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError):

@@ -68,7 +68,7 @@ class Token:
 
 
 def tokenize(source: SourceFile, reporter: Reporter, start: int = 0, stop: int | None = None) -> list[Token]:
-    """All tokens of a file, without an END token. Comments and white space leave only flags behind.
+    """Return all tokens of a file, without an END token. Comments and white space leave only flags behind.
 
     start, stop: offsets of a part of it; the start of a part is behind the first token of its line.
     """

@@ -44,7 +44,7 @@ class SourceFile:
 
     @property
     def path(self) -> Path:
-        """Where it was read from; of macros that were given, no file."""
+        """Return where it was read from; of macros that were given, no file."""
         return self.directory / os.path.basename(self.short_name)
 
     def line_index(self, offset: int) -> int:
@@ -96,7 +96,7 @@ class SourceManager:
 
     @property
     def files(self) -> Sequence[SourceFile]:
-        """Those read so far, in order; one that is included twice is there twice."""
+        """Return those read so far, in order; one that is included twice is there twice."""
         return self._files
 
     def add_expansion(self, macro: str, used_at: int, body: Sequence[int]) -> int:
@@ -111,7 +111,7 @@ class SourceManager:
         return loc >= EXPANSION_BASE
 
     def written_at(self, loc: int) -> int:
-        """Where in a file: the place of the outermost macro use, for a token that a macro put in place."""
+        """Return where in a file: the place of the outermost macro use, for a token that a macro put in place."""
         while loc >= EXPANSION_BASE:
             loc = self._expansion(loc).used_at
         return loc
@@ -143,7 +143,7 @@ class SourceManager:
         return source, max(0, min(loc - source.base, len(source.text)))
 
     def is_standard(self, loc: int) -> bool:
-        """Whether a position is in core.p4 or v1model.p4."""
+        """Return whether a position is in core.p4 or v1model.p4."""
         return self.file_at(loc)[0].directory == P4INCLUDE
 
     def locate(self, loc: int) -> SourceLocation:

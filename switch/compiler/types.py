@@ -182,7 +182,7 @@ class SetOf(Type):
 
 
 def representation(type_: Type) -> Type:
-    """What stores a value of this type: bit, int, bool or varbit for everything scalar."""
+    """Return what stores a value of this type: bit, int, bool or varbit for everything scalar."""
     while True:
         if isinstance(type_, NewType):
             type_ = type_.underlying

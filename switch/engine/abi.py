@@ -51,12 +51,12 @@ class LinkModelStruct(ctypes.Structure):
 
 @ENGINE_HEADERS.declare("gb_switch_options")
 class SwitchOptionsStruct(ctypes.Structure):
-    """What a switch is made with."""
+    """Options of a switch."""
 
 
 @ENGINE_HEADERS.declare("gb_link_statistics")
 class LinkStatisticsStruct(ctypes.Structure):
-    """One direction of a link."""
+    """Counts of one direction of a link."""
 
 
 @ENGINE_HEADERS.declare("gb_pause")
@@ -66,7 +66,7 @@ class PauseStruct(ctypes.Structure):
 
 @ENGINE_HEADERS.declare("gb_device_statistics")
 class DeviceStatisticsStruct(ctypes.Structure):
-    """What became of a switch's packets other than leaving it through a port."""
+    """Counts of a switch's packets that did not leave through a port."""
 
 
 @ENGINE_HEADERS.declare("gb_class_word")
@@ -76,7 +76,7 @@ class ClassWordStruct(ctypes.Structure):
 
 @ENGINE_HEADERS.declare("gb_class_pattern")
 class ClassPatternStruct(ctypes.Structure):
-    """Which frames are of a class."""
+    """A pattern of the frames of a class."""
 
 
 @ENGINE_HEADERS.declare("gb_link_classes")
@@ -91,17 +91,17 @@ class DeviceClassesStruct(ctypes.Structure):
 
 @ENGINE_HEADERS.declare("gb_capture_tap")
 class CaptureTapStruct(ctypes.Structure):
-    """What a capture records at a port."""
+    """Options of a capture at a port."""
 
 
 @ENGINE_HEADERS.declare("gb_interface_statistics")
 class InterfaceStatisticsStruct(ctypes.Structure):
-    """Of a network interface."""
+    """Counts of a network interface."""
 
 
 @ENGINE_HEADERS.declare("gb_engine_statistics")
 class EngineStatisticsStruct(ctypes.Structure):
-    """Of the engine."""
+    """Counts of the engine."""
 
 
 @ENGINE_HEADERS.declare("gb_drained")
@@ -111,12 +111,12 @@ class DrainedStruct(ctypes.Structure):
 
 @ENGINE_HEADERS.declare("gb_host_event")
 class HostEventStruct(ctypes.Structure):
-    """What the data plane has for the controller; `data` has `length` bytes."""
+    """A message of the data plane for the controller; `data` has `length` bytes."""
 
 
 @ENGINE_HEADERS.declare("gb_stop")
 class StopStruct(ctypes.Structure):
-    """Where and why run_until stopped."""
+    """The state in which run_until stopped."""
 
 
 @ENGINE_HEADERS.declare("gb_generator_options")

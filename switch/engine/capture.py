@@ -89,12 +89,12 @@ class Capture(Closing):
 
     @property
     def packets(self) -> int:
-        """How many it has taken so far."""
+        """Return how many it has taken so far."""
         return self._state()[0]
 
     @property
     def is_over(self) -> bool:
-        """Whether it takes no more: its limit is reached, or its file could not be written."""
+        """Return whether it takes no more: its limit is reached, or its file could not be written."""
         return self._state()[1]
 
     def _state(self) -> tuple[int, bool]:
@@ -132,6 +132,6 @@ def _begun(file: Path, header: bytes) -> int:
 
 
 def of_ports(ports: Iterable[tuple[int, int, Direction]]) -> CaptureInterface:
-    """What leaves ports, when that begins, and what comes to them, when they have it."""
+    """Return what leaves ports, when that begins, and what comes to them, when they have it."""
     taps = tuple(Tap(device_id, port, way, way == "in", way == "out") for device_id, port, way in ports)
     return CaptureInterface("", "", taps)

@@ -70,7 +70,7 @@ class EngineDevice:
 
     @property
     def state(self) -> SwitchState:
-        """What the running program keeps. KeyError before the first program."""
+        """Return what the running program keeps. KeyError before the first program."""
         if self._state is None:
             raise KeyError(f"switch {self._name} has no program yet")
         return self._state
@@ -81,7 +81,7 @@ class EngineDevice:
 
     @property
     def start_ns(self) -> int:
-        """When the switch was added, of the engine's clock."""
+        """Return when the switch was added, of the engine's clock."""
         return self._start_ns
 
     def clock_ns(self) -> int:
@@ -101,7 +101,7 @@ class EngineDevice:
         return {} if self._state is None else self._state.program_drops()
 
     def classes(self) -> DeviceClasses:
-        """By class; all zero while nobody counts so."""
+        """Return counts by class; all zero while nobody counts so."""
         row = abi.DeviceClassesStruct()
         self._engine.call("device_classes", self._device_id, row)
         return DeviceClasses.of(row)

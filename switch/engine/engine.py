@@ -297,11 +297,11 @@ class Engine(EngineHandle, Closing):
         _raise_unless_done(code, "injecting a frame")
 
     def drain(self) -> list[tuple[int, int, bytes]]:
-        """What left through open ports since the last call, in order: (device id, port, frame)."""
+        """Return what left through open ports since the last call, in order: (device id, port, frame)."""
         return [(device_id, port, frame) for _, device_id, port, frame in self.drain_with_times()]
 
     def drain_with_times(self) -> list[tuple[int, int, int, bytes]]:
-        """As `drain`, with the time of arrival in nanoseconds of the engine's clock in front."""
+        """Drain as `drain` does, with the time of arrival in nanoseconds of the engine's clock in front."""
         drained = abi.DrainedStruct()
         data = (ctypes.c_uint8 * abi.MAX_FRAME_BYTES)()
         frames = []
@@ -395,7 +395,7 @@ class Engine(EngineHandle, Closing):
         return found
 
     def interface_statistics(self) -> list[InterfaceStatistics]:
-        """One row per network interface: one for a port, one for each end of a wire."""
+        """Return one row per network interface: one for a port, one for each end of a wire."""
         rows = [abi.values(row) for row in self._rows("interface_statistics", abi.InterfaceStatisticsStruct)]
         return [InterfaceStatistics(direction="out" if row.pop("outwards") else "in", **row) for row in rows]
 
@@ -411,7 +411,7 @@ class Engine(EngineHandle, Closing):
         _raise_unless_done(code, f"cannot count packets by {len(patterns)} classes")
 
     def link_classes(self) -> list[LinkClasses]:
-        """As `link_statistics`; none while nobody counts by class."""
+        """Return rows as `link_statistics` does; none while nobody counts by class."""
         return [LinkClasses.of(row) for row in self._rows("link_classes", abi.LinkClassesStruct)]
 
     # Private

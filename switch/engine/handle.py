@@ -43,7 +43,7 @@ class EngineHandle:
         self.guard = _StateGuard(self._library, self._pointer)
 
     def call(self, name: str, *arguments: object) -> int:
-        """What gb_engine_NAME returns. RuntimeError once the engine was closed."""
+        """Return what gb_engine_NAME returns. RuntimeError once the engine was closed."""
         if self._pointer is None:
             raise RuntimeError("the engine was closed")
         function = self._functions.get(name)

@@ -49,7 +49,7 @@ SEND, RECEIVE, ADD, COPY = (ENGINE_HEADERS.constant(f"GB_STEP_{name}") for name 
 
 @ENGINE_HEADERS.declare("gb_queue_pair_options")
 class QueuePairOptionsStruct(ctypes.Structure):
-    """What a queue pair is made with."""
+    """Options of a queue pair."""
 
 
 @ENGINE_HEADERS.declare("gb_completion")
@@ -59,22 +59,22 @@ class CompletionStruct(ctypes.Structure):
 
 @ENGINE_HEADERS.declare("gb_queue_pair_statistics")
 class QueuePairStatisticsStruct(ctypes.Structure):
-    """What a queue pair has counted."""
+    """Counts of a queue pair."""
 
 
 @ENGINE_HEADERS.declare("gb_consumer_counts")
 class ConsumerCountsStruct(ctypes.Structure):
-    """What a consumer has counted."""
+    """Counts of a consumer."""
 
 
 @ENGINE_HEADERS.declare("gb_stream_options")
 class StreamOptionsStruct(ctypes.Structure):
-    """What a stream of fragments is made with."""
+    """Options of a stream of fragments."""
 
 
 @ENGINE_HEADERS.declare("gb_stream_statistics")
 class StreamStatisticsStruct(ctypes.Structure):
-    """What a stream has counted."""
+    """Counts of a stream of fragments."""
 
 
 @ENGINE_HEADERS.declare("gb_schedule")
@@ -89,7 +89,7 @@ class CollectiveStruct(ctypes.Structure):
 
 @ENGINE_HEADERS.declare("gb_collective_counts")
 class CollectiveCountsStruct(ctypes.Structure):
-    """What a consumer's collectives have sent."""
+    """Counts of what a consumer's collectives have sent."""
 
 
 # ---- What of a collective cards take ----
@@ -139,7 +139,7 @@ def check_collective(collective: CardCollective) -> None:
 
 
 def collective_struct(tag: int, collective: CardCollective) -> tuple[CollectiveStruct, tuple[object, ...]]:
-    """And what has to stay until the collective has ended."""
+    """Return a collective as C has it, and what has to stay until it has ended."""
     schedule = collective.schedule
     by_pair = np.argsort(collective.pairs, kind="stable").astype(np.uint32)
     of_schedule: tuple[NDArray[Any], ...] = (
@@ -246,7 +246,7 @@ class HostQueuePairs(Closing):
             self._callbacks[number] = callbacks
 
     def send(self, number: int, tag: int, size_bytes: int, data: NDArray[np.generic] | None = None) -> None:
-        """As gradbed.hosts.agents.queue_pairs.QueuePairs.send."""
+        """Send as gradbed.hosts.agents.queue_pairs.QueuePairs.send does."""
         if data is not None and (data.nbytes != size_bytes or not data.flags.c_contiguous):
             raise ValueError(f"{data.nbytes} bytes of data, C-contiguous or not, for a message of {size_bytes} bytes")
         if not 0 <= size_bytes <= MOST_MESSAGE_BYTES:
@@ -263,7 +263,7 @@ class HostQueuePairs(Closing):
             raise UserError(f"there is no queue pair {number} here")
 
     def begin_collective(self, tag: int, collective: CardCollective) -> bool:
-        """As gradbed.hosts.agents.queue_pairs.QueuePairs.begin_collective."""
+        """Begin as gradbed.hosts.agents.queue_pairs.QueuePairs.begin_collective does."""
         check_collective(collective)
         options, kept = collective_struct(tag, collective)
         code = self._call("begin_collective", ctypes.byref(options))
@@ -324,7 +324,7 @@ class HostQueuePairs(Closing):
         source: NDArray[np.int32] | None = None,
         target: NDArray[np.int32] | None = None,
     ) -> None:
-        """As gradbed.hosts.agents.queue_pairs.QueuePairs.stream."""
+        """Stream as gradbed.hosts.agents.queue_pairs.QueuePairs.stream does."""
         for what in (source, target):
             if what is not None and (what.nbytes != size_bytes or not what.flags.c_contiguous):
                 raise ValueError(f"{what.nbytes} bytes for a vector of {size_bytes} bytes")
@@ -336,14 +336,14 @@ class HostQueuePairs(Closing):
             raise UserError(f"stream {number} takes no vector of {size_bytes} bytes")
 
     def stream_statistics(self, number: int) -> dict[str, int]:
-        """Of a stream: the members of struct gb_stream_statistics."""
+        """Return the counts of a stream: the members of struct gb_stream_statistics."""
         row = StreamStatisticsStruct()
         if self._call("stream_statistics", number, ctypes.byref(row)) < 0:
             raise UserError(f"there is no stream {number} here")
         return abi.values(row)
 
     def completions(self) -> list[CardCompletion]:
-        """What was completed since the last call, in order."""
+        """Return what was completed since the last call, in order."""
         found: list[CardCompletion] = []
         if self._counts is not None:
             return found
@@ -375,7 +375,7 @@ class HostQueuePairs(Closing):
         return CardCompletion(row.kind, row.pair, row.tag, row.size_bytes, row.time_ns, data)
 
     def statistics(self, number: int) -> dict[str, int]:
-        """Of a queue pair: the members of struct gb_queue_pair_statistics."""
+        """Return the counts of a queue pair: the members of struct gb_queue_pair_statistics."""
         row = QueuePairStatisticsStruct()
         if self._call("pair_statistics", number, ctypes.byref(row)) < 0:
             raise UserError(f"there is no queue pair {number} here")

@@ -197,7 +197,7 @@ class DeviceClasses:
 
 
 def pattern_structs(patterns: Patterns) -> ctypes.Array[abi.ClassPatternStruct]:
-    """As C has them. UserError for too many words."""
+    """Return patterns as C has them. UserError for too many words."""
     rows = (abi.ClassPatternStruct * len(patterns))()
     for row, words in zip(rows, patterns, strict=True):
         if len(words) > abi.CLASS_WORDS:

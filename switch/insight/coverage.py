@@ -62,7 +62,7 @@ class Report:
     lines: dict[str, dict[int, CoveredLine]] = field(default_factory=dict)
 
     def reached(self, category: str) -> tuple[int, int]:
-        """How many were reached, of how many."""
+        """Return how many were reached, of how many."""
         items = self.items[category]
         return sum(item.hits > 0 for item in items), len(items)
 
@@ -95,7 +95,7 @@ class Report:
 
 
 def percent(reached: int, total: int) -> float | None:
-    """To one decimal; None of nothing."""
+    """Return a percentage to one decimal; None of nothing."""
     return round(100 * reached / total, 1) if total else None
 
 
@@ -149,7 +149,7 @@ class Coverage:
             self._entries.setdefault(entry.identity, entry)
 
     def see_packet(self, records: Sequence[Record]) -> None:
-        """What one packet that arrived led to, all its copies and rounds together."""
+        """Count what one packet that arrived led to, all its copies and rounds together."""
         self._packets += 1
         reached: set[Hashable] = set()
         for record in records:
@@ -230,7 +230,7 @@ class Coverage:
         return items
 
     def _action_items(self, statements: Sequence[CoverageItem]) -> list[CoverageItem]:
-        """Those that tables name. One that is called directly runs as a copy: its first statement tells."""
+        """Return those that tables name. One that is called directly runs as a copy: its first statement tells."""
         by_source = {statement.source: statement.hits for statement in statements}
         items: dict[str, CoverageItem] = {}
         for action in [action for table in self._user_tables() for action in table.actions]:
@@ -252,7 +252,7 @@ class Coverage:
         return _merged([*items, *(item for table in self._user_tables() for item in self._table_branches(table))])
 
     def _table_branches(self, table: Table) -> list[CoverageItem]:
-        """Where the program goes on differently after a hit and a miss, or after one action and another."""
+        """Return where the program goes on differently after a hit and a miss, or after one action and another."""
         source = self._sources.of(p.TableApplied(table.name))
         items = []
         if table.next_hit != table.next_miss:
@@ -335,11 +335,11 @@ class FabricCoverage:
             self._coverages[each.device_id].see_packet(each.records)
 
     def see_entries(self, device_id: int, entries: Iterable[RecordedEntry]) -> None:
-        """Those that a switch has now."""
+        """Count the entries that a switch has now."""
         self._coverages[device_id].see_entries(entries)
 
     def reports(self) -> list[Report]:
-        """One for each program. Hits are passes of packets through a switch's pipelines."""
+        """Return a report for each program. Hits are passes of packets through a switch's pipelines."""
         return [coverage.report() for coverage in dict.fromkeys(self._coverages.values())]
 
 

@@ -50,7 +50,7 @@ class RecordedEntry:
 
     @property
     def identity(self) -> tuple[str, int, tuple[FieldMatch, ...]]:
-        """What makes it this entry, even if it is deleted and inserted again."""
+        """Return what makes it this entry, even if it is deleted and inserted again."""
         return self.table, self.priority, self.match
 
 

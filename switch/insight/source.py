@@ -33,7 +33,7 @@ class SourceMap:
         return self._sources.get(site)
 
     def action(self, action_id: int) -> m.Source | None:
-        """Where an action is declared."""
+        """Return where an action is declared."""
         return self._actions.get(action_id)
 
     def line(self, source: m.Source) -> str | None:
@@ -157,7 +157,7 @@ class Describer:
         return str(value.name)
 
     def extracted(self, reference: ex.HeaderReference) -> str:
-        """What extract writes to: of a stack the next element."""
+        """Return what extract writes to: of a stack the next element."""
         return self.header(reference).replace(".last", ".next")
 
     def header(self, reference: ex.HeaderReference | ex.UnionReference) -> str:

@@ -40,7 +40,7 @@ _EGRESS_CLONE, _REPLICATED = 2, 5
 
 
 def is_hidden(table: str) -> bool:
-    """Whether a compiler made the table, of a statement in an apply block."""
+    """Return whether a compiler made the table, of a statement in an apply block."""
     return table.startswith("tbl_")
 
 
@@ -510,11 +510,11 @@ class FabricTrace:
                 hop.extend(each.records)
 
     def hops(self) -> list[Hop]:
-        """In the order in which the packet was there; none if no frame was wanted."""
+        """Return hops in the order in which the packet was there; none if no frame was wanted."""
         return [self._traced_hop(first, records) for first, records in self._hops]
 
     def _hop(self, found: SwitchPass) -> list[Record] | None:
-        """Where the records of a pass of the packet belong; None: it is another packet's."""
+        """Return where the records of a pass of the packet belong; None: it is another packet's."""
         begin = found.records[0]
         assert isinstance(begin, Begin)
         if begin.parent:

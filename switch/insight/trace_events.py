@@ -268,7 +268,7 @@ def value_text(value: Value, width: int, name: str) -> str:
 
 
 def match_text(part: EntryPart, name: str) -> str:
-    """How an entry matches a field: VALUE, VALUE/BITS, VALUE &&& MASK, LOW..HIGH, or _ for whatever."""
+    """Return how an entry matches a field: VALUE, VALUE/BITS, VALUE &&& MASK, LOW..HIGH, or _ for whatever."""
     value = value_text(part.value, part.width, name)
     if part.prefix_bits is not None:
         return f"{value}/{part.prefix_bits}"

@@ -39,7 +39,7 @@ class TextLine:
 
 
 def trace_text(trace: e.Trace, sources: SourceMap, columns: int = 120) -> str:
-    """What print_trace prints, without colours."""
+    """Return what print_trace prints, without colours."""
     console = Console(file=io.StringIO(), width=columns, highlight=False)
     print_trace(trace, sources, console)
     assert isinstance(console.file, io.StringIO)
@@ -226,7 +226,7 @@ def _title(stage: e.TraceStage) -> str:
 
 
 def table_outcome(table: e.TableApplication) -> str:
-    """Which entry it was, or that there was none."""
+    """Return which entry it was, or that there was none."""
     if table.entry is None:
         return "miss: default action" if table.key else "no key: default action"
     entry = table.entry
@@ -292,7 +292,7 @@ def _count(number: int, one: str, many: str = "") -> str:
 
 
 def decisions(trace: e.Trace, sources: SourceMap) -> list[str]:
-    """One line each, in order, with its place in the source in front where that is known."""
+    """Return a line for each decision, in order, with its place in the source in front where that is known."""
     return [
         f"{source}  {text}" if source is not None else text
         for stage in trace.stages

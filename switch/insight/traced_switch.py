@@ -61,7 +61,7 @@ class TracedSwitch:
 
     @property
     def target(self) -> EngineTarget:
-        """To apply STF statements."""
+        """Return the target that STF statements are applied to."""
         return self._target
 
     def set_up(self, script: Script) -> None:

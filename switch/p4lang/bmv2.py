@@ -24,7 +24,7 @@ WAYS = (
 
 
 def find_simple_switch_grpc() -> str:
-    """Its path: GRADBED_BMV2, else in PATH. UserError if it is not there."""
+    """Return its path: GRADBED_BMV2, else in PATH. UserError if it is not there."""
     wanted = os.environ.get("GRADBED_BMV2", "simple_switch_grpc")
     found = shutil.which(wanted)
     if found is None:
@@ -41,7 +41,7 @@ def find_simple_switch() -> tuple[str, str] | None:
 
 
 def require_simple_switch() -> tuple[str, str]:
-    """As find_simple_switch; UserError if one is not there."""
+    """Find it as find_simple_switch does; UserError if one is not there."""
     found = find_simple_switch()
     if found is None:
         raise UserError(
@@ -80,7 +80,7 @@ class Shell:
         self._answer()
 
     def run(self, *words: object) -> str:
-        """Its answer. Bmv2Refuses with its words if it refuses the command."""
+        """Run a command and return the answer. Bmv2Refuses with its words if it refuses the command."""
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):
             self._process.stdin.write(" ".join(map(str, words)).encode() + b"\n")
@@ -91,7 +91,7 @@ class Shell:
         return answer
 
     def register(self, name: str, index: int | None = None) -> list[int]:
-        """Every cell of a register array, or one; THRIFT_MOST for what is as large or larger."""
+        """Return every cell of a register array, or one; THRIFT_MOST for what is as large or larger."""
         answer = self.run("register_read", name, *([] if index is None else [index]))
         return [int(cell) for cell in answer.rsplit("=", 1)[1].split(",")]
 

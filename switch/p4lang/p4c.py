@@ -18,7 +18,7 @@ def find_p4c() -> str | None:
 
 
 def require_p4c() -> str:
-    """As find_p4c; UserError if it is not installed."""
+    """Find it as find_p4c does; UserError if it is not installed."""
     found = find_p4c()
     if found is None:
         raise UserError(
@@ -29,7 +29,7 @@ def require_p4c() -> str:
 
 
 def version(p4c: str) -> str:
-    """What tells one p4c from another, for the cache."""
+    """Return what tells one p4c from another, for the cache."""
     return subprocess.run([p4c, "--version"], capture_output=True, text=True, check=False).stdout
 
 

@@ -41,7 +41,7 @@ class ControllerHeader:
         self.length_bytes = total_bits // 8
 
     def frame(self, packet: Any) -> bytes:
-        """What a PacketOut puts on the wire: header and payload. Raises INVALID_ARGUMENT or OUT_OF_RANGE."""
+        """Return what a PacketOut puts on the wire: header and payload. Raises INVALID_ARGUMENT or OUT_OF_RANGE."""
         values: list[int | None] = [None] * len(self._fields)
         for metadata in packet.metadata:
             index = self._indices.get(metadata.metadata_id)

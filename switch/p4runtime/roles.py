@@ -31,7 +31,7 @@ class Role:
         return self.writable_ids is None or p4_id == 0 or p4_id in self.writable_ids
 
     def accepts(self, packet: Any) -> bool:
-        """Whether the role's primary is to get this PacketIn."""
+        """Return whether the role's primary is to get this PacketIn."""
         if not self.receives_packet_ins:
             return False
         if self.packet_in_filter is None:
@@ -40,7 +40,7 @@ class Role:
 
 
 def role_from_message(role: Any) -> Role:
-    """From MasterArbitrationUpdate.role. Raises INVALID_ARGUMENT for a config of another form."""
+    """Return the role of a MasterArbitrationUpdate. Raises INVALID_ARGUMENT for a config of another form."""
     if role.id:
         raise invalid("role.id is deprecated since P4Runtime 1.4.0: give the role a name")
     if not role.HasField("config"):
@@ -69,7 +69,7 @@ def role_from_message(role: Any) -> Role:
 
 
 def may_write(role: Role, others: Iterable[Role], p4_id: int) -> bool:
-    """Whether `role` may change entities of a P4 object that the `others` may have for themselves."""
+    """Return whether `role` may change entities of a P4 object that the `others` may have for themselves."""
     if p4_id == 0:
         return True
     if role.writable_ids is not None:

@@ -50,7 +50,7 @@ class TranslatedNames:
         return self._names.get(value) or str(value).encode()
 
     def _number(self, text: str) -> int:
-        """What a name is to stand for."""
+        """Return what a name is to stand for."""
         if text.isascii() and text.isdecimal() and (text == "0" or text[0] != "0") and len(text) < 80:
             number = int(text)
             if number >= self._limit:
@@ -108,7 +108,7 @@ class NumberCodec:
 
 
 def is_string(described: Any, type_info: Any) -> bool:
-    """Whether controllers name the values by strings."""
+    """Return whether controllers name the values by strings."""
     translated = _translated_type(described, type_info)
     return translated is not None and translated.HasField("sdn_string")
 
@@ -130,7 +130,7 @@ def controller_width_bits(described: Any, type_info: Any, otherwise_bits: int | 
 def value_codec(
     described: Any, type_info: Any, device_width_bits: int | None, translations: Translations
 ) -> ValueCodec:
-    """For what has bitwidth and type_name; a value has to fit in both widths. Raises ValueError.
+    """Return the codec of what has bitwidth and type_name; a value has to fit in both widths. Raises ValueError.
 
     `device_width_bits`: None where the data plane does not have the value.
     """
@@ -238,7 +238,7 @@ class NamedCell(CellCodec):
 
 
 def cell_codec(spec: Any, type_info: Any, device_width_bits: int, translations: Translations) -> CellCodec:
-    """For a P4DataTypeSpec and the width of the cells in the BMv2 JSON.
+    """Return the codec of a P4DataTypeSpec and the width of the cells in the BMv2 JSON.
 
     A type that is translated for the controller has another width there: a value has to fit in both.
     Raises ValueError for types that do not fit in a cell.

@@ -165,7 +165,7 @@ class ExpressionInterpreter:
         return self.converted(self.expression(node, scope, target), target, node.position)
 
     def conversion(self, source: ValueType, target: ValueType, position: Position) -> Conversion | None:
-        """None if the value stays as it is."""
+        """Return how a value is converted; None if it stays as it is."""
         if source == target or target == ANYTHING:
             return None
         bits = bits_of(target)

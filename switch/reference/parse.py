@@ -712,7 +712,7 @@ class _Parser:
         return found
 
     def keyset(self) -> x.ExpressionNode:
-        """What a select case or an entry's key may be."""
+        """Return what a select case or an entry's key may be."""
         here = self.here
         if self.sees("("):
             start = self._at

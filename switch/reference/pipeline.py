@@ -300,12 +300,12 @@ class ReferenceSwitch:
 
     @property
     def digests(self) -> list[tuple[int, tuple[Any, ...]]]:
-        """What digest() sent: (receiver, the fields' values in order)."""
+        """Return what digest() sent: (receiver, the fields' values in order)."""
         return self._v1model.digests
 
     @property
     def log(self) -> list[str]:
-        """What log_msg() wrote."""
+        """Return what log_msg() wrote."""
         return self._v1model.log
 
     def table(self, name: str) -> RuntimeTable:

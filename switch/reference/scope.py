@@ -129,7 +129,7 @@ class Subroutine:
 
     @property
     def data(self) -> list[TypedParameter]:
-        """What the control plane gives: parameters without a direction."""
+        """Return what the control plane gives: parameters without a direction."""
         return [each for each in self.parameters if not each.direction]
 
 
@@ -162,7 +162,7 @@ class Environment:
         return self._names.get(name)
 
     def find(self, name: str) -> Any:
-        """None if there is no such name."""
+        """Return the meaning of a name; None if there is no such name."""
         scope: Environment | None = self
         while scope is not None:
             if name in scope._names:

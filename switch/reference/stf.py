@@ -30,7 +30,7 @@ class ReferenceOutcome:
 
     @property
     def not_possible(self) -> tuple[str, ...]:
-        """Nothing: what the reference lacks is refused when it reads the program."""
+        """Return nothing: what the reference lacks is refused when it reads the program."""
         return ()
 
 

@@ -115,7 +115,7 @@ class RuntimeTable:
 
     @property
     def matched_keys(self) -> list[RuntimeKey]:
-        """Those of entries: a selector's only choose among members."""
+        """Return those of entries: a selector's only choose among members."""
         return [key for key in self.keys if key.match != "selector"]
 
     @property

@@ -52,7 +52,7 @@ class PacketIn:
 
     @property
     def payload(self) -> bytes:
-        """What was not parsed."""
+        """Return what was not parsed."""
         return self.frame[-(-self.cursor // 8) :]
 
     def extract(self, header: RuntimeHeader, variable_bits: int | None = None) -> None:

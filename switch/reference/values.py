@@ -85,7 +85,7 @@ class RuntimeHeader(Composite):
         super().assign(other)
 
     def equals(self, other: Self) -> bool:
-        """Both invalid, or both valid and all fields the same (section 8.17)."""
+        """Return whether both are invalid, or both valid with all fields the same (section 8.17)."""
         if not self.valid or not other.valid:
             return self.valid == other.valid
         return super().equals(other)
@@ -158,7 +158,7 @@ def copied(value: Value) -> Value:
 
 
 def default(type_: ValueType) -> Value:
-    """What a variable of this type holds before anything is assigned."""
+    """Return what a variable of this type holds before anything is assigned."""
     base = base_of(type_)
     if isinstance(base, BitsType):
         return 0

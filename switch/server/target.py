@@ -275,7 +275,7 @@ class P4RuntimeTarget(RunningDevice):
         return [other.role for other in self.elections.values() if other is not election]
 
     def _written(self) -> ForwardingState:
-        """What controllers write and read now: of the saved pipeline, if there is one."""
+        """Return what controllers write and read now: of the saved pipeline, if there is one."""
         return self.running() if self._saved is None else self._saved.state
 
     # ---- Pipelines ----

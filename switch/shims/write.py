@@ -64,7 +64,7 @@ def _write(path: Path, module: str, function: str, bmv2_arbitration: bool) -> Pa
 
 
 def _first_lines(interpreter: str) -> str:
-    """What makes the file a Python script: so `ps` and `killall` show its own name."""
+    """Return what makes the file a Python script: so `ps` and `killall` show its own name."""
     if len(f"#!{interpreter}") <= _SHEBANG_BYTES and not any(char.isspace() for char in interpreter):
         return f"#!{interpreter}"
     # The shell sees an exec, Python a string.

@@ -164,7 +164,7 @@ _LINK = LinkModel(queue_packets=QUEUE_PACKETS)
 
 
 def _pipeline(path: Path) -> Any:
-    """What a controller would push to have that BMv2 JSON run."""
+    """Return what a controller would push to have that BMv2 JSON run."""
     # The compiler's part in it takes a while to import: not for a switch that waits for its controller's pipeline.
     from gradbed.switch.simple_switch.derived_p4info import derived_p4info
 

@@ -37,7 +37,7 @@ class CounterStruct(ctypes.Structure):
 
 @STATE_HEADERS.declare("gb_switch")
 class SwitchStruct(ctypes.Structure):
-    """What the P4 code of one switch reads and writes."""
+    """The state that the P4 code of one switch reads and writes."""
 
 
 @functools.cache

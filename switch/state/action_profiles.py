@@ -119,7 +119,7 @@ _DEFAULT_MODES = (_MODES.DEFAULT_MODE_DETERMINED_BY_ACTION_SELECTOR, _MODES.HASH
 
 
 def units(weight: int) -> int:
-    """How many times a member is in its group. Without weights, once."""
+    """Return how many times a member is in its group. Without weights, once."""
     return weight or 1
 
 
@@ -159,7 +159,7 @@ class ProfileCodec:
     # ---- Actions ----
 
     def decode_action(self, action: Any) -> ActionValue:
-        """From an Action message. Raises RequestError."""
+        """Build it from an Action message. Raises RequestError."""
         codec = self._actions.get(action.action_id)
         if codec is None:
             raise invalid(f"action profile {self.name} has no action {action.action_id}")
@@ -192,7 +192,7 @@ class ProfileCodec:
         return len(weights) if self.counts_members else total
 
     def check_max_size(self, max_size: int) -> None:
-        """Of a new group."""
+        """Check the size of a new group."""
         if max_size < 0:
             raise invalid("max_size is negative")
         if self.max_group_size and not 0 < max_size <= self.max_group_size:
@@ -223,7 +223,7 @@ class ProfileCodec:
     # ---- One-shot groups ----
 
     def decode_set(self, message: Any) -> ActionSet:
-        """From an ActionProfileActionSet. Raises RequestError."""
+        """Build it from an ActionProfileActionSet. Raises RequestError."""
         self._check_modes(message)
         actions = []
         for item in message.action_profile_actions:
@@ -495,7 +495,7 @@ class ProfileState:
     # ---- Table entries ----
 
     def reference(self, call: MemberCall | GroupCall) -> EntryCall:
-        """What the device is to be told. Raises NOT_FOUND."""
+        """Return what the device is to be told. Raises NOT_FOUND."""
         if isinstance(call, MemberCall):
             return MemberReference(self.member(call.member_id).numbers[0])
         return GroupReference(self.group(call.group_id).number)

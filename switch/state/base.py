@@ -101,7 +101,7 @@ class CellEntries(EntityKind, Generic[Array]):
         return self._entities(found)
 
     def _cells(self, array: Array, indices: range, message: Any) -> Sequence[Any]:
-        """What the cells hold now, as far as the read request wants to know."""
+        """Return what the cells hold now, as far as the read request wants to know."""
         raise NotImplementedError
 
     def _fill(self, entry: Any, array: Array, index: int, cell: Any) -> None:

@@ -62,7 +62,7 @@ class Counters(StateAccessor):
 
 
 def counter_array(counter: Any, info: Any, program: ProgramModel, names: Translations) -> CellArray:
-    """From a p4.config.v1.Counter. Raises ValueError where the BMv2 JSON has no such counter."""
+    """Build it from a p4.config.v1.Counter. Raises ValueError where the BMv2 JSON has no such counter."""
     name = counter.preamble.name
     if name not in program.indirect_counters:
         raise ValueError(f"counter {name!r} of the P4Info is not in the BMv2 JSON")

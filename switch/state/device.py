@@ -29,7 +29,7 @@ class Device(Protocol):
 
     @property
     def state(self) -> SwitchState:
-        """What the running program keeps. KeyError before the first program."""
+        """Return what the running program keeps. KeyError before the first program."""
 
     @property
     def replication(self) -> Replication:
@@ -48,7 +48,7 @@ class Device(Protocol):
         """Nanoseconds since the switch started, on the clock by which packets are timed."""
 
     def has_port(self, port: int) -> bool:
-        """Whether there is such a port, the CPU port included."""
+        """Return whether there is such a port, the CPU port included."""
 
     # Packets and messages between the switch and its controller (v1model's CPU port).
     def packet_out(self, frame: bytes) -> None:

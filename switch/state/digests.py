@@ -89,7 +89,7 @@ class DigestConfig:
 
     @staticmethod
     def from_message(message: Any) -> DigestConfig:
-        """From a DigestEntry.Config. Raises INVALID_ARGUMENT."""
+        """Build it from a DigestEntry.Config. Raises INVALID_ARGUMENT."""
         if min(message.max_timeout_ns, message.max_list_size, message.ack_timeout_ns) < 0:
             raise invalid("timeouts and sizes of a digest are not negative")
         return DigestConfig(message.max_timeout_ns, message.max_list_size, message.ack_timeout_ns)
@@ -102,7 +102,7 @@ class DigestConfig:
 
     @property
     def list_size(self) -> int:
-        """How many messages make a list complete."""
+        """Return how many messages make a list complete."""
         if self.max_timeout_ns == 0:
             return 1
         return min(self.max_list_size or GREATEST_LIST, GREATEST_LIST)
@@ -137,7 +137,7 @@ class DigestBuffer:
 
     @property
     def due_ns(self) -> int | None:
-        """When the list is to be sent even if it is not complete. None if it is empty."""
+        """Return when the list is to be sent even if it is not complete. None if it is empty."""
         return self._first_ns + self.config.max_timeout_ns if self._waiting else None
 
     def take(self, now_ns: int) -> tuple[int, list[Values]]:
@@ -272,7 +272,7 @@ class DigestLists:
 
     @property
     def due_ns(self) -> int | None:
-        """When `send_due` has something to send; None: nothing waits."""
+        """Return when `send_due` has something to send; None: nothing waits."""
         times = [buffer.due_ns for buffer in self._buffers.values()]
         return min((time_ns for time_ns in times if time_ns is not None), default=None)
 

@@ -37,7 +37,7 @@ class DirectResources(EntityKind):
         return table_id
 
     def _has_resource(self, table: TableState) -> bool:
-        """Whether the table's entries have one."""
+        """Return whether the table's entries have one."""
         raise NotImplementedError
 
     def _check_table(self, table: TableState, which: Any) -> None:

@@ -46,11 +46,11 @@ class ExternState(StateAccessor, ABC):
 
     @abstractmethod
     def clear(self) -> None:
-        """As when the program was loaded."""
+        """Clear it to what it was when the program was loaded."""
 
     @abstractmethod
     def read(self) -> Any:
-        """All that it keeps, as an entry."""
+        """Return all that it keeps, as an entry."""
 
     @abstractmethod
     def write(self, entry: Any) -> None:

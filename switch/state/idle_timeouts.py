@@ -35,7 +35,7 @@ class IdleTimers(Generic[EntryName]):
 
     @property
     def next_ns(self) -> int | None:
-        """Before that time no entry expires. May be read while another thread makes calls."""
+        """Return the time before which no entry expires. May be read while another thread makes calls."""
         try:
             return self._heap[0].deadline_ns
         except IndexError:

@@ -115,7 +115,7 @@ class MeterSpec:
         self._kind = kind
 
     def decode(self, message: Any) -> MeterConfig:
-        """From a p4.v1.MeterConfig. Raises INVALID_ARGUMENT."""
+        """Build it from a p4.v1.MeterConfig. Raises INVALID_ARGUMENT."""
         config = MeterConfig(message.cir, message.cburst, message.pir, message.pburst, message.eburst)
         if min(config) < 0:
             raise invalid(f"meter {self._name}: rates and bursts are not negative")
@@ -141,7 +141,7 @@ class MeterArray(CellArray):
 
 
 def meter_array(meter: Any, info: Any, program: ProgramModel, names: Translations) -> MeterArray:
-    """From a p4.config.v1.Meter. Raises ValueError where the BMv2 JSON has no such meter."""
+    """Build it from a p4.config.v1.Meter. Raises ValueError where the BMv2 JSON has no such meter."""
     name = meter.preamble.name
     if name not in program.indirect_meters:
         raise ValueError(f"meter {name!r} of the P4Info is not in the BMv2 JSON")

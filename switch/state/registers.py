@@ -69,7 +69,7 @@ class RegisterArray(CellArray):
 
 
 def register_array(register: Any, info: Any, program: ProgramModel, names: Translations) -> RegisterArray:
-    """From a p4.config.v1.Register. Raises ValueError where P4Info and BMv2 JSON do not fit together."""
+    """Build it from a p4.config.v1.Register. Raises ValueError where P4Info and BMv2 JSON do not fit together."""
     name = register.preamble.name
     in_program = program.registers.get(name)
     if in_program is None:

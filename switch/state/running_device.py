@@ -175,7 +175,7 @@ class RunningDevice:
         return self.state
 
     def lose_everything(self) -> None:
-        """As when the power fails for a moment."""
+        """Lose the program and all state, as when the power fails for a moment."""
         if self.state is not None:
             self.state.clear()
         self.state = self.digests = None

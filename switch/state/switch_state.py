@@ -45,7 +45,7 @@ KINDS = {
 
 
 def objects_of(info: Any, kind: str) -> Iterable[Any]:
-    """What P4Info has of a kind, each with a preamble."""
+    """Return what P4Info has of a kind, each with a preamble."""
     found: Iterable[Any] = getattr(info, kind)
     return [instance for type_ in found for instance in type_.instances] if kind == "externs" else found
 

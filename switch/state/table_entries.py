@@ -38,7 +38,7 @@ def check_not_const(codec: TableCodec, message: Any) -> None:
 
 
 def check_write(codec: TableCodec, message: Any) -> None:
-    """What holds for INSERT and MODIFY alike."""
+    """Check what holds for INSERT and MODIFY alike."""
     check_not_const(codec, message)
     if message.HasField("time_since_last_hit"):
         # BMv2's words, which its clients look for.
@@ -100,7 +100,7 @@ def written_meter(table: TableState, message: Any) -> MeterConfig | None:
 
 
 def written_call(codec: TableCodec, message: Any, as_default: bool = False) -> AnyCall | None:
-    """None if the message has no action. Raises RequestError."""
+    """Return the action of a message; None if it has none. Raises RequestError."""
     if not message.HasField("action"):
         return None
     action = message.action
@@ -402,7 +402,7 @@ class TableEntries(EntityKind):
         return (entry_entity(*found, with_meter=with_meter) for found in found_entries)
 
     def _volatile(self, table: TableState, entry: WrittenEntry, message: Any) -> Volatile:
-        """What the read request asks for and the table has."""
+        """Return what the read request asks for and the table has."""
         codec = table.codec
         counts = meter_counts = idle_ns = None
         if message.HasField("counter_data") and codec.direct_counter_id is not None:

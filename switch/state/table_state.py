@@ -119,7 +119,7 @@ class TableCodec:
             raise invalid(f"table {self.name} takes no priority (it has no ternary, range or optional field)")
 
     def decode_action(self, action: Any, as_default: bool = False) -> ActionValue:
-        """From an Action message. Raises RequestError."""
+        """Build it from an Action message. Raises RequestError."""
         action_id: int = action.action_id
         reference = self.actions.get(action_id)
         if reference is None:
@@ -229,7 +229,7 @@ class TableState:
         return self.profile.reference(call)
 
     def release(self, device_call: EntryCall, call: AnyCall) -> None:
-        """What `device_call` returned is not used, or not any more."""
+        """Take back what `device_call` returned: it is not used, or not any more."""
         if isinstance(call, ActionSet):
             assert self.profile is not None and isinstance(device_call, GroupReference)
             self.profile.uninstall(device_call)
@@ -268,7 +268,7 @@ class TableState:
         self._tables.write_count(self.codec.name, None, *counts)
 
     def meter_counts(self, entry: WrittenEntry) -> MeterCounts:
-        """Of an entry's direct meter."""
+        """Return the counts of an entry's direct meter."""
         return self._tables.meter_counts(self.codec.name, entry.handle)
 
     def clear_meter_counts(self, entry: WrittenEntry) -> None:

@@ -80,7 +80,7 @@ class Tables(StateAccessor):
             )
 
     def set_default(self, table: str, call: EntryCall | None) -> None:
-        """None resets it to the default of the program."""
+        """Set the default action; None resets it to that of the program."""
         wanted = self._table(table)
         if wanted.default_is_const:
             raise ValueError(f"the default action of table {table} is const")
@@ -108,7 +108,7 @@ class Tables(StateAccessor):
         return range(len(self._table(table).entries))
 
     def last_hit_ns(self, table: str, handle: int) -> int:
-        """When the entry was last hit or, if it never was, inserted; on the clock of packets. For tables with
+        """Return when the entry was last hit or, if it never was, inserted; on the clock of packets. For tables with
         support_timeout."""
         wanted = self._table(table)
         if not wanted.with_timeouts:

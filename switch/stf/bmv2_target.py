@@ -59,7 +59,7 @@ class SwitchProcess:
         self._process = subprocess.Popen(command, cwd=folder, stdout=self._output, stderr=subprocess.STDOUT)
 
     def wait_for(self, thrift_port: int) -> None:
-        """Until it serves. NoFit with its words if it ends instead."""
+        """Wait until it serves. NoFit with its words if it ends instead."""
         deadline_s = time.monotonic() + READY_TIMEOUT_S
         while time.monotonic() < deadline_s:
             if self._process.poll() is not None:
@@ -72,7 +72,7 @@ class SwitchProcess:
         raise UserError(f"BMv2's simple_switch did not open its Thrift port in {READY_TIMEOUT_S:g} s")
 
     def is_busy(self) -> bool:
-        """Whether a thread of it runs, or waits for a processor."""
+        """Return whether a thread of it runs, or waits for a processor."""
         states = []
         for thread in Path(f"/proc/{self._process.pid}/task").glob("*/stat"):
             with contextlib.suppress(OSError):  # the thread has ended
@@ -80,7 +80,7 @@ class SwitchProcess:
         return "R" in states
 
     def ended(self) -> str | None:
-        """How, if it has: BMv2 does not survive everything that a program does."""
+        """Return how it ended, if it has: BMv2 does not survive everything that a program does."""
         if self._process.poll() is None:
             return None
         return f"BMv2's simple_switch has ended: {self._last_words()}"
@@ -149,7 +149,7 @@ class PcapPorts(Closing):
 
     @property
     def arguments(self) -> list[str]:
-        """For simple_switch's command line."""
+        """Return the arguments for simple_switch's command line."""
         interfaces = [word for port in self._ports for word in ("-i", f"{port}@p{port}")]
         return ["--use-files", "0", *interfaces]
 

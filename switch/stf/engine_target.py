@@ -121,7 +121,7 @@ class EngineTarget(CommandTarget):
 
     @property
     def entries(self) -> tuple[AddedEntry, ...]:
-        """Those that were added and not removed, in order."""
+        """Return those that were added and not removed, in order."""
         return tuple(self._entries)
 
     def drain(self) -> list[tuple[int, bytes]]:

@@ -301,5 +301,5 @@ class Script:
 
     @property
     def ports(self) -> frozenset[int]:
-        """Those that packets are sent to or expected from: as with p4c, the switch has no others."""
+        """Return those that packets are sent to or expected from: as with p4c, the switch has no others."""
         return frozenset(s.port for s in self.statements if isinstance(s, Packet | Expect))

@@ -182,7 +182,7 @@ class VirtualFabric(EngineFabric):
                 return Stop(stop.time_ns, interfaces, messages, idle)
 
     def _next_timer_ns(self) -> int | None:
-        """When a switch has something to tell its controller without a packet, at the earliest."""
+        """Return when a switch has something to tell its controller without a packet, at the earliest."""
         if not self._timed:
             return None
         times = {device_id: self._targets[device_id].next_ns for device_id in self._timed}
@@ -226,7 +226,7 @@ class VirtualFabric(EngineFabric):
         self._target(device_id).acknowledge_digest(digest_id, list_id)
 
     def programs(self) -> list[Program]:
-        """What the switches that have a program run."""
+        """Return what the switches that have a program run."""
         return [target.program for target in self._targets.values() if target.program is not None]
 
     def _target(self, device_id: int) -> LocalTarget:

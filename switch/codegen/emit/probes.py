@@ -139,15 +139,15 @@ class Probes:
         return []
 
     def table(self, name: str, number: int, with_key: bool) -> list[str]:
-        """Between lookup and action. C names: entry, call, key."""
+        """Report a table, between lookup and action. C names: entry, call, key."""
         return []
 
     def access(self, site: Site, access: ArrayAccess, number: int, index: str) -> str:
-        """Before a primitive uses an array. number: of the array among its kind; index: C for the cell's."""
+        """Announce that a primitive uses an array. number: of the array among its kind; index: C for the cell's."""
         return ""
 
     def accessed(self, site: Site) -> list[str]:
-        """After a primitive wrote to the cell that `access` announced last."""
+        """Report that a primitive wrote to the cell that `access` announced last."""
         return []
 
     def jump(self, site: Site, go: str, offset: str = "0") -> str:

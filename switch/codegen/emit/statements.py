@@ -56,7 +56,7 @@ class Assignments:
         return Values(self.model, self.layout, self._parameters, self._lookahead)
 
     def statement(self, emit: Callable[[], str]) -> str:
-        """What `emit` returns, as one C statement with the temporaries that its expressions needed."""
+        """Return what `emit` returns, as one C statement with the temporaries that its expressions needed."""
         self.values = self._new_values()
         text = emit()
         if not text:
@@ -402,7 +402,7 @@ class Statements(ExternStatements):
     # ---- Primitives by name ----
 
     def primitive(self, primitive: Primitive) -> str:
-        """One C statement, empty for what does nothing. Jumps are the caller's."""
+        """Return one C statement, empty for what does nothing. Jumps are the caller's."""
         op, parameters = primitive.op, primitive.parameters
         if op in ("assert", "assume") and len(parameters) == 1:
             return self.statement(lambda: self._assert(op, parameters[0], primitive.source))

@@ -460,7 +460,7 @@ class Values:
         return self._resize(shifted, own.words, own.signed, words)
 
     def _common(self, left: ex.Data, right: ex.Data) -> tuple[str, str, Natural]:
-        """Both values whole, in the same number of words, and with a sign if either needs one."""
+        """Return both values whole, in the same number of words, and with a sign if either needs one."""
         bounds = self.range(left), self.range(right)
         both = natural((min(b[0] for b in bounds), max(b[1] for b in bounds)))
         if both.words > _MAX_WORDS:
@@ -561,7 +561,7 @@ class Values:
         return f"({left} {value.op} {right})"
 
     def _headers_equal(self, left: ex.HeaderReference, right: ex.HeaderReference) -> str:
-        """Both valid, of the same type, and equal in all fields."""
+        """Return C for: both are valid, of the same type, and equal in all fields."""
         a, b = self.header_place(left), self.header_place(right)
         if a.type != b.type:
             return "0"

@@ -57,7 +57,7 @@ def _blocks(checked: CheckedProgram) -> Iterator[tuple[str, list[s.Node]]]:
 
 
 def _reached_from(signature: Signature) -> list[s.Node]:
-    """All nodes of a parser or control, and of what it applies and calls."""
+    """Return all nodes of a parser or control, and of what it applies and calls."""
     found: list[s.Node] = []
     seen, pending = {id(signature.node)}, [signature.node]
     while pending:
@@ -197,7 +197,7 @@ def _lacks_cases(keys: Sequence[s.Expression], cases: Sequence[s.SelectCase]) ->
 
 
 def _values(label: s.Expression, width_bits: int) -> int | None:
-    """How many values a label takes; None for a value set."""
+    """Return how many values a label takes; None for a value set."""
     if isinstance(label, s.Wildcard):
         return 1 << width_bits
     if isinstance(label, s.Binary) and label.operator in ("&&&", ".."):

@@ -27,7 +27,7 @@ def warn_of_constant_comparisons(declarations: Sequence[s.Declaration], reporter
 
 
 def _is_written_out(node: s.Binary, sources: SourceManager) -> bool:
-    """Whether the operator stands between its operands in the file, none of them from a macro."""
+    """Return whether the operator stands between its operands in the file, none of them from a macro."""
     if any(map(sources.is_expanded, (node.loc, node.left.end, node.right.loc, node.end))):
         return False
     source, start = sources.file_at(node.left.end)
@@ -35,7 +35,7 @@ def _is_written_out(node: s.Binary, sources: SourceManager) -> bool:
 
 
 def _result(node: s.Binary) -> bool | None:
-    """What the comparison gives if that follows from the range of its variable side alone."""
+    """Return what the comparison gives if that follows from the range of its variable side alone."""
     operator, variable, constant = node.operator, node.left, node.right
     if _number(variable) is not None:
         operator, variable, constant = _MIRRORED[operator], constant, variable

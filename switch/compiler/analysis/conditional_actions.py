@@ -11,7 +11,7 @@ _ASSIGNMENTS = {"assign_VL", "assign_header", "assign_header_stack"}
 
 
 def warn_of_conditional_actions(actions: Sequence[ir.LoweredAction], reporter: Reporter) -> None:
-    """Of what is under conditions in actions, and in what these call."""
+    """Warn of what is under conditions in actions, and in what these call."""
     found = {
         (each.loc, each.end) for action in actions for each in _refused(action.body, _exit(action), False, set())
     }
@@ -25,7 +25,7 @@ def warn_of_conditional_actions(actions: Sequence[ir.LoweredAction], reporter: R
 
 
 def _exit(action: ir.LoweredAction) -> ir.Label | None:
-    """What an exit leaves: the whole action."""
+    """Return what an exit leaves: the whole action."""
     outermost = action.body[0] if action.body else None
     return outermost.label if isinstance(outermost, ir.LoweredBlock) else None
 

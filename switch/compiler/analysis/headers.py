@@ -76,6 +76,6 @@ def _written(node: s.Node) -> Iterator[s.Expression]:
 
 
 def _is_passed_on(node: s.Node) -> bool:
-    """Whether what is written is an argument of something whose own statements are looked at."""
+    """Return whether what is written is an argument of something whose own statements are looked at."""
     target = node.target if isinstance(node, s.Call) else None
     return target is not None and target.kind in ("apply", "apply_type", "action", "function")

@@ -61,7 +61,7 @@ def _warn_behind_end(statements: list[s.Statement], reporter: Reporter) -> None:
 
 
 def _ends(statement: s.Statement) -> bool:
-    """Whether control never gets behind a statement."""
+    """Return whether control never gets behind a statement."""
     if isinstance(statement, (s.Return, s.Exit, s.Break, s.Continue)):
         return True
     if isinstance(statement, s.Block):

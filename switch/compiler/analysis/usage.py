@@ -57,7 +57,7 @@ def _statements(node: s.Node) -> list[s.Statement]:
 
 
 def _mentions(node: s.Node) -> Counter[str]:
-    """How often each name is used below a node."""
+    """Return how often each name is used below a node."""
     kinds = (s.Name, s.NamedType, s.ActionRef)
     return Counter(inner.name for inner in s.walk(node) if isinstance(inner, kinds))
 

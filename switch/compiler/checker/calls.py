@@ -184,7 +184,7 @@ def _bind(
 def match_arguments(
     node: s.Node, given: list[s.Argument], parameters: list[ParameterType], name: str, context: Context
 ) -> list[s.Expression | None] | None:
-    """For each parameter its argument; None (after a report) if they do not match."""
+    """Return for each parameter its argument; None (after a report) if they do not match."""
     result: dict[str, s.Expression | None] = {}
     names = [parameter.name for parameter in parameters]
     if len(given) > len(parameters):

@@ -135,7 +135,7 @@ def plain(expression: s.Expression, context: Context) -> s.Expression:
 
 
 def converts(expression: s.Expression, target: t.Type) -> bool:
-    """Whether coerce() would succeed where the type of `expression` leaves a choice."""
+    """Return whether coerce() would succeed where the type of `expression` leaves a choice."""
     source = expression.type
     if source is t.INTEGER:
         return _is_numeric(target)
@@ -147,7 +147,7 @@ def converts(expression: s.Expression, target: t.Type) -> bool:
 
 
 def _is_numeric(type_: t.Type) -> bool:
-    """Whether an integer literal can be of this type: a number with a width, or a `type` made of one."""
+    """Return whether an integer literal can be of this type: a number with a width, or a `type` made of one."""
     while isinstance(type_, t.NewType):
         type_ = type_.underlying
     return isinstance(type_, (t.Bit, t.Int))

@@ -14,7 +14,7 @@ from gradbed.switch.compiler.values import Symbolic
 
 
 class Context:
-    """One compilation's global names, and what is still to be checked."""
+    """The global names of one compilation, and what is still to be checked."""
 
     def __init__(self, reporter: Reporter) -> None:
         self.reporter = reporter

@@ -7,7 +7,7 @@ from gradbed.switch.compiler.symbols import Applicable, ExternInstanceType, Sign
 
 
 def castable(source: t.Type, target: t.Type, constant: bool) -> bool:
-    """Whether `(target) expression` is allowed. `constant`: the value is known at compile time."""
+    """Return whether `(target) expression` is allowed. `constant`: the value is known at compile time."""
     if source == target or t.UNKNOWN in (source, target):
         return True
     if isinstance(source, t.NewType) and _unwrapped(source) == _unwrapped(target):

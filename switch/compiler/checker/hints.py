@@ -31,7 +31,7 @@ _FOREIGN_TYPES = frozenset(
 
 
 def of_unknown_name(name: str) -> str:
-    """For a name that nothing declares."""
+    """Return a hint for a name that nothing declares."""
     if name in _CORE_NAMES:
         return "write #include <core.p4> and #include <v1model.p4> at the top of the program"
     if name in _V1MODEL_NAMES:
@@ -54,7 +54,7 @@ def text_of(sources: SourceManager, node: s.Node) -> str:
 
 
 def of_conversion(sources: SourceManager, node: s.Expression, source: t.Type, target: t.Type) -> str:
-    """How to make a value of type `source` one of type `target`."""
+    """Return how to make a value of type `source` one of type `target`."""
     text = text_of(sources, node)
     if target is t.BOOL:
         if isinstance(source, t.Struct) and source.kind != "struct":
@@ -71,7 +71,7 @@ def of_conversion(sources: SourceManager, node: s.Expression, source: t.Type, ta
 
 
 def of_operands(sources: SourceManager, node: s.Binary) -> str:
-    """For two operands whose types do not go together."""
+    """Return a hint for two operands whose types do not go together."""
     left, right = node.left.type, node.right.type
     if t.BOOL in (left, right):
         for part in s.walk([node.left, node.right]):
@@ -85,7 +85,7 @@ def of_operands(sources: SourceManager, node: s.Binary) -> str:
 
 
 def of_block(wanted: t.Type, given: t.Type | None) -> str:
-    """What makes a parser or control another one than the architecture wants."""
+    """Return what makes a parser or control another one than the architecture wants."""
     if not isinstance(wanted, Applicable) or not isinstance(given, Applicable):
         return ""
     name = given.signature.name

@@ -348,7 +348,7 @@ def _label(label: s.Expression, keys: list[s.Expression], scope: Scope, context:
 
 
 def _reaches_an_end(states: dict[str, s.StateDeclaration]) -> bool:
-    """Whether some way from start leads to accept or reject, as it does where nothing else follows."""
+    """Return whether some way from start leads to accept or reject, as it does where nothing else follows."""
     reached = {"start"}
     pending = ["start"]
     while pending:

@@ -235,7 +235,7 @@ def declare_instance(node: s.Instantiation, scope: Scope, context: Context) -> N
 
 
 def _is_constant(expression: s.Expression) -> bool:
-    """Whether a list is made of constants alone."""
+    """Return whether a list is made of constants alone."""
     if expression.value is not None:
         return True
     if isinstance(expression, s.ListExpression):

@@ -180,7 +180,7 @@ def _check_needs_priorities(node: s.TableDeclaration, entry: s.TableEntry, conte
 
 
 def _is_struct_of(type_: t.Type, part: t.Type) -> bool:
-    """Whether a type is a struct with one field of type `part`."""
+    """Return whether a type is a struct with one field of type `part`."""
     return isinstance(type_, t.Struct) and list(type_.fields.values()) == [part]
 
 

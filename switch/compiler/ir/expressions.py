@@ -81,7 +81,7 @@ class SameHeader(Expr):
 
 
 def is_simple(expr: Expr) -> bool:
-    """Whether it costs nothing to evaluate it again."""
+    """Return whether it costs nothing to evaluate it again."""
     return isinstance(expr, (Const, FieldRef, RuntimeData))
 
 
@@ -97,7 +97,7 @@ def operands(expr: Expr) -> Iterator[Expr]:
 
 
 def reads(expr: Expr) -> Iterator[Expr]:
-    """All leaves of an expression."""
+    """Yield all leaves of an expression."""
     pending = [expr]
     while pending:
         current = pending.pop()

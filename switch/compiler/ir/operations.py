@@ -103,7 +103,7 @@ def unary(operator: str, operand: ir.Expr) -> ir.Expr:
 
 
 def cast(operand: ir.Expr, type_: t.Type) -> ir.Expr:
-    """As (type_) operand; both types are representations."""
+    """Cast an operand, as (type_) operand; both types are representations."""
     if operand.type == type_:
         return operand
     if isinstance(operand, ir.Const):

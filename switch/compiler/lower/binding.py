@@ -130,12 +130,12 @@ def _variable(parameter: ParameterType, owned: dict[Symbol, Place] | None, code:
 
 
 def _is_object(value: Value) -> bool:
-    """Whether it is nothing that a variable could hold."""
+    """Return whether it is nothing that a variable could hold."""
     return isinstance(value, (PacketValue, ExternObject, TextValue, Instance))
 
 
 def _is_fixed(value: Value) -> bool:
-    """Whether nothing can change the value: constants and action data."""
+    """Return whether nothing can change the value: constants and action data."""
     if isinstance(value, ir.Expr):
         return all(isinstance(leaf, (ir.Const, ir.RuntimeData)) for leaf in ir.reads(value))
     return isinstance(value, StructValue) and all(map(_is_fixed, value.parts.values()))

@@ -44,7 +44,7 @@ class Frame:
         self.values: dict[Symbol, Value] = {}
 
     def outwards(self) -> Iterator[Frame]:
-        """This frame and those around it."""
+        """Yield this frame and those around it."""
         frame: Frame | None = self
         while frame is not None:
             yield frame

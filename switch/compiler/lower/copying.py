@@ -77,7 +77,7 @@ def kept(value: Value, end: int, node: s.Node, code: Code) -> Value:
 
 
 def may_change(statements: Sequence[ir.LoweredStatement], value: Value) -> bool:
-    """Whether statements may write something that the value is read from."""
+    """Return whether statements may write something that the value is read from."""
     if not statements:
         return False
     names = header_names(value)
@@ -107,7 +107,7 @@ def _may_write(statement: ir.LoweredStatement, names: set[str]) -> bool:
 
 
 def _read_element(value: ElementOf, node: s.Node, code: Code) -> Value:
-    """Which element is known at run time only: choose among all."""
+    """Choose among all elements: which one is meant is known at run time only."""
     found = candidates(value, node, code)
     scalars = [candidate for candidate in found if isinstance(candidate, ir.Expr)]
     if len(scalars) == len(found):
@@ -160,7 +160,7 @@ def assign(place: Value, value: Value, node: s.Node, code: Code) -> None:
 
 
 def reset(place: Value, node: s.Node, code: Code) -> None:
-    """What a variable is before anything is assigned: headers are invalid, the rest is as it may be."""
+    """Write what a variable is before anything is assigned: headers are invalid, the rest is as it may be."""
     match place:
         case HeaderPlace():
             code.primitive(node, "remove_header", ir.Ref("header", place.name))
@@ -227,7 +227,7 @@ def _assign_struct(place: StructValue, value: Value, node: s.Node, code: Code) -
 
 
 def _overlap_badly(place: StructValue, value: StructValue) -> bool:
-    """Whether assigning part after part would overwrite something that is still to be read."""
+    """Return whether assigning part after part would overwrite something that is still to be read."""
     written: set[str] = set()
     for target, source in zip(place.parts.values(), value.parts.values(), strict=True):
         if header_names(source) & written:

@@ -234,7 +234,7 @@ def _aggregate(node: s.ListExpression | s.StructExpression, frame: Frame, code: 
 
 
 def place_of(node: s.Expression, frame: Frame, code: Code) -> Place:
-    """What an expression that can be written to stands for; indices are evaluated now."""
+    """Return what an expression that can be written to stands for; indices are evaluated now."""
     match node:
         case s.Slice():
             base = place_of(node.base, frame, code)

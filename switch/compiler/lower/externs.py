@@ -131,7 +131,7 @@ def call_extern(node: s.Call, target: s.CallTarget, frame: Frame, code: Code) ->
 
 
 def _flatten(value: Value, node: s.Node, code: Code) -> list[ir.Expr]:
-    """All scalars in a value, in order."""
+    """Return all scalars in a value, in order."""
     value = read(value, node, code)
     inner: list[Value]
     match value:

@@ -113,7 +113,7 @@ def _has_fixed_places(declaration: s.ParserDeclaration | s.ControlDeclaration) -
 
 
 def _holds_tables(local: s.Declaration) -> bool:
-    """Whether this declares an instance of a control with tables. Objects, such as registers, have none."""
+    """Return whether this declares an instance of a control with tables. Objects, such as registers, have none."""
     if not isinstance(local, s.Instantiation) or local.call is None or local.call.target is None:
         return False
     signature = local.call.target.declaration

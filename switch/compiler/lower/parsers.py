@@ -23,7 +23,7 @@ MAX_CASES = 4096
 
 
 def parser_states(declaration: s.ParserDeclaration, frame: Frame, code: Code, prefix: str = "") -> ir.LoweredState:
-    """All states of a parser; returns the one to start with."""
+    """Lower all states of a parser; return the one to start with."""
     assert declaration.states is not None
     lowered = {
         item.name: ir.LoweredState(code.program.state_names.unique(prefix + item.name), [], None, item.loc)

@@ -82,7 +82,7 @@ def last_element(value: StackCursor) -> ElementOf:
 
 
 def candidates(value: ElementOf, node: s.Node, code: Code) -> list[Value]:
-    """What it may be, by the index."""
+    """Return what it may be, by the index."""
     found = []
     for element in value.stack.elements:
         candidate: Value = element
@@ -93,7 +93,7 @@ def candidates(value: ElementOf, node: s.Node, code: Code) -> list[Value]:
 
 
 def elements(place: ElementOf, node: s.Node, code: Code) -> list[tuple[ir.Expr, Place]]:
-    """For each index the condition that it is meant, and the place there."""
+    """Return for each index the condition that it is meant, and the place there."""
     index = once(place.index, node, code)
     return [
         (op.equal(index, ir.Const(index.type, number)), as_place(candidate, node, code))

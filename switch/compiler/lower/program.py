@@ -101,7 +101,7 @@ def _lower_blocks(program: ProgramState, blocks: dict[str, Instance]) -> Lowered
 
 
 def _state_of_packet(program: ProgramState, headers: t.Struct, metadata: t.Type, standard: t.Type) -> list[Value]:
-    """What goes from block to block with a packet: headers, metadata, standard metadata."""
+    """Return what goes from block to block with a packet: headers, metadata, standard metadata."""
     assert isinstance(standard, t.Struct)
     header_place = program.storage.packet_part(headers, "")
     prefix = metadata.name if isinstance(metadata, t.Struct) else "metadata"

@@ -332,7 +332,7 @@ def _lower_action(
 
 
 def _action_data(node: s.FunctionDeclaration, frame: Frame) -> list[ir.LoweredParameter]:
-    """What the control plane gives; the parameters get their values in the action's frame."""
+    """Return what the control plane gives; the parameters get their values in the action's frame."""
     parameters: list[ir.LoweredParameter] = []
     for parameter in node.signature:
         if not parameter.direction:
@@ -346,7 +346,7 @@ def _action_data(node: s.FunctionDeclaration, frame: Frame) -> list[ir.LoweredPa
 
 
 def _exits(action: s.FunctionDeclaration) -> bool:
-    """Whether an action, or one that it calls, contains an exit."""
+    """Return whether an action, or one that it calls, contains an exit."""
     for node in s.walk(action.body):
         if isinstance(node, s.Exit):
             return True

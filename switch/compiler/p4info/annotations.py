@@ -80,7 +80,7 @@ def _add_structured(message: Any, annotation: s.Annotation) -> bool:
 
 
 def _parts(body: Sequence[str]) -> list[list[str]]:
-    """What stands between the commas."""
+    """Return what stands between the commas."""
     parts: list[list[str]] = [[]]
     for text in body:
         if text == ",":

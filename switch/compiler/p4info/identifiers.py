@@ -84,7 +84,7 @@ def assign_ids(
 
 
 def shortest_suffixes(names: Iterable[str]) -> Mapping[str, str]:
-    """For each dotted name its shortest suffix that no other name ends in."""
+    """Return for each dotted name its shortest suffix that no other name ends in."""
     unique = set(names)
     uses: Counter[tuple[str, ...]] = Counter()
     for name in unique:

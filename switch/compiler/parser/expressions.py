@@ -434,7 +434,7 @@ def number_literal(cursor: Cursor, token: Token) -> s.Expression:
 
 
 def parse_set(cursor: Cursor) -> s.Expression:
-    """One label: a set, or a tuple of sets in parentheses (then a ListExpression)."""
+    """Parse one label: a set, or a tuple of sets in parentheses (then a ListExpression)."""
     if cursor.text == "(" and _closes_label(cursor):
         loc = cursor.advance().loc
         items = [parse_simple_set(cursor)]

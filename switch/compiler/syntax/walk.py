@@ -24,7 +24,7 @@ def walk(node: object) -> Iterator[Node]:
 
 
 def _child_fields() -> dict[type, tuple[str, ...]]:
-    """For each kind of node the fields that hold nodes the parser read."""
+    """Return for each kind of node the fields that hold nodes the parser read."""
     found: dict[type, tuple[str, ...]] = {}
     pending: list[type] = [Node]
     while pending:

@@ -126,7 +126,7 @@ class Client:
         raise UserError("the switch has a large device id: name it with --device-id")
 
     def _config(self, device_id: int) -> Any:
-        """What runs on a device; None if there is no such device."""
+        """Return what runs on a device; None if there is no such device."""
         request = p4r.GetForwardingPipelineConfigRequest(
             device_id=device_id, response_type=p4r.GetForwardingPipelineConfigRequest.ALL
         )
