@@ -150,7 +150,7 @@ class RestartSwitch(Command):
 
 
 class StartCapture(Command, CaptureConfig):
-    """From now on, as of CaptureConfig."""
+    """Start a capture, as CaptureConfig says."""
 
     command: Literal["start_capture"] = "start_capture"
 

@@ -16,7 +16,7 @@ from gradbed.topo.link import LinkModel
 
 
 class Part(BaseModel):
-    """Of a configuration, or a command (fabric_commands.py)."""
+    """A part of a configuration, or a command (fabric_commands.py)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -86,7 +86,7 @@ class Lookahead:
 
 @dataclass(frozen=True)
 class StackCount:
-    """How many elements of a header stack (or stack of unions) were extracted or pushed: BMv2's `next`."""
+    """The number of elements of a header stack (or stack of unions) that were extracted or pushed: BMv2's `next`."""
 
     stack: str
 

@@ -64,7 +64,7 @@ class Expansion:
 
 
 class SourceManager:
-    """All files of one compilation, and all macro expansions."""
+    """The files of one compilation, and all macro expansions."""
 
     def __init__(self) -> None:
         self.main_loc = 1  # where the program's own file starts

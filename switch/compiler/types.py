@@ -126,7 +126,7 @@ class ListOf(Type):
 
 @dataclass(frozen=True, slots=True)
 class NamedFields(Type):
-    """Of {a = 1, b = 2} before it is known which struct that is."""
+    """The type of {a = 1, b = 2} before it is known which struct that is."""
 
     names: tuple[str, ...]
     elements: tuple[Type, ...]
@@ -173,7 +173,7 @@ class Variable(Type):
 
 @dataclass(frozen=True, slots=True)
 class SetOf(Type):
-    """Of &&&, .. and value sets."""
+    """The type of &&&, .. and value sets."""
 
     element: Type
 

@@ -48,7 +48,7 @@ class Pause:
 
 
 class LinksDeadlocked(EndlessCircle):
-    """Each of these waits until the next one goes on. Its text is one line that names the links."""
+    """Links wait for each other in a circle, each until the next goes on. Its text is one line that names them."""
 
     def __init__(self, circle: Sequence[Pause], link_name: Callable[[int, int], str]) -> None:
         """link_name: of a link, by its sender's device id and port."""

@@ -319,7 +319,7 @@ def _lines(items: dict[str, list[CoverageItem]]) -> dict[str, dict[int, CoveredL
 
 
 class FabricCoverage:
-    """Of switches whose programs are built so that they report (gradbed.switch.insight.recorder)."""
+    """Coverage of switches whose programs are built so that they report (gradbed.switch.insight.recorder)."""
 
     level = Level.POINTS
 

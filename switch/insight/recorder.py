@@ -121,7 +121,7 @@ def recording(level: Level) -> Iterator[Recorder]:
 
 
 class FabricRecorder:
-    """Of an engine that does not run yet; closed after it."""
+    """The recorder of an engine that does not run yet; closed after it."""
 
     def __init__(self, engine: Engine, devices: Mapping[int, EngineDevice], level: Level) -> None:
         self._engine = engine

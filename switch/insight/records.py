@@ -25,7 +25,7 @@ Changes = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class FieldMatch:
-    """How an entry matches one key field: value under mask; in range fields low to high (else None)."""
+    """An entry's match of one key field: value under mask; in range fields low to high (else None)."""
 
     value: int
     mask: int

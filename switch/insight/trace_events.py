@@ -89,7 +89,7 @@ class KeyPart:
 
 @dataclass(frozen=True)
 class EntryPart:
-    """How an entry matches the key field of the same position: by the kind's own members alone."""
+    """An entry's match of the key field of the same position: by the kind's own members alone."""
 
     match: str
     width: int

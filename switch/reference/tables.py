@@ -37,7 +37,7 @@ class MaskedMatcher:
 
 @dataclass(frozen=True)
 class RangeMatcher:
-    """Both ends are inside."""
+    """A range with both of its ends."""
 
     low: int
     high: int

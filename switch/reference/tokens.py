@@ -16,7 +16,7 @@ P4_INCLUDE = Path(__file__).resolve().parent.parent / "compiler" / "p4include"
 
 
 class Position(NamedTuple):
-    """Where something is in the source, for messages."""
+    """The place of something in the source, for messages."""
 
     file: str
     line: int

@@ -177,7 +177,7 @@ class TwoRateMarker:
 
 
 class RuntimeMeter:
-    """Without rates all is green."""
+    """Meters; without rates all is green."""
 
     def __init__(self, size: int, by_bytes: bool) -> None:
         self.by_bytes = by_bytes

@@ -92,7 +92,7 @@ class RuntimeHeader(Composite):
 
 
 class RuntimeUnion(Composite):
-    """At most one of its headers is valid (section 8.20)."""
+    """A header union: at most one of its headers is valid (section 8.20)."""
 
     __slots__ = ()
 

@@ -97,7 +97,7 @@ _COLOURS = ("green", "yellow", "red")
 
 
 class MeterConfig(NamedTuple):
-    """As a controller wrote it."""
+    """A meter's configuration as a controller wrote it."""
 
     cir: int
     cburst: int

@@ -88,7 +88,7 @@ def _replica_array(replicas: Sequence[Replica]) -> object:
 
 
 class Widths(NamedTuple):
-    """Of a program's numbers of ports, multicast groups and replicas' instances, in bits."""
+    """Widths of a program's numbers of ports, multicast groups and replicas' instances, in bits."""
 
     port: int = 9
     group: int = 16

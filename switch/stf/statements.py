@@ -91,7 +91,7 @@ class StfCondition:
 
 @dataclass(frozen=True)
 class Rate:
-    """Of a meter. rate_per_us: packets or bytes per microsecond; burst: packets or bytes."""
+    """The rate of a meter. rate_per_us: packets or bytes per microsecond; burst: packets or bytes."""
 
     rate_per_us: float
     burst: int

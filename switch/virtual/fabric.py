@@ -71,7 +71,7 @@ class Message(NamedTuple):
 
 
 class Stop(NamedTuple):
-    """Where and why time stopped.
+    """The time at which the clock stopped, and why.
 
     interfaces: those whose hosts are to be told of a batch of frames, in order, each once for each batch.
     messages: packet-ins, digest lists and idle timeouts of this moment, in order.

@@ -122,7 +122,7 @@ class Unary(Expression):
 
 @dataclass(slots=True, eq=False)
 class Binary(Expression):
-    """Also the sets `value &&& mask` and `first .. last`."""
+    """An operation on two operands; also the sets `value &&& mask` and `first .. last`."""
 
     operator: str
     left: Expression

@@ -63,7 +63,7 @@ class Catalogue:
 
 
 class ProgramCatalogue:
-    """All of a P4Info."""
+    """The objects of a P4Info by name."""
 
     def __init__(self, p4info: Any) -> None:
         self.tables = Catalogue("table", p4info.tables)
