@@ -1,5 +1,6 @@
-"""People's own programs on a network: what each switch runs, what fills its tables, be it a controller of their own,
-and what is loaded again when files change.
+"""Users' own programs on a network: what each switch runs, what fills its tables, and reloading when files change.
+
+The tables are filled by entries or by a controller of the user's own.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
 
 SERVICE = "gradbed.controller.entries.planner:EntriesService"
-"""Of systems whose switches run people's own programs."""
+"""Service of systems whose switches run users' programs."""
 
 WHICH_PROGRAM = "which program? name a P4 file"
 _BESIDE = "entries.yaml"
@@ -55,29 +56,36 @@ SUFFIXES = (".yaml", ".yml", ".json", ".py", ".txt")
 
 
 class SwitchesSection(Section):
-    """What runs the program."""
+    """Links between the switches that run the program."""
 
     links: Literal["memory", "veth"] = option("memory", "Between switches: memory, or veth to capture on.")
 
 
 class OwnProgramConfiguration(TrialConfiguration):
+    """Configuration of a network whose switches run a user's program."""
+
     topology: AddressedTopologySection = Field(default_factory=AddressedTopologySection)
     switches: SwitchesSection = SwitchesSection()
 
 
 @dataclass(frozen=True)
 class OwnProgram:
-    """What a person gives `gradbed up`. controller: a command that takes over; "none": somebody does."""
+    """What `gradbed up` gets of a user."""
 
     program: Path | None
+    """P4 file of every switch; None: those that the topology's file names."""
     entries: tuple[Path, ...] = ()
+    """Files with table entries for all switches."""
     watch: bool = False
+    """Whether files are loaded again when they change."""
     controller: str | None = None
+    """Command of a controller that takes over; "none": the user starts one; None: gradbed's stays."""
     macros: Mapping[str, str] = field(default_factory=dict)
+    """Macros to compile the program with."""
 
 
 class OwnProgramSystem(System[OwnProgramConfiguration]):
-    """A network without jobs, whose switches run a person's own program."""
+    """A network without jobs, whose switches run a user's program."""
 
     name = "program"
     configuration = OwnProgramConfiguration
@@ -107,7 +115,7 @@ class OwnProgramSystem(System[OwnProgramConfiguration]):
         return replace(setup, hand_over=self.given.controller is not None)
 
     def entries_files(self, setup: NetworkSetup) -> set[Path]:
-        """Where entries are from, or may come from once the file is there."""
+        """Return the files that entries come from, or may come from once they exist."""
         assert isinstance(setup.settings, EntriesSettings)
         found = {*setup.settings.files, *setup.settings.switch_files.values()}
         sources = {each.source for each in setup.switches.values() if isinstance(each, Program)}
@@ -129,7 +137,7 @@ class OwnProgramSystem(System[OwnProgramConfiguration]):
 
 
 def entries_of(program: Path | None) -> tuple[Path, ...]:
-    """What fills the tables of a program if nobody says: entries.yaml in its folder, as `gradbed new` makes it."""
+    """Return the default entries of a program: entries.yaml in its folder, as `gradbed new` makes it."""
     beside = None if program is None else program.with_name(_BESIDE)
     return (beside,) if beside is not None and beside.is_file() else ()
 
@@ -145,12 +153,15 @@ def own_network(
     links: Literal["memory", "veth"] = "memory",
     skip_invalid: bool = False,
 ) -> NetworkSetup:
-    """The network with the program on every switch, compiled, and its entries checked.
+    """Return the network with the program on every switch, compiled, and its entries checked.
 
-    entries: for all switches; none: those that the topology's file names, else those beside the program. file: what
-    else that file says; its program is taken where none is given, and switches may have others. skip_invalid: leave
-    out entries that do not fit.
-    UserError, as a rule with FILE:LINE:COLUMN.
+    Args:
+        entries: for all switches; none: those that the topology's file names, else those beside the program.
+        file: contents of the topology's file: its program is taken where none is given, and switches may have others.
+        skip_invalid: leave out entries that do not fit.
+
+    Raises:
+        UserError: the program or its entries have errors, as a rule with FILE:LINE:COLUMN.
     """
     programs = _programs(topology, program, file, macros or {})
     sources = {each.source for each in programs.values()}
@@ -171,7 +182,11 @@ def entries_settings(
     by: SwitchProgramsSection = OURS,
     skip_invalid: bool = False,
 ) -> EntriesSettings:
-    """For the service; compiles the programs. programs: of each switch."""
+    """Return the settings of the service; compiles the programs.
+
+    Args:
+        programs: program of each switch.
+    """
     for path in entries:
         if path.suffix not in SUFFIXES:
             raise UserError(f"{path}: entries are {', '.join(SUFFIXES)}")
@@ -187,7 +202,7 @@ def entries_settings(
 def _programs(
     topology: Topology, program: Path | None, file: TopologyFile | None, macros: Mapping[str, str]
 ) -> dict[str, Program]:
-    """Of every switch. Two sources of one name get names of their own."""
+    """Return the program of every switch; two sources of the same name get different program names."""
     if program is not None and not program.is_file():
         raise UserError(f"cannot read {program}: there is no such file")
     if file is not None:
@@ -210,7 +225,10 @@ def _programs(
 
 
 TARGETS, TOPOLOGY = "GRADBED_TARGETS", "GRADBED_TOPOLOGY"
-"""Variables of the environment. JSON: switch -> address, device_id, p4info, json; path of the topology as JSON."""
+"""Environment variables of a user's controller.
+
+JSON with address, device_id, p4info and json of each switch; path of the topology as JSON.
+"""
 
 NOBODY = "none"
 STOP_TIMEOUT_S = 3.0
@@ -218,8 +236,14 @@ STOP_TIMEOUT_S = 3.0
 
 @contextlib.contextmanager
 def outside_controller(runtime: RealRuntime, command: str) -> Iterator[None]:
-    """Print where the switches are, put it into the environment, and run the command until this is left; "none": run
-    nothing. UserError if it cannot be started."""
+    """Run a user's controller.
+
+    Print where the switches are, put it into the environment, and run the command until the context is left; "none"
+    runs nothing.
+
+    Raises:
+        UserError: the command cannot be started.
+    """
     targets = runtime.targets()
     topology = runtime.folder / "topology.json"
     topology.write_text(runtime.topology.to_json())
@@ -252,19 +276,19 @@ LOOK_EVERY_S = 0.25
 
 
 class Reloadable(Protocol):
-    """Whose files are looked at: gradbed.experiments.own_program.OwnProgramSystem."""
+    """A system whose files are watched: gradbed.experiments.own_program.OwnProgramSystem."""
 
     def network(self, task: TrialTask[Any], skip_invalid: bool = False) -> NetworkSetup:
-        """skip_invalid: entries that do not fit are left out."""
+        """Return the network; with skip_invalid, entries that do not fit are left out."""
 
     def entries_files(self, setup: NetworkSetup) -> set[Path]: ...
 
 
 class ProgramWatch:
-    """A context manager: looks at the files while it is entered, on a thread of its own.
+    """A context manager that reloads the network when files change, on a thread of its own.
 
-    A program that does not compile, or a network that does not take it, is told in one line, and what runs goes on;
-    entries that no longer fit it are told and left out.
+    A program that does not compile, or a network that does not accept it, is reported in one line, and the running
+    one stays; entries that no longer fit are reported and left out.
     """
 
     def __init__(self, system: Reloadable, runtime: RealRuntime, task: TrialTask[Any]) -> None:
@@ -302,7 +326,7 @@ class ProgramWatch:
             _tell(f"{error.prefix}{error}")
             return
         except Exception as error:
-            # Such as a controller that is gone. This thread has no caller to tell it to, and the next change may do.
+            # Such as a controller that is gone. This thread has no caller to raise to; the next change may succeed.
             _tell(f"gradbed: not reloaded: {str(error).partition(chr(10))[0]}")
             return
         # What has changed since it was seen is another change.
@@ -318,7 +342,7 @@ class ProgramWatch:
             return setup
 
     def _state(self, setup: NetworkSetup) -> dict[Path, int]:
-        """All files that matter, and when they were changed."""
+        """Return all files that matter, and when they were changed."""
         from gradbed.switch.compiler import files_of
 
         files = self._system.entries_files(setup)
@@ -329,7 +353,7 @@ class ProgramWatch:
 
 
 def _changed_at(path: Path) -> int:
-    """0: it is not there, as for a moment while an editor writes it anew."""
+    """Return the time of the last change; 0 if the file does not exist, as for a moment while an editor writes it."""
     try:
         return path.stat().st_mtime_ns
     except OSError:

@@ -1,7 +1,8 @@
-"""What a system brings to the experiment layer: its configuration, its metrics, and how a trial of it runs.
+"""A system: its configuration and metrics, how a trial of it runs, and what is reported.
 
-A system is a set of rooms of its own (docs/architecture.md, "A system"). Here it says what the network of a trial is,
-which jobs run on it and by which agents, and what the counts mean; experiments/engine/trial.py does everything else.
+A system consists of packages of its own (docs/architecture.md, "A system"). Here it says what the network of a trial
+is, which jobs run on it and by which agents, and what the counts mean; experiments/engine/trial.py does everything
+else.
 """
 
 from __future__ import annotations
@@ -67,42 +68,70 @@ class System(ABC, Generic[Configuration]):
     runs_programs_of_files: bool = False
 
     def check(self, configuration: Configuration) -> None:
-        """ValueError or UserError if a trial cannot run, such as for want of hosts; called before anything runs."""
+        """Check that a trial with this configuration can run; called before anything runs.
+
+        Raises:
+            ValueError: it cannot, such as for want of hosts.
+            UserError: likewise.
+        """
 
     @abstractmethod
     def trial(self, task: TrialTask[Configuration]) -> Trial[Configuration]:
-        """Decide what a trial does. UserError for what the user can put right."""
+        """Plan a trial.
+
+        Raises:
+            UserError: the configuration cannot be planned, for a reason that the user can change.
+        """
 
     def network(self, task: TrialTask[Configuration]) -> NetworkSetup:
-        """The network of `gradbed up --system NAME`: no jobs are known yet. UserError where there is none."""
+        """Return the network of `gradbed up --system NAME`, for which no jobs are known yet.
+
+        Raises:
+            UserError: the system has no such network.
+        """
         raise UserError(
             f"{self.name} has no network to look around in without a trial to run: {COMMAND} run {self.name}"
         )
 
     def underlay(self, topology: Topology, way: str, seed: int) -> Underlay:
-        """Its switches as a network for other systems' agents. way: how, or empty. seed: of what it draws by chance.
-        UserError if it cannot be."""
+        """Return the system's switches as a network for other systems' agents.
+
+        Args:
+            way: how they forward, such as a policy; or empty.
+            seed: of random choices.
+
+        Raises:
+            UserError: the switches cannot carry other systems' packets.
+        """
         raise UserError(f"--underlay: the switches of the system {self.name} carry no other system's packets")
 
     def collectives(self, topology: Topology, groups: Sequence[tuple[Sequence[str], str]]) -> SwitchCollectives:
-        """Its switches as what sums, or copies, for other systems' ranks. groups: as
-        gradbed.experiments.setup.StreamGroup has them, members and other. UserError if its switches do neither."""
+        """Return what the system's switches sum or copy for other systems' ranks.
+
+        Args:
+            groups: members and other host of each group, as in gradbed.experiments.setup.StreamGroup.
+
+        Raises:
+            UserError: the switches do neither.
+        """
         raise UserError(f"--in-network: the switches of the system {self.name} do nothing for others' collectives")
 
     def at_prompt(self, runtime: RealRuntime, task: TrialTask[Configuration]) -> AbstractContextManager[object]:
-        """What goes on beside the prompt of `gradbed up` while it is there."""
+        """Return a context in which the prompt of `gradbed up` runs."""
         return nullcontext()
 
     def calibration(self, rate_mbps: float, seconds: float) -> Configuration:
-        """A trial that keeps many links of a network busy at once for about so long, when links are slowed down to
-        this rate: by it a machine is calibrated. Only the default system is asked."""
+        """Return a trial that keeps many links of a network busy at once for about so long.
+
+        A machine is calibrated by it, with links slowed down to the given rate; only the default system is asked.
+        """
         raise NotImplementedError
 
     def closing(self, results: StudyResults) -> str:
-        """What a run ends with if no trial of it has failed: what was checked, and so holds."""
+        """Return the closing lines of a run in which no trial failed: what was checked, and so holds."""
         return self.assurance
 
     def present(self, results: StudyResults, console: Console) -> None:
-        """Print the table of a run of one trial, and leave its figures in the run's folder."""
+        """Print the table of a run of one trial."""
         for trial in results.trials:
             console.print(metric_table(self.name, self.metrics, trial.row, results.model_of(trial)))

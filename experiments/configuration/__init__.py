@@ -1,1 +1,1 @@
-"""What a trial can be given, in nominal units: links, topology, clock, times and faults."""
+"""Configuration that all systems share, in nominal units: links, topology, clock, times and faults."""

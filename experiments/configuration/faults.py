@@ -1,6 +1,9 @@
-"""Faults at given times of a run: links down and up, other link attributes, switches and the controller restarted,
-agents stopped, started and paused. The times count from when the agents begin, and are nominal, like all times of a
-study. A fault is a mapping or a text (`fault_of_text`)."""
+"""Faults at given times of a run.
+
+Links go down and up or change their attributes, switches and the controller restart, agents are stopped, started and
+paused. Times count from when the agents begin, and are nominal, like all times of a study. A fault is a mapping or a
+text (`fault_of_text`).
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from gradbed.topo.graph import Topology
 from gradbed.topo.places import place
 
 TEXT = "KIND[:NAME][,FIELD=VALUE]@MS"
+"""Form of a fault as text."""
 
 
 class _Fault(Section):
@@ -24,11 +28,11 @@ class _Fault(Section):
 
     @property
     def words(self) -> str:
-        """Without its time: "link-down e1 a1", "switch-restart s1", "agent-stop worker 0"."""
+        """The fault without its time: "link-down e1 a1", "switch-restart s1", "agent-stop worker 0"."""
         return " ".join([str(getattr(self, "fault", "")), *self._subject()])
 
     def _subject(self) -> Sequence[str]:
-        """What it happens to, and how."""
+        """Return what the fault happens to, and how."""
         return ()
 
 
@@ -64,19 +68,22 @@ class SwitchRestart(_Fault):
 
 
 class ControllerRestart(_Fault):
-    """The controller is killed. It is started anew, or one that stood by takes over: that has its journal, and what
-    switches hold."""
+    """The controller is killed.
+
+    It is started anew, or a standby takes over, which has its journal, and what switches hold.
+    """
 
     fault: Literal["controller-restart", "controller-failover"]
 
 
 class AgentPause(_Fault):
-    """An agent does nothing for a while, as if its host stood still; what comes for it waits. agent, job: as of
-    AgentFault."""
+    """An agent does nothing for a while, as if its host stood still; what comes for it waits."""
 
     fault: Literal["agent-pause"]
     agent: str
+    """Name of the agent, such as "worker 0"."""
     job: int = Field(default=1, ge=1)
+    """Number of the trial's job, from 1."""
     for_ms: float = Field(gt=0)
 
     def _subject(self) -> Sequence[str]:
@@ -84,36 +91,37 @@ class AgentPause(_Fault):
 
 
 class AgentFault(_Fault):
-    """An agent is ended at once, or started anew. agent: its name, such as "worker 0"; job: which of the trial's
-    jobs, from 1."""
+    """An agent is killed, or restarted."""
 
     fault: Literal["agent-stop", "agent-start"]
     agent: str
+    """Name of the agent, such as "worker 0"."""
     job: int = Field(default=1, ge=1)
+    """Number of the trial's job, from 1."""
 
     def _subject(self) -> Sequence[str]:
         return (self.agent, *([f"of job {self.job}"] if self.job > 1 else []))
 
 
 def touched_agents(faults: Sequence[Fault]) -> frozenset[tuple[int, str]]:
-    """Job (from 1) and name of agents that are stopped, or started anew."""
+    """Return job (from 1) and name of the agents that are killed or restarted."""
     return frozenset((fault.job, fault.agent) for fault in faults if isinstance(fault, AgentFault))
 
 
 def stopped_agents(faults: Sequence[Fault]) -> frozenset[str]:
-    """Those that are ended and not started again."""
+    """Return the agents that are killed and not restarted."""
     in_time = sorted(faults, key=lambda fault: fault.at_ms)
     last = {fault.agent: fault.fault for fault in in_time if isinstance(fault, AgentFault)}
     return frozenset(agent for agent, fault in last.items() if fault == "agent-stop")
 
 
 def needs_standby(faults: Sequence[Fault]) -> bool:
-    """Whether a controller stands by from the beginning."""
+    """Return whether a standby controller is needed from the beginning."""
     return any(fault.fault == "controller-failover" for fault in faults)
 
 
 def restarted_switches(faults: Sequence[Fault]) -> frozenset[str]:
-    """Switches whose counters begin anew in the middle of a run."""
+    """Return the switches whose counters begin anew in the middle of a run."""
     return frozenset(fault.switch for fault in faults if isinstance(fault, SwitchRestart))
 
 
@@ -123,12 +131,18 @@ Fault = Annotated[
 _fault: TypeAdapter[Fault] = TypeAdapter(Fault)
 
 _NAMED: Mapping[str, str] = {"link": "link", "switch": "switch", "agent": "agent"}
-"""The field of the name, by the first word of the kind; the controller has none."""
+"""Field of the name, by the first word of the fault's kind; the controller has none."""
 
 
 def fault_of_text(text: str, topology: Topology) -> Fault:
-    """Of KIND[:NAME][,FIELD=VALUE]...@MS: link-down:e1-a1@20, "agent-pause:worker 0,for_ms=500@50",
-    controller-restart@10; of link-change the fields are those of the link. UserError."""
+    """Parse KIND[:NAME][,FIELD=VALUE]...@MS.
+
+    Examples are link-down:e1-a1@20, "agent-pause:worker 0,for_ms=500@50" and controller-restart@10. The fields of
+    link-change are those of the link.
+
+    Raises:
+        UserError: the text is no fault of this topology.
+    """
     what, at, time = text.rpartition("@")
     head, *pairs = what.split(",")
     kind, colon, name = head.partition(":")
@@ -155,7 +169,7 @@ def fault_of_text(text: str, topology: Topology) -> Fault:
 
 
 def check_faults(faults: Sequence[Fault], topology: Topology) -> None:
-    """UserError for a link or switch that the topology does not have."""
+    """Raise UserError for a link or switch that the topology does not have."""
     for fault in faults:
         if isinstance(fault, SwitchRestart):
             topology.switch(fault.switch)

@@ -1,6 +1,6 @@
-"""What the workers of a job send: random gradients, or those of a classifier that they train together.
+"""Gradients of the workers of a job: random ones, or those of a classifier that they train together.
 
-A system's workload is a class of its own for either, with what else its workers have.
+A system's workload has a class of its own for either, with its further options.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from gradbed.hosts.learning.settings import SyntheticSettings, TrainingSettings
 
 
 class SyntheticGradients(Section):
-    """Random gradients of `values` int32 each, for the network without learning."""
+    """Random gradients of `values` int32 each, to load the network without learning."""
 
     kind: Literal["synthetic"] = "synthetic"
     values: int = option(35_200, "int32 values of a gradient.", ge=1)
@@ -24,15 +24,15 @@ class SyntheticGradients(Section):
 
 
 class TrainedGradients(Section):
-    """A classifier of the digits data set (hosts/learning)."""
+    """Gradients of a classifier of the digits data set (hosts/learning)."""
 
     kind: Literal["training"] = "training"
-    hidden_units: int = option(64, "Of the classifier; 0: a linear one.", ge=0, le=65536)
-    batch_samples: int = option(32, "For each worker and round.", ge=1)
-    learning_rate: float = option(0.5, "Of stochastic gradient descent.", gt=0)
+    hidden_units: int = option(64, "Hidden units of the classifier; 0: a linear one.", ge=0, le=65536)
+    batch_samples: int = option(32, "Samples of each worker per round.", ge=1)
+    learning_rate: float = option(0.5, "Learning rate of stochastic gradient descent.", gt=0)
 
     def settings(self, rounds: int, seed: int, exponent: int | None = None) -> TrainingSettings:
-        """exponent: as of TrainingSettings."""
+        """Return the learning settings; `exponent` is that of TrainingSettings."""
         return TrainingSettings(
             hidden_units=self.hidden_units,
             rounds=rounds,
@@ -50,4 +50,4 @@ def _synthetic_unless_said(workload: Any) -> Any:
 
 
 SYNTHETIC_UNLESS_SAID = BeforeValidator(_synthetic_unless_said)
-"""Of a union of workloads: one without a kind is synthetic."""
+"""Validator of a union of workloads: one without a kind is synthetic."""

@@ -1,4 +1,4 @@
-"""Options made of pydantic models, for command lines and the prompt: each is spelled once, in the model."""
+"""Make options of pydantic models, for command lines and the prompt: each is spelled once, in the model."""
 
 from __future__ import annotations
 
@@ -19,27 +19,34 @@ from gradbed.common.problems import in_words
 
 @dataclass(frozen=True)
 class ModelOption:
-    """One field of a model, or of the models inside it. path: of field names; parameter: its name in Python."""
+    """One field of a model, or of the models inside it."""
 
     path: tuple[str, ...]
+    """Names of the fields that lead to it."""
     flag: str
     kind: Any
     help: str
     default: Any
     is_list: bool = False
-    """Words with commas between them."""
+    """Whether its value is words with commas between them."""
     is_argument: bool = False
-    """Without a flag."""
+    """Whether it stands on the command line without a flag."""
 
     @property
     def parameter(self) -> str:
+        """Name of its parameter in Python."""
         return "__".join(self.path)
 
 
 def model_options(model: type[BaseModel], defaults: Mapping[str, Any]) -> list[ModelOption]:
-    """An option for every field that is a single value or a list of them: --FIELD, the last part of its path, or what
-    the field's `option` says. One that is `repeated` may be given several times: its field is validated from a list.
-    defaults: in place of the models', by dotted path."""
+    """Return an option for every field that is a single value or a list of them.
+
+    The flag is --FIELD, the last part of the field's path, or what the field's `option` says. One that is `repeated`
+    may be given several times: its field is validated from a list.
+
+    Args:
+        defaults: defaults in place of the models', by dotted path.
+    """
     found: dict[str, ModelOption] = {}
     for path, field in _leaves(model, ()):
         extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
@@ -70,7 +77,7 @@ def model_options(model: type[BaseModel], defaults: Mapping[str, Any]) -> list[M
 
 
 def within(options: list[ModelOption], paths: Collection[str]) -> list[ModelOption]:
-    """Those whose field, or a section above it, is one of the dotted paths."""
+    """Return the options whose field, or a section above it, is one of the dotted paths."""
     return [
         each
         for each in options
@@ -79,7 +86,7 @@ def within(options: list[ModelOption], paths: Collection[str]) -> list[ModelOpti
 
 
 def described(option: ModelOption) -> str:
-    """What it is for, with the values that it can have where the words do not name them."""
+    """Return the help of an option, with its possible values where the text does not name them."""
     words = option.help
     if get_origin(option.kind) is Literal and not all(str(each) in words for each in get_args(option.kind)):
         words = f"{words} One of: {', '.join(map(str, get_args(option.kind)))}.".strip()
@@ -87,7 +94,7 @@ def described(option: ModelOption) -> str:
 
 
 def _joined(first: Any, second: Any) -> Any:
-    """Members of a tagged union share an option; their tags are all its values."""
+    """Return the type of an option that members of a tagged union share; their tags are all its values."""
     if get_origin(first) is Literal and get_origin(second) is Literal:
         return Literal[tuple(dict.fromkeys((*get_args(first), *get_args(second))))]
     return first
@@ -114,7 +121,7 @@ def _members(annotation: Any) -> list[Any]:
 
 
 def _option_type(annotation: Any) -> Any:
-    """What typer makes of a field; None if it is no single value and no list of words."""
+    """Return what typer makes of a field; None if it is no single value and no list of words."""
     members = [each for each in _members(annotation) if each is not NoneType]
     if any(map(_is_enum, members)) and all(_is_enum(each) or get_origin(each) is Literal for each in members):
         return str
@@ -130,7 +137,7 @@ def _option_type(annotation: Any) -> Any:
 
 
 def _is_enum(kind: Any) -> bool:
-    """Whether its values are words."""
+    """Return whether values of the type are words."""
     return isinstance(kind, type) and issubclass(kind, str) and issubclass(kind, Enum)
 
 
@@ -139,7 +146,7 @@ def _is_list(annotation: Any) -> bool:
 
 
 def nested(options: list[ModelOption], given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """The values that were given, on top of `defaults` (by dotted path), as nested mappings for the model."""
+    """Return the given values, on top of `defaults` (by dotted path), as nested mappings for the model."""
     values: dict[str, Any] = {}
     known = {option.parameter: option for option in options}
     by_path = {tuple(path.split(".")): value for path, value in defaults.items()}
@@ -158,7 +165,7 @@ def nested(options: list[ModelOption], given: Mapping[str, Any], defaults: Mappi
 
 
 def complaint(error: ValidationError, options: list[ModelOption]) -> UserError:
-    """The first thing that is wrong, with the flag that it is about."""
+    """Return the first problem of a validation as a UserError, with the flag that it is about."""
     first = error.errors(include_url=False)[0]
     words = [part for part in first["loc"] if isinstance(part, str)]
     message = in_words(first)
@@ -179,6 +186,10 @@ def complaint(error: ValidationError, options: list[ModelOption]) -> UserError:
 
 
 def _kind(options: list[ModelOption], words: list[str]) -> str:
-    """The option that chose the member of a union in which a field is missing; words: section, member, field."""
+    """Return the option that chose the member of a union in which a field is missing.
+
+    Args:
+        words: section, member, field.
+    """
     chosen = [option.flag for option in options if option.path == (words[0], "kind")]
     return f"{chosen[0]} {words[-2]}" if chosen else "the other options"

@@ -1,6 +1,4 @@
-"""Sections of a study that several systems share, in nominal units (experiments/scale.py): links and topology, and
-what is sampled.
-"""
+"""Sections of a study that several systems share, in nominal units (experiments/scale.py)."""
 
 from __future__ import annotations
 
@@ -33,8 +31,14 @@ def option(
     repeated: bool = False,
     **limits: Any,
 ) -> Any:
-    """A field of a section that is also an option of `gradbed run`: --FIELD, or --NAME where the field is called
-    otherwise. argument: it stands on the command line without a flag. repeated: it may be given several times."""
+    """Return a field of a section that is also an option of `gradbed run`.
+
+    The flag is --FIELD, or --NAME where `name` is given.
+
+    Args:
+        argument: whether it stands on the command line without a flag.
+        repeated: whether it may be given several times.
+    """
     flags = {"option": name, "argument": argument, "repeated": repeated}
     extra: dict[str, Any] = {key: value for key, value in flags.items() if value}
     return Field(default=default, description=description, json_schema_extra=extra or None, **limits)
@@ -47,11 +51,11 @@ class Section(BaseModel):
 
 
 class SwitchProgramsSection(Section):
-    """What compiles and what runs the P4 programs."""
+    """Compiler and runtime of the P4 programs."""
 
-    model: Literal["gradbed", "bmv2"] = option("gradbed", "Runs the P4 switches.", name="switch")
+    model: Literal["gradbed", "bmv2"] = option("gradbed", "What runs the P4 switches.", name="switch")
     compiler: Literal["gradbed", "p4c"] | None = option(
-        None, "Compiles the P4 programs; default: for bmv2 p4c, where it is installed, else gradbed."
+        None, "Compiler of the P4 programs; default: for bmv2 p4c, where it is installed, else gradbed."
     )
 
 
@@ -70,12 +74,12 @@ class LinkOverride(Section):
     reorder: bool | None = None
 
     def fields(self, scale: Scale) -> dict[str, Any]:
-        """What was given, as fields of gradbed.topo.link.LinkModel."""
+        """Return the given attributes as fields of gradbed.topo.link.LinkModel, in emulated units."""
         return _emulated(self.model_dump(exclude_none=True), scale)
 
 
 def _emulated(given: dict[str, Any], scale: Scale) -> dict[str, Any]:
-    """Nominal attributes as fields of gradbed.topo.link.LinkModel."""
+    """Return nominal attributes as fields of gradbed.topo.link.LinkModel."""
     if "rate_mbps" in given:
         given["rate_bps"] = scale.rate_bps(given.pop("rate_mbps"))
     if given.get("pfc_xoff_bytes") is not None:
@@ -84,12 +88,12 @@ def _emulated(given: dict[str, Any], scale: Scale) -> dict[str, Any]:
 
 
 def _none_for_zero(value: object) -> object:
-    """0 Mbit/s on the command line is no limit."""
+    """Return None for 0 Mbit/s, which means no limit."""
     return None if value == 0 and not isinstance(value, bool) else value
 
 
 class LinkSection(Section):
-    """Every link, in both directions (gradbed.topo.link.LinkModel); nominal."""
+    """Attributes of every link, in both directions (gradbed.topo.link.LinkModel); nominal."""
 
     rate_mbps: Annotated[float | None, BeforeValidator(_none_for_zero)] = option(
         100.0, "Rate of every link in Mbit/s; 0 (in a study null) is unlimited.", gt=0
@@ -101,13 +105,13 @@ class LinkSection(Section):
         0.0, "Probability that a bit arrives wrong; the frame is thrown away then.", ge=0, lt=1
     )
     queue_packets: int = option(1000, "Packets that may wait for a link.", ge=1)
-    jitter_us: int = option(0, "Delays vary by so many microseconds either way.", ge=0)
-    reorder: bool = option(False, "Packets with a shorter delay overtake.")
+    jitter_us: int = option(0, "Largest deviation of the delay in either direction.", ge=0)
+    reorder: bool = option(False, "Deliver packets with a shorter delay earlier (reordering).")
     pfc_xoff_bytes: int = option(
-        0, "PFC: a switch that holds more of a priority that came by a link pauses it there; 0: no PFC.", ge=0
+        0, "PFC: buffered bytes of a priority from a link above which a switch pauses it (XOFF); 0: no PFC.", ge=0
     )
     pfc_xon_bytes: int | None = option(
-        None, "PFC: it goes on at so many bytes; default: half of where it paused.", ge=0
+        None, "PFC: buffered bytes at which it resumes (XON); default: half of XOFF.", ge=0
     )
 
     @model_validator(mode="after")
@@ -123,17 +127,20 @@ class LinkSection(Section):
 
 
 class TopologySection(Section):
-    """kind: as topo/registry.py lists them. tiers: overrides by class of link, which is
-    "host", or the tiers of its two switches: "edge-aggregation", "aggregation-core", "leaf-spine"."""
+    """A topology and its links."""
 
     kind: str = option("fat-tree:4", f"{', '.join(map(usage, SHAPES))}.")
     link: LinkSection = LinkSection()
     tiers: dict[str, LinkOverride] = Field(default_factory=dict)
+    """Overrides by class of link.
+
+    A class is "host", or the tiers of the link's switches: "edge-aggregation", "aggregation-core", "leaf-spine".
+    """
 
     @field_validator("kind")
     @classmethod
     def _beside_study(cls, kind: str, info: ValidationInfo) -> str:
-        """A file that a study names is looked for in its folder."""
+        """Return the kind with the path of a topology file made relative to the study's folder."""
         folder = (info.context or {}).get("folder")
         return str(folder / kind.strip()) if folder is not None and is_topology_file(kind) else kind
 
@@ -146,7 +153,7 @@ class TopologySection(Section):
         return self
 
     def build(self, scale: Scale) -> Topology:
-        """The network with links in emulated units."""
+        """Return the topology with links in emulated units."""
         topology = parse_topology(self.kind, self.link.model(scale), scale.factor)
         for name, override in self.tiers.items():
             chosen = [link for link in topology.links if name in link_classes(topology, link)]
@@ -159,7 +166,7 @@ class TopologySection(Section):
 
 
 class AddressedTopologySection(TopologySection):
-    """Of systems that run people's own programs, which may be switches as well as routers."""
+    """Topology of systems that run users' programs, which may be switches as well as routers."""
 
     addressing: Addressing | None = option(
         None,
@@ -173,7 +180,7 @@ class AddressedTopologySection(TopologySection):
 
 
 def link_classes(topology: Topology, link: Link) -> frozenset[str]:
-    """The names of a link's class: "host", or both orders of the tiers of its switches."""
+    """Return the names of a link's class: "host", or both orders of the tiers of its switches."""
     ends = (link.a.node, link.b.node)
     if any(topology.is_host(end) for end in ends):
         return frozenset({HOST_CLASS})
@@ -182,8 +189,11 @@ def link_classes(topology: Topology, link: Link) -> frozenset[str]:
 
 
 def describe(model: type[Described], scale: Scale, *sections: BaseModel, **fields: Any) -> Described:
-    """What an agent is told: fields, and each option of the sections that the description has under the same name;
-    times (_us) as they are on the emulated network."""
+    """Return the configuration of an agent.
+
+    It has the given fields, and each option of the sections of which it has a field with the same name; times (_us)
+    are converted to those of the emulated network.
+    """
     same = {
         name: scale.time_us(value) if name.endswith("_us") else value
         for section in sections
@@ -198,29 +208,35 @@ def describe(model: type[Described], scale: Scale, *sections: BaseModel, **field
 
 @dataclass(frozen=True)
 class SampleOrder:
-    """What is sampled, and how often, from when the agents begin.
-
-    interval_us: emulated. links: directions; None: all of them. registers: switch and name of each.
-    """
+    """Sampling of links and registers, from when the agents begin."""
 
     interval_us: int
+    """Emulated sampling interval."""
     links: Collection[Direction] | None = None
+    """Link directions; None: all of them."""
     registers: Sequence[tuple[str, str]] = ()
+    """(switch, name) of each register."""
 
 
 class SamplesSection(Section):
-    """Samples, as part of a system's configuration."""
+    """Sampling, as part of a system's configuration."""
 
-    interval_us: int | None = option(None, "Sample queues, links and registers so often.", name="sample_us", ge=1)
+    interval_us: int | None = option(
+        None, "Sampling interval of queues, links and registers.", name="sample_us", ge=1
+    )
     links: tuple[str, ...] = option(
-        (), "Of links SENDER-RECEIVER, such as e1-h1 (default: all).", name="sample_links"
+        (), "Links to sample, as SENDER-RECEIVER, such as e1-h1 (default: all).", name="sample_links"
     )
     registers: tuple[str, ...] = option(
-        (), "Of registers NAME, or SWITCH:NAME of one switch.", name="sample_registers"
+        (), "Registers to sample: NAME, or SWITCH:NAME of one switch.", name="sample_registers"
     )
 
     def order(self, topology: Topology, scale: Scale) -> SampleOrder | None:
-        """None: nothing is asked for. UserError for links and switches that the topology does not have."""
+        """Return what is to be sampled; None: nothing.
+
+        Raises:
+            UserError: the topology does not have a link or switch.
+        """
         if self.interval_us is None:
             if self.links or self.registers:
                 raise UserError("--sample-us: say how often samples are to be taken")

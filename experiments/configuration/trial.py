@@ -1,4 +1,4 @@
-"""What every trial of a study has, whatever its system: network, clock, times and faults."""
+"""Configuration that every trial of a study has, whatever its system: network, clock, times and faults."""
 
 from __future__ import annotations
 
@@ -19,22 +19,24 @@ Clock = Literal["real", "virtual"]
 
 
 class TimingSection(Section):
-    """Times that a network of hosts and controllers has beside its links, in nominal microseconds."""
+    """Times of hosts and controllers besides those of links, in nominal microseconds."""
 
     receive_coalescing_us: int = option(
-        0, "A host's card tells of arrivals so long after the first (ethtool -C rx-usecs).", ge=0
+        0, "Interrupt coalescing: delay from the first arrival to a NIC's notification (ethtool -C rx-usecs).", ge=0
     )
-    compute_us: float = option(
-        0.0, "An agent's computation, such as of a gradient; on the real clock at least.", ge=0
-    )
+    compute_us: float = option(0.0, "Compute time per iteration in microseconds (a minimum on the real clock).", ge=0)
     compute_distribution: Literal["constant", "exponential"] = option(
-        "constant", "Of compute_us, its mean: constant, or exponential, drawn with the run's seed."
+        "constant",
+        "Distribution of the compute time with mean compute_us: constant, or exponential (random by the run's seed).",
     )
-    control_delay_us: int = option(0, "Between controller and switches, each way (virtual clock).", ge=0)
+    control_delay_us: int = option(0, "One-way delay between controller and switches (virtual clock).", ge=0)
 
 
 class TrialConfiguration(Section):
-    """What one trial of a study runs on; a system adds its sections as fields. Everything a sweep can vary."""
+    """Configuration of one trial of a study.
+
+    A system adds its sections as fields. A sweep can vary all of them.
+    """
 
     topology: TopologySection = Field(default_factory=TopologySection)
     program: SwitchProgramsSection = SwitchProgramsSection()
@@ -71,8 +73,11 @@ class TrialConfiguration(Section):
         return faults
 
     def chance(self) -> tuple[str, ...]:
-        """What is drawn by chance, in words: then results differ between seeds, and a study repeats the trial.
-        Without any, one repetition tells all. A system adds what it draws itself and its metrics show."""
+        """Return what is random, in words.
+
+        Results then differ between seeds, and a study repeats the trial; without any, one repetition tells all. A
+        system adds its own random choices that its metrics show.
+        """
         built = self.topology.build(Scale())
         changes = [fault.change.fields(Scale()) for fault in self.faults if isinstance(fault, LinkChange)]
         links = [*(link.model.to_json() for link in built.links), *changes]
@@ -86,25 +91,38 @@ class TrialConfiguration(Section):
         return tuple(words for words, is_drawn in drawn.items() if is_drawn)
 
     def canonical(self) -> TrialConfiguration:
-        """Itself, with whatever does not matter set to one value: configurations that mean the same are run once."""
+        """Return the configuration with whatever does not matter set to one value.
+
+        Configurations with the same meaning then run only once.
+        """
         return self
 
     def files(self) -> tuple[Path, ...]:
-        """People's own files that a run of it reads, so that it can run on a machine that has none of them. A system
-        adds those that it lets a configuration name."""
+        """Return the users' files that a run reads, so that it can run on a machine that has none of them.
+
+        A system adds those that it lets a configuration name.
+        """
         file = topology_file(self.topology.kind)
         return () if file is None else tuple(file.files(None))
 
 
 Configuration = TypeVar("Configuration", bound=TrialConfiguration, default=TrialConfiguration)
-"""A system's own."""
+"""A system's own configuration."""
 Configuration_co = TypeVar("Configuration_co", bound=TrialConfiguration, default=TrialConfiguration, covariant=True)
 
 
 class Shorthands(Section):
-    """Options of `gradbed run NAME` beside those of a trial: they stand for a sweep."""
+    """Options of `gradbed run NAME` that stand for a sweep."""
 
     def axes(self, values: Mapping[str, Any]) -> Mapping[str, Sequence[Any]]:
-        """Values by dotted path of the configuration, in step with each other. Several are several trials, which are
-        compared by the first path. values: of the command line, as nested mappings. UserError."""
+        """Return values by dotted path of the configuration, in step with each other.
+
+        Several values are several trials, which are compared by the first path.
+
+        Args:
+            values: of the command line, as nested mappings.
+
+        Raises:
+            UserError: the options contradict each other.
+        """
         return {}

@@ -1,6 +1,7 @@
-"""A check as a conversation: a Python file with `check(bench)`, which sends, looks at what comes out and answers.
+"""Check a solution by a conversation: a Python file with `check(bench)`, which sends, looks at outputs and
+answers.
 
-The bench is a switch of its own that runs the solution: every port open, and time passing only with what is sent.
+The bench is a switch of its own that runs the solution: every port is open, and time passes only with what is sent.
 """
 
 from __future__ import annotations
@@ -29,21 +30,27 @@ if TYPE_CHECKING:
 
 CPU_PORT = 510
 WATCHED = 100
-"""Packets before the one that was refused."""
+"""Number of packets before the refused one that are traced."""
 ENDLESS = "the packet and its copies go round in circles and never come to rest"
 Output = tuple[int, bytes]
 
 
 class Bench:
-    """A context manager. Ports are numbers below 510; what is sent by a frame is told as [(port, frame), ...]."""
+    """A context manager with a switch that runs the solution.
+
+    Ports are numbers below 510; the outputs of a frame are [(port, frame), ...].
+    """
 
     def __init__(self, subject: Subject, unwatched: int | None = None) -> None:
-        """unwatched: so many times of sending go by, and from then on it is known what the program decided, which is
-        slow; None: it is not."""
+        """Start the switch.
+
+        Args:
+            unwatched: number of sends after which the program's decisions are recorded, which is slow; None: never.
+        """
         self.watch: WatchedSwitch | None = None
         self.sent = 0
         self.digests: list[tuple[int, ...]] = []
-        """The fields of each digest that the program has sent."""
+        """Fields of each digest that the program has sent."""
         with ExitStack() as stack:
             if unwatched is not None:
                 self.watch = stack.enter_context(WatchedSwitch(subject, CPU_PORT, unwatched))
@@ -64,8 +71,11 @@ class Bench:
         return self._target.device
 
     def do(self, commands: str) -> None:
-        """Commands of the STF language: add, setdefault, register_write, mc_mgrp_create ... Refusal if the program
-        lacks what they name."""
+        """Run commands of the STF language: add, setdefault, register_write, mc_mgrp_create ...
+
+        Raises:
+            Refusal: the program lacks what they name.
+        """
         for statement in parse_stf(commands, Path("check")).statements:
             try:
                 self._target.apply(statement)
@@ -73,7 +83,7 @@ class Bench:
                 raise Refusal(str(error)) from None
 
     def send(self, port: int, frame: bytes, duration_us: float = PACKET_US) -> list[Output]:
-        """Let a frame arrive, and everything happen that comes of it in that time."""
+        """Send a frame and return everything that leaves in that time."""
         if self.watch is not None:
             self.sent += 1
             try:
@@ -84,7 +94,7 @@ class Bench:
         return self._pass(duration_us)
 
     def send_together(self, frames: Iterable[Output], duration_us: float) -> list[Output]:
-        """Let frames arrive at one moment, and tell what has left so much later."""
+        """Send frames at one moment and return what has left after that time."""
         for port, frame in frames:
             self._target.engine.inject(self._device.device_id, port, frame)
         return self._pass(duration_us)
@@ -100,7 +110,11 @@ class Bench:
         return self._target.drain()
 
     def expect(self, about: str, port: int, frame: bytes, *expected: Output) -> None:
-        """Send a frame. Refusal unless just this comes out, by each port in order."""
+        """Send a frame and compare what leaves, by each port in order.
+
+        Raises:
+            Refusal: anything else leaves.
+        """
         outputs = self.send(port, frame)
         wrong = self._difference(outputs, expected)
         if wrong:
@@ -122,7 +136,11 @@ class Bench:
         self._target.engine.set_link(self._device.device_id, port, link, ["out"])
 
     def register(self, name: str, index: int) -> int:
-        """Refusal if there is no such register."""
+        """Return a cell of a register.
+
+        Raises:
+            Refusal: there is no such register.
+        """
         try:
             return self._device.state.registers.read(register(self._target.model, name), index)
         except (NoFit, IndexError) as error:
@@ -134,7 +152,7 @@ def _by_port(outputs: Iterable[Output], port: int) -> list[bytes]:
 
 
 def check_conversation(subject: Subject, script: Path) -> Finding | None:
-    """What the script's `check(bench)` refuses; None: nothing."""
+    """Return what the script's `check(bench)` refuses; None: nothing."""
     check = _load(script)
     try:
         with Bench(subject) as bench:
@@ -143,7 +161,7 @@ def check_conversation(subject: Subject, script: Path) -> Finding | None:
     except Refusal as refusal:
         found = refusal.finding
         sent = bench.sent
-    # The same again, watched in the end: nothing is left to chance in a check.
+    # Repeat it with the last packets watched: checks are deterministic.
     with Bench(subject, max(0, sent - WATCHED)) as bench:
         assert bench.watch is not None
         try:
@@ -161,7 +179,7 @@ def _packet(watch: WatchedSwitch) -> list[Detail]:
 
 
 def _load(script: Path):  # type: ignore[no-untyped-def]
-    """The function `check` of a file of ours."""
+    """Return the function `check` of a file of gradbed's own."""
     spec = importlib.util.spec_from_file_location(f"check_{script.stem}", script)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -1,4 +1,4 @@
-"""All checks of an exercise, on one solution."""
+"""Run all checks of an exercise on one solution."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ KINDS: Mapping[str, Check] = dict(zip(SUFFIXES, (check_packets, check_traffic, c
 
 
 def check_solution(exercise: Exercise, folder: Path) -> Iterator[Checked]:
-    """The outcome of each check, in order; of a program that does not compile no other. The folder is not changed."""
+    """Yield the outcome of each check, in order; none but the first of a program that does not compile.
+
+    The folder is not changed.
+    """
     with scratch_folder("exercise") as scratch:
         try:
             subject = copied(folder, exercise.program, scratch / "solution")

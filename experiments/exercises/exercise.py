@@ -32,15 +32,17 @@ Words = Annotated[str, Field(min_length=1)]
 
 
 class Description(BaseModel):
-    """exercise.yaml. minutes: of a student who has done those before it. place: in the list, from the first."""
+    """Contents of exercise.yaml."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     title: Words
     minutes: int = Field(ge=1)
+    """Time for a student who has done the exercises before it."""
     topics: tuple[Words, ...] = Field(min_length=1)
     learnt: Words
     place: int
+    """Position in the list, from the first."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +69,15 @@ class Exercise:
 
     @property
     def solution(self) -> tuple[Path, ...]:
-        """The files that differ from the starter's."""
+        """Files that differ from the starter's."""
         return tuple(sorted((self.folder / "solution").iterdir()))
 
     def start(self, folder: Path) -> None:
-        """Make the folder, with README and starter code. UserError if it is there or cannot be made."""
+        """Make the folder, with README and starter code.
+
+        Raises:
+            UserError: it exists or cannot be made.
+        """
         try:
             folder.mkdir(parents=True)
             task = (self.folder / "README.md").read_text(encoding="utf-8")
@@ -84,24 +90,32 @@ class Exercise:
             raise UserError(f"cannot make {folder}: {error.strerror or error}") from None
 
     def solve(self, folder: Path) -> None:
-        """As `start`, with the solution in place of the starter code."""
+        """Make the folder with the solution in place of the starter code."""
         self.start(folder)
         for file in self.solution:
             shutil.copyfile(file, folder / file.name)
 
 
 SUFFIXES = (".stf", ".yaml", ".py")
-"""Of checks."""
+"""Suffixes of checks."""
 
 
 def exercises(root: Path) -> Mapping[str, Exercise]:
-    """Those of a folder by name, in their order. UserError for one whose description is wrong."""
+    """Return the exercises of a folder by name, in their order.
+
+    Raises:
+        UserError: a description is wrong.
+    """
     found = [_read(file) for file in root.glob("*/exercise.yaml")]
     return {each.name: each for each in sorted(found, key=lambda each: (each.description.place, each.name))}
 
 
 def named(name: str, known: Mapping[str, Exercise]) -> Exercise:
-    """UserError if there is none of that name."""
+    """Return the exercise of that name.
+
+    Raises:
+        UserError: there is none.
+    """
     if name not in known:
         raise UserError(f"there is no exercise {name!r}{suggestion(name, known)}")
     return known[name]

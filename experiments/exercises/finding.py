@@ -7,30 +7,33 @@ from typing import NamedTuple
 
 
 class Detail(NamedTuple):
-    """label: a word such as "packet"; "": one more line of the label before."""
+    """A labelled line of a finding."""
 
     label: str
+    """A word such as "packet"; empty: a further line of the label before."""
     text: str
 
 
 @dataclass(frozen=True)
 class Finding:
-    """what: one line."""
+    """A fault that a check found in a solution."""
 
     what: str
+    """One line."""
     details: tuple[Detail, ...] = ()
 
 
 @dataclass(frozen=True)
 class Checked:
-    """One check of a solution. finding: None if it passed."""
+    """The outcome of one check of a solution."""
 
     name: str
     finding: Finding | None
+    """What is wrong; None if the check passed."""
 
 
 class Refusal(Exception):
-    """A check's way to say what is wrong: one line, with what was expected and what came instead."""
+    """Raised by a check: one line, with what was expected and what came instead."""
 
     def __init__(self, what: str, expected: str = "", came: str = "") -> None:
         super().__init__(what)

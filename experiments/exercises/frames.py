@@ -1,4 +1,4 @@
-"""Frames for checks, made without a library: a check that makes thousands must not take seconds."""
+"""Make frames for checks without any library, so that thousands of them take no seconds."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ TCP, UDP = 6, 17
 
 
 def mac(number: int) -> bytes:
-    """02:00:00:00:00:00 plus a number."""
+    """Return the MAC address 02:00:00:00:00:00 plus a number."""
     return (0x02 << 40 | number).to_bytes(6, "big")
 
 
 def ethernet(dst: int, src: int, ether_type: int, payload: bytes) -> bytes:
-    """dst, src: numbers of MAC addresses."""
+    """Return an Ethernet frame; `dst` and `src` are numbers of MAC addresses."""
     return mac(dst) + mac(src) + struct.pack("!H", ether_type) + payload
 
 
@@ -29,7 +29,7 @@ def ipv4(
     ttl: int = 64,
     dscp_ecn: int = 0,
 ) -> bytes:
-    """An IPv4 packet of UDP or TCP, whose own checksum is left out."""
+    """Return an IPv4 packet of UDP or TCP, without the checksum of these."""
     if protocol == UDP:
         transport = struct.pack("!4H", *ports, 8 + len(payload), 0)
     else:
@@ -42,12 +42,12 @@ def ipv4(
 
 
 def routed(packet: bytes, port_mac: int = 1, host_mac: int = 2) -> bytes:
-    """A frame as a host sends it to its gateway."""
+    """Return a frame as a host sends it to its gateway."""
     return ethernet(port_mac, host_mac, ETHER_TYPE_IPV4, packet)
 
 
 def ones_sum(data: bytes) -> int:
-    """Of 16-bit words in one's complement; 0xffff over a header with its right checksum."""
+    """Return the one's complement sum of 16-bit words (RFC 1071); 0xffff over a header with its right checksum."""
     total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)

@@ -1,4 +1,4 @@
-"""A class's folder: every student's solutions checked, each in a process of its own with limits."""
+"""Grade a class's folder: every student's solutions are checked, each in a process of its own with limits."""
 
 from __future__ import annotations
 
@@ -18,28 +18,31 @@ IMPORTS = ("gradbed.experiments.exercises.checking", "gradbed.experiments.runtim
 MEMORY_BYTES = 6 << 30
 FILE_BYTES = 1 << 30
 CPU_S_PER_SECOND = 2
-"""Of the time limit: a solution may use two processors."""
+"""CPU time per second of the time limit: a solution may use two processors."""
 
 
 @dataclass(frozen=True)
 class Submission:
-    """exercise None: the student's folder has no program of one."""
+    """A student's solution."""
 
     student: str
     exercise: Exercise | None
+    """The exercise; None: the student's folder has no program of one."""
     folder: Path
 
 
 @dataclass(frozen=True)
 class Grade:
-    """passed: of so many checks. reason: one line, of the first that failed."""
+    """The grade of a submission."""
 
     student: str
     exercise: str
     result: str
     passed: int
+    """Number of checks that passed."""
     checks: int
     reason: str = ""
+    """One line about the first check that failed."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,13 @@ class _Job:
 
 
 def submissions(class_folder: Path, known: Mapping[str, Exercise], only: Exercise | None = None) -> list[Submission]:
-    """One folder for each student, with a program in it, or in folders of exercises. UserError if there is none."""
+    """Return the submissions of a class.
+
+    Each student has a folder with a program in it, or in folders of exercises.
+
+    Raises:
+        UserError: there is none.
+    """
     if not class_folder.is_dir():
         raise UserError(f"there is no folder {class_folder}")
     found: list[Submission] = []
@@ -78,7 +87,10 @@ def _of_student(student: Path, known: Mapping[str, Exercise]) -> Iterator[Submis
 
 
 def grade(found: Sequence[Submission], *, jobs: int, time_limit_s: float) -> Iterator[Grade]:
-    """In the order in which they end. A solution that crashes or takes too long has failed, and the others go on."""
+    """Yield grades in the order in which the submissions end.
+
+    A solution that crashes or takes too long has failed, and the others go on.
+    """
     whole = [each for each in found if each.exercise is not None]
     for each in found:
         if each.exercise is None:
@@ -110,7 +122,7 @@ def _grade_one(job: _Job) -> Grade:
 
 
 def _limit(time_limit_s: float) -> None:
-    """Of this process and what it starts: no core files, no huge ones, and no more memory than a check takes."""
+    """Limit this process and what it starts: no core files, no huge files, and no more memory than a check takes."""
     for kind, most in (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_FSIZE, FILE_BYTES),
@@ -123,7 +135,7 @@ def _limit(time_limit_s: float) -> None:
 
 
 def check_place(path: Path) -> None:
-    """UserError if grades cannot be written there. Said before the work, which is long."""
+    """Raise UserError if grades cannot be written there; called before the work, which is long."""
     try:
         path.open("a", encoding="utf-8").close()
     except OSError as error:
@@ -131,7 +143,7 @@ def check_place(path: Path) -> None:
 
 
 def write_grades(path: Path, grades: Sequence[Grade]) -> None:
-    """As CSV."""
+    """Write grades as CSV."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(Grade.__dataclass_fields__))
         writer.writeheader()

@@ -1,4 +1,4 @@
-"""A check by packets: an STF file. What fails first is told by the packet that it is about."""
+"""Check a solution by packets of an STF file; the first failure is reported with the packet that it is about."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gradbed.switch.stf.statements import CheckCounter, Expect, NoPacket, Packet
 
 
 def check_packets(subject: Subject, test: Path) -> Finding | None:
-    """The first failure; None: there is none."""
+    """Return the first failure; None: there is none."""
     script = read_stf(test)
     failures = run_script(subject.built, script).failures
     if not failures:
@@ -34,7 +34,7 @@ def check_packets(subject: Subject, test: Path) -> Finding | None:
 
 
 class _Watched:
-    """A gradbed.switch.stf.target.Target that remembers what became of each packet."""
+    """A gradbed.switch.stf.target.Target that records what became of each packet."""
 
     def __init__(self, subject: Subject, script: Script) -> None:
         self._script = script
@@ -59,7 +59,7 @@ class _Watched:
         return outputs
 
     def finding(self, test: Path, line: int, said: str) -> Finding:
-        """line, said: the first failure as the runner tells it."""
+        """Return the finding for the first failure, whose line and text are those of the runner."""
         for packet, passage in self._passages:
             wrong = self._difference(packet, passage)
             if wrong is not None:
@@ -80,7 +80,7 @@ class _Watched:
         )
 
     def _expected(self, packet: Packet) -> list[Expect]:
-        """What follows the packet in the file, up to the next one."""
+        """Return the expectations that follow the packet in the file, up to the next packet."""
         found: list[Expect] = []
         for statement in self._script.statements:
             if statement.line > packet.line and isinstance(statement, Packet):
@@ -90,7 +90,7 @@ class _Watched:
         return found
 
     def _difference(self, packet: Packet, passage: Passage) -> str | None:
-        """How what came out of a packet differs from what follows it in the file."""
+        """Return how the packet's outputs differ from what follows it in the file."""
         expected = self._expected(packet)
         ports = self._script.ports
         for port in sorted({expect.port for expect in expected}):
@@ -116,7 +116,7 @@ def _expected_text(expected: Sequence[Expect]) -> str:
 
 
 def _digits(expect: Expect) -> str:
-    """As in the file, with Ethernet's fields apart."""
+    """Return the digits as in the file, with Ethernet's fields apart."""
     if expect.digits is None:
         return "any packet"
     digits = expect.digits
@@ -125,7 +125,7 @@ def _digits(expect: Expect) -> str:
 
 
 def _about(test: Path, line: int) -> str:
-    """The comment above a line of the file."""
+    """Return the comment above a line of the file."""
     lines = test.read_text(encoding="utf-8").splitlines()[:line]
     comments = [each.removeprefix("# ") for each in lines if each.startswith("# ")]
     return comments[-1] if comments else test.stem

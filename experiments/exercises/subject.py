@@ -1,4 +1,4 @@
-"""A solution under test: its files, and its program compiled once for all checks."""
+"""A solution under test: its files, and its program, compiled once for all checks."""
 
 from __future__ import annotations
 
@@ -15,20 +15,26 @@ from gradbed.switch.insight.recorder import InstrumentedProgram, build_instrumen
 from gradbed.switch.insight.source import SourceMap
 
 MOST_BYTES = 1_000_000
-"""Of one file of a solution."""
+"""Largest size of one file of a solution."""
 _P4_INCLUDE = Path(__file__).resolve().parents[2] / "switch" / "compiler" / "p4include"
 
 
 @dataclass(frozen=True)
 class Subject:
-    """folder: a copy that belongs to the check. program: the P4 file in it."""
+    """A solution under test."""
 
     folder: Path
+    """A copy that belongs to the check."""
     program: Path
+    """The P4 file in it."""
 
     @cached_property
     def json(self) -> dict[str, Any]:
-        """UserError with the compiler's words, or for a program that includes what lies outside its folder."""
+        """BMv2 JSON of the program.
+
+        Raises:
+            UserError: the program does not compile, or includes a file outside its folder.
+        """
         folders = (self.folder.resolve(), _P4_INCLUDE)
         for file in files_of(self.program):
             # Macros of the command line are a file that does not exist.
@@ -52,13 +58,18 @@ class Subject:
         return SourceMap(self.instrumented.model, [self.folder])
 
     def words(self, error: UserError) -> str:
-        """Its message with files as the student knows them."""
+        """Return an error's message with files as the student knows them."""
         return str(error).replace(f"{self.folder}/", "")
 
 
 def copied(folder: Path, program: str, place: Path) -> Subject:
-    """The programs and entries of a student's folder, in a new folder `place`: what is linked, hidden or in folders
-    of its own is left out. UserError for what is too large, or cannot be read."""
+    """Copy the programs and entries of a student's folder into the new folder `place`.
+
+    Links, hidden files and inner folders are left out.
+
+    Raises:
+        UserError: a file is too large, or cannot be read.
+    """
     place.mkdir()
     for file in sorted(folder.iterdir()):
         if file.is_symlink() or not file.is_file() or file.name.startswith("."):

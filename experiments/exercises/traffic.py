@@ -1,4 +1,4 @@
-"""A check by traffic: a study of the workload system, whose program and entries are the solution's."""
+"""Check a solution by traffic: a study of the workload system with the solution's program and entries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHOWN = ("sent_packets", "received_packets", "duplicates", "reordered", "misdeli
 
 
 def check_traffic(subject: Subject, study: Path) -> Finding | None:
-    """The first failure of a trial, and what may be why; None: there is none."""
+    """Return the first failure of a trial, and what may be why; None: there is none."""
     about = _about(study)
     work = subject.folder
     place = work / study.name

@@ -1,4 +1,6 @@
-"""A switch that is watched: what it decided about the last packet, and what of the program no packet reached."""
+"""A switch that is watched: what it decided about the last packet, and which parts of the program no packet
+reached.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +21,20 @@ UNREACHED_SHOWN = 4
 BYTES_SHOWN = 80
 BURST_EVENTS = 100_000
 PACKET_US = 1000
-"""What passes with each packet that is sent alone."""
+"""Time that passes with each packet that is sent alone."""
 CATEGORIES = {"parser states": "parser state", "tables": "table", "actions": "action", "branches": "condition"}
 STANDARD = ("core.p4", "v1model.p4")
 
 
 class WatchedSwitch:
-    """A context manager."""
+    """A context manager with a traced switch."""
 
     def __init__(self, subject: Subject, cpu_port: int = DEFAULT_CPU_PORT, unwatched: int = 0) -> None:
-        """unwatched: so many packets at first are sent without a look."""
+        """Start the switch.
+
+        Args:
+            unwatched: number of packets at first that are not traced.
+        """
         self._subject = subject
         self._sent, self._unwatched = 0, unwatched
         self._coverage = Coverage(subject.instrumented, subject.sources)
@@ -55,7 +61,7 @@ class WatchedSwitch:
         return passage
 
     def let_pass(self, duration_us: float) -> Passage:
-        """What happens meanwhile to packets that were sent together."""
+        """Let time pass for packets that were sent together, and return what happened."""
         passage = self.switch.let_pass(duration_us, BURST_EVENTS, recorded=self._looks())
         if passage.records:
             self.last = None
@@ -67,7 +73,7 @@ class WatchedSwitch:
         return self._sent > self._unwatched
 
     def details(self, packet: tuple[int, bytes, Passage] | None = None) -> tuple[Detail, ...]:
-        """What decided about a packet, the last one if none is named, and what none reached."""
+        """Return what decided about a packet (the last one if none is given), and what none reached."""
         packet = packet or self.last
         found: list[Detail] = []
         if packet is not None:
@@ -81,7 +87,7 @@ class WatchedSwitch:
         return (*found, *labelled("unreached", self._unreached()))
 
     def _unreached(self) -> list[str]:
-        """What no packet of this check reached; may be the reason."""
+        """Return what no packet of this check reached, which may be the reason."""
         report = self._coverage.report()
         items = [
             f"{item.source}  {word} {item.name}" if item.source else f"{word} {item.name}"
@@ -98,7 +104,7 @@ def labelled(label: str, lines: Sequence[str]) -> list[Detail]:
 
 
 def frame_text(frame: bytes) -> str:
-    """In hexadecimal, with Ethernet's fields apart; long ones are cut."""
+    """Return a frame in hexadecimal, with Ethernet's fields apart; long ones are cut."""
     if not frame:
         return "no bytes"
     shown = frame[:BYTES_SHOWN]
@@ -108,5 +114,5 @@ def frame_text(frame: bytes) -> str:
 
 
 def outputs_text(outputs: Sequence[tuple[int, bytes]]) -> str:
-    """Describe each packet that left, as in "by port 2: 02000..."."""
+    """Return "by port 2: 02000..." for each packet that left."""
     return "; ".join(f"by port {port}: {frame_text(frame)}" for port, frame in outputs) or "no packet"

@@ -1,4 +1,4 @@
-"""A student's folder: which exercise it is of, and how far it is."""
+"""A student's folder: its exercise, and how far it is."""
 
 from __future__ import annotations
 
@@ -14,21 +14,27 @@ from gradbed.common.store import digest_of
 from gradbed.experiments.exercises.exercise import Exercise
 
 RECORD = ".exercise.json"
-"""What `start`, `hint` and `check` leave in the folder. Whoever loses it loses no more than that."""
+"""File that `start`, `hint` and `check` leave in the folder; losing it loses no more than that."""
 
 
 class Record(BaseModel):
-    """hints: how many were shown. passed: digest of the files that passed last; None: none did."""
+    """Record of a student's work on an exercise."""
 
     model_config = ConfigDict(extra="ignore")
 
     exercise: str
     hints: int = 0
+    """Number of hints that were shown."""
     passed: str | None = None
+    """Digest of the files that passed last; None: none did."""
 
 
 def exercise_of(folder: Path, known: Mapping[str, Exercise]) -> Exercise:
-    """By the record, or by the names of the folder's programs. UserError if it cannot be told."""
+    """Return the folder's exercise, by its record or by the names of its programs.
+
+    Raises:
+        UserError: it is not clear.
+    """
     if not folder.is_dir():
         raise UserError(f"there is no folder {folder}: {COMMAND} exercise start NAME makes one")
     found = found_in(folder, known)
@@ -43,7 +49,7 @@ def exercise_of(folder: Path, known: Mapping[str, Exercise]) -> Exercise:
 
 
 def found_in(folder: Path, known: Mapping[str, Exercise]) -> Exercise | None:
-    """The exercise that the folder is of, if it is of one."""
+    """Return the exercise of the folder, if it has one."""
     record = read_record(folder)
     if record is not None and record.exercise in known:
         return known[record.exercise]
@@ -52,7 +58,7 @@ def found_in(folder: Path, known: Mapping[str, Exercise]) -> Exercise | None:
 
 
 def read_record(folder: Path) -> Record | None:
-    """None if there is none that can be read."""
+    """Return the record; None if there is none that can be read."""
     try:
         return Record.model_validate_json((folder / RECORD).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, ValidationError):
@@ -60,7 +66,11 @@ def read_record(folder: Path) -> Record | None:
 
 
 def write_record(folder: Path, record: Record) -> None:
-    """UserError if the folder cannot be written."""
+    """Write the record.
+
+    Raises:
+        UserError: the folder cannot be written.
+    """
     try:
         (folder / RECORD).write_text(json.dumps(record.model_dump()) + "\n", encoding="utf-8")
     except OSError as error:
@@ -68,13 +78,16 @@ def write_record(folder: Path, record: Record) -> None:
 
 
 def digest(folder: Path) -> str:
-    """Of what a check looks at: programs and entries."""
+    """Return the digest of what a check looks at: programs and entries."""
     files = [path for path in sorted(folder.iterdir()) if path.suffix in (".p4", ".yaml") and path.is_file()]
     return digest_of((), files)
 
 
 def progress(folder: Path, known: Mapping[str, Exercise]) -> Iterator[tuple[Exercise, Path, str]]:
-    """(exercise, folder, how far) of a folder and of those in it: "passed", "changed since it passed" or "begun"."""
+    """Yield (exercise, folder, state) of a folder and of those in it.
+
+    States are "passed", "changed since it passed" and "begun".
+    """
     for place in (folder, *sorted(path for path in folder.iterdir() if path.is_dir())):
         try:
             exercise = found_in(place, known)
@@ -85,5 +98,5 @@ def progress(folder: Path, known: Mapping[str, Exercise]) -> Iterator[tuple[Exer
             if record is not None and record.passed is not None:
                 state = "passed" if record.passed == digest(place) else "changed since it passed"
         except OSError:
-            continue  # somebody else's folder
+            continue  # a folder of another user
         yield exercise, place, state

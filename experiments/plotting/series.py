@@ -1,4 +1,7 @@
-"""Measured points with intervals: filled markers are valid or of the virtual clock, hollow ones doubtful."""
+"""Draw measured series with intervals.
+
+Filled markers are valid results or those of the virtual clock, hollow ones are doubtful.
+"""
 
 from __future__ import annotations
 
@@ -13,34 +16,36 @@ from gradbed.experiments.validity.verdict import VerdictWord
 
 @dataclass(frozen=True)
 class SeriesPoint:
-    """The repetitions at one place of one series. values: of runs that were not invalid and did not fail.
-    other_clock: of those that were repeated on the other clock; verdict knows nothing of them."""
+    """Repetitions at one position of one series."""
 
     x: Any
     values: tuple[float, ...]
+    """Values of the runs that were not invalid and did not fail."""
     invalid: tuple[float, ...]
+    """Values of invalid runs."""
     verdict: VerdictWord
-    """The worst of the runs in `values`; invalid if there is none."""
+    """Worst verdict of the runs in `values`; invalid if there is none."""
     other_clock: tuple[float, ...] = ()
+    """Values of repetitions on the other clock, which the verdict does not include."""
 
 
 # ---- Series ----
 
 
 Range = tuple[float | None, float | None]
-"""Least and most that a number can be; None: no such limit."""
+"""Smallest and largest possible value; None: no such limit."""
 
 Places = Mapping[Any, float]
-"""Where values of x that are words go: nothing lies between them, so no line joins their points."""
+"""Position of each value of x that is a word: nothing lies between them, so no line joins their points."""
 
 Series = Mapping[Any, Sequence[SeriesPoint]]
-"""Points of a figure by what they are of, such as a value of a swept path."""
+"""Points of a figure by series, such as a value of a swept path."""
 
 FEWEST = 3
-"""Repetitions of which an interval is drawn."""
+"""Number of repetitions from which an interval is drawn."""
 
 GROUP_WIDTH = 0.8
-"""Of all series at one word of x; words are 1 apart."""
+"""Width of all series at one word of x; words are 1 apart."""
 
 
 def draw_all(
@@ -53,7 +58,7 @@ def draw_all(
     is_labelled: bool = True,
     x_of: Places | None = None,
 ) -> None:
-    """Every series, with its key or its name as the label, in the colour of its place or number."""
+    """Draw every series, labelled by its key or name, in the colour of its position or number."""
     for place, (key, points) in enumerate(series.items()):
         draw_series(
             axes,
@@ -66,7 +71,7 @@ def draw_all(
 
 
 def series_style(number: int) -> tuple[str, str]:
-    """Colour and marker of the so manieth series."""
+    """Return colour and marker of a series by its number."""
     again, place = divmod(number, len(COLOURS))
     return COLOURS[place], MARKERS[(place + again) % len(MARKERS)]
 
@@ -82,12 +87,15 @@ def draw_series(
     possible: Range = (0.0, None),
     bar_width: float | None = None,
 ) -> None:
-    """Draw one series in the colour and marker of its number: estimates with 95 % intervals, joined by a line
-    (without x_of), dashed once all colours are taken; bars with bar_width.
+    """Draw one series in the colour and marker of its number.
 
-    Doubtful points have hollow markers. Points of which every repetition is invalid are crosses off the line, and say
-    only that something ran there. x_of: places of x values that are words. An interval that leaves what is possible
-    is cut there, and a small arrow takes the place of its cap.
+    Estimates have 95 % intervals and are joined by a line (without x_of), dashed once all colours are taken; with
+    bar_width they are bars. Doubtful points have hollow markers. Points of which every repetition is invalid are
+    crosses off the line, and say only that something ran there. An interval that leaves the possible range is cut
+    there, and a small arrow takes the place of its cap.
+
+    Args:
+        x_of: positions of x values that are words.
     """
     colour, marker = series_style(number)
     line = "none" if x_of is not None else "--" if number >= len(COLOURS) else "-"
@@ -131,10 +139,11 @@ def _draw_estimate(
     fill: str,
     values: Sequence[float],
 ) -> None:
-    """A marker (bars have none) with its interval, which on bars is black.
+    """Draw a marker (bars have none) with its interval, which on bars is black.
 
-    Of two repetitions the interval is some thirteen times as wide as they are apart, and would hide all else:
-    they are drawn themselves, as small dashes."""
+    The interval of two repetitions is some thirteen times as wide as they are apart, and would hide all else: they
+    are drawn themselves, as small dashes.
+    """
     low, high = cut(interval, possible)
     has_bar = interval.has_width and interval.repetitions >= FEWEST
     ends = "black" if marker is None else colour
@@ -157,7 +166,7 @@ def _draw_estimate(
 
 
 def cut(interval: Interval, possible: Range) -> tuple[float, float]:
-    """Both ends of an interval, as far as they are possible; but never on the wrong side of the estimate."""
+    """Return both ends of an interval within the possible range, but never on the wrong side of the estimate."""
     least, most = possible
     low = interval.low if least is None else max(interval.low, min(least, interval.estimate))
     high = interval.high if most is None else min(interval.high, max(most, interval.estimate))
@@ -165,7 +174,7 @@ def cut(interval: Interval, possible: Range) -> tuple[float, float]:
 
 
 def beside(places: Places, number: int, count: int) -> tuple[Places, float]:
-    """Of one of so many series: places beside the others' at every word, and the width of each."""
+    """Return the positions of one of `count` series beside the others' at every word, and the width of each."""
     width = GROUP_WIDTH / count
     shift = width * (number - (count - 1) / 2)
     return {word: place + shift for word, place in places.items()}, width
@@ -181,8 +190,12 @@ def draw_companion(
     x_of: Places | None = None,
     width: float = GROUP_WIDTH,
 ) -> None:
-    """A bound or an analytic curve that goes with a series (number None: with all, in black), without markers; with
-    x_of a dash of that width at each word."""
+    """Draw a bound or an analytic curve of a series, without markers.
+
+    Args:
+        number: of the series; None: for all of them, in black.
+        x_of: positions of words, each of which gets a dash of that width.
+    """
     colour = "black" if number is None else COLOURS[number % len(COLOURS)]
     curve = sorted(
         (
@@ -201,7 +214,11 @@ def draw_companion(
 
 
 def draw_saturation(axes: Any, at: Sequence[float], *, label: str | None, number: int | None) -> None:
-    """Uprights at the x from which on a series (number None: all, in black) cannot follow."""
+    """Draw vertical lines at the x from which a series saturates.
+
+    Args:
+        number: of the series; None: all of them, in black.
+    """
     colour = "black" if number is None else COLOURS[number % len(COLOURS)]
     for x in sorted(set(at)):
         axes.axvline(x, color=colour, linestyle=":", linewidth=1.2, zorder=1)
@@ -209,12 +226,12 @@ def draw_saturation(axes: Any, at: Sequence[float], *, label: str | None, number
 
 
 def verdicts(series: Series) -> list[VerdictWord]:
-    """Of all its points."""
+    """Return the verdicts of all points of the series."""
     return [point.verdict for points in series.values() for point in points]
 
 
 def explain_marks(axes: Any, verdicts: Iterable[str]) -> None:
-    """Entries in the legend for the marks that the figure has, the diamonds of the other clock among them."""
+    """Add legend entries for the marks that the figure has, including the diamonds of the other clock."""
     if any(line.get_marker() == OTHER_CLOCK and line.get_markersize() == OPEN["markersize"] for line in axes.lines):
         axes.plot([], [], OTHER_CLOCK, color="grey", **OPEN, label="Mininet, real time")
     found = set(verdicts)

@@ -1,4 +1,4 @@
-"""One look for all figures, and files in every format."""
+"""Common style of all figures, and files in every format."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ COLOURS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#B
 MARKERS = ("o", "s", "^", "X", "v", "P", "h")
 
 CHARACTERS_PER_INCH = 13
-"""Of the common font, about."""
+"""Characters of the common font in an inch, about."""
 
 TICK_GAP_PX = 4
-"""Between two texts along an axis, at least."""
+"""Smallest gap between two texts along an axis."""
 
 OTHER_CLOCK = "D"
-"""Marker of trials of any series that were measured on the other clock."""
+"""Marker of points that were measured on the other clock, in any series."""
 
 _SETTINGS = {
     "font.size": 9,
@@ -43,15 +43,18 @@ _SETTINGS = {
     "svg.fonttype": "none",
     "pdf.fonttype": 42,
 }
-"""hashsalt: the same data give the same SVG. Fonts stay text."""
+"""Settings of matplotlib.
+
+The hashsalt makes equal data give equal SVG. Fonts stay text.
+"""
 
 
 class NothingToDraw(Exception):
-    """A figure has no trial; or why else there is none, for people."""
+    """Raised for a figure without points, or one that cannot be drawn for the reason given."""
 
 
 def load_drawing() -> None:
-    """What a figure needs: half of the time that the first one takes."""
+    """Load what a figure needs, which is half of the time that the first one takes."""
     # Its cache, wherever home is, and no style of the user's: figures look alike for all.
     own = cache_dir() / "matplotlib"
     os.environ.setdefault("MPLCONFIGDIR", str(own))
@@ -68,9 +71,14 @@ def load_drawing() -> None:
 def figure(
     width_in: float = 4.8, height_in: float = 3.3, columns: int = 1, rows: int = 1
 ) -> Iterator[tuple[Any, Sequence[Any]]]:
-    """A matplotlib figure and its axes, row by row, in the common style; closed at the end. Sizes are of each.
+    """Yield a matplotlib figure and its axes, row by row, in the common style; it is closed at the end.
 
-    NothingToDraw without rows or columns.
+    Args:
+        width_in: of each panel.
+        height_in: of each panel.
+
+    Raises:
+        NothingToDraw: there are no rows or columns.
     """
     if not rows * columns:
         raise NothingToDraw
@@ -93,7 +101,7 @@ def figure(
 
 
 def covers(axes: Any) -> bool:
-    """Whether the legend inside the axes lies over a curve, a marker, an interval or a bar, once all is laid out."""
+    """Return whether the legend inside the axes lies over a curve, marker, interval or bar, once all is laid out."""
     from matplotlib.transforms import Bbox
 
     legend = axes.get_legend()
@@ -115,7 +123,7 @@ def covers(axes: Any) -> bool:
 
 
 def _legends_below(made: Any) -> None:
-    """All legends as one, below the panels, if one lies over what is drawn."""
+    """Merge all legends into one below the panels, if one lies over what is drawn."""
     if not any(covers(axes) for axes in made.axes):
         return
     entries = {}
@@ -131,7 +139,7 @@ def _legends_below(made: Any) -> None:
 
 
 def _turn_ticks(made: Any) -> None:
-    """What stands along an x axis, where one would touch the next."""
+    """Rotate the texts along an x axis where one would touch the next."""
     for axes in made.axes:
         boxes = [text.get_window_extent() for text in _ticks(axes) if not text.get_rotation()]
         if any(left.x1 + TICK_GAP_PX > right.x0 for left, right in pairwise(sorted(boxes, key=lambda box: box.x0))):
@@ -139,7 +147,7 @@ def _turn_ticks(made: Any) -> None:
 
 
 def _ticks(axes: Any) -> Iterator[Any]:
-    """Texts along the x axis, without those that lie outside and are not drawn."""
+    """Yield the texts along the x axis, without those that lie outside and are not drawn."""
     least, most = sorted(axes.get_xlim())
     for place, text in zip(axes.get_xticks(), axes.get_xticklabels(), strict=True):
         if text.get_text() and least <= place <= most:
@@ -147,7 +155,7 @@ def _ticks(axes: Any) -> Iterator[Any]:
 
 
 def _break_labels(made: Any) -> None:
-    """Where they are longer than their axis."""
+    """Break labels that are longer than their axis."""
     for axes in made.axes:
         frame = axes.get_window_extent()
         for label, side, room in (
@@ -160,8 +168,12 @@ def _break_labels(made: Any) -> None:
 
 
 def save(made: Any, path: Path, heading: str = "") -> list[Path]:
-    """Write the figure as PNG, SVG and PDF, without dates in them; `path` is without suffix. heading: what the study
-    is and how its trials were measured, a line each."""
+    """Write the figure as PNG, SVG and PDF, without dates in them, and return the files.
+
+    Args:
+        path: without suffix.
+        heading: lines on what the study is and how its trials were measured.
+    """
     width_in = made.get_size_inches()[0]
     if heading:
         lines = [

@@ -1,4 +1,4 @@
-"""Mininet's prompt, made so that no command ends it: whatever goes wrong is one line."""
+"""Mininet's prompt, changed so that no command ends it: whatever goes wrong is one line."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 class BasePrompt(CLI):  # type: ignore[misc]
-    """Runs from when it is made until `exit`, `quit` or the end of its input.
+    """A prompt that runs from its construction until `exit`, `quit` or the end of its input.
 
-    Commands are methods do_NAME; a docstring's first line says what it is for, the rest is its help.
+    Commands are methods do_NAME; a docstring's first line says what the command is for, the rest is its help.
     """
 
     def __init__(self, system: System, runtime: RealRuntime, task: TrialTask) -> None:
@@ -34,7 +34,7 @@ class BasePrompt(CLI):  # type: ignore[misc]
         super().__init__(runtime.network.mininet)
 
     def getLocals(self) -> dict[str, Any]:
-        """For py and px; Python's own exit would close standard input."""
+        """Return the names for py and px; Python's own exit would close standard input."""
 
         def leave(*_ignored: Any) -> None:
             raise UserError("'exit' without py and px ends the network")
@@ -44,7 +44,7 @@ class BasePrompt(CLI):  # type: ignore[misc]
         return names
 
     def onecmd(self, line: str) -> Any:
-        """True or a text: that was the last one."""
+        """Run a command; true or a text: it was the last one."""
         try:
             return super().onecmd(line)
         except (Exception, SystemExit) as error:  # of `px exit()`, for one
@@ -63,19 +63,23 @@ class BasePrompt(CLI):  # type: ignore[misc]
         self.say(f"*** {command}: {words}")
 
     def _settle(self) -> None:
-        """Nodes wait no longer for a command that was given up."""
+        """Interrupt nodes that still run a command that was given up."""
         for node in self.mn.values():
             while node.waiting:
                 node.sendInt()
                 node.waitOutput()
 
     def close(self) -> None:
-        """What runs in the background ends."""
+        """End what runs in the background."""
 
     # Words.
 
     def words(self, line: str, at_most: int) -> list[str]:
-        """UserError for more of them, and for a quotation mark without another."""
+        """Split a line into words.
+
+        Raises:
+            UserError: there are more of them, or a quotation mark is not closed.
+        """
         try:
             found = shlex.split(line)
         except ValueError as error:
@@ -85,21 +89,25 @@ class BasePrompt(CLI):  # type: ignore[misc]
         return found
 
     def switch(self, name: str) -> str:
-        """The name, if a switch is called so."""
+        """Return the name if a switch has it.
+
+        Raises:
+            UserError: there is no such switch.
+        """
         return _known("switch", name, [switch.name for switch in self.topology.switches])
 
     def host(self, name: str) -> str:
         return _known("host", name, [host.name for host in self.topology.hosts])
 
     def switches(self, line: str) -> list[str]:
-        """Those that are named, or all."""
+        """Return the named switches, or all."""
         names = self.words(line, len(self.topology.switches))
         return [self.switch(name) for name in names] or [switch.name for switch in self.topology.switches]
 
     # Completion.
 
     def completenames(self, text: str, *ignored: Any) -> list[str]:
-        """Commands, and nodes that are to run one."""
+        """Complete commands, and nodes that are to run one."""
         return [*super().completenames(text, *ignored), *(name for name in self.mn if name.startswith(text))]
 
     def completedefault(self, text: str, *ignored: Any) -> list[str]:
@@ -187,7 +195,7 @@ class BasePrompt(CLI):  # type: ignore[misc]
 
 
 def starting(text: str, names: Sequence[str]) -> list[str]:
-    """Those that begin so, as readline wants them."""
+    """Return the names that begin with the text, as readline wants them."""
     return [name for name in names if name.startswith(text)]
 
 
@@ -198,6 +206,6 @@ def _known(kind: str, name: str, known: Sequence[str]) -> str:
 
 
 def near(word: str, known: Collection[str], lists: str = "help' and 'nodes") -> str:
-    """What somebody may have meant, or else the command that lists what there is."""
+    """Return a suggestion for a misspelled word, or else the command that lists what there is."""
     found = get_close_matches(word, known, n=1)
     return f"; did you mean {found[0]!r}?" if found else f"; see '{lists}'"

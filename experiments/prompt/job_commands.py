@@ -1,4 +1,4 @@
-"""job: training jobs in the background of the prompt, for systems whose phases are jobs."""
+"""The command `job`: training jobs in the background of the prompt, for systems whose phases are jobs."""
 
 from __future__ import annotations
 
@@ -25,10 +25,9 @@ State = Literal["starts", "runs", "done", "stopped", "failed"]
 
 
 class BackgroundJob:
-    """Begins when it is made, in a thread of its own, and ends by itself or by `stop`.
+    """A job that runs in a thread of its own, from its construction until it ends by itself or by `stop`.
 
-    number: the controller's. on_end: called in the job's thread when its agents have ended, however that came. They
-    have a launcher of their own, so that whatever happens to them concerns no other job.
+    Its agents have a launcher of their own, so that whatever happens to them concerns no other job.
     """
 
     def __init__(
@@ -41,6 +40,12 @@ class BackgroundJob:
         preload: Sequence[str],
         on_end: Callable[[], None],
     ) -> None:
+        """Start the job.
+
+        Args:
+            number: the controller's.
+            on_end: called in the job's thread when its agents have ended, however that came.
+        """
         self.number = number
         self.phase = phase
         self.state: State = "starts"
@@ -57,7 +62,7 @@ class BackgroundJob:
         return not self._thread.is_alive()
 
     def stop(self) -> None:
-        """Return when its agents have ended."""
+        """Stop the job and return when its agents have ended."""
         self._stop.set()
         self._thread.join()
 
@@ -99,7 +104,7 @@ WAIT_S = 0.5
 
 
 class JobCommands(BasePrompt):
-    """What jobs there can be, the system says."""
+    """The command `job`; a subclass defines the system's jobs."""
 
     job_options: Sequence[ModelOption] = ()
 
@@ -110,12 +115,19 @@ class JobCommands(BasePrompt):
 
     @abstractmethod
     def job_phase(self, given: dict[str, str]) -> Phase:
-        """A phase of one job. given: values of options by parameter, as they were typed. UserError or
-        ValidationError for what makes no sense."""
+        """Return a phase of one job.
+
+        Args:
+            given: values of options by parameter, as they were typed.
+
+        Raises:
+            UserError: the options make no sense.
+            ValidationError: likewise.
+        """
 
     @abstractmethod
     def job_result(self, phase: Phase) -> str:
-        """What came of a phase that is over, in one line."""
+        """Return the result of a phase that is over, in one line."""
 
     def do_job(self, line: str) -> None:
         """Train in the background, as many jobs at once as hosts are free.
@@ -224,7 +236,11 @@ class JobCommands(BasePrompt):
 
 
 def values_of(words: Sequence[str], options: Sequence[ModelOption]) -> dict[str, str]:
-    """--OPTION VALUE or --OPTION=VALUE, by the options' parameters. UserError."""
+    """Parse --OPTION VALUE or --OPTION=VALUE into values by parameter.
+
+    Raises:
+        UserError: an option is not known, or lacks its value.
+    """
     by_flag = {option.flag: option for option in options}
     values: dict[str, str] = {}
     rest = list(words)

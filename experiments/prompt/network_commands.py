@@ -1,5 +1,6 @@
-"""link, load, plan, counters, restart and wait: what links are and carry, and what switches should hold, count and
-come back with.
+"""The commands link, load, plan, counters, restart and wait.
+
+They show and change links, and show what switches should hold and what they count.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from gradbed.topo.link import LinkModel
 ATTRIBUTES = {
     field.removeprefix("pfc_").partition("_")[0]: field for field in LinkOverride.model_fields if field != "reorder"
 }
-"""Words of `link`, and the fields that they set. Whether packets overtake stays as the network was made."""
+"""Words of `link` with the fields that they set; reordering stays as the network was made."""
 
 BAR_WIDTH = 30
 MOST_LOAD_S = 3600.0
 
 
 class LinkCommands(BasePrompt):
-    """Of links between switches, as well as those to hosts."""
+    """Commands for links between switches and to hosts."""
 
     def do_link(self, line: str) -> None:
         """Show a link, cut and mend it, or change what it does to packets.
@@ -103,13 +104,17 @@ class LinkCommands(BasePrompt):
 
 
 def bar(part: float) -> str:
-    """Of BAR_WIDTH characters; what is more than nothing shows."""
+    """Return a bar of BAR_WIDTH characters; any fraction above 0 shows."""
     filled = min(BAR_WIDTH, max(round(BAR_WIDTH * part), 1 if part > 0 else 0))
     return "#" * filled + "." * (BAR_WIDTH - filled)
 
 
 def _changes(words: list[str]) -> dict[str, Any]:
-    """ATTRIBUTE VALUE ... as fields of gradbed.topo.link.LinkModel. UserError for what makes no sense."""
+    """Return ATTRIBUTE VALUE ... as fields of gradbed.topo.link.LinkModel.
+
+    Raises:
+        UserError: an attribute or value is not possible.
+    """
     if len(words) % 2:
         raise UserError(f"{words[-1]!r} is neither up nor down, and an attribute needs a value; see help link")
     given = dict(zip(words[::2], words[1::2], strict=True))
@@ -127,7 +132,7 @@ def _changes(words: list[str]) -> dict[str, Any]:
 
 
 def _model_text(model: LinkModel) -> str:
-    """In words, without what a link does not do."""
+    """Describe a link, without properties that it does not have."""
     rate = "no limit of rate" if model.rate_bps is None else f"{model.rate_bps / 1e6:g} Mbit/s"
     parts = [rate, f"delay {model.delay_us} us", f"queue {model.queue_packets} packets"]
     parts += [f"{name} {value:g}" for name in ("loss", "duplicate") if (value := getattr(model, name))]
@@ -144,7 +149,7 @@ RETRY_S = 0.05
 
 
 class SwitchCommands(BasePrompt):
-    """By the controller, for switches of every kind."""
+    """Commands that ask the controller, for switches of every kind."""
 
     complete_plan = complete_counters = complete_restart = BasePrompt.complete_switches
 

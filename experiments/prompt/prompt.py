@@ -1,5 +1,6 @@
-"""The prompt that every system has: all commands, xterm and p4sh among them; a system adds its own by a subclass
-(experiments.system.System.prompt).
+"""The prompt of all systems, with all commands.
+
+A system adds its own commands by a subclass (experiments.system.System.prompt).
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ if TYPE_CHECKING:
 
 
 LOOK_ONLY = "0,0"
-"""An election id below the controller's, who goes on to write."""
+"""Election id below the controller's, which stays primary (P4Runtime specification, client arbitration)."""
 
 
 class ProgramCommands(BasePrompt):
-    """In the network's namespaces."""
+    """Commands that run other programs in the network's namespaces."""
 
     complete_p4sh = BasePrompt.complete_switches
     complete_xterm = complete_gterm = BasePrompt.completedefault
@@ -90,7 +91,7 @@ class ProgramCommands(BasePrompt):
 
 
 class Prompt(LinkCommands, SwitchCommands, TrafficCommands, CaptureCommands, ProgramCommands):
-    """Mininet's commands, and ours for networks of any system."""
+    """Mininet's commands, and gradbed's for networks of any system."""
 
 
 def run_prompt(system: System, runtime: RealRuntime, task: TrialTask) -> None:

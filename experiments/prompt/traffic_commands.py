@@ -1,4 +1,4 @@
-"""iperf, iperfudp, trace and capture: traffic between two hosts, the way that it takes, and what passes links."""
+"""The commands iperf, iperfudp, trace and capture: traffic between two hosts, its path, and packets on links."""
 
 from __future__ import annotations
 
@@ -30,16 +30,22 @@ ROUTES = "ipv4_routes"
 
 @dataclass(frozen=True)
 class Hop:
-    """A switch on the way, the entry or flow that decides there, and where it leads."""
+    """A switch on the path."""
 
     switch: str
     entry: str
+    """Entry or flow that decides there."""
     next_node: str
+    """Node to which it leads."""
     is_p4: bool
 
 
 def path_of(topology: Topology, plan: Plan, source: str, destination: str) -> list[Hop]:
-    """For plain IPv4 packets from one host to another. UserError where a switch has no route, or they go round."""
+    """Return the path of plain IPv4 packets from one host to another.
+
+    Raises:
+        UserError: a switch has no route, or there is a loop.
+    """
     address = int(IPv4Address(topology.host(destination).ip))
     hops: list[Hop] = []
     node = topology.attachment(source).name
@@ -57,7 +63,7 @@ def path_of(topology: Topology, plan: Plan, source: str, destination: str) -> li
 
 
 def _routes(switch: SwitchPlan) -> Iterator[tuple[Lpm, int, str]]:
-    """Prefix, port and text of each."""
+    """Yield prefix, port and text of each route."""
     for entry in switch.entries:
         if entry.table == ROUTES and "port" in entry.params:
             yield _prefix(entry.match["hdr.ipv4.dst_addr"]), entry.params["port"], entry_text(entry)
@@ -68,7 +74,7 @@ def _routes(switch: SwitchPlan) -> Iterator[tuple[Lpm, int, str]]:
 
 
 def _prefix(match: Match) -> Lpm:
-    """An exact address is a prefix of all its bits."""
+    """Return a match as a prefix; an exact address is one of 32 bits."""
     if isinstance(match, int):
         return Lpm(value=match, prefix_bits=32)
     assert isinstance(match, Lpm)
@@ -90,7 +96,7 @@ UDP_RATE = re.compile(r"\d+(\.\d+)?[KMG]?")
 
 
 class TrafficCommands(BasePrompt):
-    """Between hosts."""
+    """Commands for traffic between two hosts."""
 
     complete_iperf = complete_iperfudp = complete_trace = BasePrompt.complete_hosts
 
@@ -128,7 +134,7 @@ class TrafficCommands(BasePrompt):
         self._show_how_to_look_inside(hops[0], source, destination)
 
     def _show_how_to_look_inside(self, hop: Hop, source: str, destination: str) -> None:
-        """For gradbed's P4 switches, which serve P4Runtime at a socket that can be reached from outside."""
+        """Print a command for gradbed's P4 switches, whose P4Runtime socket can be reached from outside."""
         from gradbed.emulation.switches.fabric_switches import P4RUNTIME_SOCKET
 
         unix_socket = self.task.folder / P4RUNTIME_SOCKET
@@ -177,7 +183,7 @@ class TrafficCommands(BasePrompt):
         self.say(f"{'UDP' if options else 'TCP'} from {source} to {destination}: {found[-1]}")
 
     def _call(self, command: list[str], host: str) -> str:
-        """Until the server listens."""
+        """Run a command, again until the server listens."""
         deadline_s = time.monotonic() + PATIENCE_S
         while True:
             client = self._popen(host, command)
@@ -206,14 +212,15 @@ MOST_SECONDS = 1e6
 
 
 class _Running(NamedTuple):
-    """drops: what the kernel had lost before."""
+    """A capture in progress."""
 
     place: str
     drops: int
+    """Packets that the kernel had dropped before."""
 
 
 class CaptureCommands(BasePrompt):
-    """Of links between switches, as well as those to hosts."""
+    """Commands that capture packets of links between switches and to hosts."""
 
     def __init__(self, *arguments: Any) -> None:
         self._captures: dict[Path, _Running] = {}
@@ -297,7 +304,11 @@ class CaptureCommands(BasePrompt):
 
 
 def _limits(words: list[str]) -> dict[str, Any]:
-    """Read `count N` and `seconds S`. UserError for anything else."""
+    """Parse "count N" and "seconds S".
+
+    Raises:
+        UserError: the words are something else.
+    """
     limits: dict[str, Any] = {}
     for word, value in zip(words[::2], [*words[1::2], None], strict=False):
         if word not in LIMITS or value is None:

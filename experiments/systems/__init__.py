@@ -1,5 +1,8 @@
-"""The list of systems. A system is its rooms, and one line here; packages outside this tree add theirs by an entry
-trial of the group "gradbed.systems" (docs/architecture.md, "A system")."""
+"""The list of systems.
+
+A system consists of its packages and one line here; packages outside this tree add theirs by an entry point of the
+group "gradbed.systems" (docs/architecture.md, "A system").
+"""
 
 from __future__ import annotations
 
@@ -27,19 +30,23 @@ SYSTEMS: dict[str, str] = {
     "ndn": "gradbed.experiments.systems.ndn.system:NdnSystem",
     "training": "gradbed.experiments.systems.training.system:TrainingSystem",
 }
-"""Module and class by the name of each; imported when it is asked for."""
+""" "module:Class" of each system by its name; imported when it is asked for."""
 
 DEFAULT_SYSTEM = next(iter(SYSTEMS))
-"""What demo, up, calibrate and bench start take."""
+"""System that demo, up, calibrate and bench start with."""
 
 
 def systems() -> dict[str, str]:
-    """All systems, those of this tree first."""
+    """Return "module:Class" of all systems, those of this tree first."""
     return {**SYSTEMS, **{name: value for name, value in plugins("systems").items() if name not in SYSTEMS}}
 
 
 def find_system(name: str) -> System:
-    """UserError, with a suggestion, if there is none of this name, or it cannot be loaded."""
+    """Return the system of this name.
+
+    Raises:
+        UserError: there is none, with a suggestion, or it cannot be loaded.
+    """
     known = systems()
     if name not in known:
         raise UserError(f"no system is called {name!r}{suggestion(name, known)}")
@@ -48,7 +55,11 @@ def find_system(name: str) -> System:
 
 
 def _class_of(name: str) -> ast.ClassDef | None:
-    """A system's class, which is read and not loaded: that takes seconds for all. None if it cannot be read."""
+    """Parse a system's class, which is not loaded: that takes seconds for all of them.
+
+    Returns:
+        None if it cannot be read.
+    """
     module, _, class_name = systems()[name].partition(":")
     try:
         spec = importlib.util.find_spec(module)
@@ -61,14 +72,16 @@ def _class_of(name: str) -> ast.ClassDef | None:
 
 
 def system_help(name: str) -> str:
-    """What a system's class says of it."""
+    """Return the docstring of a system's class."""
     found = _class_of(name)
     return (found and ast.get_docstring(found)) or ""
 
 
 @cache
 def makers() -> Mapping[str, str]:
-    """What `gradbed new` makes besides programs: name -> "module:Class", as the systems' classes have it."""
+    """Return "module:Class" of what `gradbed new` makes besides programs, by name, as the systems' classes have
+    it.
+    """
     found: dict[str, str] = {}
     for name in systems():
         of_class = _class_of(name)
@@ -81,7 +94,7 @@ def makers() -> Mapping[str, str]:
 
 
 def studies_folder(name: str) -> Path:
-    """Where a system keeps the studies of its figures: studies/ beside its module."""
+    """Return the folder with the studies of a system's figures: studies/ beside its module."""
     module, _, _ = systems()[name].partition(":")
     file = importlib.import_module(module).__file__
     assert file is not None

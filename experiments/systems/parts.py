@@ -1,4 +1,4 @@
-"""Where the parts of a system lie: by their names, but for programs, which its modules mention."""
+"""Find the parts of a system by their names; its programs are those that its modules mention."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ PLACES = (
     ("docs/NAME.md", "what it does and how to use it"),
     ("tests/unit/NAME/", "its tests; others: grep NAME tests"),
 )
-"""Besides the programs that its switches run; what is not there is left out."""
+"""Places of a system's parts besides the programs that its switches run; those that do not exist are left out."""
 
 
 class Part(NamedTuple):
     """A file or a folder of a system."""
 
     place: str
-    """From the top of the checkout; folders end with a slash."""
+    """Path from the top of the checkout; folders end with a slash."""
     what: str
+    """Description for people."""
 
 
 def parts_of(name: str) -> list[Part]:
-    """Return the parts of a system that are there. Of one of another package it is the package's folder."""
+    """Return the existing parts of a system; of one from another package, that package's folder."""
     if name not in SYSTEMS:
         spec = importlib.util.find_spec(systems()[name].partition(":")[0])
         origin = spec.origin if spec and spec.origin else "?"
@@ -43,7 +44,7 @@ def parts_of(name: str) -> list[Part]:
 
 
 def _programs(name: str) -> list[str]:
-    """The programs in p4src/ that include its controls, or that its modules mention."""
+    """Return the programs in p4src/ that include the system's controls, or that its modules mention."""
     modules = [
         path.read_text(encoding="utf-8")
         for room in ("controller", "experiments")

@@ -1,5 +1,6 @@
-"""Where runs, studies and benchmarks print, and tables that fit the terminal: no cell is cut, and no word broken, as
-long as a single column fits.
+"""Consoles on which runs, studies and benchmarks print, and tables that fit the terminal.
+
+No cell is cut, and no word broken, as long as a single column fits.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from rich.text import Text
 from gradbed.common.errors import folded
 
 FILE_COLUMNS = 200
-"""A file takes what a terminal would have to fold, and rich would cut tables off at 80."""
+"""Width of tables in files, which can be wider than a terminal; rich would cut them off at 80."""
 
 
 class _Sentences(Console):
-    """Folds text at words on a terminal alone, and never a path."""
+    """Console that folds text at words on a terminal only, and never inside a path."""
 
     def print(self, *objects: Any, **how: Any) -> None:
         width = self.width if self.is_terminal else None
@@ -28,7 +29,7 @@ class _Sentences(Console):
 
 
 def make_console(stderr: bool = False) -> Console:
-    """Standard output, or standard error."""
+    """Return a console on standard output, or standard error."""
     console = _Sentences(highlight=False, soft_wrap=True, stderr=stderr)
     if not console.is_terminal:
         console.width = FILE_COLUMNS
@@ -39,26 +40,27 @@ def make_console(stderr: bool = False) -> Console:
 
 
 BORDERS = 1
-"""Columns between two cells, beside their padding, and at each end."""
+"""Columns between two cells, besides their padding, and at each end."""
 
 
 @dataclass(frozen=True)
 class _Column:
-    """folds: whether its cells may be broken between words; its title always may."""
+    """A column of a fitted table."""
 
     title: str
     cells: tuple[str, ...]
     justify: Any
     folds: bool
+    """Whether its cells may be broken between words; its title always may."""
 
     @property
     def natural(self) -> int:
-        """Its width where nothing is folded."""
+        """Width where nothing is folded."""
         return max(map(cell_len, self._lines(self.title, *self.cells)), default=0)
 
     @property
     def least(self) -> int:
-        """Below which a word or a number would be broken."""
+        """Width below which a word or a number would be broken."""
         whole = () if self.folds else self._lines(*self.cells)
         words = [*self.title.split(), *(word for cell in self.cells if self.folds for word in cell.split())]
         return max(map(cell_len, (*whole, *words)), default=0)
@@ -69,14 +71,18 @@ class _Column:
 
 
 class FittedTable(Table):
-    """As rich's. Where it is too wide, titles are folded, and cells of columns that begin on the left and are not
-    `no_wrap`; else rows become columns; else the columns go into several tables below each other, each with the
-    first ones again.
+    """A rich table that fits the terminal.
 
-    labels: how many columns on the left say what a row is.
+    Where it is too wide, titles are folded, and cells of left-aligned columns that are not `no_wrap`; otherwise rows
+    become columns; otherwise the columns go into several tables below each other, each with the label columns again.
     """
 
     def __init__(self, *headers: str, labels: int = 1, **settings: Any) -> None:
+        """Make an empty table.
+
+        Args:
+            labels: number of columns on the left that identify a row.
+        """
         super().__init__(*headers, **settings)
         self.labels = labels
 
@@ -101,7 +107,7 @@ class FittedTable(Table):
             yield from console.render(_beside(self.caption, "table.caption", width), plain)
 
     def _frame(self, columns: Sequence[_Column]) -> int:
-        """What padding and borders take."""
+        """Return the width of padding and borders."""
         _, right, _, left = self.padding
         return len(columns) * (left + right + BORDERS) + BORDERS
 
@@ -109,7 +115,7 @@ class FittedTable(Table):
         return sum(column.least for column in columns) + self._frame(columns) <= room
 
     def _split(self, columns: Sequence[_Column], room: int) -> Iterator[Sequence[_Column]]:
-        """As few tables as hold all columns; one column alone may be too wide."""
+        """Yield as few tables as hold all columns; a single column may be too wide."""
         labels, rest = list(columns[: self.labels]), list(columns[self.labels :])
         part: list[_Column] = []
         for column in rest:
@@ -136,7 +142,7 @@ class FittedTable(Table):
 
 
 def _beside(words: Any, style: str, width: int) -> Text:
-    """A title or caption: centred over the table, but on the left where it is longer."""
+    """Return a title or caption, centred over the table, or left-aligned where it is longer."""
     text = Text(str(words), style=style)
     text.pad_left(max(0, (width - text.cell_len) // 2))
     return text
@@ -147,7 +153,7 @@ def _folds(column: Any) -> bool:
 
 
 def _turned(columns: Iterable[_Column]) -> list[_Column]:
-    """Rows as columns: the first column has the titles, and its cells are the titles now."""
+    """Return rows as columns: the first column has the titles, and its cells are the new titles."""
     first, *rest = columns
     names = _Column(first.title, tuple(column.title for column in rest), "left", True)
     rows = zip(*(column.cells for column in rest), strict=True)
@@ -158,11 +164,15 @@ def _turned(columns: Iterable[_Column]) -> list[_Column]:
 
 
 Columns = Sequence[tuple[str, Callable[[Any], object]]]
-"""Titles, and what a row has there; None is an empty cell."""
+"""Title of each column, and the function for its cells; None is an empty cell."""
 
 
 def rows_table(title: str, columns: Columns, rows: Iterable[Any], *, words: Sequence[str] = ()) -> FittedTable:
-    """words: the columns that are no numbers, and so begin on the left, and are folded where there is no room."""
+    """Return a table of rows of any kind.
+
+    Args:
+        words: columns that are no numbers: they are left-aligned, and are folded where there is no room.
+    """
     table = FittedTable(title=title)
     for name, _ in columns:
         table.add_column(name, justify="left" if name in words else "right")

@@ -11,33 +11,35 @@ import numpy as np
 CONFIDENCE = 0.95
 BOOTSTRAP_RESAMPLES = 9999
 BOOTSTRAP_SEED = 1
-"""Of the resampling: the same repetitions give the same interval."""
+"""Seed of the resampling, so that equal repetitions give equal intervals."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate with its confidence interval; low and high equal the estimate's NaN-free value only if n >= 2.
-
-    With one repetition there is no interval: low and high are NaN.
-    """
+    """An estimate with its confidence interval."""
 
     estimate: float
     low: float
+    """Lower end; NaN with a single repetition."""
     high: float
+    """Upper end; NaN with a single repetition."""
     repetitions: int
 
     @property
     def has_width(self) -> bool:
-        """Whether repetitions differ; else there is nothing to show beside the estimate."""
+        """Whether repetitions differ; otherwise there is nothing to show beside the estimate."""
         return self.low < self.high
 
 
 def confidence_interval(values: Sequence[float], statistic: Literal["mean", "median"] = "mean") -> Interval:
-    """Of the mean by Student's t distribution (Student, Biometrika 6, 1908), of the median by the bias-corrected and
-    accelerated bootstrap (Efron, JASA 82, 1987), the percentile bootstrap where that is not defined.
+    """Return an estimate of the mean or median with its 95 % confidence interval.
 
-    Round times are not normally distributed, but their means over a run nearly are; t is for such means.
-    ValueError without values.
+    The mean has that of Student's t distribution (Student, Biometrika 6, 1908), the median that of the bias-corrected
+    and accelerated bootstrap (Efron, JASA 82, 1987), or the percentile bootstrap where BCa is not defined. Round
+    times are not normally distributed, but their means over a run nearly are; t is for such means.
+
+    Raises:
+        ValueError: there are no values.
     """
     if not values:
         raise ValueError("no repetitions")

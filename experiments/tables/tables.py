@@ -1,4 +1,7 @@
-"""Raw rows as CSV and as Parquet. Files are replaced as a whole, so that a reader never sees half of one."""
+"""Write raw rows as CSV and Parquet.
+
+Files are replaced as a whole, so that a reader never sees half of one.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,11 @@ Row = Mapping[str, Any]
 
 
 def write_tables(rows: Sequence[Row], path: Path) -> None:
-    """Write `path` with .csv and .parquet. Columns: of all rows, in order of first appearance; what a row lacks is
-    empty. Lists and mappings become JSON text."""
+    """Write `path` with .csv and .parquet.
+
+    Columns are those of all rows, in order of first appearance; what a row lacks is empty. Lists and mappings become
+    JSON.
+    """
     names, flat = _flattened(rows)
     replace_file(path.with_suffix(".csv"), lambda target: write_csv(rows, target))
     replace_file(path.with_suffix(".parquet"), lambda target: _write_parquet(names, flat, target))
@@ -29,8 +35,10 @@ def _flat(value: Any) -> Any:
 
 
 def replace_file(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` make the new content of a file under another name, and put that in its place. Where it fails (no
-    space left), the former content stays, and nothing else."""
+    """Replace a file by what `write` makes under another name.
+
+    Where it fails (no space left), the former content stays, and nothing else.
+    """
     scratch = path.with_name(f".{path.name}")
     try:
         write(scratch)
@@ -44,7 +52,7 @@ def replace_file(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def write_csv(rows: Sequence[Row], target: Path) -> None:
-    """As the CSV of `write_tables`."""
+    """Write the CSV file of `write_tables`."""
     names, flat = _flattened(rows)
     with target.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, fieldnames=names)
@@ -53,7 +61,7 @@ def write_csv(rows: Sequence[Row], target: Path) -> None:
 
 
 def _write_parquet(names: Sequence[str], rows: Sequence[Row], target: Path) -> None:
-    """Where pyarrow is installed, which takes up more than all else that a run needs."""
+    """Write a Parquet file if pyarrow is installed, which takes more space than all else that a run needs."""
     try:
         import pyarrow
         from pyarrow import parquet
@@ -64,7 +72,7 @@ def _write_parquet(names: Sequence[str], rows: Sequence[Row], target: Path) -> N
 
 
 def _one_type(values: list[Any]) -> list[Any]:
-    """A swept path may have values of several types; a Parquet column has one."""
+    """Convert values to one type, as a Parquet column has one and a swept path may have several."""
     types = {type(value) for value in values if value is not None}
     if types <= {int, float} or len(types) <= 1:
         return [float(value) if types == {int, float} and value is not None else value for value in values]

@@ -1,4 +1,4 @@
-"""Numbers and names as people read them: engineering units, and what swept paths and columns are called."""
+"""Format numbers with units, and the names of swept paths and columns, for people."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ ERROR_DIGITS = 2
 
 
 def engineering(value: float, unit: str, digits: int = 4, error: float | None = None) -> str:
-    """Format as "2.42 Mbit/s", or with an error as "2.42 ± 0.12 Mbit/s"; without a unit there is no prefix."""
+    """Format a value with an SI prefix: "2.42 Mbit/s", or with an error "2.42 ± 0.12 Mbit/s".
+
+    The prefix is chosen for the value; without a unit there is none.
+    """
     if unit not in ("bit/s", "s", "B") or value == 0:
         factor, prefix = 1.0, ""
     else:
@@ -30,7 +33,7 @@ def engineering(value: float, unit: str, digits: int = 4, error: float | None = 
 
 
 def _plain(value: float, digits: int) -> str:
-    """So many digits, but all before the point; powers of ten only for what is very small."""
+    """Format a number with so many digits, but all before the point; with powers of ten only if it is very small."""
     if value == 0 or not math.isfinite(value) or abs(value) < 1e-4:
         return f"{value:.{digits}g}"
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
@@ -49,7 +52,7 @@ UNITS = {"bps": "bit/s", "mbps": "Mbit/s", "us": "µs", "ms": "ms", "s": "s"}
 
 
 def path_words(path: str) -> str:
-    """A swept path as the label of an axis: "topology.link.delay_us" is "link delay (µs)"."""
+    """Return a swept path as the label of an axis: "topology.link.delay_us" is "link delay (µs)"."""
     *sections, last = path.split(".")
     words = last.split("_")
     unit = UNITS.get(words[-1]) if len(words) > 1 else None
@@ -62,7 +65,7 @@ def path_words(path: str) -> str:
 
 
 def value_words(value: Any) -> str:
-    """A swept value in a table: of lists and mappings, such as faults, what is in them."""
+    """Return a swept value as text; of lists and mappings, such as faults, their contents."""
     if isinstance(value, Mapping):
         named = {name: each for name, each in value.items() if each is not None}
         return " ".join(f"{k} {v:g}" if isinstance(v, int | float) else value_words(v) for k, v in named.items())
@@ -72,13 +75,13 @@ def value_words(value: Any) -> str:
 
 
 def column_words(name: str) -> str:
-    """A metric's name without its unit, which its numbers have: "throughput_bps" is "throughput"."""
+    """Return a metric's name without its unit: "throughput_bps" is "throughput"."""
     words = name.split("_")
     return " ".join(words[:-1] if words[-1] in UNITS else words)
 
 
 def short_names(values: Sequence[Any]) -> list[str]:
-    """Values for people: of files as many of the last parts as tell different ones apart."""
+    """Return values as text; of files as many of the last path components as tell different ones apart."""
     words = [value_words(value) for value in values]
     parts = {word: PurePath(word).parts for word in words}
     for depth in range(1, max(map(len, parts.values()), default=0)):

@@ -1,1 +1,1 @@
-"""Who sends to whom how much, as agents of hosts/traffic; and what they found."""
+"""Traffic between hosts: patterns and rates, the agents of hosts/traffic, and their results."""

@@ -1,4 +1,4 @@
-"""The agents of a traffic, one in every host that sends or receives, and the rates at which they send."""
+"""The agents of a traffic, one in every host, and the rates at which they send."""
 
 from __future__ import annotations
 
@@ -24,7 +24,14 @@ DEFAULT_LOAD = 0.5
 
 
 def pair_rates(section: TrafficSection, topology: Topology, scale: Scale, seed: int) -> dict[Pair, float]:
-    """Emulated bit/s of every pair that sends. topology: in emulated units. UserError for what cannot be."""
+    """Return the rate of every pair that sends, in emulated bit/s.
+
+    Args:
+        topology: in emulated units.
+
+    Raises:
+        UserError: the traffic is not possible.
+    """
     if section.matrix is not None:
         rates = {pair: 1e6 * mbps * scale.factor for pair, mbps in read_matrix(section.matrix, topology).items()}
         return rates if section.load is None else loaded(rates, topology, section.load)
@@ -33,7 +40,7 @@ def pair_rates(section: TrafficSection, topology: Topology, scale: Scale, seed: 
 
 
 def loaded(weights: Demands, topology: Topology, load: float) -> dict[Pair, float]:
-    """Weights as bit/s, such that the busiest direction of a host's link is offered `load` of its rate."""
+    """Return weights as bit/s such that the busiest direction of a host's link is offered `load` of its rate."""
     sent: dict[str, float] = defaultdict(float)
     received: dict[str, float] = defaultdict(float)
     for (sender, receiver), weight in weights.items():
@@ -46,7 +53,11 @@ def loaded(weights: Demands, topology: Topology, load: float) -> dict[Pair, floa
 
 
 def link_rate_bps(topology: Topology, host: str) -> float:
-    """Of the host's link. UserError if it is unlimited: then there is no load."""
+    """Return the rate of a host's link.
+
+    Raises:
+        UserError: it is unlimited, so that there is no load.
+    """
     rate_bps = topology.link(host, topology.attachment(host).name).model.rate_bps
     if not rate_bps:
         raise UserError(f"the link of {host} has no rate, of which a load could be a part: give it one, or a matrix")
@@ -54,7 +65,7 @@ def link_rate_bps(topology: Topology, host: str) -> float:
 
 
 def shares(rates: Mapping[Pair, float], packets: int) -> dict[Pair, int]:
-    """So many packets in all, by the pairs' rates, the largest remainders rounded up."""
+    """Distribute a number of packets over pairs by their rates, by the largest remainder method."""
     total = sum(rates.values())
     exact = {pair: packets * rate / total for pair, rate in rates.items()}
     found = {pair: int(share) for pair, share in exact.items()}
@@ -69,32 +80,36 @@ def shares(rates: Mapping[Pair, float], packets: int) -> dict[Pair, int]:
 
 AGENT = "gradbed.hosts.traffic.agents:endpoint"
 MODULE = "gradbed.hosts.traffic.agents"
-"""For NetworkSetup.preload."""
+"""Module of the agents, for NetworkSetup.preload."""
 
 KEPT_PACKETS = 1 << 18
-"""Of all hosts together (gradbed.hosts.traffic.description.EndpointDescription): half a gigabyte of usual ones, half
-of what a network on the virtual clock has room for."""
+"""Number of packets that all hosts together keep (gradbed.hosts.traffic.description.EndpointDescription).
+
+They are half a gigabyte of usual packets, half of what a network on the virtual clock has room for.
+"""
 
 NAME = "traffic of {}"
-"""Of an agent, by its host."""
+"""Name of an agent, by its host."""
 
 Headers = Callable[[Pair, int], tuple[str, ...] | None]
-"""Headers of a pair's frames, one for each flow (gradbed.hosts.traffic.description.TrafficStream.headers)."""
+"""Headers of the frames of a pair, one for each of its flows (gradbed.hosts.traffic.description.Stream.headers)."""
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """Who sends to whom, decided. rates_bps: emulated. streams: the receivers of each sender, in the order of its
-    streams. sources: the hosts by their number in packets."""
+    """Traffic of a trial: which host sends to which, at which rate."""
 
     specs: tuple[AgentSpec, ...]
     rates_bps: Mapping[Pair, float]
+    """Emulated rate of each pair."""
     streams: Mapping[str, tuple[str, ...]]
+    """Receivers of each sender, in the order of its streams."""
     sources: tuple[str, ...]
+    """Hosts by their number in packets."""
     section: TrafficSection
     scale: Scale
     notes: tuple[str, ...] = ()
-    """In which way what is sent differs from what was asked."""
+    """Ways in which the sent traffic differs from the requested one."""
 
 
 def plan_traffic(
@@ -109,11 +124,19 @@ def plan_traffic(
     except_udp_ports: Mapping[str, int] | None = None,
     replay: Mapping[str, Replay] | None = None,
 ) -> Traffic:
-    """Every host takes part, since a packet may come where nobody expects it.
+    """Plan the agents of a traffic.
 
-    topology: in emulated units. headers: in place of Ethernet, IPv4 and UDP; with any_frame receivers take in
-    whatever comes, but at some hosts datagrams to except_udp_ports. replay: capture files that hosts send in place of
-    the section's traffic. UserError for what cannot be.
+    Every host takes part, since a packet may come to a host that does not expect it.
+
+    Args:
+        topology: in emulated units.
+        headers: headers of frames in place of Ethernet, IPv4 and UDP.
+        any_frame: whether receivers take in whatever comes.
+        except_udp_ports: with any_frame, UDP port of each host that its agent leaves to others.
+        replay: capture files that hosts send in place of the section's traffic.
+
+    Raises:
+        UserError: the traffic is not possible.
     """
     rates_bps = {} if replay else pair_rates(section, topology, scale, seed)
     most = None if section.packets is None or replay else shares(rates_bps, section.packets)
@@ -158,7 +181,7 @@ def plan_traffic(
 
 
 def sending_us(section: TrafficSection, topology: Topology, scale: Scale, seed: int) -> int:
-    """How long the traffic is sent, emulated; of a number of packets (or flows) on average."""
+    """Return the emulated time for which the traffic is sent; for a number of packets or flows, on average."""
     if section.packets is None:
         return scale.time_us(1000 * section.duration_ms)
     rates_bps = pair_rates(section, topology, scale, seed)
@@ -166,5 +189,9 @@ def sending_us(section: TrafficSection, topology: Topology, scale: Scale, seed: 
 
 
 def check_traffic(section: TrafficSection, topology: Topology) -> None:
-    """UserError for a traffic that cannot be; topology: nominal."""
+    """Raise UserError for a traffic that is not possible.
+
+    Args:
+        topology: in nominal units.
+    """
     pair_rates(section, topology, Scale(), seed=1)

@@ -1,4 +1,4 @@
-"""Gradient rounds as background: some hosts sum by ring all-reduce while others' traffic is measured."""
+"""Gradient rounds as background: some hosts sum by ring all-reduce while the traffic of others is measured."""
 
 from __future__ import annotations
 
@@ -20,29 +20,32 @@ from gradbed.topo.graph import Topology
 AGENT = "gradbed.hosts.traffic.gradient_rounds:worker"
 EVERY_HOST = "all"
 MAGNITUDE = 1 << 20
-"""So that no sum of 2,047 workers leaves int32."""
+"""Bound on the gradients' values, so that no sum of 2,047 workers leaves int32."""
 MIN_TIMEOUT_US, GIVE_UP_US = 10_000, 10_000_000
 
 
 class BackgroundSection(Section):
-    """Workers of a training, whose gradients share the links with the traffic."""
+    """Workers of a training whose gradients share the links with the traffic."""
 
     workers: tuple[str, ...] = option(
         (), "Hosts that sum gradients by ring all-reduce beside the traffic, or all.", name="background"
     )
-    values: int = option(10_000, "Length of these gradients.", name="background_values", ge=2, le=1 << 22)
+    values: int = option(
+        10_000, "Number of values of the background's gradients.", name="background_values", ge=2, le=1 << 22
+    )
 
 
 @dataclass(frozen=True)
 class Background:
-    """workers: hosts, in the order of the ring."""
+    """Background jobs of a trial."""
 
     workers: tuple[str, ...]
+    """Hosts in the order of the ring."""
     settings: SyntheticSettings
     specs: tuple[AgentSpec, ...]
 
     def of_job(self, job: int) -> list[AgentSpec]:
-        """The agents, once the controller has given the job its number."""
+        """Return the agents, once the controller has given the job its number."""
         found = []
         for spec in self.specs:
             description = spec.description
@@ -53,13 +56,13 @@ class Background:
 
     @property
     def udp_ports(self) -> dict[str, int]:
-        """Where each worker's agent takes in datagrams."""
+        """UDP port on which each worker's agent receives datagrams."""
         return dict.fromkeys(self.workers, RING_PORT)
 
     def rows(
         self, final: Mapping[tuple[int, str], Mapping[str, Any]], job: int, scale: Scale
     ) -> list[dict[str, Any]]:
-        """One row for each round of each worker: worker, round, round_us (nominal), sum_sha256."""
+        """Return a row for each round of each worker: worker, round, round_us (nominal), sum_sha256."""
         return [
             {"worker": spec.host, "round": number, "round_us": scale.nominal_time(taken_us), "sum_sha256": digest}
             for spec in self.specs
@@ -67,7 +70,7 @@ class Background:
         ]
 
     def failures(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-        """One line for each sum that is not the one of all workers' gradients."""
+        """Return a line for each sum that differs from that of all workers' gradients."""
         rounds = {row["round"] for row in rows}
         expected = {number: expected_digest(self.settings, len(self.workers), number) for number in rounds}
         return [
@@ -84,7 +87,15 @@ def _rounds(statistics: Mapping[str, Any]) -> list[tuple[int, str]]:
 def plan_background(
     section: BackgroundSection, topology: Topology, scale: Scale, seed: int, duration_us: int
 ) -> Background:
-    """Of a section that names some workers. topology, duration_us (of the traffic): emulated. UserError."""
+    """Plan the background jobs of a section that names some workers.
+
+    Args:
+        topology: in emulated units.
+        duration_us: of the traffic, emulated.
+
+    Raises:
+        UserError: the workers are not possible.
+    """
     names = section.workers
     if names == (EVERY_HOST,):
         names = tuple(host.name for host in topology.hosts)

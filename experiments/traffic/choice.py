@@ -1,4 +1,4 @@
-"""Which packet to trace: dst=10.0.1.2 and nth=3."""
+"""Choice of the packet to trace, such as dst=10.0.1.2 and nth=3."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ _PORT_PROTOCOLS = (6, 17)
 
 
 def packet_choice(text: str, topology: Topology) -> Callable[[bytes], bool]:
-    """Says of each frame that comes whether it is the one.
+    """Return a predicate that tells the chosen packet among all frames that come.
 
     Conditions are joined by "and": src and dst (names of hosts, or IP addresses), sport and dport (UDP or TCP), and
-    nth, the how manieth of those that meet the others, from 1. UserError, one line.
+    nth, the number of the packet among those that meet the other conditions, from 1.
+
+    Raises:
+        UserError: the text is no such condition.
     """
     conditions: dict[str, int] = {}
     for part in text.split(" and "):
@@ -39,7 +42,7 @@ def packet_choice(text: str, topology: Topology) -> Callable[[bytes], bool]:
 
 
 def _fields(frame: bytes) -> dict[str, int]:
-    """Of an IPv4 frame; none of others."""
+    """Return the fields of an IPv4 frame; none of other frames."""
     ip = frame[ETHERNET_BYTES:]
     if frame[12:14] != b"\x08\x00" or len(ip) < 20:
         return {}

@@ -1,4 +1,4 @@
-"""Traffic as a section of a study: nominal rates and times."""
+"""The configuration section of traffic, with nominal rates and times."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gradbed.hosts.traffic.description import ArrivalKind, Arrivals, Sizes
 
 
 class TrafficSection(Section):
-    """Between hosts: UDP with sequence numbers and time stamps in the packets, or what the kernel makes of TCP."""
+    """Traffic between hosts: UDP with sequence numbers and timestamps in the packets, or the kernel's TCP."""
 
     pattern: str = option(
         "all-to-all",
@@ -27,28 +27,28 @@ class TrafficSection(Section):
     )
     load: float | None = option(
         None,
-        "Of the busiest link of a host, the share that is offered (default: 0.5; of a matrix its own).",
+        "Load offered to the busiest link of a host, as a fraction of its rate (default: 0.5; of a matrix its own).",
         gt=0,
         le=10,
     )
     transport: Literal["udp", "tcp", "iperf3"] = option(
         "udp", "udp: datagrams with time stamps; tcp, iperf3: the kernel's (real clock)."
     )
-    arrivals: ArrivalKind = option("poisson", "When packets or flows come.")
-    on_us: float = option(1000.0, "Bursts of on-off traffic, the mean.", gt=0)
-    off_us: float = option(1000.0, "Pauses of on-off traffic, the mean.", ge=0)
+    arrivals: ArrivalKind = option("poisson", "Arrival process of packets or flows.")
+    on_us: float = option(1000.0, "Mean burst of on-off traffic.", gt=0)
+    off_us: float = option(1000.0, "Mean pause of on-off traffic.", ge=0)
     bursts: Literal["constant", "exponential"] = option(
         "exponential", "Lengths of bursts and pauses; constant: all hosts at the same times."
     )
     sizes: Literal["fixed", "uniform", "exponential", "web-search", "data-mining"] = option(
         "fixed", "Of frames: fixed, uniform, exponential; of flows, as published: web-search, data-mining."
     )
-    frame_bytes: int = option(1000, "Of whole frames without FCS: their size, mean or maximum.", ge=64, le=9234)
-    most_flow_kbytes: int | None = option(None, "Longer flows are cut to this.", ge=1)
-    flows: int = option(1, "5-tuples of each pair, which take turns.", ge=1, le=16384)
-    packets: int | None = option(None, "So many in all (flows: of them), in place of a time.", ge=1)
-    duration_ms: float = option(100.0, "Of sending.", gt=0)
-    warm_up_ms: float = option(0.0, "What is sent before is not measured.", ge=0)
+    frame_bytes: int = option(1000, "Frame size without FCS: fixed size, mean or maximum.", ge=64, le=9234)
+    most_flow_kbytes: int | None = option(None, "Size to which longer flows are cut.", ge=1)
+    flows: int = option(1, "Number of 5-tuples of each pair, which take turns.", ge=1, le=16384)
+    packets: int | None = option(None, "Total number of packets (or flows), in place of a duration.", ge=1)
+    duration_ms: float = option(100.0, "Duration of sending.", gt=0)
+    warm_up_ms: float = option(0.0, "Warm-up time, whose packets are not measured.", ge=0)
 
     @model_validator(mode="after")
     def _fits(self) -> TrafficSection:
@@ -62,7 +62,10 @@ class TrafficSection(Section):
 
     @property
     def is_drawn(self) -> bool:
-        """Whether who sends what, or when, depends on the seed. Of constant arrivals the first of each pair does."""
+        """Whether the seed decides who sends what, or when.
+
+        With constant arrivals it decides the first packet of each pair.
+        """
         is_regular = self.arrivals == "on-off" and self.bursts == "constant" and self.sizes == "fixed"
         return not is_regular or (self.matrix is None and self.pattern.startswith("permutation"))
 

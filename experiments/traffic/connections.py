@@ -28,23 +28,25 @@ AGENT = f"{MODULE}:endpoint"
 
 TCP_PORT = 7012
 IPERF3_PORT = 5201
-"""Of the first pair; each has a server of its own."""
+"""Port of the first pair's iperf3 server; each pair has a server of its own."""
 PATIENCE_US = 5_000_000
-"""The longest that nothing happens on a connection at scale 1."""
+"""Timeout of a connection without any progress, at scale 1."""
 
 
 @dataclass(frozen=True)
 class ConnectionTraffic:
-    """receivers: of each host's connections, in their order. flows: of the section's sizes, each a connection."""
+    """Connections of a trial."""
 
     specs: tuple[AgentSpec, ...]
     receivers: Mapping[str, tuple[str, ...]]
+    """Receivers of each host's connections, in their order."""
     scale: Scale
     flows: bool
+    """Whether each connection is a flow of the section's sizes."""
 
 
 def check_transport(section: TrafficSection, clock: str) -> None:
-    """UserError for what only the kernel has, and for iperf3 where it is not installed."""
+    """Raise UserError for what only the kernel has, and for iperf3 where it is not installed."""
     if section.transport == "udp":
         return
     REAL_CLOCK.require(clock == "real", f"--transport: {section.transport}", "--transport udp")
@@ -53,9 +55,18 @@ def check_transport(section: TrafficSection, clock: str) -> None:
 
 
 def plan_connections(section: TrafficSection, topology: Topology, scale: Scale, seed: int) -> ConnectionTraffic:
-    """The pairs are those of the section; topology: emulated. Flows of published sizes arrive as datagrams' would,
-    each a connection; else every pair has section.flows connections, which carry what they can, or not more than
-    the pair's rate where a load or a matrix is given. UserError for what cannot be."""
+    """Plan connections between the pairs of the section.
+
+    Flows of published sizes arrive as those of datagrams would, each on a connection of its own. Otherwise every pair
+    has section.flows connections, which carry what they can, or at most the pair's rate where a load or a matrix is
+    given.
+
+    Args:
+        topology: in emulated units.
+
+    Raises:
+        UserError: the traffic is not possible.
+    """
     flows = has_flows(section.agent_sizes)
     _check_options(section, flows)
     planned = plan_traffic(section, topology, scale, seed)
@@ -101,7 +112,7 @@ def plan_connections(section: TrafficSection, topology: Topology, scale: Scale, 
 
 
 def _check_options(section: TrafficSection, flows: bool) -> None:
-    """UserError for those that do not go with the transport."""
+    """Raise UserError for options that do not go with the transport."""
     if section.warm_up_ms:
         raise UserError(f"--warm-up-ms does not go with --transport {section.transport}")
     if flows and section.transport == "iperf3":
@@ -111,7 +122,11 @@ def _check_options(section: TrafficSection, flows: bool) -> None:
 
 
 def _flow_connections(description: EndpointDescription, receivers: Sequence[str]) -> Iterator[tuple[str, Connection]]:
-    """A connection for each flow of a host, with its receiver. receivers: of the description's streams."""
+    """Yield the receiver and connection of each flow of a host.
+
+    Args:
+        receivers: of the description's streams.
+    """
     for begin_ns, place, size in flow_arrivals(description):
         ip = description.streams[place].destination.ip
         yield receivers[place], Connection(destination=ip, port=TCP_PORT, begin_us=begin_ns // 1000, bytes=size)
@@ -120,7 +135,11 @@ def _flow_connections(description: EndpointDescription, receivers: Sequence[str]
 def _pair_connections(
     section: TrafficSection, stream: TrafficStream, port: int, size_bytes: int | None
 ) -> list[Connection]:
-    """Those of one pair. size_bytes: of all together; None: as much as goes in the time."""
+    """Return the connections of one pair.
+
+    Args:
+        size_bytes: of all of them together; None: as much as goes in the time.
+    """
     # iperf3 makes its connections itself.
     parts = section.flows if section.transport == "tcp" else 1
     is_limited = section.load is not None or section.matrix is not None
@@ -137,17 +156,19 @@ def _pair_connections(
 
 @dataclass(frozen=True)
 class ConnectionResults:
-    """rows: one for each connection, as gradbed.hosts.traffic.connections tells them, with sender and receiver.
-    untold: how many others have no outcome, as they had not ended or their host told nothing. Times are emulated."""
+    """Results of connections; times are emulated."""
 
     traffic: ConnectionTraffic
     rows: Sequence[Mapping[str, Any]]
+    """A row for each connection, as gradbed.hosts.traffic.connections reports it, with sender and receiver."""
     untold: int = 0
+    """Number of further connections without an outcome: they had not ended, or their host reported nothing."""
 
     @classmethod
     def of(
         cls, traffic: ConnectionTraffic, final: Mapping[tuple[int, str], Mapping[str, Any]], job: int = 1
     ) -> ConnectionResults:
+        """Collect the results from the final statistics of the agents."""
         rows = []
         arrivals = {
             each["sender"]: each
@@ -165,12 +186,12 @@ class ConnectionResults:
 
     @property
     def arrived(self) -> list[Mapping[str, Any]]:
-        """Connections whose receivers have told that something came."""
+        """Connections whose receivers have reported that data came."""
         return [row for row in self.rows if row["received_bytes"]]
 
     @property
     def unfinished(self) -> int:
-        """Connections that did not carry all that they were given."""
+        """Number of connections that did not deliver all data."""
         return self.untold + sum(bool(row["received_bytes"] != row["sent_bytes"]) for row in self.rows)
 
     @property
@@ -184,7 +205,7 @@ class ConnectionResults:
 
     @property
     def taken_ns(self) -> int | None:
-        """From when the first connection began to the last arrival."""
+        """Time from the begin of the first connection to the last arrival."""
         arrived = self.arrived
         if not arrived:
             return None
@@ -193,18 +214,18 @@ class ConnectionResults:
 
     @property
     def throughput_bps(self) -> float | None:
-        """Of payload, all connections together."""
+        """Throughput of payload, all connections together."""
         return self._rate_bps(sum(row["received_bytes"] for row in self.arrived), self.taken_ns)
 
     def completion_us(self, percent: float) -> float | None:
-        """A percentile of the flows' times, from their begin to the arrival of their last byte."""
+        """Return a percentile of flow completion times, from the begin to the arrival of the last byte."""
         whole = [row for row in self.arrived if row["received_bytes"] == row["sent_bytes"]]
         if not whole or not self.traffic.flows:
             return None
         return self._time_us(float(np.percentile([row["arrived_ns"] - row["begin_ns"] for row in whole], percent)))
 
     def pair_rows(self) -> list[dict[str, Any]]:
-        """One row for each pair that had connections."""
+        """Return a row for each pair that had connections."""
         pairs: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
         for row in self.rows:
             pairs.setdefault((row["sender"], row["receiver"]), []).append(row)
@@ -222,7 +243,7 @@ class ConnectionResults:
         ]
 
     def flow_rows(self) -> list[dict[str, Any]]:
-        """One row for each connection."""
+        """Return a row for each connection."""
         return [
             {
                 "sender": row["sender"],
@@ -247,13 +268,17 @@ class ConnectionResults:
 
 
 def _with_arrivals(row: Mapping[str, Any], arrivals: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """A connection whose sender was not told what came has what its receiver counted."""
+    """Return the row with its receiver's counts where the sender was not told what came."""
     found = arrivals.get(row.get("local", ""), {}) if row["received_bytes"] is None else {}
     return {**row, **{name: found[name] for name in ("received_bytes", "arrived_ns") if name in found}}
 
 
 def lost_lines(flows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """For people: a line for each reason for which connections were lost or never came about. flows: flow_rows()."""
+    """Return a line for each reason for which connections were lost or not established.
+
+    Args:
+        flows: rows of flow_rows().
+    """
     reasons = Counter(row["error"] for row in flows if row.get("error"))
     return [
         f"{count} connection{'s were' if count > 1 else ' was'} lost: {reason}"

@@ -1,4 +1,4 @@
-"""Do the results of a traffic contradict each other, or what is possible? Each line is a failure of the run."""
+"""Check that results of a traffic contradict neither each other nor what is possible; each line is a failure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gradbed.topo.graph import Topology
 
 
 def mark_disagreements(results: TrafficResults) -> list[str]:
-    """A line for each host whose agent says something else than its interface carried."""
+    """Return a line for each host whose agent counted other packets than its interface."""
     lines = []
     for host, report in results.reports.items():
         (carried,) = report["interfaces"].values()
@@ -44,19 +44,21 @@ def mark_disagreements(results: TrafficResults) -> list[str]:
 
 
 ROUNDING = 1e-9
-"""Of sums of floating-point numbers; a share."""
+"""Relative tolerance of sums of floating-point numbers."""
 
 BIN = 2.0**-PRECISION_BITS
-"""The width of a histogram's bin, as a share of its latencies."""
+"""Width of a histogram's bin relative to its latencies."""
 
 
 def loss_contradictions(
     results: TrafficResults, counts: Counts, lost: int, dropped: int, host_drops: int
 ) -> Iterator[str]:
-    """A line if not every packet that was sent, or copied, either came to a host or was dropped somewhere.
+    """Yield a line unless every packet that was sent, or copied, either came to a host or was dropped somewhere.
 
-    lost: packets of those that are measured, as the run tells it. dropped: on links and in switches, by counters;
-    host_drops: by hosts' own sockets.
+    Args:
+        lost: lost packets among the measured ones, as the run reports them.
+        dropped: packets dropped on links and in switches, by their counters.
+        host_drops: packets dropped by the hosts' own sockets.
     """
     reports = results.reports.values()
     warm_up_lost = sum(report["warm_up_sent"] - report["warm_up"] for report in reports)
@@ -73,8 +75,9 @@ def loss_contradictions(
 
 
 def dropped_packets(counts: Counts) -> int:
-    """By links, by sockets in front of them, and in switches that tell
-    (gradbed.experiments.conservation.checks)."""
+    """Return the packets dropped by links, by sockets in front of them, and in switches that report drops
+    (gradbed.experiments.accounts.conservation).
+    """
     on_links = sum(effect.lost_packets for effect in counts.effects.values())
     return on_links + sum(device[name] for device in counts.devices.values() for name in ENDS)
 
@@ -82,7 +85,12 @@ def dropped_packets(counts: Counts) -> int:
 def latency_contradictions(
     results: TrafficResults, mean_us: float | None, percentiles_us: Mapping[float, float | None]
 ) -> Iterator[str]:
-    """A line for each latency that cannot be beside the others. mean_us, percentiles_us (by percent): as told."""
+    """Yield a line for each latency that contradicts others.
+
+    Args:
+        mean_us: as reported.
+        percentiles_us: as reported, by percent.
+    """
     rows = [row for row in results.pair_rows() if row["received_packets"]]
     arrived = bool(rows) or not results.all_reported
     if mean_us is None or not arrived:
@@ -112,7 +120,7 @@ def latency_contradictions(
 def _beside_histogram(
     results: TrafficResults, mean_us: float, percentiles_us: Mapping[float, float | None]
 ) -> Iterator[str]:
-    """A line for a mean that is not the histogram's, and for percentiles that do not rise or contradict the mean."""
+    """Report a mean that differs from the histogram's, and percentiles that fall, or contradict the mean."""
     latencies_us, shares = results.latency_distribution()
     of_bins_us = float(np.diff(shares, prepend=0.0) @ latencies_us)
     if abs(mean_us - of_bins_us) > BIN * of_bins_us + 0.001:
@@ -122,14 +130,18 @@ def _beside_histogram(
         if low_us > high_us:
             yield f"latency: {low:g} % of the packets take up to {low_us:g} us, and {high:g} % up to {high_us:g} us"
     for percent, value in told:
-        # So many are not below it.
+        # Markov's inequality: a fraction of 1 - percent / 100 is at least the percentile.
         if mean_us < (1 - percent / 100) * value * (1 - 2 * BIN):
             yield f"the mean latency is {mean_us:g} us, though {100 - percent:g} % take {value:g} us and more"
 
 
 def too_fast(results: TrafficResults, topology: Topology, least_bytes: int = 0) -> Iterator[str]:
-    """A line for each pair whose fastest packet was faster than the shortest way. topology: with emulated delays;
-    least_bytes: of a frame on any link, 0: programs may make them as short as they like."""
+    """Yield a line for each pair whose fastest packet was faster than the shortest path.
+
+    Args:
+        topology: in emulated units.
+        least_bytes: shortest frame on any link; 0: programs may shorten frames without limit.
+    """
     rows = [row for row in results.pair_rows() if row["received_packets"]]
     ways_us = _least_us(topology, sorted({row["sender"] for row in rows}), least_bytes)
     for row in rows:
@@ -142,7 +154,11 @@ def too_fast(results: TrafficResults, topology: Topology, least_bytes: int = 0) 
 
 
 def too_much(results: TrafficResults, topology: Topology, delivered_bps: float | None) -> Iterator[str]:
-    """A line if hosts got more in the measured time than their links carry. delivered_bps: as told."""
+    """Yield a line if hosts received more in the measured time than their links carry.
+
+    Args:
+        delivered_bps: as reported.
+    """
     rates = [link.model.rate_bps for link in topology.host_links]
     if delivered_bps is None or None in rates:
         return
@@ -156,8 +172,11 @@ def too_much(results: TrafficResults, topology: Topology, delivered_bps: float |
 
 
 def flow_contradictions(rows: Sequence[Mapping[str, Any]], told_us: Mapping[float, float | None]) -> Iterator[str]:
-    """A line for each completion time of flows that is not between those of the rows, or above one that more flows do
-    not exceed. told_us: by percent."""
+    """Yield a line for each completion time outside of those of the rows, or out of order with others.
+
+    Args:
+        told_us: reported completion times, by percent.
+    """
     times_us = [row["completion_us"] for row in rows if row.get("completion_us") is not None]
     told = [(percent, value) for percent, value in sorted(told_us.items()) if value is not None]
     for (low, low_us), (high, high_us) in pairwise(told):
@@ -172,7 +191,7 @@ def flow_contradictions(rows: Sequence[Mapping[str, Any]], told_us: Mapping[floa
 
 
 def _ties(times_us: Sequence[float], value: float) -> float:
-    """The share of the times that are a value."""
+    """Return the fraction of the times that equal a value."""
     return sum(abs(time_us - value) <= ROUNDING * value for time_us in times_us) / len(times_us)
 
 
@@ -181,7 +200,10 @@ def _rising(*values: float) -> bool:
 
 
 def _least_us(topology: Topology, senders: Sequence[str], least_bytes: int) -> dict[str, dict[str, float]]:
-    """By sender and receiver, emulated: the least time of a way, each link of which takes the whole frame."""
+    """Return the smallest time from each sender to each receiver, emulated.
+
+    Each link of a path takes the whole frame (store and forward).
+    """
     names = [*(host.name for host in topology.hosts), *(switch.name for switch in topology.switches)]
     place = {name: number for number, name in enumerate(names)}
     rows, columns, times_us = [], [], []

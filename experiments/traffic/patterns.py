@@ -1,4 +1,4 @@
-"""Who sends to whom, and how much beside the others: patterns, and matrices in CSV files."""
+"""Traffic matrices: patterns of pairs with their relative demands, and matrices in CSV files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gradbed.common.suggestion import suggestion
 from gradbed.topo.graph import Topology
 
 Pair = tuple[str, str]
-"""Sender and receiver."""
+"""(sender, receiver)."""
 
 Demands = Mapping[Pair, float]
 
@@ -26,13 +26,20 @@ HOTSPOT_SHARE = 0.5
 
 
 def demands(pattern: str, topology: Topology, seed: int, within: Within = "anywhere") -> dict[Pair, float]:
-    """How much each pair of hosts has to say, relative to the others; only pairs that have something.
+    """Return the demand of each pair of hosts relative to the others, without pairs of no demand.
 
-    pattern: all-to-all; permutation (every host sends to one other and receives from one other, drawn with the seed);
-    stride:N (to the N-th host after it); pairs (the first to the second, the third to the fourth, ...); incast:N (N
-    hosts to the first, all others where no N is given); hotspot:SHARE (all-to-all, but this share of what each host
-    sends goes to the first). within: the pairs that count, of one rack (the same switch) or pod or of different
-    ones. UserError for an unknown pattern, and if no pair is left.
+    Args:
+        pattern: all-to-all; permutation (every host sends to one other and receives from one other, random by the
+            seed);
+            stride:N (to the N-th host after it); pairs (the first to the second, the third to the fourth, ...);
+                incast:N
+            (N hosts to the first, all others where no N is given); hotspot:SHARE (all-to-all, but this share of what
+                each
+            host sends goes to the first).
+        within: pairs that count: of one rack (the same switch) or pod, or of different ones.
+
+    Raises:
+        UserError: the pattern is not known, or no pair is left.
     """
     kind, _, argument = pattern.partition(":")
     if kind not in _PATTERNS:
@@ -65,8 +72,13 @@ def _allowed(topology: Topology, within: Within) -> Allowed:
 
 
 def pods(topology: Topology) -> dict[str, str]:
-    """The pod of every switch that has hosts, named by its first switch: what hangs together without the switches of
-    the highest tier. UserError if there are no pods."""
+    """Return the pod of every switch that has hosts, named by the pod's first switch.
+
+    A pod is a connected component without the switches of the highest tier.
+
+    Raises:
+        UserError: there are no pods.
+    """
     edges = [topology.attachment(host.name).name for host in topology.hosts]
     distance = networkx.multi_source_dijkstra_path_length(topology.graph, set(edges), weight=None)
     highest = max(distance[switch.name] for switch in topology.switches)
@@ -90,11 +102,14 @@ def _all_to_all(
 def _permutation(
     names: Sequence[str], argument: str, allowed: Allowed, random: np.random.Generator
 ) -> dict[Pair, float]:
-    """By a matching of random weights: uniform enough, and it exists whenever there is one."""
+    """Return a random perfect matching of allowed pairs, if there is one, by an assignment with random weights.
+
+    It is uniform enough for a traffic pattern.
+    """
     from scipy.optimize import linear_sum_assignment  # takes a while to load
 
     _no_argument("permutation", argument)
-    # Whatever is allowed outweighs any sum of differences: as many pairs as can be.
+    # An allowed pair outweighs any sum of differences, so that the matching has as many pairs as possible.
     least = 2000 * (len(names) + 1)
     can = np.array([[allowed(a, b) for b in names] for a in names])
     weights = np.zeros(can.shape, np.int64)
@@ -164,10 +179,13 @@ def _no_argument(kind: str, argument: str) -> None:
 
 
 def read_matrix(path: Path, topology: Topology) -> dict[Pair, float]:
-    """Nominal Mbit/s for each pair of hosts that has any.
+    """Read the nominal rate of each pair of hosts in Mbit/s from a CSV file.
 
-    Either a table, with the receivers in the first line and a sender at the beginning of each other; or lines
-    "sender,receiver,rate" under the heading "from,to,mbps". UserError with FILE:LINE.
+    The file is a table, with the receivers in the first line and a sender at the beginning of each other line; or has
+    lines "sender,receiver,rate" under the heading "from,to,mbps".
+
+    Raises:
+        UserError: the file has errors, with FILE:LINE.
     """
     try:
         with path.open(newline="") as file:
@@ -203,7 +221,7 @@ def read_matrix(path: Path, topology: Topology) -> dict[Pair, float]:
             if rate_mbps:
                 found[sender, receiver] = rate_mbps
     if not found:
-        raise UserError(f"{path}: nobody sends anything")
+        raise UserError(f"{path}: no host sends anything")
     return found
 
 

@@ -1,4 +1,4 @@
-"""A phase of traffic: all hosts send, until every schedule is over, and what goes on beside them, too."""
+"""A phase of traffic: all hosts send until every schedule is over, and background jobs end."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ AnyTraffic = TypeVar("AnyTraffic", bound=Traffic | ConnectionTraffic)
 
 
 def check_faults_of_traffic(faults: Sequence[Fault]) -> None:
-    """UserError for one that would have a host send its schedule twice."""
+    """Raise UserError for a fault that would have a host send its schedule twice."""
     if any(isinstance(fault, AgentFault) and fault.fault == "agent-start" for fault in faults):
         raise UserError("faults: agent-start: a host's traffic does not begin anew; link-up brings a host back")
 
 
 class TrafficPhase(Phase, Generic[AnyTraffic]):
-    """job: the number that the controller gives it."""
+    """Hosts send their traffic while background jobs run."""
 
     def __init__(
         self,
@@ -38,13 +38,15 @@ class TrafficPhase(Phase, Generic[AnyTraffic]):
         super().__init__("traffic", [request])
         self.traffic = traffic
         self.job = 0
+        """Number that the controller gives the job."""
         self.packets = 0
-        """Or connections."""
+        """Number of packets or connections sent so far."""
         self._background = background
         self._stopped = stopped_agents(faults)
         self._sending: set[str] = set()
+        """Names of traffic agents that are not done."""
         self._training: set[str] = set()
-        """Names of agents that have not done all that they are to do."""
+        """Names of background agents that are not done."""
 
     def agents(self, answers: Sequence[Mapping[str, Any]]) -> list[AgentSpec]:
         self.job = answers[0]["job"]

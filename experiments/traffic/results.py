@@ -1,4 +1,4 @@
-"""What the agents of a traffic found, together: losses, latencies, order, throughput, completion times of flows."""
+"""Results of a traffic's agents together: losses, latencies, reordering, throughput, flow completion times."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gradbed.hosts.traffic.received_packets import LatencyHistogram
 from gradbed.hosts.traffic.sizes import has_flows
 
 Final = Mapping[tuple[int, str], Mapping[str, Any]]
-"""gradbed.experiments.phases.PhaseResult.final."""
+"""gradbed.experiments.phases.Measured.final."""
 
 Columns = dict[str, NDArray[Any]]
 Reports = Mapping[str, Mapping[str, Any]]
@@ -23,30 +23,36 @@ Reports = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class TrafficResults:
-    """Packets of the warm-up are in none of it but delivered_bps. Times and rates are nominal.
+    """Results of UDP traffic; times and rates are nominal.
 
-    flows: one row for each flow that was sent, as columns: sender, receiver, packets, bytes, begin_ns; and, of what
-    its receiver got, those of gradbed.hosts.traffic.received_packets (received_packets, received_bytes).
-    misdelivered: packets that came to another host than theirs. foreign: frames of nobody here, such as a replay's.
-    reports: of each host's agent, at its end. What agents that were stopped sent or received is unknown, and none of
-    it is in the flows.
+    Packets of the warm-up are in none of them but delivered_bps. What stopped agents sent or received is unknown, and
+    none of it is in the flows.
     """
 
     traffic: Traffic
     flows: Columns
+    """A row for each flow that was sent, as columns: sender, receiver, packets, bytes, begin_ns.
+
+    Further columns are those of gradbed.hosts.traffic.arrived for what its receiver got (received_packets,
+    received_bytes).
+    """
     histogram: LatencyHistogram
     misdelivered: int
+    """Packets that came to a wrong host."""
     foreign: int
+    """Frames that no agent made, such as those of a replay."""
     replayed: int = 0
+    """Frames of capture files that were sent."""
     measured_bytes: int = 0
-    """Of all packets that arrived while what is measured was sent,"""
+    """Bytes of all packets that arrived in the measured time."""
     measured_copy_bytes: int = 0
-    """and of their duplicates."""
+    """Bytes of duplicates that arrived in the measured time."""
     reports: Reports = field(default_factory=dict)
+    """Final report of each host's agent."""
 
     @classmethod
     def of(cls, traffic: Traffic, final: Final, job: int = 1) -> TrafficResults:
-        """Of the agents that have reported something, of one job."""
+        """Collect the results of one job from the agents that have reported."""
         reports = {
             host: final[job, NAME.format(host)]
             for host in traffic.sources
@@ -81,7 +87,7 @@ class TrafficResults:
 
     @property
     def received(self) -> int:
-        """Without duplicates."""
+        """Number of packets received, without duplicates."""
         return int(self.flows["received_packets"].sum())
 
     @property
@@ -90,7 +96,7 @@ class TrafficResults:
 
     @property
     def loss(self) -> float | None:
-        """The share of what was sent; None: nothing was."""
+        """Fraction of the sent packets that was lost; None: nothing was sent."""
         return self.lost / self.sent if self.sent else None
 
     @property
@@ -103,7 +109,7 @@ class TrafficResults:
 
     @property
     def taken_ns(self) -> int | None:
-        """From the first packet's sending to the last one's arrival, emulated."""
+        """Emulated time from the first packet's sending to the last one's arrival."""
         arrived = self.flows["received_packets"] > 0
         if not arrived.any():
             return None
@@ -111,38 +117,41 @@ class TrafficResults:
 
     @property
     def throughput_bps(self) -> float | None:
-        """Of frames that arrived, all hosts together, in that time."""
+        """Throughput of received frames in that time, all hosts together."""
         taken_ns = self.taken_ns
         return None if taken_ns is None else self._rate_bps(int(self.flows["received_bytes"].sum()), taken_ns)
 
     @property
     def delivered_bps(self) -> float | None:
-        """Of frames that arrived while what is measured was sent, all hosts together: what the network carries,
-        without what has only filled its queues. None where a number of packets is sent, or a capture file."""
+        """Throughput of frames received during the measured time, all hosts together.
+
+        It is what the network carries, without what only fills its queues. None where a number of packets is sent, or
+        a capture file.
+        """
         section = self.traffic.section
         if section.packets is not None or self.replayed:
             return None
         return 8e3 * self.measured_bytes / (section.duration_ms - section.warm_up_ms)
 
     def latency_us(self, percent: float) -> float | None:
-        """A percentile of all packets that arrived, duplicates left out."""
+        """Return a percentile of the latency of all packets that arrived, without duplicates."""
         found = self.histogram.percentile_ns(percent)
         return None if found is None else self._time_us(found)
 
     @property
     def mean_latency_us(self) -> float | None:
-        """The mean of the packets that the percentiles are of, those of stopped agents among them."""
+        """Mean latency of the packets that the percentiles are of, including those of stopped agents."""
         arrived = [report["flows"] for report in self.reports.values()]
         packets, total_ns = (sum(sum(flows[name]) for flows in arrived) for name in ("packets", "latency_ns_total"))
         return self._time_us(total_ns / packets) if packets else None
 
     @property
     def all_reported(self) -> bool:
-        """Whether no agent was stopped: the flows are all that was sent."""
+        """Whether no agent was stopped, so that the flows are all that was sent."""
         return len(self.reports) == len(self.traffic.sources)
 
     def latency_distribution(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Latencies in microseconds, and the share that is not longer."""
+        """Return latencies in microseconds, and for each the fraction that is not longer."""
         latencies_ns, shares = self.histogram.distribution()
         return latencies_ns * self.traffic.scale.factor / 1000, shares
 
@@ -150,7 +159,9 @@ class TrafficResults:
 
     @cached_property
     def completion_us(self) -> NDArray[np.float64]:
-        """By flow: from when it began at its sender to its last packet's arrival; NaN if it did not arrive whole."""
+        """Completion time of each flow, from its begin at the sender to its last packet's arrival; NaN if packets
+        are missing.
+        """
         flows = self.flows
         whole = (flows["packets"] > 0) & (flows["received_packets"] == flows["packets"])
         taken_ns = np.where(whole, flows["last_arrived_ns"] - flows["begin_ns"], np.nan)
@@ -160,7 +171,7 @@ class TrafficResults:
     # ---- Tables ----
 
     def pair_rows(self) -> list[dict[str, Any]]:
-        """One row for each pair that sent."""
+        """Return a row for each pair that sent."""
         flows = self.flows
         names = [f"{a} {b}" for a, b in zip(flows["sender"], flows["receiver"], strict=True)]
         pairs, places = np.unique(np.array(names, dtype=str), return_inverse=True)
@@ -193,7 +204,7 @@ class TrafficResults:
         }
 
     def flow_rows(self) -> list[dict[str, Any]]:
-        """One row for each flow, where sizes are those of flows; else none."""
+        """Return a row for each flow where sizes are those of flows; otherwise none."""
         if not has_flows(self.traffic.section.agent_sizes):
             return []
         flows = self.flows
@@ -233,7 +244,7 @@ _GOT = (
 
 
 def _sent(traffic: Traffic, reports: Reports) -> Columns:
-    """Flows between hosts that have reported something."""
+    """Return the flows between hosts that have reported."""
     columns: dict[str, list[Any]] = {
         name: [] for name in ("source", "flow", "sender", "receiver", "begin_ns", "packets", "bytes")
     }

@@ -1,4 +1,4 @@
-"""Headers of one's own, written as Scapy writes packets: Ether()/IP(dst=$dst)/UDP()/MyHeader(hop=0)."""
+"""Headers written as Scapy writes packets: Ether()/IP(dst=$dst)/UDP()/MyHeader(hop=0)."""
 
 from __future__ import annotations
 
@@ -21,22 +21,33 @@ _PLAIN = (
     *(ast.Expression, ast.Call, ast.keyword, ast.Name, ast.Load, ast.Constant, ast.List, ast.Tuple),
     *(ast.BinOp, ast.Div, ast.Add, ast.Sub, ast.Mult, ast.Mod, ast.LShift, ast.BitOr, ast.UnaryOp, ast.USub),
 )
-"""No attributes but the one below: by those of any value Python gets to all that it can do."""
+"""Allowed syntax. There are no attributes but the one below: attributes of any value lead to all that Python can
+do.
+"""
 _METHOD = "to_bytes"
-"""Of integers, for Raw."""
+"""Method of integers that Raw needs."""
 
 
 class Template:
-    """A packet with variables: $src, $dst (IP addresses), $src_mac, $dst_mac, $next_mac (of the first hop, to which a
-    frame goes that names no destination), $src_number, $dst_number (places of the hosts, from 1), $flow (from 0) and
-    $port (of the flow). Names and meanings are those of entries (controller/entries/values.py).
+    """A packet with variables.
 
-    layers: a Python file with Scapy layers (and bind_layers) of one's own, whose names the text may use: it runs.
-    The text itself, which a study may bring along, can make layers and reckon with numbers, and no more.
-    UserError, one line, for what cannot be read or made.
+    They are $src, $dst (IP addresses), $src_mac, $dst_mac, $next_mac (of the first hop, to which a frame without any
+    destination goes), $src_number, $dst_number (numbers of the hosts, from 1), $flow (from 0) and $port (of the
+    flow). Names and meanings are those of entries (controller/entries/values.py).
+
+    The text, which may come with a study, can make layers and calculate with numbers, and no more. The file of layers
+    runs as Python.
     """
 
     def __init__(self, text: str, layers: Path | None = None) -> None:
+        """Compile the text.
+
+        Args:
+            layers: a Python file with Scapy layers (and bind_layers), whose names the text may use.
+
+        Raises:
+            UserError: the text cannot be read.
+        """
         self._text = text
         self._names = {**_scapy_names(), **(_layers(layers) if layers is not None else {})}
         for name in _VARIABLE.findall(text):
@@ -61,8 +72,7 @@ class Template:
                 )
 
     def headers(self, topology: Topology, frame_bytes: int) -> Callable[[Pair, int], tuple[str, ...]]:
-        """What gradbed.experiments.traffic.agents.plan_traffic takes: headers of a pair's flows in frames of this
-        length."""
+        """Return the argument of plan_traffic: headers of a pair's flows in frames of this length."""
         places = {host.name: number for number, host in enumerate(topology.hosts, 1)}
 
         def of_pair(pair: Pair, flows: int) -> tuple[str, ...]:
@@ -84,9 +94,14 @@ class Template:
         return of_pair
 
     def header(self, values: dict[str, str | int], frame_bytes: int) -> bytes:
-        """All that Scapy makes before the payload, with the lengths and checksums of a frame so long.
+        """Return all that Scapy makes before the payload, with the lengths and checksums of a frame of this
+        length.
 
-        A UDP checksum that is not given is 0, which means none: what follows it is known only when the frame leaves.
+        A UDP checksum that is not given is 0, which means none (RFC 768): the payload is known only when the frame is
+        sent.
+
+        Raises:
+            UserError: Scapy cannot make the packet, or it is too long.
         """
         from scapy.layers.inet import IP, UDP
         from scapy.layers.l2 import Ether
@@ -128,7 +143,7 @@ _VARIABLES = ("src", "dst", "src_mac", "dst_mac", "next_mac", "src_number", "dst
 
 
 def _scapy_names() -> dict[str, Any]:
-    """The layers that people write without importing them, and the values that Scapy draws."""
+    """Return the layers that can be written without an import, and Scapy's random values."""
     import scapy.layers.inet
     import scapy.layers.inet6
     import scapy.layers.l2
@@ -145,7 +160,11 @@ def _scapy_names() -> dict[str, Any]:
 
 
 def _layers(path: Path) -> dict[str, Any]:
-    """The names of a Python file. Its errors are told in one line."""
+    """Return the names of a Python file.
+
+    Raises:
+        UserError: the file cannot be read, or fails.
+    """
     if not path.is_file():
         raise UserError(f"cannot read the layers {path}: there is no such file")
     module = types.ModuleType(path.stem)

@@ -1,5 +1,8 @@
-"""What must hold of a phase besides its sums: switches' counters against each other and against their slots, against
-hosts' own counts, and times against the bounds that a table prints. Nothing here is taken from what it checks."""
+"""Check a phase beyond its sums: counters of switches, slots, hosts and links against each other, times against
+bounds.
+
+Nothing here is computed by the code that it checks.
+"""
 
 from __future__ import annotations
 
@@ -19,29 +22,34 @@ from gradbed.experiments.tables.tables import Row
 from gradbed.formats.aggregation import Designation
 
 SLOT_OWNER = "AggregationIngress.aggregation.slot_owner"
-"""A register of the switches that sum: of each slot whether it is held, and what it holds or held last."""
+"""Register of an aggregation switch: per slot, whether it is held, and the packet that it holds or held last."""
 HELD = 1 << 63
 SIGMAS = 7
-"""By which the number of slots that were ever used may differ from its mean."""
+"""Number of standard deviations by which the number of slots ever used may differ from its mean."""
 REAL_TIME_ERROR = 0.05
-"""By which a round on the real clock may seem shorter than its lower bound: agents read their clock late."""
+"""Fraction by which a round on the real clock may appear shorter than its lower bound: agents read their clock
+late.
+"""
 
 ONE_OF_THESE = (
     "claimed", "added", "duplicate", "collision", "stale", "overlap", "resend_summed", "resend_single", "reclaimed",
     "contention", "overflow", "repeated",
 )  # fmt: skip
-"""What a packet is to its slot, one of them each. A resend that is added first counts as added besides."""
+"""Events that exclude each other: a packet has exactly one of these outcomes at its slot.
+
+A resend that is added first counts as added as well.
+"""
 
 
 def undisturbed(phase: AggregationPhase, found: PhaseResult) -> bool:
-    """Neither faults, nor packets that links lost, doubled or dropped."""
+    """Return whether the phase had no faults, and links neither lost, duplicated nor dropped a packet."""
     return not phase.task.configuration.faults and all(
         effect.lost_packets == effect.duplicates.packets == 0 for effect in found.counts.effects.values()
     )
 
 
 def lossless(phase: AggregationPhase, found: PhaseResult) -> bool:
-    """As undisturbed, but links may have doubled packets."""
+    """Return whether the phase had no faults and links lost no packet; they may have duplicated some."""
     return not phase.task.configuration.faults and not any(
         effect.lost_packets for effect in found.counts.effects.values()
     )
@@ -52,7 +60,7 @@ def _sums(phase: AggregationPhase) -> bool:
 
 
 def _events(counts: Counts, switch: str) -> dict[str, int]:
-    """Of all jobs of one switch, by name."""
+    """Return the packets of each event at one switch, summed over all jobs."""
     found: dict[str, int] = {}
     for index, tally in counts.counters.get(switch, {}).get("events", {}).items():
         _, name = event_at(index)
@@ -61,14 +69,17 @@ def _events(counts: Counts, switch: str) -> dict[str, int]:
 
 
 def _switches(phase: AggregationPhase) -> list[str]:
-    """That sum and have counted without a break."""
+    """Return the aggregation switches that counted without a restart."""
     restarted = restarted_switches(phase.task.configuration.faults)
     return [name for name in phase.shared.summing if name not in restarted] if _sums(phase) else []
 
 
 def wrong_slots(phase: AggregationPhase, found: PhaseResult) -> Iterator[str]:
-    """Each fragment that claims a slot leaves it by its ACK, or a resend takes it along; what is left is held at the
-    end, and nothing is where no packet was lost."""
+    """Report switches whose held slots do not match their events.
+
+    A fragment that claims a slot releases it by its ACK, or a resend takes it along. Slots that are left must be held
+    at the end, and none may be left where no packet was lost.
+    """
     for switch in _switches(phase):
         events = _events(found.counts, switch)
         left = events.get("claimed", 0) - events.get("released", 0) - events.get("resend_summed", 0)
@@ -84,7 +95,11 @@ def wrong_slots(phase: AggregationPhase, found: PhaseResult) -> Iterator[str]:
 
 
 def wrong_events(phase: AggregationPhase, found: PhaseResult) -> Iterator[str]:
-    """A claim completes once at most, slots are exhausted where a packet was refused, and one job meets no other."""
+    """Report events that contradict each other.
+
+    A claim completes at most once, slots are exhausted only where a packet was refused, and a single job never
+    contends with another one.
+    """
     for switch in _switches(phase):
         events = _events(found.counts, switch)
         claims = events.get("claimed", 0) + events.get("reclaimed", 0)
@@ -100,8 +115,11 @@ def wrong_events(phase: AggregationPhase, found: PhaseResult) -> Iterator[str]:
 
 
 def wrong_claims(phase: AggregationPhase, found: PhaseResult) -> Iterator[str]:
-    """A fragment claims a slot once, a claim takes in the workers of its fan-in once each, and a complete sum leaves
-    again for the lowest-numbered of them alone. With one slot, who is refused finds all of them held."""
+    """Report more claims, additions or repeated sums than the fragments and fan-ins allow.
+
+    A fragment claims a slot once, a claim takes in each worker of its fan-in once, and a complete sum is repeated for
+    the lowest-numbered of these workers alone. With a single slot, each refused packet finds all slots held.
+    """
     doubled = any(effect.duplicates.packets for effect in found.counts.effects.values())
     fragments = sum(
         description.fragments_per_round * len(rounds)
@@ -128,7 +146,7 @@ def wrong_claims(phase: AggregationPhase, found: PhaseResult) -> Iterator[str]:
 
 
 def _fan_in(phase: AggregationPhase, number: int) -> int:
-    """The most workers that a switch waits for, of all labels."""
+    """Return the largest fan-in that the labels give the switch of this number."""
     return max(
         (
             fan_in
@@ -145,8 +163,11 @@ def _fan_in(phase: AggregationPhase, number: int) -> int:
 
 
 def _sent_again_by_the_lowest(phase: AggregationPhase, found: PhaseResult, number: int) -> int | None:
-    """Gradients sent again by the lowest-numbered of the workers that a switch waits for, whichever packets' label
-    they share. None: not all have told what they sent."""
+    """Return the gradients resent by the lowest-numbered worker that the switch waits for, over all labels.
+
+    Returns:
+        None where a worker has not reported what it sent.
+    """
     if phase.task.configuration.faults:
         return None
     total = 0
@@ -169,7 +190,7 @@ def _switches_of(label: Designation) -> tuple[int, int]:
 
 
 def wrong_consumption(phase: AggregationPhase, found: PhaseResult) -> Iterator[str]:
-    """Gradients that came to a switch and did not leave it were taken in by its slots, and completed no sum."""
+    """Report switches that consumed other numbers of gradients than their slots took in without completing a sum."""
     for switch in _switches(phase):
         if any(
             effect.queue_drops.packets for (sender, _), effect in found.counts.effects.items() if sender == switch
@@ -192,8 +213,12 @@ def _packets(counts: Counts, switch: str, counter: str) -> int:
 
 
 def wrong_outcomes(phase: AggregationPhase, found: PhaseResult) -> Iterator[str]:
-    """Each packet that comes to its designated switch has one outcome there: as many as workers sent with this label,
-    and as other designated switches passed on to it. In undisturbed runs of jobs that deal one label alone."""
+    """Report aggregation switches with fewer or more outcomes than gradients that came to them.
+
+    A packet has one outcome at its aggregation switch. Expected are the packets that workers sent with the label, and
+    those that preceding aggregation switches passed on. Only undisturbed phases whose workers have one label each are
+    checked.
+    """
     labels = [own[0] for each in phase.descriptions for own in each.designations if len(own) == 1]
     dealt = [own for each in phase.descriptions for own in each.designations]
     if not undisturbed(phase, found) or len(labels) < len(dealt) or not _sums(phase):
@@ -236,13 +261,16 @@ def wrong_outcomes(phase: AggregationPhase, found: PhaseResult) -> Iterator[str]
 
 
 def _outcomes(events: Mapping[str, int]) -> tuple[int, int]:
-    """Designated packets by their outcomes: at least and at most."""
+    """Return the smallest and the largest number of labelled packets that these events can stand for."""
     most = sum(events.get(name, 0) for name in ONE_OF_THESE)
     return most - min(events.get("added", 0), events.get("resend_summed", 0)), most
 
 
 def unevenly_used(phase: AggregationPhase, found: PhaseResult) -> Iterator[str]:
-    """Slots that were ever used, against as many fragments thrown into as many slots."""
+    """Report switches that used fewer or more slots than a uniform hash would.
+
+    The reference is the occupancy problem: as many balls as fragments, thrown at random into as many bins as slots.
+    """
     if phase.task.configuration.faults:
         return
     switches = phase.shared.configuration.switches
@@ -278,7 +306,10 @@ def unevenly_used(phase: AggregationPhase, found: PhaseResult) -> Iterator[str]:
 
 
 def _slots_used(slots: int, fragments: int) -> tuple[float, float]:
-    """Mean and standard deviation of how many slots get a fragment, if each takes one at random."""
+    """Return mean and standard deviation of the number of occupied slots when each fragment takes one at random.
+
+    With n slots and f fragments, a slot stays empty with probability (1 - 1/n)^f, a given pair with (1 - 2/n)^f.
+    """
     empty = (1 - 1 / slots) ** fragments
     two_empty = (1 - 2 / slots) ** fragments if slots > 1 else 0.0
     variance = max(0.0, slots * empty + slots * (slots - 1) * two_empty - (slots * empty) ** 2)
@@ -286,7 +317,7 @@ def _slots_used(slots: int, fragments: int) -> tuple[float, float]:
 
 
 def wrong_byte_hops(phase: AggregationPhase, found: PhaseResult, rows: Sequence[Row]) -> Iterator[str]:
-    """Bytes times hops are what switches and hosts got: a frame that crossed a link came to one of them."""
+    """Report a bytes-times-hops sum that differs from the bytes that switches and hosts received."""
     if phase.exchange != "server" or phase.shared.underlay is not None or phase.task.configuration.faults:
         return
     counts, topology = found.counts, phase.shared.topology
@@ -314,8 +345,11 @@ def wrong_byte_hops(phase: AggregationPhase, found: PhaseResult, rows: Sequence[
 def wrong_times(
     phase: AggregationPhase, rows: Sequence[Row], rounds: Sequence[Row], jobs: Sequence[Row]
 ) -> Iterator[str]:
-    """Half of the rounds are no shorter than a median, half no longer; a mean is between shortest and longest.
-    No worker takes longer than the round of all, and that takes no less than the lower bound from link rates."""
+    """Report inconsistent round times.
+
+    A median must have half of the rounds on either side, a mean lies between shortest and longest, no worker takes
+    longer than the whole round, and that takes no less than the lower bound from link rates.
+    """
     slack = 1 - (0 if phase.task.configuration.clock == "virtual" else REAL_TIME_ERROR)
     for row in rows:
         own = [each for each in rounds if each["job"] == row["job"]]
@@ -359,7 +393,14 @@ def wrong(
     rounds: Sequence[Any],
     jobs: Sequence[Any] = (),
 ) -> Iterator[Iterator[str]]:
-    """All kinds of failures. summary, rounds, jobs: the phase's rows of these tables, as they are shown."""
+    """Return an iterator of failure messages for each check.
+
+    Args:
+        found: measurements of the phase.
+        summary: rows of the phase in the table "summary", as they are shown.
+        rounds: rows of the phase in the table "rounds".
+        jobs: rows of the phase in the table "jobs".
+    """
     yield wrong_slots(phase, found)
     yield wrong_events(phase, found)
     yield wrong_claims(phase, found)

@@ -1,5 +1,8 @@
-"""Aggregation's switches as what sums for other systems' ranks: the headers of their gradients and of the server's
-answers, ready to be sent by hosts' cards (hosts/agents/fragment_streams.py)."""
+"""In-network reduction by aggregation switches for other systems' ranks.
+
+Prepares the headers of gradients and of the server's answers, which hosts' NICs send
+(hosts/agents/fragment_streams.py).
+"""
 
 from __future__ import annotations
 
@@ -25,15 +28,23 @@ from gradbed.hosts.systems.aggregation.gradient_frames import pack_frames
 from gradbed.topo.graph import Topology
 
 SLOTS = 512
-"""Of each job in each of its switches, and fragments under way: 512 of 1 KB are 42 us at 100 Gbit/s."""
+"""Slots of each job in each of its switches, and fragments in flight: 512 of 1 KB are 42 us at 100 Gbit/s."""
 HEADER_BYTES = DATAGRAM_BYTES + GRADIENT.size_bytes
 
 
 def switch_collectives(
     name: str, service: str, topology: Topology, groups: Sequence[tuple[Sequence[str], str]]
 ) -> SwitchCollectives:
-    """name, service: of the system. Every ToR sums for its hosts, the server's for all. UserError for too many
-    members."""
+    """Return what aggregation switches do for the ranks: every ToR sums for its hosts, the server's ToR for all.
+
+    Args:
+        name: of the system.
+        service: "module:Class" of its controller service.
+        groups: members and server of each group.
+
+    Raises:
+        UserError: a group has too many members.
+    """
     for members, _ in groups:
         if len(members) > MAX_WORKERS:
             raise UserError(f"--in-network: switches sum for at most {MAX_WORKERS} ranks, not {len(members)}")
@@ -65,12 +76,12 @@ def _group(topology: Topology, members: tuple[str, ...], server: str) -> StreamG
 
 
 def _offset(name: str) -> int:
-    """Of a field of the header, in the frame."""
+    """Return the offset of a header field in the frame, in bytes."""
     return DATAGRAM_BYTES + GRADIENT.offset_bytes(name)
 
 
 def _templates(frames: Any) -> tuple[str, ...]:
-    """Headers alone of frames with lanes."""
+    """Return the headers of frames with lanes, in hexadecimal."""
     rows = frames.view(np.uint8).reshape(len(frames), -1)
     return tuple(bytes(row[:HEADER_BYTES]).hex() for row in rows)
 

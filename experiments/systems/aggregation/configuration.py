@@ -1,4 +1,4 @@
-"""What a trial of the aggregation system runs on: which switches sum, and what the workers send."""
+"""Configuration of an aggregation trial: which switches sum, and what the workers send."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ from gradbed.hosts.transport.congestion_window import CONGESTION_CONTROL_HELP, C
 from gradbed.topo.graph import Topology
 
 Baseline = Literal["parameter-server", "ring", "gloo"]
-"""Phases before and after the one that is asked for, on the same network: the server alone, ring all-reduce among the
-workers, and that of PyTorch's Gloo over TCP."""
+"""Phases before and after the requested one on the same network.
+
+They are the parameter server alone, ring all-reduce among the workers, and all-reduce of PyTorch's Gloo over TCP.
+"""
 
 
 class SwitchesSection(Section):
-    """Which switches sum, and what they can hold."""
+    """Selection of the switches that sum, and their limits."""
 
     placement: PlacementName = option("greedy", "Which switches sum.")
-    programmable: int = option(1, "At most so many switches besides the servers' ToRs sum (M).", ge=0)
+    programmable: int = option(1, "Largest number of switches that sum, besides the servers' ToRs (M).", ge=0)
     named: tuple[str, ...] | None = option(
         None, "The switches that sum, for explicit and lp, and for up (default: all).", name="switches"
     )
@@ -34,7 +36,9 @@ class SwitchesSection(Section):
     demand_mbps: float | None = option(None, "The rate that every worker must reach.", gt=0)
     slots: int = option(DEFAULT_SLOTS, "Fragments that a switch can hold, for all jobs together.", ge=1, le=65536)
     slot_policy: SlotPolicy = option("dynamic", "dynamic: jobs share slots by hash; static: each has a part.")
-    congestion_packets: int = option(20, "So many waiting packets are congestion, which is marked; 0: never.", ge=0)
+    congestion_packets: int = option(
+        20, "Queue length in packets from which packets are marked (ECN); 0: never.", ge=0
+    )
     legacy: Literal["none", "p4", "openflow"] = option(
         "p4", "What switches are that do not sum: p4 (plain forwarding), openflow, none (programmable all the same)."
     )
@@ -42,7 +46,9 @@ class SwitchesSection(Section):
         "none",
         "A system whose switches carry the packets in place of all these (NAME or NAME:HOW): they sum nothing.",
     )
-    links: Literal["memory", "veth"] = option("memory", "Between switches; veth can be captured on the interfaces.")
+    links: Literal["memory", "veth"] = option(
+        "memory", "Links between switches: memory, or veth, whose interfaces can be captured."
+    )
 
     @property
     def is_limited(self) -> bool:
@@ -50,7 +56,10 @@ class SwitchesSection(Section):
         return self.placement in get_args(LimitedMethod)
 
     def planner_options(self, topology: Topology, seed: int, scale: Scale) -> PlannerOptions:
-        """As the service takes them, in emulated units. No network has more switches that sum than it has."""
+        """Return the options of the placement planner, in emulated units.
+
+        The limit on programmable switches is at most the number of switches.
+        """
         capacity_bps, demand_bps = scale.rate_bps(self.capacity_mbps), scale.rate_bps(self.demand_mbps)
         return PlannerOptions(
             placement=self.placement,
@@ -63,42 +72,42 @@ class SwitchesSection(Section):
 
 
 class _Workload(Section):
-    """Of each job: workers besides the server. Times are nominal."""
+    """Options that all workloads of aggregation jobs share; times are nominal."""
 
-    workers: int = option(8, "Of each job, besides the server.", ge=1, le=64)
-    jobs: int = option(1, "They run at the same time, on different hosts.", ge=1)
+    workers: int = option(8, "Number of workers of each job, besides the server.", ge=1, le=64)
+    jobs: int = option(1, "Number of concurrent training jobs, each on its own hosts.", ge=1)
     rounds: int = option(10, "Gradients that every worker sends.", ge=1)
     lanes: int = option(352, "int32 lanes of a gradient packet.", ge=32, le=352, multiple_of=32)
-    window_fragments: int = option(32, "Fragments that a worker has unacknowledged at most.", ge=1)
+    window_fragments: int = option(32, "Largest number of unacknowledged fragments of a worker.", ge=1)
     congestion_control: CongestionControlName = option("aimd", CONGESTION_CONTROL_HELP)
     exchange: Literal["server", "ring", "gloo"] = option(
         "server", "Who sums: the server and the switches; or the workers (ring all-reduce, PyTorch's Gloo)."
     )
-    baselines: tuple[Baseline, ...] = option(
-        (), "To compare with, on the same network: parameter-server, ring, gloo."
+    baselines: tuple[Baseline, ...] = option((), "Baselines on the same network: parameter-server, ring, gloo.")
+    min_timeout_us: int = option(
+        10_000, "Smallest margin of the retransmission timeout over a usual round trip.", ge=1000
     )
-    min_timeout_us: int = option(10_000, "Wait so much longer than a usual round trip before sending again.", ge=1000)
 
 
 class _Gradients(_Workload):
     blocks: float | None = option(
         None,
-        "The part of a gradient's blocks of 32 values that is sent, the same of all workers; the rest is held back.",
+        "Fraction of a gradient's blocks of 32 values that is sent, the same of all workers; the rest is held back.",
         gt=0,
         le=1,
     )
 
 
 class SyntheticWorkload(SyntheticGradients, _Gradients):
-    """Random gradients, for the network without learning."""
+    """Random gradients, to load the network without learning."""
 
 
 class TrainingWorkload(TrainedGradients, _Gradients):
-    """Those of a model that the workers train."""
+    """Gradients of a model that the workers train."""
 
 
 class ScriptWorkload(ScriptSection, _Workload):
-    """A PyTorch script (docs/torch.md)."""
+    """Gradients of a PyTorch script (docs/torch.md)."""
 
 
 Workload = Annotated[
@@ -107,7 +116,7 @@ Workload = Annotated[
 
 
 class AggregationConfiguration(TrialConfiguration):
-    """All that a sweep of an aggregation study can vary."""
+    """Everything that a sweep of an aggregation study can vary."""
 
     switches: SwitchesSection = SwitchesSection()
     workload: Workload = SyntheticWorkload()

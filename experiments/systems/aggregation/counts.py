@@ -1,5 +1,5 @@
-"""What is counted of an aggregation: classes of packets, the counters of p4src/aggregation.p4, and the accounts of
-hosts that follow from these.
+"""Packet classes of aggregation, the counters of p4src/aggregation.p4, and the accounts of hosts that follow from
+them.
 """
 
 from __future__ import annotations
@@ -62,21 +62,21 @@ EVENTS = (
     "overflow",
     "repeated",
 )
-"""By index in a job's cells of the counter `events`; what each means is in p4src/include/aggregation/events.p4."""
+"""Events by index in a job's cells of the counter `events`; p4src/include/aggregation/events.p4 describes each."""
 
 EVENT_CELLS = 16
-"""Cells of the counter `events` for each job."""
+"""Number of cells of the counter `events` for each job."""
 EVENT_JOBS = 64
-"""A job's cells are those of its number modulo this."""
+"""Number of jobs with cells of their own: a job's cells are those of its number modulo this."""
 
 
 def event_at(index: int) -> tuple[int, str]:
-    """The job, modulo EVENT_JOBS, and the event that a cell of the counter `events` counts."""
+    """Return the job, modulo EVENT_JOBS, and the event that a cell of the counter `events` counts."""
     return index // EVENT_CELLS, EVENTS[index % EVENT_CELLS]
 
 
 def events_of(counts: Counts, job: int | None = None) -> dict[str, int]:
-    """Packets by event in the slots of all switches together: of one job (its number), or of all."""
+    """Return the packets of each event, summed over all switches, of one job (its number) or of all."""
     together: Counter[str] = Counter()
     for counters in counts.counters.values():
         for index, tally in counters.get("events", {}).items():
@@ -87,21 +87,26 @@ def events_of(counts: Counts, job: int | None = None) -> dict[str, int]:
 
 
 def gradients_to(counts: Counts, topology: Topology, host: str) -> Tally:
-    """Gradients and sums that a host's switch sent it. Legacy switches cannot tell them from ACKs: zero then."""
+    """Return the gradients and sums that a host's switch sent to it.
+
+    Legacy switches cannot tell them from ACKs and count zero.
+    """
     return _at_port(counts, topology, host, "gradient_out")
 
 
 def acks_from(counts: Counts, topology: Topology, host: str) -> Tally:
+    """Return the ACKs that a host's switch received from it."""
     return _at_port(counts, topology, host, "acknowledgement_in")
 
 
 def received_from(counts: Counts, topology: Topology, host: str) -> Tally:
-    """All that a host's switch counted of what it sent."""
+    """Return all packets of the system that a host's switch received from it."""
     names = ("port_in",) if _is_legacy(counts, topology, host) else ("gradient_in", "acknowledgement_in")
     return sum((_at_port(counts, topology, host, name) for name in names), Tally())
 
 
 def sent_to(counts: Counts, topology: Topology, host: str) -> Tally:
+    """Return all packets of the system that a host's switch sent to it."""
     names = ("port_out",) if _is_legacy(counts, topology, host) else ("gradient_out", "acknowledgement_out")
     return sum((_at_port(counts, topology, host, name) for name in names), Tally())
 
@@ -109,10 +114,11 @@ def sent_to(counts: Counts, topology: Topology, host: str) -> Tally:
 def account(
     counts: Counts, topology: Topology, host: str, statistics: Mapping[str, Any], *, by_link: bool
 ) -> HostAccount:
-    """Both ends of a host's link; statistics are the final ones of the host's agent.
+    """Return the counts at both ends of a host's link.
 
-    by_link: take what the link itself counted for the switch's counts, since P4 switches count gradient packets
-    alone.
+    Args:
+        statistics: final statistics of the host's agent.
+        by_link: take the link's own counts for the switch's, as P4 switches count gradient packets alone.
     """
     switch = topology.attachment(host).name
     sent, received = _agent_counted(statistics, "sent"), _agent_counted(statistics, "received")

@@ -1,4 +1,4 @@
-"""The seven figures of aggregation (docs/figures.md), as kinds of figures that studies name."""
+"""The seven figures of aggregation (docs/figures.md), as figure kinds that studies name."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from gradbed.formats.lanes import frame_bytes
 from gradbed.topo.registry import parse_topology
 
 NUMBERS = {"parameter server": 0, "in-network": 1, "ring": 2, "gloo": 3}
-"""Of colours and markers, the same in all figures."""
+"""Index of colour and marker of each method, the same in all figures."""
 
 
 def mode(row: Mapping[str, Any]) -> str:
-    """Who sums at a trial whose sweep has workload.exchange and switches.placement."""
+    """Return who sums in a trial whose sweep has workload.exchange and switches.placement."""
     if row["workload.exchange"] != "server":
         return str(row["workload.exchange"])
     return "parameter server" if row["switches.placement"] == "none" else "in-network"
 
 
 def in_link_rates(row: Mapping[str, Any], name: str) -> float | None:
-    """A rate of the trials table in units of the link rate."""
+    """Return a rate of a row of the points table in units of the link rate."""
     value = row.get(name)
     return None if value is None else float(value) / float(row["link_rate_bps"])
 
@@ -52,21 +52,24 @@ def in_link_rates(row: Mapping[str, Any], name: str) -> float | None:
 
 
 LIMITED = ("greedy", "greedy-gradients", "exhaustive", "milp", "highest-degree", "random")
-"""Methods that choose at most M switches: lines. The others take what they take: places beside the M axis."""
+"""Placement methods that choose at most M switches; they are drawn as lines.
+
+The other methods have no limit; they are drawn at positions beside the M axis.
+"""
 UNLIMITED = ("none", "server-tor", "every-tor", "grid")
 GAP = 1.6
-"""Between the largest M and the first of the other methods."""
+"""Distance between the largest M and the first of the other methods on the axis."""
 DODGE = 0.14
 
 
 def kinds(results: StudyResults) -> list[str]:
-    """Of topologies, in the order of the study."""
+    """Return the topology kinds, in the order of the study."""
     return list(dict.fromkeys(trial.row["topology.kind"] for trial in results.trials))
 
 
 @figure_kind("aggregation-placement", columns=lambda results, _: len(kinds(results)), width_in=5.4, height_in=3.9)
 def draw_placement(sheet: Sheet) -> None:
-    """The section's y is the throughput that is drawn."""
+    """Draw figure 1; the section's y is the throughput column."""
     axes, results = sheet.axes, sheet.results
     for panel, kind in zip(axes, kinds(results), strict=True):
         _draw_panel(panel, results, sheet.section, kind)
@@ -123,7 +126,9 @@ def _draw_bounds(
     places: Mapping[int, float],
     colour: str,
 ) -> None:
-    """A dash for the program's bound and a dot for that of packets, the mean of the repetitions at each place."""
+    """Draw the linear program's bound as a dash and the packet bound as a dot: means over repetitions at each
+    position.
+    """
     for name, marker, size in (("bound_bps", "_", 11), ("packet_bound_bps", ".", 3)):
         found = [point for point in bounds[name].get(method, []) if point.x in places]
         values = [(*point.values, *point.invalid) for point in found]
@@ -141,13 +146,17 @@ def _draw_bounds(
 
 
 def ring_bound(workers: int) -> float:
-    """What ring all-reduce of two or more workers can reach, in units of the link rate: each sends 2(n-1)/n gradients
-    over its own link (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", JPDC 69, 2009)."""
+    """Return the upper bound of ring all-reduce among two or more workers, in units of the link rate.
+
+    Each worker sends 2(n-1)/n gradients over its own link (Patarasuk and Yuan, "Bandwidth optimal all-reduce
+    algorithms", JPDC 69, 2009).
+    """
     return workers / (2 * (workers - 1))
 
 
 @figure_kind("aggregation-workers", columns=2)
 def draw_workers(sheet: Sheet) -> None:
+    """Draw figure 2."""
     [left, right], results = sheet.axes, sheet.results
     workers = itemgetter("workload.workers")
     throughput, bounds, packets = (
@@ -184,12 +193,14 @@ def draw_workers(sheet: Sheet) -> None:
 X = "topology.link.loss"
 WORDS = {"aimd": "window closes for losses and marks", "ecn": "window closes for marks alone", "none": "fixed window"}
 LINKS = 2
-"""From a worker to the server: its own, and the server's."""
+"""Number of links from a worker to the server: its own, and the server's."""
 
 
 @dataclass(frozen=True)
 class LossModel:
-    """Workers and server on one switch that sums; times in nominal milliseconds (docs/figures.md derives all)."""
+    """Workers and server on one aggregation switch; times are nominal. docs/figures.md, figure 3, derives the
+    formulas.
+    """
 
     workers: int
     fragments: int
@@ -200,7 +211,7 @@ class LossModel:
 
     @classmethod
     def of(cls, configuration: Mapping[str, Any]) -> LossModel:
-        """Of a trial on a star."""
+        """Build the model of a trial on a star."""
         workload, link = configuration["workload"], configuration["topology"]["link"]
         return cls(
             workers=workload["workers"],
@@ -213,28 +224,36 @@ class LossModel:
 
     @property
     def round_trip_ms(self) -> float:
-        """Without queues."""
+        """Round trip without queues."""
         return 2 * LINKS * (self.packet_ms + self.delay_ms)
 
     def timeouts(self, loss: float) -> float:
-        """Extra timeouts for each use of a slot: it takes n packets up, one sum, one answer and n copies of it, and
-        each try fails if any is lost. About 2np."""
+        """Return the expected number of extra timeouts for each use of a slot.
+
+        A use takes n packets up, one sum, one answer and n copies of it: each try fails with probability 1 - (1 -
+        p)^(2n + 2), so that there are about 2np timeouts.
+        """
         fails = 1 - (1 - loss) ** (2 * self.workers + 2)
         return fails / (1 - fails)
 
     def round_time_ms(self, lossless_ms: float, loss: float, *, repair_ms: float) -> float:
-        """If every slot is used fragments / window times in turn, and waits `repair_ms` for each failure."""
+        """Return the round time when each slot is used fragments / window times in turn and waits repair_ms for
+        each failure.
+        """
         return lossless_ms + self.fragments / self.window * self.timeouts(loss) * repair_ms
 
     def repeats(self, loss: float) -> float:
-        """Packets that a worker sends again, for each fragment: it does so if any worker's packet, the sum or the
-        answer got lost, all of which leave it without an answer, or its own copy of the answer."""
+        """Return the expected number of packets that a worker resends for each fragment, (n + 3)p.
+
+        It resends if any worker's packet, the sum or the answer is lost, all of which leave it without an answer, or
+        its own copy of the answer.
+        """
         return (self.workers + 3) * loss
 
 
 @figure_kind("aggregation-loss", columns=2, width_in=4.9, height_in=3.9)
 def draw_loss(sheet: Sheet) -> None:
-    """Left: the mean of rounds, since rare timers are what is asked for."""
+    """Draw figure 3; the left panel has the mean of rounds, since rare timeouts do not show in medians."""
     axes, results = sheet.axes, sheet.results
     policy = itemgetter("workload.congestion_control")
     model = LossModel.of(next(iter(results.configurations().values())))
@@ -286,7 +305,10 @@ def _logarithmic(first: float, last: float, count: int = 60) -> list[float]:
 
 @dataclass(frozen=True)
 class SlotModel:
-    """Jobs on one switch; each worker has `window` fragments unacknowledged (docs/figures.md derives all)."""
+    """Jobs on one switch whose workers have `window` unacknowledged fragments each.
+
+    docs/figures.md, figure 4, derives the formulas.
+    """
 
     jobs: int
     workers: int
@@ -296,7 +318,7 @@ class SlotModel:
 
     @classmethod
     def of(cls, configuration: Mapping[str, Any]) -> SlotModel:
-        """Of a trial on a star."""
+        """Build the model of a trial on a star."""
         workload, link = configuration["workload"], configuration["topology"]["link"]
         packet_us = 8 * frame_bytes(workload["lanes"]) / link["rate_mbps"]
         return cls(
@@ -308,31 +330,38 @@ class SlotModel:
 
     @property
     def live(self) -> int:
+        """Number of fragments in flight, over all jobs (L)."""
         return self.jobs * self.window
 
     @staticmethod
     def thrown(slots_per_live: float, live: int) -> float:
-        """Share of L live fragments that have a slot if all at once are thrown into A: (A/L)(1 - (1 - 1/A)^L)."""
+        """Return the share of L live fragments that have a slot if all at once are hashed into A slots: (A/L)(1 -
+        (1 - 1/A)^L).
+        """
         slots = slots_per_live * live
         return slots_per_live * (1 - (1 - 1 / slots) ** live) if slots > 1 else slots_per_live
 
     @staticmethod
     def in_turn(slots_per_live: float) -> float:
-        """The same if each comes while the others hold what they have, as long as it is live: A / (A + L)."""
+        """Return the same share if each fragment arrives while the others hold their slots: A / (A + L)."""
         return slots_per_live / (1 + slots_per_live)
 
     def dynamic_throughput(self, share: float) -> float:
-        """In link rates: the server's link carries one packet of a fragment that was summed, else n."""
+        """Return the throughput in link rates with shared slots.
+
+        The server's link carries one packet of a fragment that was summed in the switch, and n of another one.
+        """
         return 1 / (share + (1 - share) * self.workers)
 
     def static_throughput(self, slots_per_live: float) -> float:
-        """In link rates: no more fragments are on their way than a job has slots."""
+        """Return the throughput in link rates when a job has no more fragments in flight than slots."""
         window = min(self.window, slots_per_live * self.window)
         return min(1.0, window / self.round_trip_packets)
 
 
 @figure_kind("aggregation-slots", columns=2, width_in=4.9, height_in=3.8)
 def draw_slots(sheet: Sheet) -> None:
+    """Draw figure 4."""
     [left, right], results = sheet.axes, sheet.results
     model = SlotModel.of(next(iter(results.configurations().values())))
     shares = _summed_shares(results)
@@ -375,7 +404,9 @@ def draw_slots(sheet: Sheet) -> None:
 
 
 def _summed_shares(results: StudyResults) -> dict[str, float]:
-    """Complete sums that the switch made over fragments of all jobs and rounds, by trial."""
+    """Return the complete sums that the switch made over the fragments of all jobs and rounds, by digest of the
+    trial.
+    """
     configurations = results.configurations()
     shares = {}
     for row in results.table("events"):
@@ -394,12 +425,12 @@ def _job_rows(results: StudyResults) -> list[dict[str, Any]]:
 
 
 GROUP_WIDTH = 0.75
-"""Of the jobs of all series at one place."""
+"""Width of the jobs of all series at one position."""
 
 
 @figure_kind("aggregation-jobs", columns=2, width_in=5.0, height_in=3.6)
 def draw_jobs(sheet: Sheet) -> None:
-    """Left: every job beside the others, with the bound that it would have alone."""
+    """Draw figure 5; the left panel has every job beside the others, with the bound that it has alone."""
     [left, right], results = sheet.axes, sheet.results
     jobs = {(row["digest"], row["job"]): row for row in results.table("jobs")}
     counts = sorted({trial.row["workload.jobs"] for trial in results.trials})
@@ -443,7 +474,7 @@ def _of_job(
 
 
 def _offset(number: int, series: int, job: int, jobs: int) -> float:
-    """From the middle of a group: series beside each other, and in each its jobs."""
+    """Return the offset from the middle of a group: series beside each other, and in each series its jobs."""
     width = GROUP_WIDTH / series
     inside = 0.0 if jobs == 1 else (job - 1) / (jobs - 1) - 0.5
     return width * (number - (series - 1) / 2 + 0.7 * inside)
@@ -453,8 +484,11 @@ def _offset(number: int, series: int, job: int, jobs: int) -> float:
 
 
 def lower_bound(topology: str, workers: int) -> int:
-    """Twice the edges of the least tree that spans the workers of a job with so many, in gradients; a lower bound on
-    trees of switches such as fat-trees and leaf-spines (docs/figures.md)."""
+    """Return a lower bound on bytes times hops, in gradients: twice the edges of the smallest tree that spans the
+    job.
+
+    It holds on trees of switches such as fat-trees and leaf-spines (docs/figures.md, figure 6).
+    """
     from gradbed.controller.systems.aggregation.placement.spanning import (
         least_spanning_edges,  # loads SciPy's optimisers
     )
@@ -470,6 +504,7 @@ BOUND = "2 x edges of the tree that spans the workers"
 
 @figure_kind("aggregation-byte-hops", width_in=5.2, height_in=3.6)
 def draw_byte_hops(sheet: Sheet) -> None:
+    """Draw figure 6."""
     [axes], results = sheet.axes, sheet.results
     gradients = {row["digest"]: float(row["gradient_bytes"]) for row in results.table("jobs")}
     measured = results.derived_series(
@@ -501,17 +536,18 @@ Course = list[tuple[float, float]]
 
 
 def course(trial: TrialRecord) -> Course:
+    """Return the accuracy over communication time of a trial."""
     return [(x, y) for _, x, y in course_of(trial, COURSE)]
 
 
 def time_to_accuracy_ms(course: Course, target: float = TARGET) -> float | None:
-    """None if it is never reached."""
+    """Return the communication time until the accuracy is reached first; None if it never is."""
     return next((time for time, accuracy in course if accuracy >= target), None)
 
 
 @figure_kind("aggregation-accuracy", columns=2, width_in=4.4, height_in=3.5)
 def draw_accuracy(sheet: Sheet) -> None:
-    """Left: the first repetition; right: when each reaches the target."""
+    """Draw figure 7: on the left the first repetition, on the right when each repetition reaches the target."""
     [left, right], results = sheet.axes, sheet.results
     of_point = {trial.digest: course(trial) for trial in (*results.trials, *results.other_clock)}
     reached = results.derived_series(mode, lambda row: time_to_accuracy_ms(of_point[row["digest"]]), mode)

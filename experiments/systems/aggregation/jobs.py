@@ -1,5 +1,5 @@
-"""A job of an aggregation trial before it runs: which switches sum for it, what the controller is asked, its agents,
-and the description that they get.
+"""Aggregation jobs before they run: which switches sum, what the controller is asked, and the agents with their
+configuration.
 """
 
 from __future__ import annotations
@@ -34,23 +34,29 @@ from gradbed.topo.graph import Topology
 
 
 Hosts = tuple[tuple[str, ...], str]
-"""A job's workers and its server."""
+"""Workers and server of a job."""
 
 
 @dataclass(frozen=True)
 class ProgrammableChoice:
-    """switches: that sum for some job, the servers' ToRs among them. requests: for each job, the fields of
-    gradbed.controller.systems.aggregation.messages.JobRequest that ask for its part in them."""
+    """The switches that sum, and what the controller is asked for each job."""
 
     switches: tuple[str, ...]
+    """Switches that sum for some job, the servers' ToRs among them."""
     requests: tuple[Mapping[str, Any], ...]
+    """Per job, the fields of gradbed.controller.systems.aggregation.messages.JobRequest that ask for its part in
+    the switches.
+    """
 
 
 def choose_programmable(topology: Topology, jobs: Sequence[Hosts], options: PlannerOptions) -> ProgrammableChoice:
-    """Let the planner choose for every job. UserError for what it refuses.
+    """Let the planner choose the switches that sum for every job.
 
-    A limit on programmable switches holds for the network: the jobs' choices are taken in turns, best first, until
-    it is reached, and then every job makes the best of all of them.
+    A limit on programmable switches holds for the whole network: the jobs' choices are taken in turns, best first,
+    until it is reached, and then every job makes the best of all of them.
+
+    Raises:
+        UserError: the planner refuses a job.
     """
     routes = shortest_routes(topology)
     planner = options.planner()
@@ -82,8 +88,11 @@ def choose_programmable(topology: Topology, jobs: Sequence[Hosts], options: Plan
 
 
 def check_choice(topology: Topology, jobs: Sequence[Hosts], options: PlannerOptions) -> None:
-    """UserError for what `choose_programmable` would refuse. Finds routes, which takes long in a large network, only
-    where switches are named, and solves only where a demand must be met."""
+    """Raise UserError for what `choose_programmable` would refuse.
+
+    Routes take long in a large network and are found only where switches are named; the problem is solved only where
+    a demand must be met.
+    """
     options.planner()
     for workers, server in jobs:
         check_hosts(topology, workers, server)
@@ -109,11 +118,11 @@ def _request(options: PlannerOptions) -> dict[str, Any]:
 
 MODULE = "gradbed.hosts.systems.aggregation.agents"
 WORKER_RANK = 1
-"""The server stops first, so that workers count its last ACKs."""
+"""Stop rank of workers: the server stops first, so that workers count its last ACKs."""
 
 
 def agent_specs(job: AggregationJob) -> list[AgentSpec]:
-    """All of them: the server, if the job has one, and the workers."""
+    """Return the agents of a job: the server, if it has one, and the workers."""
     servers = [server_spec(job)] if job.exchange == "server" else []
     workers = [
         AgentSpec(
@@ -130,7 +139,7 @@ def agent_specs(job: AggregationJob) -> list[AgentSpec]:
 
 
 def server_spec(job: AggregationJob) -> AgentSpec:
-    """The parameter server."""
+    """Return the agent of the parameter server."""
     return AgentSpec(host=job.server.name, agent=f"{MODULE}:server", name="server", description=job, job=job.job)
 
 
@@ -138,27 +147,29 @@ def server_spec(job: AggregationJob) -> AgentSpec:
 
 
 EXPONENT = 26
-"""With blocks gradients are scaled by 2^26: sums of up to 32 fit an int32, and steps are of 1.5e-8."""
+"""Gradients with blocks are scaled by 2^26: sums of up to 32 workers fit an int32, and steps are of 1.5e-8."""
 
 
 @dataclass(frozen=True)
 class JobSetup:
-    """digests: what every worker must report after each round; accuracies: of training. A script has neither."""
+    """Hosts of a job, its learning settings, and what its workers must report."""
 
     workers: tuple[str, ...]
     server: str
     settings: TrainingSettings | SyntheticSettings | ExternalSettings
     digests: Sequence[str] = ()
+    """SHA-256 that every worker must report after each round; empty for a script."""
     accuracies: Sequence[float] = ()
+    """Test accuracy after each round; of training only."""
 
     def agent_hosts(self, exchange: Exchange) -> tuple[tuple[str, str], ...]:
-        """(host, agent) for each agent."""
+        """Return (host, agent name) of each agent."""
         workers = tuple((host, f"worker {index}") for index, host in enumerate(self.workers))
         return ((self.server, "server"), *workers) if exchange == "server" else workers
 
 
 def job_setup(configuration: AggregationConfiguration, hosts: Hosts, seed: int) -> JobSetup:
-    """With its reference, which a single process makes."""
+    """Return a job with its reference, which a single process computes."""
     workers, server = hosts
     workload = configuration.workload
     if isinstance(workload, ScriptWorkload):
@@ -177,13 +188,14 @@ def job_setup(configuration: AggregationConfiguration, hosts: Hosts, seed: int) 
 
 @dataclass(frozen=True)
 class Shared:
-    """What the phases of a trial have in common. underlay: whose switches carry all packets; None: its own do.
-    summing: switches that sum, the servers' ToRs among them. uncounted: hosts without an account."""
+    """Setup that the phases of a trial share."""
 
     task: TrialTask[AggregationConfiguration]
     topology: Topology
     underlay: Underlay | None
+    """Network whose switches carry all packets; None: the trial's own switches do."""
     summing: tuple[str, ...]
+    """Switches that sum, the servers' ToRs among them."""
     raw_frames: frozenset[str]
 
     @property
@@ -192,12 +204,12 @@ class Shared:
 
     @cached_property
     def routes(self) -> Routes:
-        """Those that the controller installs."""
+        """Routes that the controller installs."""
         return shortest_routes(self.topology)
 
 
 def describe_job(job: JobSetup, answer: Mapping[str, Any], exchange: Exchange, shared: Shared) -> AggregationJob:
-    """Names become addresses; the answer is the service's."""
+    """Return the configuration of a job's agents: names become addresses. The answer is the service's."""
     workload, topology = shared.configuration.workload, shared.topology
     slots = answer["slots"] if answer["slot_policy"] == "static" else None
     window = workload.window_fragments

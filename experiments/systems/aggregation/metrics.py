@@ -1,4 +1,4 @@
-"""What a trial of the aggregation system yields: metrics, and rows of its tables. Rates and times are nominal."""
+"""Metrics and table rows of an aggregation trial; rates and times are nominal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gradbed.formats.lanes import frame_bytes
 from gradbed.hosts.systems.aggregation.description import AggregationJob
 
 WARM_UP_ROUNDS = 1
-"""In the first round windows grow from their start, and timers know no round trip yet."""
+"""Rounds left out of times: in the first one windows grow from their start, and timers know no round trip yet."""
 
 SHARE = (0.0, 1.0)
 
@@ -28,28 +28,29 @@ METRICS = {
     "programmable": Metric("", "switches that sum, the servers' ToRs among them"),
     "throughput_bps": Metric("bit/s", "aggregation throughput", "rate"),
     "wire_throughput_bps": Metric("bit/s", "aggregation throughput, as switches counted it", "rate"),
-    "bound_bps": Metric("bit/s", "upper bound of the linear program", "rate"),
-    "packet_bound_bps": Metric("bit/s", "upper bound for packets with the labels chosen", "rate"),
+    "bound_bps": Metric("bit/s", "upper bound from the linear program", "rate"),
+    "packet_bound_bps": Metric("bit/s", "upper bound for the chosen packet labels", "rate"),
     "bound_share": Metric("", "throughput / upper bound", possible=SHARE),
     "round_time_s": Metric("s", "median round time of the slowest worker, from its own start", "time"),
-    "mean_round_time_s": Metric("s", "mean of the same, which rare timers show in", "time"),
+    "mean_round_time_s": Metric("s", "mean round time of the slowest worker; includes rare timeouts", "time"),
     "synchronous_round_time_s": Metric("s", "median round time, first worker's start to last worker's end", "time"),
-    "server_bytes": Metric("B", "gradient bytes into the servers' links, a round"),
-    "server_packets": Metric("", "gradient packets into the servers' links, a round"),
-    "server_share": Metric(
-        "", "gradient bytes into the servers' links, over those of the server alone", possible=SHARE
-    ),
-    "byte_hops": Metric("B", "bytes times hops, a round"),
-    "resends": Metric("", "gradient packets sent again, a round"),
-    "slot_success": Metric("", "share of fragments' first packets at a switch that found a slot", possible=SHARE),
+    "server_bytes": Metric("B", "gradient bytes into the servers' links, per round"),
+    "server_packets": Metric("", "gradient packets into the servers' links, per round"),
+    "server_share": Metric("", "gradient bytes into the servers' links / those of the server alone", possible=SHARE),
+    "byte_hops": Metric("B", "bytes times hops, per round"),
+    "resends": Metric("", "gradient packets resent, per round"),
+    "slot_success": Metric("", "fraction of fragments' first packets at a switch that found a slot", possible=SHARE),
     "fairness": Metric("", "Jain's index over the jobs' throughputs", possible=SHARE),
     "accuracy": Metric("", "test accuracy", possible=SHARE),
 }
 
 
 def metrics(phases: Sequence[AggregationPhase], main: int, measured: Sequence[PhaseResult]) -> dict[str, Any]:
-    """Of the phase number `main`, and all its jobs: the mean of throughputs and of round times, sums of everything
-    else, all for a round. server_share needs the phase of the server alone."""
+    """Return the metrics of the phase number `main`, over all its jobs.
+
+    Throughputs and round times are means over jobs, everything else is a sum; all are per round. server_share needs
+    the phase of the server alone.
+    """
     phase, found = phases[main], measured[main]
     shared = phase.shared
     rounds = len(phase.rounds[0])
@@ -57,7 +58,7 @@ def metrics(phases: Sequence[AggregationPhase], main: int, measured: Sequence[Ph
         return dict.fromkeys(METRICS)
     rows = list(job_rows(phase, found))
     throughputs = [row["throughput_bps"] for row in rows]
-    # A bound knows of no other job: for several it would be one that nobody can reach.
+    # The bound is that of a job alone: several jobs cannot reach it together.
     bound_bps = rows[0]["bound_bps"] if len(rows) == 1 else None
     events = events_of(found.counts)
     taken = events.get("claimed", 0) + events.get("added", 0)
@@ -101,12 +102,15 @@ def _into_servers(phase: AggregationPhase, found: PhaseResult) -> Tally:
 
 
 def jain_index(values: Sequence[float]) -> float:
-    """1 if all are equal, 1/n if one has everything (Jain, Chiu and Hawe, DEC-TR-301, 1984)."""
+    """Return Jain's fairness index: 1 if all values are equal, 1/n if one has everything.
+
+    Jain, Chiu and Hawe, "A quantitative measure of fairness and discrimination", DEC-TR-301, 1984.
+    """
     return sum(values) ** 2 / (len(values) * sum(value**2 for value in values))
 
 
 def job_rows(phase: AggregationPhase, found: PhaseResult) -> Iterable[dict[str, Any]]:
-    """A row for each job of a phase."""
+    """Yield a row for each job of a phase."""
     scale = phase.scale
     if not phase.rounds[0]:
         return
@@ -139,13 +143,13 @@ def _after_warm_up(rounds: Sequence[float]) -> Sequence[float]:
 
 
 def _workers(job: JobSetup, description: AggregationJob, found: PhaseResult) -> list[Mapping[str, Any]]:
-    """What they counted, without those that were stopped once their part was done."""
+    """Return the final statistics of a job's workers, without those that were stopped once their part was done."""
     names = (f"worker {index}" for index in range(len(job.workers)))
     return [found.final[description.job, name] for name in names if (description.job, name) in found.final]
 
 
 def _sent_again(job: JobSetup, description: AggregationJob, found: PhaseResult) -> dict[str, int | None]:
-    """By all workers; None where one took its counts along."""
+    """Return the resends of all workers together; None where a killed worker took its counts along."""
     workers = _workers(job, description, found)
     if len(workers) < len(job.workers):
         return {"resends": None, "direct_copies": None}
@@ -156,10 +160,10 @@ def _sent_again(job: JobSetup, description: AggregationJob, found: PhaseResult) 
 
 
 def _wire_bits(phase: AggregationPhase, job: JobSetup, description: AggregationJob, found: PhaseResult) -> float:
-    """What came from a worker in a round, less what was sent again; of the worker with the least.
+    """Return the bits that a worker put on the wire per round, without resends; of the worker with the fewest.
 
-    Switches counted a worker's gradients. They know no ring packets, and those of an underlay none of ours: those the
-    link counted, ACKs taken off.
+    Switches count a worker's gradients. They do not know ring packets, and those of an underlay none of these: there
+    the link's counts are taken, less the ACKs.
     """
     by_link = phase.by_links
     frame = frame_bytes(description.lanes)
@@ -173,15 +177,19 @@ def _wire_bits(phase: AggregationPhase, job: JobSetup, description: AggregationJ
 
 
 def _bounds_bps(phase: AggregationPhase, place: int) -> Bounds:
-    """Of the job at this place; two tables have them, and for a thousand hosts one takes seconds."""
+    """Return the bounds of a job; they are computed once, since one takes seconds for a thousand hosts."""
     if place not in phase.bounds_bps:
         phase.bounds_bps[place] = _solved_bounds_bps(phase, phase.jobs[place], phase.descriptions[place])
     return phase.bounds_bps[place]
 
 
 def _solved_bounds_bps(phase: AggregationPhase, job: JobSetup, description: AggregationJob) -> Bounds:
-    """What the linear program allows this job alone, with the switches that sum, and what packets can reach with the
-    job's labels while global sums come back, emulated; None without a server, or where a link has no rate."""
+    """Return the upper bounds of a job alone, in emulated bit/s.
+
+    The first is that of the linear program with the chosen switches (claims 3 and 4 of the source,
+    docs/aggregation.md), the second what packets can reach with the job's labels while global sums are returned. Both
+    are None without a server, or where a link has no rate.
+    """
     topology, switches = phase.shared.topology, phase.shared.configuration.switches
     if phase.exchange != "server" or any(link.model.rate_bps is None for link in topology.links):
         return None, None
@@ -196,7 +204,7 @@ def _solved_bounds_bps(phase: AggregationPhase, job: JobSetup, description: Aggr
 
 
 def round_rows(phase: AggregationPhase) -> Iterable[Row]:
-    """A row for each round of each job."""
+    """Yield a row for each round of each job."""
     for place, (job, rounds) in enumerate(zip(phase.jobs, phase.rounds, strict=True)):
         for number, report in enumerate(rounds):
             yield {
@@ -213,7 +221,7 @@ def round_rows(phase: AggregationPhase) -> Iterable[Row]:
 
 
 def summary_rows(phase: AggregationPhase, found: PhaseResult) -> Iterable[Row]:
-    """A row for each job of a phase, with the packets by event in the switches' slots."""
+    """Yield a row for each job of a phase, with the packets of each event in the switches' slots."""
     for place, (job, description) in enumerate(zip(phase.jobs, phase.descriptions, strict=True)):
         if not phase.rounds[place]:
             continue

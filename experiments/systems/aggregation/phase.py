@@ -1,4 +1,4 @@
-"""A phase of an aggregation trial: its jobs, what their workers tell, and whether their sums are right."""
+"""A phase of an aggregation trial: its jobs, the events of its workers, and whether their sums are right."""
 
 from __future__ import annotations
 
@@ -32,28 +32,33 @@ PARAMETER_SERVER = "parameter server"
 
 @dataclass
 class RoundReport:
-    """One round over all workers of a job. seconds: emulated, of the slowest worker from its own start; begin_us,
-    end_us: the first worker's start and the last one's end on the agents' clock; losses: of each; reported: the
-    names of those who have told, some of them twice if they were started anew."""
+    """One round, over all workers of a job."""
 
     seconds: float = 0.0
+    """Emulated time of the slowest worker, from its own start."""
     begin_us: float = math.inf
+    """First worker's start on the agents' clock."""
     end_us: float = -math.inf
+    """Last worker's end on the agents' clock."""
     losses: list[float] = field(default_factory=list)
+    """Training loss of each worker."""
     clipped: int = 0
+    """Values that did not fit and were clipped, over all workers."""
     reported: set[str] = field(default_factory=set)
+    """Names of the workers that have reported; some report twice if they were restarted."""
 
     @property
     def whole_seconds(self) -> float:
-        """From the first worker's start to the last one's end, emulated."""
+        """Emulated time from the first worker's start to the last one's end."""
         return max(0.0, self.end_us - self.begin_us) / 1e6
 
 
 Bounds = tuple[float | None, float | None]
+"""Upper bounds of a job in bit/s: of the linear program, and for packets with its labels."""
 
 
 class AggregationPhase(Phase):
-    """The workers of one or several jobs sum as many gradients as there are rounds."""
+    """Workers of one or several jobs sum as many gradients as there are rounds."""
 
     def __init__(
         self,
@@ -73,13 +78,13 @@ class AggregationPhase(Phase):
         self.rounds = [[RoundReport() for _ in job.digests] for job in jobs]
         self.mismatches: list[str] = []
         self.bounds_bps: dict[int, Bounds] = {}
-        """By job, once they were asked for (metrics.py)."""
+        """Bounds of each job, once they were asked for (metrics.py)."""
         self._killed: list[set[str]] = [set() for _ in jobs]
-        """By job, agents that were killed and do not come back."""
+        """Per job, agents that were killed and are not restarted."""
 
     @property
     def by_links(self) -> bool:
-        """Whether no switch can tell what gradients are: the links' counts stand for theirs."""
+        """Whether no switch can identify gradients, so that the links' counts stand for the switches'."""
         return self.exchange != "server" or self.shared.underlay is not None
 
     def agents(self, answers: Sequence[Mapping[str, Any]]) -> list[AgentSpec]:
@@ -101,7 +106,10 @@ class AggregationPhase(Phase):
         return None
 
     def _check_killed(self, place: int) -> None:
-        """UserError if the workers that lack sums were killed, and do not come back: nobody else waits for them."""
+        """Raise UserError if all workers that lack sums were killed and are not restarted.
+
+        Other workers may still be waiting for them.
+        """
         rounds = [report.reported for report in self.rounds[place]]
         names = [f"worker {index}" for index in range(len(self.jobs[place].workers))]
         lacking = {name for name in names if any(name not in reported for reported in rounds)}
@@ -137,7 +145,7 @@ class AggregationPhase(Phase):
         return f"{self.name}, " + (f"job {place + 1}, " if len(self.jobs) > 1 else "")
 
     def _done(self, place: int) -> int:
-        """Rounds that all workers of a job have completed."""
+        """Return the number of rounds that all workers of a job have completed."""
         return sum(len(report.reported) == len(self.jobs[place].workers) for report in self.rounds[place])
 
     @property
@@ -160,11 +168,11 @@ class AggregationPhase(Phase):
 
 
 class ScriptPhase(ScriptWorkers, AggregationPhase):
-    """One job. Without a reference nothing is compared."""
+    """One job of a PyTorch script; without a reference, no sums are compared."""
 
     @property
     def values(self) -> int:
-        """Of a gradient; 0: no model was registered."""
+        """Number of values of a gradient; 0: no model was registered."""
         return self._ranks.values
 
     def agents(self, answers: Sequence[Mapping[str, Any]]) -> list[AgentSpec]:
@@ -193,7 +201,7 @@ class ScriptPhase(ScriptWorkers, AggregationPhase):
 
 
 def check_script_jobs(configuration: AggregationConfiguration) -> None:
-    """UserError if the script cannot run."""
+    """Raise UserError if the script cannot run."""
     workload = configuration.workload
     assert isinstance(workload, ScriptWorkload)
     check_script(configuration, workload)

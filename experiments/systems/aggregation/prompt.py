@@ -1,4 +1,4 @@
-"""What aggregation adds to the prompt of `gradbed up`: its jobs, and the slots of its switches."""
+"""The aggregation system's part of the prompt of `gradbed up`: its jobs, and the slots of its switches."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ USUAL_ROUNDS = 60
 
 
 class AggregationPrompt(JobCommands, Prompt):
-    """gradbed.experiments.prompt.prompt.Prompt of the aggregation system."""
+    """Prompt of the aggregation system."""
 
     job_options = within(model_options(AggregationConfiguration, {}), JOB_OPTIONS)
     complete_slots = Prompt.complete_switches

@@ -1,4 +1,4 @@
-"""What a run of one trial shows: a table of its phases side by side, a figure, and what it means."""
+"""Report of a single trial: a table of its phases side by side, a figure, and what it means."""
 
 from __future__ import annotations
 
@@ -28,8 +28,16 @@ STYLES = {PARAMETER_SERVER: "-", IN_NETWORK: ":", "ring": "--", "gloo": "-."}
 
 
 def draw(summary: Sequence[Row], rounds: Sequence[Row], path: Path) -> list[Path]:
-    """Draw one job's bytes into the server's link, round times, accuracy if it trained, and with several phases the
-    bytes on all links; write `path` in every format. summary: a row for each phase; rounds: one for each round."""
+    """Draw a figure of one job and write it in every format.
+
+    Its panels are the bytes into the server's link, round times, accuracy if the job trained, and with several phases
+    the bytes on all links.
+
+    Args:
+        summary: a row for each phase.
+        rounds: a row for each round.
+        path: file name without its suffix.
+    """
     served = [row for row in summary if row["has_server"]]
     panels = [
         *([_draw_traffic] if served else []),
@@ -66,8 +74,8 @@ def _draw_times(axes: Any, summary: Sequence[Row], rounds: Sequence[Row]) -> Non
         axes.step(values, share, where="post", color=COLOURS[name], label=name)
         if phase["least_round_time_s"]:
             axes.axvline(1e3 * phase["least_round_time_s"], color=COLOURS[name], linewidth=0.8, linestyle="--")
-    axes.set_xlabel("round time (ms);\ndashed: the least that the links allow")
-    axes.set_ylabel("share of rounds")
+    axes.set_xlabel("round time (ms);\ndashed: lower bound")
+    axes.set_ylabel("CDF")
     axes.set_xlim(left=0)
     axes.set_ylim(0, 1.02)
     axes.legend(loc="lower right")
@@ -103,11 +111,11 @@ TROUBLES = {
     "exhaustion": "found all slots held",
     "overflow": "would have left int32",
 }
-"""Events that keep a switch from summing a gradient, in words of the table; shown where they occur."""
+"""Events that keep a switch from summing a gradient, with their rows of the table; shown where they occur."""
 
 
 def present(results: StudyResults, console: Console) -> None:
-    """Tables on the console, figures in the run's folder, and three closing lines."""
+    """Print tables on the console and three closing lines; leave figures in the run's folder."""
     (trial,) = results.trials
     summary, rounds = trial.table("summary"), trial.table("rounds")
     configuration = results.configurations()[trial.digest]
@@ -130,14 +138,20 @@ def present(results: StudyResults, console: Console) -> None:
 
 
 def by_job(summary: Sequence[Row]) -> list[list[Row]]:
-    """The phases of each job, in their order."""
+    """Return the phases of each job, in their order."""
     jobs = dict.fromkeys(row["job"] for row in summary)
     return [[row for row in summary if row["job"] == job] for job in jobs]
 
 
 def closing(row: Row, of_job: Sequence[Row], figure: Path, beside: bool) -> list[str]:
-    """What the table means, where the figure is, and what to try next. Of times that the machine may have made it
-    says so, and claims nothing. row: of the trials table; beside: whether the other clock has been told of."""
+    """Return the closing lines: what the table means, where the figure is, and what to try next.
+
+    Times that the host may have distorted are not interpreted.
+
+    Args:
+        row: of the points table.
+        beside: whether the trial's result on the other clock has been shown.
+    """
     trusted = row["verdict"] in ("model", "valid")
     clock = " --clock virtual" if row["verdict"] == "model" else ""  # who has no root needs none next time either
     what_next = f"{COMMAND} run aggregation{clock} --programmable 4 --baselines parameter-server,ring"
@@ -147,21 +161,23 @@ def closing(row: Row, of_job: Sequence[Row], figure: Path, beside: bool) -> list
 
 
 def meaning(of_job: Sequence[Row], trusted: bool) -> str:
-    """In one sentence, as far as it can be trusted."""
+    """Return what the phases mean in one sentence, as far as the times are valid."""
     phases = {row["phase"]: row for row in of_job}
     alone, in_network = phases.get(PARAMETER_SERVER), phases.get(IN_NETWORK)
     if not (alone and in_network and in_network["server_in_gradient_bytes"]):
         times = ", ".join(f"{row['phase']} {time_text(row['median_round_time_s'])}" for row in of_job)
-        return f"a round takes: {times}" + ("." if trusted else "; the machine had a part in that.")
+        return f"a round takes: {times}" + (
+            "." if trusted else "; these times are not valid: the host was overloaded."
+        )
     fewer = alone["server_in_gradient_bytes"] / in_network["server_in_gradient_bytes"]
     carried = f"the server's link carries 1/{fewer:.3g} of the gradient bytes"
     if not trusted:
-        return f"{carried}; this machine had a part in the round times, so they show nothing of the network."
+        return f"{carried}. Round times are not valid: the host was overloaded; byte counts are exact."
     return f"{carried}, and {speed(of_job)}."
 
 
 def speed(of_job: Sequence[Row]) -> str:
-    """How round times compare."""
+    """Return how the round times compare, in words."""
     phases = {row["phase"]: row["median_round_time_s"] for row in of_job}
     quicker = phases[PARAMETER_SERVER] / phases[IN_NETWORK]
     if 0.95 < quicker < 1.05:
@@ -170,15 +186,15 @@ def speed(of_job: Sequence[Row]) -> str:
 
 
 def beside(repeated: Sequence[Row], clock: str) -> str:
-    """The round times of the same on the other clock."""
-    name = "virtual clock, where no machine has a part" if clock == "virtual" else "in real time"
+    """Return a line with the round times of the same trial on the other clock."""
+    name = "virtual clock, simulated time" if clock == "virtual" else "in real time"
     times = ", ".join(f"{row['phase']} {time_text(row['median_round_time_s'])}" for row in repeated)
     compared = {PARAMETER_SERVER, IN_NETWORK} <= {row["phase"] for row in repeated}
     return f"the same ({name}): {times}{f': {speed(repeated)}' if compared else ''}"
 
 
 def script_lines(summary: Sequence[Row], rounds: Sequence[Row]) -> list[str]:
-    """What the gradients of a script did."""
+    """Return lines about the gradients of a PyTorch script."""
     if not summary:
         return ["the script registered no model, so nothing went through the switches"]
     (row,) = summary
@@ -199,7 +215,9 @@ def script_lines(summary: Sequence[Row], rounds: Sequence[Row]) -> list[str]:
 
 
 def table(of_job: Sequence[Row], jobs: int = 1) -> FittedTable:
-    """A job's phases side by side, with the ratio of the second to the first, and the ideal one."""
+    """Return a table of a job's phases side by side, with the ratio of the second to the first, and the ideal
+    ratio.
+    """
     first = of_job[0]
     which = f"job {first['job']} of {jobs}: " if jobs > 1 else ""
     result = FittedTable(
@@ -234,7 +252,7 @@ def table(of_job: Sequence[Row], jobs: int = 1) -> FittedTable:
     add("round time, median", times_s, [time_text(value) for value in times_s])
     least_s = [row["least_round_time_s"] for row in served if row["least_round_time_s"]]
     if least_s and len(least_s) == len(served):
-        add("least that the links allow", least_s, [time_text(value) for value in least_s])
+        add("round time, lower bound", least_s, [time_text(value) for value in least_s])
     if all(row["resends"] is not None for row in of_job):
         add("gradient packets resent", *_whole([row["resends"] for row in of_job]))
         if any(row["direct_copies"] for row in of_job):

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
 CALIBRATION_VALUES = 35_200
 EXPECTED_SHARE = 0.6
-"""Of the link rate, that the calibration's network makes of it; only the length of a trial depends on it."""
+"""Fraction of the link rate that the calibration's network is expected to reach; only the length of a trial
+depends on it.
+"""
 
 
 class AggregationSystem(System[AggregationConfiguration]):
@@ -97,14 +99,14 @@ class AggregationSystem(System[AggregationConfiguration]):
         return AggregationTrial(task)
 
     def network(self, task: TrialTask[AggregationConfiguration]) -> NetworkSetup:
-        """Every switch sums; where some are named, those do."""
+        """Return a network in which every switch sums, or the named ones."""
         configuration = task.configuration
         topology = configuration.topology.build(task.scale)
         names = configuration.switches.named or [switch.name for switch in topology.switches]
         return network_of(configuration, topology, [topology.switch(name).name for name in names])
 
     def calibration(self, rate_mbps: float, seconds: float) -> AggregationConfiguration:
-        """A k=4 fat-tree on which eight workers sum random gradients in up to five switches."""
+        """Return a k=4 fat-tree on which eight workers sum random gradients in up to five switches."""
         round_s = 32 * CALIBRATION_VALUES / (EXPECTED_SHARE * rate_mbps * 1e6)
         return AggregationConfiguration.model_validate(
             {
@@ -123,7 +125,7 @@ class AggregationSystem(System[AggregationConfiguration]):
 
 
 def _check_virtual(configuration: AggregationConfiguration) -> None:
-    """UserError for what only the kernel's network has."""
+    """Raise UserError for what only the kernel's network has."""
     switches, workload = configuration.switches, configuration.workload
     REAL_CLOCK.require(switches.legacy != "openflow", "--legacy: Open vSwitch", "--legacy p4")
     REAL_CLOCK.require("gloo" not in (workload.exchange, *workload.baselines), "gloo", "ring")

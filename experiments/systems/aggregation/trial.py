@@ -1,4 +1,4 @@
-"""One trial of the aggregation system: its network, its phases, and what they found."""
+"""One trial of the aggregation system: its network, its phases, and its result."""
 
 from __future__ import annotations
 
@@ -34,7 +34,11 @@ class AggregationTrial(Trial[AggregationConfiguration]):
     phases: Sequence[AggregationPhase]
 
     def __init__(self, task: TrialTask[AggregationConfiguration], hosts: Sequence[Hosts] | None = None) -> None:
-        """hosts: of each job, where they are not to be chosen here."""
+        """Plan the trial.
+
+        Args:
+            hosts: workers and server of each job; None: they are chosen here.
+        """
         super().__init__(task)
         configuration = self.configuration
         underlay = underlay_of(configuration, self.topology, task.seed)
@@ -135,8 +139,11 @@ class AggregationTrial(Trial[AggregationConfiguration]):
         )
 
     def _accounts(self, phase: AggregationPhase, found: PhaseResult) -> list[list[HostAccount]]:
-        """By job; of Gloo's connections the hosts' kernels counted. A script may open connections of its own, which
-        nobody counts."""
+        """Return the accounts of the hosts of each job.
+
+        Gloo's connections are counted by the hosts' kernels. A script may open connections that are not counted, so
+        it has none.
+        """
         if isinstance(phase, ScriptPhase):
             return [[] for _ in phase.jobs]
         return [
@@ -150,8 +157,10 @@ class AggregationTrial(Trial[AggregationConfiguration]):
 
 
 def phases_of(configuration: AggregationConfiguration) -> list[tuple[str, Exchange, bool]]:
-    """(name, exchange, whether switches sum): the server alone first, then what is asked for, then other
-    baselines."""
+    """Return (name, exchange, whether switches sum) of each phase.
+
+    The server alone comes first, then the requested phase, then the other baselines.
+    """
     main = main_phase_of(configuration)
     baselines = [each for each in baselines_of(configuration) if each[0] != main[0]]
     first = [each for each in baselines if each[1] == "server"]
@@ -159,7 +168,7 @@ def phases_of(configuration: AggregationConfiguration) -> list[tuple[str, Exchan
 
 
 def main_phase_of(configuration: AggregationConfiguration) -> tuple[str, Exchange, bool]:
-    """Return what is asked for, which one of the baselines may be, too."""
+    """Return the requested phase, which may be one of the baselines, too."""
     exchange = configuration.workload.exchange
     if exchange != "server":
         return exchange, exchange, False
@@ -169,6 +178,7 @@ def main_phase_of(configuration: AggregationConfiguration) -> tuple[str, Exchang
 
 
 def baselines_of(configuration: AggregationConfiguration) -> list[tuple[str, Exchange, bool]]:
+    """Return the phases of the configured baselines."""
     named: dict[str, tuple[str, Exchange, bool]] = {
         "parameter-server": (PARAMETER_SERVER, "server", False),
         "ring": ("ring", "ring", False),
@@ -185,7 +195,7 @@ def network_of(
     keep_open: Sequence[int] = (),
     underlay: Underlay | None = None,
 ) -> NetworkSetup:
-    """The network whose switches `summing` sum; or that of an underlay."""
+    """Return the network whose switches `summing` sum, or the network of the underlay."""
     switches = configuration.switches
     return NetworkSetup(
         topology,
@@ -204,7 +214,11 @@ def network_of(
 
 
 def underlay_of(configuration: AggregationConfiguration, topology: Topology, seed: int = 1) -> Underlay | None:
-    """UserError if the system that it names has none, or none of this topology."""
+    """Return the underlay that the configuration names; None if it names none.
+
+    Raises:
+        UserError: the named system has no underlay, or none of this topology.
+    """
     if configuration.switches.underlay == "none":
         return None
     system, _, way = configuration.switches.underlay.partition(":")
@@ -214,7 +228,7 @@ def underlay_of(configuration: AggregationConfiguration, topology: Topology, see
 def programs_of(
     configuration: AggregationConfiguration, topology: Topology, summing: Collection[str]
 ) -> dict[str, SwitchProgram]:
-    """What every switch runs."""
+    """Return the program of every switch."""
     switches = configuration.switches
     sums = Program.own("aggregation", LANES=configuration.workload.lanes, SLOTS=switches.slots)
     others: dict[str, SwitchProgram] = {"none": sums, "p4": FORWARD, "openflow": OPENFLOW}
@@ -222,7 +236,7 @@ def programs_of(
 
 
 def slots_of_a_job(configuration: AggregationConfiguration) -> dict[str, Any]:
-    """The part of a request that is about slots."""
+    """Return the fields of a job request that are about slots."""
     switches, jobs = configuration.switches, configuration.workload.jobs
     if switches.slot_policy == "dynamic":
         return {"slot_policy": "dynamic"}

@@ -1,5 +1,6 @@
-"""What a run's numbers are held to: bounds of links, properties of compressors, training in a single process, and
-what has to be so as long as nothing happens to the network.
+"""Check a run's numbers against bounds of links, properties of compressors, and training in a single process.
+
+Some checks hold only while the network has no faults and no competing traffic.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from gradbed.hosts.systems.compression.frames import MOST_FRAME_BYTES
 
 
 def unexpected(phase: CompressionPhase, found: PhaseResult) -> Iterator[str]:
-    """A line for each thing that is not as expected."""
+    """Yield a line for each deviation from what an undisturbed network must give."""
     configuration = phase.configuration
     models = [link.model for link in phase.topology.links]
     if (
@@ -45,7 +46,7 @@ def unexpected(phase: CompressionPhase, found: PhaseResult) -> Iterator[str]:
 
 
 def _uncounted(phase: CompressionPhase, found: PhaseResult) -> Iterator[str]:
-    """Bytes that workers planned to send, and that the server's switch counted on their way to it."""
+    """Report a difference between the bytes that workers planned and those that the server's switch counted."""
     configuration, topology = phase.configuration, phase.topology
     if configuration.transport.protocol != "packets" or configuration.program.model != "gradbed":
         return
@@ -63,24 +64,32 @@ def _uncounted(phase: CompressionPhase, found: PhaseResult) -> Iterator[str]:
 
 
 ROUNDING = 1e-9
+"""Relative tolerance of floating-point numbers."""
 
 LOSS_TOLERANCE = 0.01
-"""Of float32 and of gradients in steps of 2^-26, over the rounds of a training; a share."""
+"""Relative tolerance of training losses: float32, and gradients in steps of 2^-26, over all rounds."""
 
 SINGLE_LANE = 1
-"""Of the reference's fragments: no sum is shifted unless it overflows, and then weights are not compared."""
+"""Lanes of the reference's fragments.
+
+With one lane no sum is shifted unless it overflows, and then weights are not compared.
+"""
 
 BURST_FRAMES = 4
-"""Of each worker, that one to the server may find in the queue: its bucket's, one that was held up on its way, and
-acknowledgements of the sum."""
+"""Frames of each worker that another frame to the server may find in the queue.
+
+They are the burst of its token bucket, one that was delayed on its way, and acknowledgements of the sum.
+"""
 
 
 def contradictions(
     phase: CompressionPhase, found: PhaseResult, values: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]
 ) -> Iterator[str]:
-    """A line for each number of the run that cannot be beside the others, or beside what its links carry.
+    """Yield a line for each number of the run that contradicts other numbers, or what its links carry.
 
-    values, rows: as told, of the run and of its rounds.
+    Args:
+        values: metrics of the run, as reported.
+        rows: rows of its table "rounds", as reported.
     """
     if not rows:
         return
@@ -103,7 +112,7 @@ def contradictions(
 def _faster_than_links(
     phase: CompressionPhase, found: PhaseResult, values: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]
 ) -> Iterator[str]:
-    """What workers sent has to cross the server's link, and bytes that crossed it were sent."""
+    """Report rounds that are shorter than the server's link allows, and sent bytes that this link did not carry."""
     configuration, topology = phase.configuration, phase.topology
     if configuration.faults or configuration.transport.protocol != "packets" or phase.left:
         return
@@ -135,9 +144,9 @@ def _faster_than_links(
 
 
 def wrong_contents(phase: CompressionPhase) -> Iterator[str]:
-    """A line for each gradient of which the wrong values were sent, or the wrong number of them.
+    """Yield a line for each gradient of which the wrong values, or the wrong number of them, were sent.
 
-    Sent whole, the largest values leave only smaller ones behind.
+    Only gradients that were sent whole are checked: then the largest values leave only smaller ones behind.
     """
     compression = phase.configuration.compression
     name, parameter = parsed(compression.compress)
@@ -151,7 +160,11 @@ def wrong_contents(phase: CompressionPhase) -> Iterator[str]:
 
 
 def _wrong_content(name: str, parameter: float, told: Mapping[str, Any], *, warm: bool) -> str:
-    """warm: the warm-up is over. Nothing if all is right."""
+    """Return what is wrong with one gradient's content; empty if nothing is.
+
+    Args:
+        warm: whether the warm-up rounds are over.
+    """
     sent, length, least, held = (told[key] for key in ("sent_values", "values", "least_sent", "most_held"))
     fits = told["most_taken"] < 1 << 31
     if name == "none" and fits and held:
@@ -169,8 +182,11 @@ def _wrong_content(name: str, parameter: float, told: Mapping[str, Any], *, warm
 
 
 def wrong_training(phase: CompressionPhase) -> Iterator[str]:
-    """A line if workers that sent all of their gradients are not where a single process is: its weights bit for bit,
-    and its losses, which a training of its own tells."""
+    """Yield a line where training differs from a single process.
+
+    If workers sent all of their gradients, their weights must match bit for bit, and their losses up to a tolerance.
+    The losses are those of a training loop of its own.
+    """
     compression = phase.configuration.compression
     settings = None if phase.description is None else phase.description.workload
     if not isinstance(settings, TrainingSettings) or compression.compress != "none" or compression.momentum:
@@ -201,7 +217,7 @@ def _sent_whole(rounds: Sequence[RoundReport]) -> bool:
 
 
 def _losses(settings: TrainingSettings, workers: int) -> Iterator[list[float]]:
-    """Of the workers' minibatches before each round."""
+    """Yield the losses of all workers' minibatches before each round."""
     data, shape = load(settings.dataset), SHAPES[settings.dataset]
     sizes = [shape.features, *([settings.hidden_units] if settings.hidden_units else []), shape.classes]
     drawn = np.random.default_rng(settings.seed)
@@ -230,7 +246,10 @@ def _add_gradient(
     labels: NDArray[np.integer],
     steps: Sequence[Sequence[NDArray[np.float64]]],
 ) -> float:
-    """The mean loss of some samples; its gradient is added to the steps. Hidden layers have ReLU."""
+    """Add the gradient of the mean loss of some samples to `steps`, and return the loss.
+
+    Hidden layers have ReLU, the last one softmax with cross entropy.
+    """
     inputs = [features]
     for weights, biases in layers[:-1]:
         inputs.append(np.maximum(0.0, inputs[-1] @ weights + biases))

@@ -1,4 +1,4 @@
-"""What a trial of the compression system runs on: what workers send, how they compress it, and at which rate."""
+"""Configuration of a compression trial: what workers send, how they compress it, and at which rate."""
 
 from __future__ import annotations
 
@@ -18,21 +18,23 @@ from gradbed.hosts.transport.stream_receiver import SELECTIVE_BITS
 
 
 class SwitchesSection(Section):
-    """When switches say that they are congested."""
+    """Congestion marking in switches."""
 
-    congestion_packets: int = option(20, "So many waiting packets are congestion, which is marked; 0: never.", ge=0)
+    congestion_packets: int = option(
+        20, "Queue length in packets from which packets are marked (ECN); 0: never.", ge=0
+    )
 
 
 class CompressionSection(Section):
-    """What of a gradient is sent, and what becomes of the rest."""
+    """Compression of gradients, and what becomes of the values left out."""
 
     compress: str = option(
         "none",
         "none, topk:PART, randomk:PART, threshold:MAGNITUDE, quantise:8, quantise:4, sign or powersgd:RANK.",
     )
-    error_feedback: bool = option(True, "What is left out is added to the next gradient.")
-    momentum: float = option(0.0, "Of each worker, corrected for what is held back.", ge=0, lt=1)
-    warm_up_rounds: int = option(0, "Rounds in which topk and randomk get from a quarter to their part.", ge=0)
+    error_feedback: bool = option(True, "Add what is left out to the next gradient.")
+    momentum: float = option(0.0, "Momentum of each worker, corrected for what is held back.", ge=0, lt=1)
+    warm_up_rounds: int = option(0, "Rounds in which topk and randomk go from a quarter to their fraction.", ge=0)
 
     @field_validator("compress")
     @classmethod
@@ -45,21 +47,25 @@ class CompressionSection(Section):
 
 
 class RatioSection(Section):
-    """How much is sent when the rate falls while a gradient is on its way. Times are nominal."""
+    """Rule for the fraction that is sent when the rate falls during a gradient; times are nominal."""
 
     rule: RatioRule = option(
-        "repaired", "What is kept when the rate falls: none (all), source (to the letter) or repaired.", name="ratio"
+        "repaired",
+        "What is kept when the rate falls: none (all), source (as published) or repaired (corrected).",
+        name="ratio",
     )
     initial_rate: Literal["iteration", "run"] = option(
         "iteration", "R0: the first rate of each gradient, or the highest of these in the run so far."
     )
-    floor: float = option(0.01, "The least part of what is left that is sent.", name="ratio_floor", ge=0, le=1)
-    settled_within: float = option(0.05, "Two rates in turn that differ by no more are settled.", gt=0)
-    interval_us: int = option(5000, "Of a reading of the rate.", ge=100)
+    floor: float = option(0.01, "Smallest fraction of the remainder that is sent.", name="ratio_floor", ge=0, le=1)
+    settled_within: float = option(
+        0.05, "Relative difference of two consecutive rates below which the rate is settled.", gt=0
+    )
+    interval_us: int = option(5000, "Interval of rate readings.", ge=100)
 
 
 class TransportSection(Section):
-    """How parts get through. Times are nominal."""
+    """Reliability, pacing and congestion control; times are nominal."""
 
     protocol: Literal["packets", "tcp"] = option(
         "packets", "packets (of this system), or tcp: the kernel's, as a baseline (real clock).", name="transport"
@@ -67,10 +73,12 @@ class TransportSection(Section):
     pacing: Pacing = option(
         "even", "Rate of a worker: none (its window's), even (B1/N), active (over those still sending) or aimd."
     )
-    window_packets: int = option(64, "Packets that a worker has unacknowledged at most.", ge=4, le=SELECTIVE_BITS)
+    window_packets: int = option(64, "Largest number of unacknowledged packets of a worker.", ge=4, le=SELECTIVE_BITS)
     congestion_control: CongestionControlName = option("aimd", f"{CONGESTION_CONTROL_HELP} It counts without pacing.")
-    min_timeout_us: int = option(10_000, "Wait so much longer than a usual round trip before sending again.", ge=1000)
-    left_after_us: int = option(5_000_000, "A worker that is silent for so long has left.", ge=1000)
+    min_timeout_us: int = option(
+        10_000, "Smallest margin of the retransmission timeout over a usual round trip.", ge=1000
+    )
+    left_after_us: int = option(5_000_000, "Silence after which a worker counts as having left.", ge=1000)
     give_up_us: int = option(30_000_000, "Silence of the server after which a worker ends the run.", ge=1000)
 
 
@@ -78,21 +86,25 @@ class BackgroundSection(Section):
     """Competing traffic: datagrams from a host without another part to the server's, at a constant rate."""
 
     load: float = option(
-        0.0, "Of the server's link, the share that competing traffic offers it.", name="background_load", ge=0, le=10
+        0.0,
+        "Competing traffic offered to the server's link, as a fraction of its rate.",
+        name="background_load",
+        ge=0,
+        le=10,
     )
-    from_ms: float = option(0.0, "When it begins.", name="background_from_ms", ge=0)
-    duration_ms: float = option(500.0, "How long it is sent.", name="background_ms", gt=0)
-    frame_bytes: int = option(1000, "Of its frames.", name="background_bytes", ge=64, le=1514)
+    from_ms: float = option(0.0, "Start of the competing traffic.", name="background_from_ms", ge=0)
+    duration_ms: float = option(500.0, "Duration of the competing traffic.", name="background_ms", gt=0)
+    frame_bytes: int = option(1000, "Frame size of the competing traffic.", name="background_bytes", ge=64, le=1514)
 
 
 class SamplesSection(Section):
-    """Of the queue of the server's link."""
+    """Sampling of the queue of the server's link."""
 
-    interval_us: int = option(10_000, "Sample the queue of the server's link so often.", name="sample_us", ge=1)
+    interval_us: int = option(10_000, "Sampling interval of the queue of the server's link.", name="sample_us", ge=1)
 
 
 class _Workload(Section):
-    workers: int = option(8, "Besides the server.", ge=1, le=256)
+    workers: int = option(8, "Number of workers, besides the server.", ge=1, le=256)
 
 
 class _Rounds(_Workload):
@@ -100,15 +112,15 @@ class _Rounds(_Workload):
 
 
 class SyntheticWorkload(SyntheticGradients, _Rounds):
-    """Random gradients, for the network without learning."""
+    """Random gradients, to load the network without learning."""
 
 
 class TrainingWorkload(TrainedGradients, _Rounds):
-    """Those of a model that the workers train."""
+    """Gradients of a model that the workers train."""
 
 
 class ScriptWorkload(ScriptSection, _Workload):
-    """A PyTorch script (docs/torch.md)."""
+    """Gradients of a PyTorch script (docs/torch.md)."""
 
 
 Workload = Annotated[
@@ -117,7 +129,7 @@ Workload = Annotated[
 
 
 class CompressionConfiguration(TrialConfiguration):
-    """All that a sweep of a compression study can vary."""
+    """Everything that a sweep of a compression study can vary."""
 
     switches: SwitchesSection = SwitchesSection()
     compression: CompressionSection = CompressionSection()

@@ -1,4 +1,4 @@
-"""Those figures of compression (docs/compression.md) that need more than lines, as kinds that studies name."""
+"""Figures of compression (docs/compression.md) that need more than lines, as figure kinds that studies name."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ PACING = {"none": "unpaced", "even": "B1/N", "active": "B1/active", "aimd": "AIM
 
 
 def variant(row: Row) -> str:
-    """Of a trial whose sweep has pacing, rule and compressor: what it does about congestion."""
+    """Return how a trial reacts to congestion, from its pacing, rule and compressor."""
     pacing, rule, compress = row["transport.pacing"], row["ratio.rule"], row["compression.compress"]
     if not row["faults"]:
         return f"undisturbed, {PACING[pacing]}"
     if row.get("transport.protocol") == "tcp":
-        return "TCP of the kernel, a sum for each"
+        return "kernel TCP, a sum for each worker"
     if compress != "none":
         return f"{compress}, {PACING[pacing]}"
     if rule == "none":
         return "neither" if pacing == "none" else f"pacing alone ({PACING[pacing]})"
     if rule == "source":
-        return f"the source, to the letter, {PACING[pacing]}"
-    return "compression alone" if pacing == "none" else f"repaired, {PACING[pacing]}"
+        return f"as published, {PACING[pacing]}"
+    return "compression alone" if pacing == "none" else f"corrected, {PACING[pacing]}"
 
 
 def colour(number: int) -> str:
@@ -44,6 +44,7 @@ def colour(number: int) -> str:
 
 @figure_kind("compression-workers", columns=2, height_in=4.2)
 def draw_workers(sheet: Sheet) -> None:
+    """Draw figure 1."""
     [left, right], results = sheet.axes, sheet.results
     workers = itemgetter("workload.workers")
     times = results.derived_series(workers, lambda row: 1e3 * row["iteration_time_s"], variant)
@@ -63,14 +64,15 @@ def draw_workers(sheet: Sheet) -> None:
 
 WORKER = "worker 0"
 RULES_OVER_TIME = {
-    "none": "no rule",
-    "source": "the source, to the letter",
-    "iteration": "repaired, R0 of the iteration",
-    "run": "repaired, R0 of the run",
+    "none": "none",
+    "source": "as published",
+    "iteration": "corrected, R0 of the iteration",
+    "run": "corrected, R0 of the run",
 }
 
 
 def name_of(row: Row) -> str:
+    """Return the series of a trial in figure 2."""
     rule = row["ratio.rule"]
     return RULES_OVER_TIME[row["ratio.initial_rate"] if rule == "repaired" else rule]
 
@@ -80,7 +82,7 @@ def what_happens(row: Row) -> str:
 
 
 def scenes(results: StudyResults) -> dict[str, list[TrialRecord]]:
-    """The trials of the first repetition by what happens."""
+    """Return the trials of the first repetition by what happens to the network."""
     found: dict[str, list[TrialRecord]] = {}
     for trial in results.trials:
         if trial.repetition == 0:
@@ -90,6 +92,7 @@ def scenes(results: StudyResults) -> dict[str, list[TrialRecord]]:
 
 @figure_kind("compression-step", columns=3, rows=lambda results, _: len(scenes(results)), width_in=4.0, height_in=3.0)
 def draw_step(sheet: Sheet) -> str:
+    """Draw figure 2."""
     axes, found = sheet.axes, scenes(sheet.results)
     names = list(dict.fromkeys(name_of(trial.row) for trials in found.values() for trial in trials))
     for row, (scene, trials) in enumerate(found.items()):
@@ -123,10 +126,12 @@ def _draw_trial(axes: Sequence[Any], trial: TrialRecord, name: str, of_it: str) 
 # Figure 5: the ratio that each rule chooses against the rate that is left, beside its formula.
 
 
-RULE_NAMES = {"none": "no rule", "source": "the source, to the letter", "repaired": "repaired"}
+RULE_NAMES = {"none": "none", "source": "as published", "repaired": "corrected"}
 SENT, SUM_SHARE = 0.15, 1 / 8
-"""Parts of the gradient: what is sent when the rule decides, and the sum's share of it with eight workers; for the
-formulas' curves."""
+"""Fractions of the gradient for the curves of the formulas.
+
+They are what is sent when the rule decides, and the sum's share of it with eight workers.
+"""
 
 
 RULES: dict[str, Callable[..., float]] = {
@@ -136,13 +141,14 @@ RULES: dict[str, Callable[..., float]] = {
 
 
 def rate_left(row: Row) -> float:
-    """Of the server's link, the part that the first fault leaves. Both rates are nominal."""
+    """Return the fraction of the server's link rate that the first fault leaves; both rates are nominal."""
     rate_bps: float = 1e6 * row["faults"][0]["change"]["rate_mbps"]
     return rate_bps / float(row["link_rate_bps"])
 
 
 @figure_kind("compression-ratio")
 def draw_ratio(sheet: Sheet) -> None:
+    """Draw figure 5."""
     [axes] = sheet.axes
     series = sheet.results.derived_series(rate_left, itemgetter("ratio"), itemgetter("ratio.rule"))
     draw_all(axes, series, names=RULE_NAMES)

@@ -1,4 +1,4 @@
-"""What a trial of the compression system yields: metrics, and rows of its tables. Rates and times are nominal."""
+"""Metrics and table rows of a compression trial; rates and times are nominal."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ from gradbed.experiments.tables.tables import Row
 SHARE = (0.0, 1.0)
 
 LONGEST_QUEUE = "CompressionEgress.queue.longest_queue"
-"""The register, by port."""
+"""Register with the longest queue of each port."""
 
 METRICS: Mapping[str, Metric] = {
     "iteration_time_s": Metric("s", "median time from a gradient to the sum", "time"),
     "sending_time_s": Metric("s", "median time until the slowest worker's gradient is acknowledged", "time"),
     "longest_iteration_s": Metric("s", "the longest iteration", "time"),
-    "ratio": Metric("", "bytes sent over those of the gradients as they were to be sent, mean", possible=SHARE),
-    "least_ratio": Metric("", "the least of these of any gradient", possible=SHARE),
-    "server_bytes": Metric("B", "bytes into the server's link, a round"),
-    "wire_bytes": Metric("B", "bytes that workers' gradients took with headers, a round and worker"),
-    "queue_drops": Metric("", "packets that the queue of the server's link dropped, in all"),
-    "longest_queue": Metric("", "packets that one to the server found waiting at most"),
-    "mean_queue": Metric("", "packets that wait for the server's link, mean of samples", on_bmv2=False),
-    "marked": Metric("", "packets that left for the server marked, in all"),
-    "resends": Metric("", "parts that workers sent again, in all"),
-    "background_loss": Metric("", "part of the competing datagrams that got lost", possible=SHARE),
+    "ratio": Metric("", "bytes sent / bytes of the gradients before cutting, mean", possible=SHARE),
+    "least_ratio": Metric("", "bytes sent / bytes of the gradient before cutting, minimum", possible=SHARE),
+    "server_bytes": Metric("B", "bytes into the server's link, per round"),
+    "wire_bytes": Metric("B", "bytes of gradients with headers, per round and worker"),
+    "queue_drops": Metric("", "packets dropped by the queue of the server's link (total)"),
+    "longest_queue": Metric("", "longest queue that a packet to the server found, packets"),
+    "mean_queue": Metric("", "queue of the server's link, mean of samples, packets", on_bmv2=False),
+    "marked": Metric("", "marked packets sent to the server (total)"),
+    "resends": Metric("", "parts resent by workers (total)"),
+    "background_loss": Metric("", "fraction of the competing datagrams lost", possible=SHARE),
     "accuracy": Metric("", "test accuracy", possible=SHARE),
 }
 
 
 def metrics(phase: CompressionPhase, found: PhaseResult) -> dict[str, Any]:
+    """Return the metrics of a trial; all are None for a script without a model."""
     rows, topology = list(round_rows(phase)), phase.topology
     if not rows:
         return dict.fromkeys(METRICS)  # a script without a model
@@ -66,8 +67,11 @@ def metrics(phase: CompressionPhase, found: PhaseResult) -> dict[str, Any]:
 
 
 def round_rows(phase: CompressionPhase) -> Iterable[dict[str, Any]]:
-    """A row for each round, over all workers that were there to its end; none if nobody was. summed_workers: of which
-    at least a part is in the sum."""
+    """Yield a row for each round, over all workers that were there to its end.
+
+    A round without any such worker has none. summed_workers counts the workers of which at least a part is in the
+    sum.
+    """
     scale = phase.task.scale
     for number, report in enumerate(phase.rounds):
         reported = list(report.exchanged.values())
@@ -104,7 +108,7 @@ def _learning(report: RoundReport) -> dict[str, Any]:
 
 
 def rate_rows(phase: CompressionPhase) -> Iterable[Row]:
-    """A row for each reading of each worker's rate; time_s since the first of all."""
+    """Yield a row for each reading of each worker's rate; time_s counts from the first reading of all."""
     readings = [
         (reading["time_us"], number, name, reading, reported["initial_bps"])
         for number, report in enumerate(phase.rounds)

@@ -1,4 +1,6 @@
-"""The one phase of a compression trial: competing traffic, what its agents tell, and whether their sums are right."""
+"""The single phase of a compression trial: competing traffic, events of its agents, and whether their sums are
+right.
+"""
 
 from __future__ import annotations
 
@@ -34,13 +36,17 @@ from gradbed.topo.graph import Topology
 
 
 _SENDER, _RECEIVER = 0, 1
-"""Their numbers in packets."""
+"""Numbers of the two hosts in packets."""
 
 
 def background_agents(
     section: BackgroundSection, sender: str, server: str, topology: Topology, scale: Scale, seed: int, job: int
 ) -> list[AgentSpec]:
-    """The agents in both hosts. topology: in emulated units."""
+    """Return the agents of the competing traffic in both hosts.
+
+    Args:
+        topology: in emulated units.
+    """
     link_bps = topology.link(server, topology.attachment(server).name).model.rate_bps
     assert link_bps is not None
     stream = TrafficStream(
@@ -74,7 +80,7 @@ def background_agents(
 def background_loss(
     final: Mapping[tuple[int, str], Mapping[str, Any]], sender: str, server: str, job: int
 ) -> float | None:
-    """The part of the datagrams that did not come; None: none were sent."""
+    """Return the fraction of the competing datagrams that was lost; None if none were sent."""
     sent = sum(final.get((job, NAME.format(sender)), {}).get("sent_flows", {}).get("packets", ()))
     came = sum(final.get((job, NAME.format(server)), {}).get("flows", {}).get("packets", ()))
     return 1 - came / sent if sent else None
@@ -85,27 +91,30 @@ def background_loss(
 
 MODULE = "gradbed.hosts.systems.compression.agents"
 WORKER_RANK = 1
-"""The server stops first."""
+"""Stop rank of workers; the server stops first."""
 
 EXPONENT = 26
-"""Gradients are scaled by 2^26: values of up to 32 fit, and steps are of 1.5e-8."""
+"""Gradients are scaled by 2^26: values of up to 32 fit an int32, and steps are of 1.5e-8."""
 
 
 @dataclass
 class RoundReport:
-    """What workers tell of a round, by their names: fingerprints of what trainers handed over and got back, what
-    the network's side did, and results; of the server, fingerprints of what it received, by the worker's name, and of
-    its sum."""
+    """Events of one round."""
 
     trained: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Per worker, fingerprints of what its trainer handed over and got back."""
     exchanged: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Per worker, what its network side sent and held back."""
     round: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Per worker, the result of the round."""
     received: dict[str, int] = field(default_factory=dict)
+    """Per worker, the fingerprint of what the server received of it."""
     sum: int | None = None
+    """Fingerprint of the server's sum; None: the server has not reported it."""
 
 
 class CompressionPhase(Phase):
-    """The workers of one job send what they keep of their gradients."""
+    """Workers of one job send compressed gradients to the server, and get the sum back."""
 
     def __init__(
         self,
@@ -117,7 +126,7 @@ class CompressionPhase(Phase):
         self.workers, self.server = tuple(hosts[0]), hosts[1]
         super().__init__("compression", [JobRequest(workers=self.workers, server=self.server)])
         self.background_sender = background_sender
-        """Of competing traffic; None: there is none."""
+        """Host that sends competing traffic; None: there is none."""
         self.topology = topology
         self.task = task
         self.configuration = configuration = task.configuration
@@ -125,7 +134,7 @@ class CompressionPhase(Phase):
         rounds = 0 if isinstance(workload, ScriptWorkload) else workload.rounds
         self.rounds = [RoundReport() for _ in range(rounds)]
         self.left: dict[str, int] = {}
-        """By name of workers that left in the middle: in which round, from 0."""
+        """Round, from 0, in which each worker left before the end."""
         self.stopped = {
             fault.agent
             for fault in configuration.faults
@@ -225,7 +234,7 @@ class CompressionPhase(Phase):
 
     @property
     def names(self) -> list[str]:
-        """Of the workers that are there to the end."""
+        """Names of the workers that are there to the end."""
         gone = self.left.keys() | self.stopped
         return [name for name in (f"worker {i}" for i in range(len(self.workers))) if name not in gone]
 
@@ -241,7 +250,7 @@ class CompressionPhase(Phase):
         return [Progress("gradients", self._done(), len(self.rounds))]
 
     def mismatches(self) -> list[str]:
-        """What is wrong with sums and gradients; a line each."""
+        """Return a line for each wrong sum or gradient."""
         return [*self._wrong_sums(), *self._wrong_gradients()]
 
     def _wrong_sums(self) -> Iterator[str]:
@@ -262,8 +271,11 @@ class CompressionPhase(Phase):
                 yield f"{where}: workers have different results"
 
     def _wrong_gradients(self) -> Iterator[str]:
-        """What the server received of a worker and what that holds back against what its trainer handed over: of all
-        rounds so far, and without error feedback of each round by itself."""
+        """Compare what the server received of a worker, and what that holds back, with what its trainer handed
+        over.
+
+        With error feedback this holds over all rounds so far, without it for each round by itself.
+        """
         keeps = self.configuration.compression.error_feedback
         missing = dict.fromkeys((f"worker {index}" for index in range(len(self.workers))), 0)
         for number, report in enumerate(self.rounds):
@@ -286,7 +298,7 @@ class CompressionPhase(Phase):
 
 
 class ScriptPhase(ScriptWorkers, CompressionPhase):
-    """As many rounds as the script takes."""
+    """A PyTorch script, for as many rounds as it takes."""
 
     def agents(self, answers: Sequence[Mapping[str, Any]]) -> list[AgentSpec]:
         patience = {"give_up_us": SILENCE_US, "left_after_us": SILENCE_US}

@@ -34,7 +34,12 @@ VALUE_BYTES = 4
 
 
 def script_lines(trial: Row, rounds: Sequence[Row]) -> list[str]:
-    """What the gradients of a script did. trial: its row of the trials table."""
+    """Return lines about the gradients of a PyTorch script.
+
+    Args:
+        point: row of the points table.
+        rounds: rows of the table "rounds".
+    """
     if not rounds:
         return ["the script registered no model, so nothing went through the switches"]
     values = rounds[0]["values"]
@@ -125,7 +130,7 @@ class CompressionSystem(System[CompressionConfiguration]):
 
 
 def _check_tcp(configuration: CompressionConfiguration) -> None:
-    """UserError for what does not go with the kernel's TCP."""
+    """Raise UserError for what does not go with the kernel's TCP."""
     REAL_CLOCK.require(configuration.clock == "real", "--transport tcp")
     if configuration.transport.pacing != "none" or configuration.ratio.rule != "none":
         raise UserError("--transport tcp: the kernel chooses the rate: give --pacing none and --ratio none")

@@ -1,4 +1,4 @@
-"""One trial of the compression system: its network, its phase, and what that found."""
+"""One trial of the compression system: its network, its phase, and its result."""
 
 from __future__ import annotations
 
@@ -93,6 +93,6 @@ class CompressionTrial(Trial[CompressionConfiguration]):
 
 
 def idle_hosts(topology: Topology, hosts: tuple[Sequence[str], str]) -> list[str]:
-    """Neither workers nor server. hosts: these."""
+    """Return the hosts that are neither workers nor the server."""
     workers, server = hosts
     return [host.name for host in topology.hosts if host.name not in {*workers, server}]

@@ -1,8 +1,8 @@
-"""What the network can carry of a traffic at most, by linear programs (scipy, HiGHS) over all ways.
+"""Upper bounds on what the interconnect carries of a traffic, by linear programs (SciPy, HiGHS) over all paths.
 
-`saturation_load`: at which the best possible split of the traffic fills some link. Beyond it packets are lost; those
-that miss the full links arrive all the same. `most_accepted_bytes`: what can arrive in a measured time, of what was
-sent in it and of what was under way when it began. No policy does better.
+`saturation_load` is the load at which the best possible split of the traffic fills some link. Beyond it packets are
+lost; those that avoid the full links arrive all the same. `most_accepted_bytes` is what can arrive in the measured
+time, of what was sent in it and of what was in flight when it began. No routing policy does better.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ from gradbed.topo.optical_electrical import (
 )
 
 Place = tuple[int, int]
+"""(unit x, sub-unit y) of a hybrid switch."""
 Member = tuple[int | str, ...]
-"""Of a class of links: ("mesh", x, y, y') or ("light", plane, y, x, x'), or ("uplink", ...) and ("downlink", ...)."""
+"""A member of a link class: ("mesh", x, y, y'), ("light", plane, y, x, x'), ("uplink", ...) or ("downlink", ...)."""
 
 
 def ways(here: Place, there: Place, per_wavelength: bool) -> Iterator[tuple[Member, ...]]:
-    """The members between switches that each way from one hybrid switch to another uses."""
+    """Yield the links between switches of each path from one hybrid switch to another."""
     (x, y), (to_x, to_y) = here, there
     if here == there:
         yield ()
@@ -57,8 +58,16 @@ def ways(here: Place, there: Place, per_wavelength: bool) -> Iterator[tuple[Memb
 def saturation_load(
     topology: Topology, rates_bps: Mapping[tuple[str, str], float], frame_bytes: int, load: float | None
 ) -> float | None:
-    """`load`, or if that is None what hosts send on average over the rate of their links, when all rates are scaled
-    alike until a link is full. frame_bytes: the longest frame. None if links have no rate, or different ones."""
+    """Return the load at which a link is full when all rates are scaled alike.
+
+    Args:
+        rates_bps: by sender and receiver.
+        frame_bytes: longest frame.
+        load: current load; None: the mean of what hosts send over the rate of their links.
+
+    Returns:
+        None if links have no rate, or different rates.
+    """
     rates = {link.model.rate_bps for link in topology.links}
     rate_bps = next(iter(rates))
     if len(rates) > 1 or not rate_bps:
@@ -77,8 +86,11 @@ def saturation_load(
 
 
 def light_share(topology: Topology, frame_bytes: int) -> float | None:
-    """What a light path carries of such frames at most, of the link's rate: light is longer than the frame, and a
-    circuit has a part of the time. None: light paths have no rate of their own, since a fibre is one channel."""
+    """Return the largest fraction of the link's rate that a light path carries of such frames.
+
+    Frames are longer as light, by a tag, and a circuit has a part of the time. None: a fibre is one channel, so light
+    paths have no rate of their own.
+    """
     model = topology.link(*next(iter(light_links(topology)))).model
     if model.channels == 1:
         return None
@@ -88,8 +100,12 @@ def light_share(topology: Topology, frame_bytes: int) -> float | None:
 
 @lru_cache(maxsize=64)
 def least_largest_load(demands: tuple[tuple[Place, Place, float], ...], share: float | None) -> float:
-    """demands: between hybrid switches, in link rates. share: of a light path, see light_share. What the busiest
-    link between switches carries at least, of what it can."""
+    """Return the smallest possible load of the busiest link between switches, over all splits of the demands.
+
+    Args:
+        demands: between hybrid switches, in link rates.
+        share: of a light path, see light_share.
+    """
     program = _Program()
     largest = program.variable(cost=1.0)
     members: dict[Member, list[Term]] = defaultdict(list)
@@ -109,10 +125,16 @@ def least_largest_load(demands: tuple[tuple[Place, Place, float], ...], share: f
 def most_accepted_bytes(
     topology: Topology, window: Window, sent_bytes: Mapping[tuple[str, str], int], frame_bytes: int
 ) -> float | None:
-    """That can arrive at hosts in the window. sent_bytes: by pair of hosts, in it. None: links have no rate.
+    """Return the largest number of bytes that can arrive at hosts in the window.
 
-    What is sent in the window crosses every link of its way in it. What was under way when it began has to cross the
+    What is sent in the window crosses every link of its path in it. What was in flight when it began has to cross the
     link that it was at, and is supposed to be at its host then.
+
+    Args:
+        sent_bytes: sent in the window, by sender and receiver.
+
+    Returns:
+        None if a link has no rate.
     """
     if any(not link.model.rate_bps for link in topology.links):
         return None
@@ -172,7 +194,7 @@ def _places(topology: Topology) -> dict[str, Place]:
 
 
 def _link(member: Member, n: int) -> tuple[Direction, int]:
-    """The direction of a link that it is, or the channel of one."""
+    """Return the link direction of a member, and its channel."""
     kind, *at = member
     if kind == "mesh":
         x, y, other = map(int, at)
@@ -185,11 +207,11 @@ def _link(member: Member, n: int) -> tuple[Direction, int]:
 
 
 Term = tuple[int, float]
-"""A variable's number, and its factor."""
+"""Number of a variable, and its factor."""
 
 
 class _Program:
-    """A linear program, row by row; variables are not negative."""
+    """A linear program that is built row by row; variables are not negative."""
 
     def __init__(self) -> None:
         self._costs: list[float] = []
@@ -208,7 +230,7 @@ class _Program:
         self._rows[True].append((terms, value))
 
     def least(self) -> float:
-        """What it costs at least."""
+        """Return the smallest cost."""
         (a_ub, b_ub), (a_eq, b_eq) = (self._matrix(self._rows[equal]) for equal in (False, True))
         bounds = [(0.0, most) for most in self._most]
         solved = linprog(self._costs, A_ub=a_ub, b_ub=b_ub, A_eq=a_eq, b_eq=b_eq, bounds=bounds)

@@ -1,5 +1,5 @@
-"""What switches of the interconnect may have done to packets, by their counters and by what links brought, and what
-physics forbids.
+"""Check switches of the interconnect by their counters and by what links delivered, and traffic against
+capacities.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ WORDS: Mapping[str, str] = {
     "unknown_wavelength": "a wavelength that the optical switch does not have",
     "unswitched": "not passed on by an optical switch",
 }
-"""By cause of gradbed.experiments.systems.interconnect.links.loss_by_cause."""
+"""Description of each cause of gradbed.experiments.systems.interconnect.links.loss_by_cause."""
 
 
 def unexplained_drops(topology: Topology, counts: Counts, faults: Sequence[Fault]) -> list[str]:
-    """One line for each cause for which switches dropped packets though no fault explains it.
+    """Return a line for each cause for which switches dropped packets although no fault explains it.
 
     Light that leaves an optical switch by the wrong fibre, or has the wrong wavelength, comes to a hybrid switch that
-    it is not for (stray). Links that go down may leave packets without a way; a restarted switch has no entries for a
-    while, and then takes no packet as its own.
+    it is not for (stray). Links that go down may leave packets without a path; a restarted switch has no entries for
+    a while, and then takes no packet as its own.
     """
     explained = {"queues", "links"}
     if any(isinstance(fault, LinkFault) for fault in faults):
@@ -64,7 +64,7 @@ def unexplained_drops(topology: Topology, counts: Counts, faults: Sequence[Fault
 
 
 def unexplained_ends(topology: Topology, counts: Counts) -> list[str]:
-    """One line for each P4 switch to which links brought more or fewer packets than it says it sent and dropped."""
+    """Return a line for each P4 switch that received more or fewer packets than it sent and dropped."""
     lines = []
     for switch in topology.switches:
         counters = counts.counters.get(switch.name, {})
@@ -80,20 +80,19 @@ def unexplained_ends(topology: Topology, counts: Counts) -> list[str]:
 
 
 BY_CHANCE = frozenset({"least-loaded", "random-plane", "mesh-first"})
-"""Policies under which either plane is as likely: by a coin, or by loads, which are alike."""
+"""Policies under which both planes are equally likely: by a coin, or by loads, which are alike."""
 
 DEVIATIONS = 6.0
-"""Of a fair coin's binomial distribution: exceeded once in 500 million times."""
+"""Standard deviations of a fair coin's binomial distribution: exceeded once in 500 million times."""
 
 
 def wrong_ways(
     topology: Topology, counts: Counts, results: TrafficResults, policy: str, flowlet_us: int
 ) -> Iterator[str]:
-    """A line for each thing that hybrid switches cannot have done under their policy, while no link is down.
+    """Yield a line for each path that hybrid switches cannot have taken under their policy, while no link is down.
 
     Whatever the policy, a packet takes light once if it leaves its unit, and a mesh link once if its sub-unit
-    changes.
-    Losses take packets away, and copies add some; of the warm-up only the number of packets is known.
+    changes. Losses take packets away, and duplicates add some; of the warm-up only the number of packets is known.
     """
     n, sent = size_of(topology), _Sent(topology, counts)
     place = {host.name: place_of(topology.attachment(host.name).name) for host in topology.hosts}
@@ -136,7 +135,7 @@ def wrong_ways(
 
 
 class _Sent:
-    """Packets that hybrid switches sent, by their counters: those that then found a queue full among them."""
+    """Packets that hybrid switches sent by their counters, including those that then found a queue full."""
 
     def __init__(self, topology: Topology, counts: Counts) -> None:
         self._n, self._counts = size_of(topology), counts
@@ -156,7 +155,11 @@ class _Sent:
 
 
 def contradictions(values: Mapping[str, float | None], loads: Sequence[float]) -> Iterator[str]:
-    """A line for each value that cannot be beside the others. loads: of links that have one."""
+    """Yield a line for each metric that contradicts others.
+
+    Args:
+        loads: of the links that have one.
+    """
     for name in ("mesh", "uplink", "light_path"):
         most, fairness = values[f"{name}_max_over_mean"], values[f"{name}_fairness"]
         # Jain's index is at least mean / max, since the sum of squares is at most max times the sum.
@@ -174,13 +177,16 @@ def contradictions(values: Mapping[str, float | None], loads: Sequence[float]) -
 
 
 BITS_OF_A_SUM = 1e-9
-"""Of rounding, in sums and linear programs; a share."""
+"""Relative rounding error of sums and linear programs."""
 
 
 def impossible(
     values: Mapping[str, Any], loads: Sequence[Load], topology: Topology, window: Window, frame_bytes: int
 ) -> Iterator[str]:
-    """Loads above what a link can carry and the end of a packet that was being sent, and more than can arrive."""
+    """Yield a line for each load above the capacity of its link, and for more traffic than can arrive.
+
+    A link may also carry the end of a packet whose beginning was sent before the window.
+    """
     for row in loads:
         most = (row.capacity_bytes or 0.0) + frame_bytes + WAVELENGTH_BYTES
         if row.capacity_bytes is not None and (row.measured_bytes or 0) > most * (1 + BITS_OF_A_SUM):
@@ -198,8 +204,14 @@ def impossible(
 def differences(
     found: TrafficResults, topology: Topology, window: Window, frame_bytes: int, sends_packets: bool
 ) -> Iterator[str]:
-    """Between hosts and their links, in bytes of the measured time; on a clock that both have. What comes or goes at
-    its very first or last nanosecond may be in it for one of them alone. sends_packets: not flows of many."""
+    """Yield a line for each host whose bytes of the measured time differ from those of its link.
+
+    Both must have the same clock. What comes or goes at the very first or last nanosecond may be in it for one of
+    them alone.
+
+    Args:
+        sends_packets: traffic is single packets, not flows of many.
+    """
     sent: dict[str, int] = defaultdict(int)
     for (sender, _), size in sent_by_pair(found).items():
         sent[sender] += size
@@ -219,7 +231,7 @@ def differences(
 
 
 def sent_by_pair(found: TrafficResults) -> dict[tuple[str, str], int]:
-    """Bytes by sender and receiver."""
+    """Return the bytes sent, by sender and receiver."""
     total: dict[tuple[str, str], int] = defaultdict(int)
     flows = (found.flows[name].tolist() for name in ("sender", "receiver", "bytes"))
     for sender, receiver, size in zip(*flows, strict=True):
@@ -228,5 +240,5 @@ def sent_by_pair(found: TrafficResults) -> dict[tuple[str, str], int]:
 
 
 def changes_rates(faults: Sequence[Fault]) -> bool:
-    """Whether links have other rates, delays or queues after a while, so that the topology does not tell."""
+    """Return whether faults change rates, delays or queues, so that the topology does not describe the links."""
     return any(isinstance(fault, LinkChange) for fault in faults)

@@ -1,5 +1,8 @@
-"""The model beside the packets: the same traffic, policies, queues and links on the virtual clock and in slots. Of
-other networks, too, in which packets take the controller's routes (p4src/forward.p4)."""
+"""Compare the slotted model with packets: the same traffic, policies, queues and links on the virtual clock and in
+slots.
+
+Other networks can be compared, too; there packets take the controller's routes (p4src/forward.p4).
+"""
 
 from __future__ import annotations
 
@@ -29,19 +32,21 @@ PACKET_S = 8 * FRAME_BYTES / (RATE_MBPS * 1e6)
 
 
 ROUTES: Literal["routes"] = "routes"
-"""In place of a policy: the controller's, of shortest paths."""
+"""Stands in place of a policy for the controller's shortest paths."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """topology: its kind. load: of the busiest direction of a host's link. slots: packet times in which packets are
-    made; an eighth of them is warm-up."""
+    """One comparison."""
 
     topology: str
+    """Topology kind."""
     pattern: str
     policy: PolicyName | Literal["routes"]
     load: float
+    """Load of the busiest direction of a host's link."""
     slots: int = 1600
+    """Packet times in which packets are generated; an eighth of them is warm-up."""
     queue_packets: int = 64
     seed: int = 1
 
@@ -77,24 +82,31 @@ class Case:
 
 @dataclass(frozen=True)
 class Compared:
-    """accepted: loads; latency_s: means; of the packets and of the model."""
+    """Results of the packets and of the model."""
 
     case: Case
     accepted: tuple[float, float]
+    """Accepted load of the packets and of the model."""
     latency_s: tuple[float, float]
+    """Mean latency of the packets and of the model."""
 
     @property
     def accepted_off(self) -> float:
-        """By how much the model's throughput differs, of the packets'."""
+        """Relative difference of the model's throughput from the packets'."""
         return self.accepted[1] / self.accepted[0] - 1
 
     @property
     def latency_off(self) -> float:
+        """Relative difference of the model's mean latency from the packets'."""
         return self.latency_s[1] / self.latency_s[0] - 1
 
 
 def packets(case: Case) -> TrialResult:
-    """RuntimeError if the trial has failed its own checks."""
+    """Run the case with packets.
+
+    Raises:
+        RuntimeError: the trial failed its own checks.
+    """
     with tempfile.TemporaryDirectory() as folder:
         result = run_trial(case.system, TrialTask(case.configuration(), case.seed, Scale(), Path(folder)))
     if result.failures:
@@ -103,7 +115,11 @@ def packets(case: Case) -> TrialResult:
 
 
 def compare(case: Case) -> Compared:
-    """RuntimeError if the packets' trial has failed its own checks."""
+    """Run the case with packets and in the model.
+
+    Raises:
+        RuntimeError: the packets' trial failed its own checks.
+    """
     found, measured = model(case), packets(case).metrics
     if case.policy == ROUTES:
         hosts = len(case.configuration().topology.build(Scale()).hosts)
@@ -116,7 +132,7 @@ def compare(case: Case) -> Compared:
 
 
 def model(case: Case) -> Found:
-    """The case in slots, with the same pairs."""
+    """Run the case in slots, with the same pairs."""
     configuration = case.configuration()
     topology = configuration.topology.build(Scale())
     rates_bps = pair_rates(configuration.traffic, topology, Scale(), case.seed)  # type: ignore[attr-defined]

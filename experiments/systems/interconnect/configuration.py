@@ -1,5 +1,4 @@
-"""What a trial of the interconnect runs on: how its switches choose, what light is made of, who sends to whom, what
-fails."""
+"""Configuration of an interconnect trial: how switches choose, what light is made of, the traffic, and what fails."""
 
 from __future__ import annotations
 
@@ -24,15 +23,18 @@ FailureKind = Literal["none", "uplink", "optical-switch", "mesh-link"]
 
 
 class FailureSection(Section):
-    """What fails, for good. controller: without it switches help themselves."""
+    """A permanent failure by name."""
 
     kind: FailureKind = option(
         "none", "What goes down: an uplink, an optical switch (all its fibres), a mesh link, none.", name="failure"
     )
-    at_ms: float = option(20.0, "When, after the hosts have begun.", ge=0, name="failure_at_ms")
+    at_ms: float = option(20.0, "Time of the failure after the hosts have begun.", ge=0, name="failure_at_ms")
 
     def faults(self, topology: Topology) -> list[dict[str, Any]]:
-        """Of A_0, M(0,0), and the link between M(0,0) and M(0,1)."""
+        """Return the faults that the failure stands for.
+
+        They concern A_0, M(0,0), and the link between M(0,0) and M(0,1).
+        """
         n = size_of(topology)
         links = {
             "none": [],
@@ -50,20 +52,22 @@ DEFAULT_TOPOLOGY = "optical-electrical:2"
 
 
 class RoutingSection(Section):
-    """What hybrid and optical switches do."""
+    """Behaviour of hybrid and optical switches."""
 
     policy: PolicyName = option("least-loaded", "How hybrid switches choose between ways (docs/interconnect.md).")
     flowlet_us: int = option(
-        0, "A flow chooses anew after such a pause; 0: every packet chooses, so that packets overtake.", ge=0
+        0, "Pause after which a flow chooses anew; 0: every packet chooses, so that packets are reordered.", ge=0
     )
     channels: Literal["wavelength", "uplink", "circuit"] = option(
         "wavelength",
         "What has the link rate: each wavelength of a fibre; the fibre as a whole (uplink); or its circuit to one "
         "other fibre after the other (circuit).",
     )
-    slot_us: float = option(1000.0, "Circuits: how long the optical switch joins the same fibres.", gt=0)
+    slot_us: float = option(1000.0, "Circuits: time for which the optical switch joins the same fibres.", gt=0)
     guard_us: float = option(
-        100.0, "Circuits: at the end of each slot, in which nothing begins to be sent, to set the switch.", ge=0
+        100.0,
+        "Circuits: guard time at the end of each slot, in which no transmission begins, to set the switch.",
+        ge=0,
     )
     optical: OpticalKind = option(
         "p4", "Optical switches: P4 switches (p4), or crossbars of Open vSwitch under OpenFlow (openflow)."
@@ -71,7 +75,7 @@ class RoutingSection(Section):
 
 
 class InterconnectConfiguration(TrialConfiguration):
-    """All that a sweep can vary."""
+    """Everything that a sweep of an interconnect study can vary."""
 
     topology: TopologySection = Field(default_factory=lambda: TopologySection(kind=DEFAULT_TOPOLOGY))
     routing: RoutingSection = RoutingSection()
@@ -86,7 +90,7 @@ class InterconnectConfiguration(TrialConfiguration):
 
     @model_validator(mode="after")
     def _failure_is_a_fault(self) -> InterconnectConfiguration:
-        """ConcurrentExecutor the faults that are given; validated again, they are there already."""
+        """Add the failure's faults to the given ones; after a second validation they are there already."""
         if self.failure.kind != "none":
             found = TypeAdapter(tuple[Fault, ...]).validate_python(self.failure.faults(self.topology.build(Scale())))
             more = tuple(fault for fault in found if fault not in self.faults)

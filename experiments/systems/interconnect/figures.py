@@ -1,4 +1,4 @@
-"""Figures of the interconnect that need more than lines, as kinds that studies name."""
+"""Figures of the interconnect that need more than lines, as figure kinds that studies name."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ PANELS: dict[str, Callable[[Size], float]] = {
 
 @figure_kind("interconnect-sizes", columns=len(PANELS), width_in=3.2, height_in=3.4)
 def draw_sizes(sheet: Sheet) -> str:
+    """Draw figure 4."""
     resolved = sheet.results.resolved
     by_family: dict[str, list[Size]] = defaultdict(list)
     for n in range(2, (LARGEST_QUICK if resolved["quick"] else LARGEST) + 1):
@@ -57,7 +58,7 @@ FAILURE = "failure.kind"
 
 @figure_kind("interconnect-failures", width_in=6.0)
 def draw_failures(sheet: Sheet) -> None:
-    """Of trials with samples (`samples.interval_us`)."""
+    """Draw figure 6, of trials with samples (`samples.interval_us`)."""
     [axes], results = sheet.axes, sheet.results
     bytes_at: dict[str, dict[float, dict[int, float]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(float)))
     for row in results.table("link_samples"):

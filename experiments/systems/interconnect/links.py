@@ -1,6 +1,4 @@
-"""What links carried in the time in which traffic is measured; those between switches by class, and how evenly each
-class is loaded.
-"""
+"""What links carried in the measured time, links between switches by class, and how evenly each class is loaded."""
 
 from __future__ import annotations
 
@@ -28,16 +26,20 @@ from gradbed.topo.optical_electrical import (
 
 @dataclass(frozen=True)
 class Window:
-    """before, after: every direction of every link; begin_ns, end_ns: of the engine."""
+    """The time in which traffic is measured, with the link counts at both ends."""
 
     begin_ns: int
+    """Begin on the engine's clock."""
     end_ns: int
+    """End on the engine's clock."""
     before: LinkRows
+    """Counts of every link direction at the begin."""
     after: LinkRows
+    """Counts of every link direction at the end."""
 
     @classmethod
     def of(cls, carried: LinkBytes) -> Window | None:
-        """None: nobody tells the times (BMv2)."""
+        """Return the window of the counts; None where the times are not known (BMv2)."""
         begin_ns, end_ns = (
             next((row.time_ns for row in rows.values()), None) for rows in (carried.before, carried.after)
         )
@@ -50,28 +52,39 @@ class Window:
         return (self.end_ns - self.begin_ns) / 1e9
 
     def carried_bytes(self, direction: Direction, channel: int | None = None) -> int:
-        """What came to the far end, by one of the link's channels or by all; what links duplicate counts once."""
+        """Return the bytes that came to the peer, by one of the link's channels or by all.
+
+        What a link duplicates counts once.
+        """
         first, last = self.before[direction], self.after[direction]
         if channel is not None:
             return last.channel_bytes[channel] - first.channel_bytes[channel]
         return last.bytes - last.duplicate_bytes - first.bytes + first.duplicate_bytes
 
     def copied_bytes(self, direction: Direction) -> int:
-        """Duplicates that the link made of that."""
+        """Return the bytes of duplicates that the link made."""
         return self.after[direction].duplicate_bytes - self.before[direction].duplicate_bytes
 
     def entered_bytes(self, direction: Direction) -> int:
-        """What was handed to the link."""
+        """Return the bytes that were handed to the link."""
         return self.after[direction].entered_bytes - self.before[direction].entered_bytes
 
     def under_way(self, direction: Direction) -> int:
-        """Packets that were waiting for the link, being sent and in flight when it began."""
+        """Return the packets that were queued, being sent or in flight when the window began."""
         row = self.before[direction]
         return (row.queued or 0) + row.in_flight
 
     def capacity_bytes(self, model: LinkModel, longest_bytes: int, channel: int = 0) -> float | None:
-        """What a link, or a channel that takes turns, can bring to its far end in that time, but for the end of a
-        packet whose beginning was sent before. longest_bytes: of a packet on it. None: it has no rate."""
+        """Return what a link, or a time-multiplexed channel, can deliver in the window.
+
+        The end of a packet whose beginning was sent before is not included.
+
+        Args:
+            longest_bytes: longest packet on the link.
+
+        Returns:
+            None if the link has no rate.
+        """
         if not model.rate_bps:
             return None
         delay_ns = 1000 * model.delay_us
@@ -82,8 +95,10 @@ class Window:
 
 
 def open_ns(model: LinkModel, channel: int, begin_ns: int, end_ns: int, longest_ns: float) -> float:
-    """How much of a time a channel may be sending (LinkModel.turn_us). What began to be sent just before the guard
-    time takes as long as the longest packet."""
+    """Return the part of a time in which a channel may be sending (LinkModel.turn_us).
+
+    What began to be sent just before the guard time takes as long as the longest packet.
+    """
     if not model.turn_us or not channel:
         return end_ns - begin_ns
     turn_ns, others = 1000 * model.turn_us, model.channels - 1
@@ -94,8 +109,10 @@ def open_ns(model: LinkModel, channel: int, begin_ns: int, end_ns: int, longest_
 
 
 def turn_share(model: LinkModel, longest_ns: float) -> float:
-    """The part of the time in which a channel may be sending, in the long run. In each turn whole packets of one
-    length begin before the guard time."""
+    """Return the long-run fraction of the time in which a channel may be sending.
+
+    In each turn whole packets of one length begin before the guard time.
+    """
     if not model.turn_us:
         return 1.0
     turn_ns, open_for_ns = 1000 * model.turn_us, 1000 * (model.turn_us - model.guard_us)
@@ -106,42 +123,52 @@ def turn_share(model: LinkModel, longest_ns: float) -> float:
 
 
 LinkClass = Literal["mesh", "uplink", "downlink", "light-path"]
-"""mesh: a direction between hybrid switches. uplink, downlink: from a hybrid switch to an optical one and back, all
-wavelengths. light-path: one wavelength of that, and what it becomes behind the optical switch."""
+"""Class of a link direction between switches.
+
+mesh: between hybrid switches. uplink, downlink: from a hybrid switch to an optical one and back, all wavelengths.
+light-path: one wavelength of that, and what it becomes behind the optical switch.
+"""
 
 CLASSES: tuple[LinkClass, ...] = ("mesh", "uplink", "light-path")
-"""Of which it is told how evenly they are loaded."""
+"""Classes whose balance is reported."""
 
 CHANNELS_OF_A_PORT = 8
-"""p4src/include/interconnect/load.p4."""
+"""Number of channels of a port in p4src/include/interconnect/load.p4."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """What one member of a class carried from the first packet to the last, drops at its queue not included.
-
-    measured_bytes: in the measured time (None: there is no such time), of capacity_bytes that it could have carried
-    (None: it has no rate of its own, or capacities are not known).
-    """
+    """Load of one member of a link class, from the first packet to the last, without drops at its queue."""
 
     link_class: LinkClass
     name: str
+    """Nodes of the direction; of a light path the optical switch, its fibre and the wavelength."""
     packets: int
     bytes: int
     measured_bytes: int | None = None
+    """Bytes in the measured time; None: there is no such time."""
     capacity_bytes: float | None = None
+    """Bytes that could have been carried in the measured time.
+
+    None: the member has no rate of its own, or capacities are not known.
+    """
 
     @property
     def load(self) -> float | None:
-        """In the measured time, of what can be carried in it."""
+        """Carried bytes in the measured time as a fraction of the capacity."""
         if self.measured_bytes is None or not self.capacity_bytes:
             return None
         return self.measured_bytes / self.capacity_bytes
 
 
 def loads(topology: Topology, counts: Counts, window: Window | None, frame_bytes: int) -> Iterator[Load]:
-    """Of every member of every class. Light paths have loads where each wavelength is a channel, fibres where they
-    are one. frame_bytes: the longest frame of hosts."""
+    """Yield the load of every member of every class.
+
+    Light paths have loads where each wavelength is a channel, fibres where they are a single one.
+
+    Args:
+        frame_bytes: longest frame of hosts.
+    """
     n = size_of(topology)
     for link in topology.switch_links:
         for a, b in ((link.a.node, link.b.node), (link.b.node, link.a.node)):
@@ -172,7 +199,10 @@ def loads(topology: Topology, counts: Counts, window: Window | None, frame_bytes
 
 
 def balance(values: Sequence[float]) -> tuple[float, float] | None:
-    """(largest over mean, Jain's index); None if nothing was carried."""
+    """Return (largest load over the mean, Jain's index); None if nothing was carried.
+
+    Jain, Chiu and Hawe, DEC-TR-301, 1984.
+    """
     total = sum(values)
     if not total:
         return None
@@ -180,7 +210,7 @@ def balance(values: Sequence[float]) -> tuple[float, float] | None:
 
 
 def disagreements(topology: Topology, counts: Counts) -> list[str]:
-    """What hybrid and optical switches say that they sent to each neighbour, against what the links made of it."""
+    """Return a line where a switch's count of packets to a neighbour differs from the link's count."""
     n = size_of(topology)
     lines = []
     for switch in topology.switches:
@@ -198,8 +228,11 @@ def disagreements(topology: Topology, counts: Counts) -> list[str]:
 
 
 def loss_by_cause(topology: Topology, counts: Counts) -> Mapping[str, int]:
-    """Packets, all over the network: queues, links, and what hybrid and optical switches dropped. unswitched: what
-    came to a crossbar of Open vSwitch and did not leave it."""
+    """Return the lost packets of the whole network by cause: queues, links, and what hybrid and optical switches
+    dropped.
+
+    "unswitched" is what came to a crossbar of Open vSwitch and did not leave it.
+    """
     found = {
         "queues": sum(effect.queue_drops.packets for effect in counts.effects.values()),
         "links": sum(effect.losses.packets for effect in counts.effects.values()),
@@ -219,4 +252,4 @@ def loss_by_cause(topology: Topology, counts: Counts) -> Mapping[str, int]:
 
 
 CAUSES = ("malformed", "stray", "ttl", "no_route", "no_way")
-"""p4src/interconnect.p4, Cause."""
+"""Causes of drops in hybrid switches, by number: Cause in p4src/interconnect.p4."""

@@ -1,4 +1,4 @@
-"""What a trial of the interconnect yields. Rates and times are nominal."""
+"""Metrics and table rows of an interconnect trial; rates and times are nominal."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from gradbed.topo.graph import Direction, Topology
 SHARE = (0.0, 1.0)
 
 METRICS: Mapping[str, Metric] = {
-    "offered_load": Metric("", "sent by a host, on average, of its link", on_bmv2=False),
-    "accepted_load": Metric("", "received by a host, on average, of its link", on_bmv2=False),
+    "offered_load": Metric("", "offered load: sent by a host / link rate, mean", on_bmv2=False),
+    "accepted_load": Metric("", "accepted load: received by a host / link rate, mean", on_bmv2=False),
     "throughput_bps": Metric("bit/s", "received by all hosts", "rate"),
-    "accepted_bound": Metric("", "what could be received by a host, on average, of its link", on_bmv2=False),
+    "accepted_bound": Metric("", "upper bound on the accepted load", on_bmv2=False),
     "saturation_load": Metric("", "--load at which the best split fills a link"),
     "latency_s": Metric("s", "mean latency of packets", "time"),
     "latency_p99_s": Metric("s", "99th percentile of packets' latency", "time"),
-    "loss": Metric("", "lost packets, of those sent", possible=SHARE),
-    "reordered": Metric("", "packets that came after a later one of their flow (RFC 4737)", possible=SHARE),
+    "loss": Metric("", "lost packets / sent packets", possible=SHARE),
+    "reordered": Metric("", "fraction of packets reordered within their flow (RFC 4737)", possible=SHARE),
     "largest_link_load": Metric("", "load of the busiest direction or light path", on_bmv2=False),
     **{
         f"{name.replace('-', '_')}_{what}": Metric("", f"{name}: {words}", possible=possible)
@@ -39,7 +39,11 @@ METRICS: Mapping[str, Metric] = {
 def metrics(
     found: TrafficResults, loads: Sequence[Load], topology: Topology, scale: Scale, window: Window | None
 ) -> dict[str, Any]:
-    """window: None where a number of packets is sent, or nobody tells times."""
+    """Return the metrics that follow from traffic and loads.
+
+    Args:
+        window: None where a number of packets is sent, or times are not known.
+    """
     latency_us, p99_us = found.mean_latency_us, found.latency_us(99)
     result: dict[str, Any] = {
         "offered_load": None,
@@ -66,18 +70,18 @@ def metrics(
 
 
 def host_direction(topology: Topology, host: str) -> Direction:
-    """From a host to its switch."""
+    """Return the link direction from a host to its switch."""
     return host, topology.attachment(host).name
 
 
 def arrived_bytes(topology: Topology, window: Window, host: str | None = None) -> int:
-    """What links brought to a host, or to all, duplicates included."""
+    """Return the bytes that links delivered to a host, or to all of them, duplicates included."""
     ways = [host_direction(topology, each.name)[::-1] for each in topology.hosts if host in (None, each.name)]
     return sum(window.carried_bytes(way) + window.copied_bytes(way) for way in ways)
 
 
 def host_capacity_bytes(topology: Topology, window: Window) -> float | None:
-    """What all hosts' links can carry in that time; None: some have no rate."""
+    """Return what all hosts' links can carry in the window; None if some have no rate."""
     rates = [link.model.rate_bps for link in topology.host_links]
     return None if None in rates else sum(rate or 0 for rate in rates) * window.seconds / 8
 

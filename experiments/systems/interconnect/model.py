@@ -1,4 +1,4 @@
-"""A vectorised model of queues, for networks that are too large for packets: a link sends a packet in a slot."""
+"""A vectorised queueing model for networks too large for packets: each link sends one packet in a slot."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DELIVERED = -1
 
 
 class Fabric(Protocol):
-    """Queues by number; those of hosts' own links come first, in the hosts' order."""
+    """A network as numbered queues; those of hosts' own links come first, in the hosts' order."""
 
     @property
     def hosts(self) -> int: ...
@@ -36,51 +36,65 @@ class Fabric(Protocol):
 
     @property
     def turns(self) -> int:
-        """In so many groups, one after the other, the packets of a slot choose: switches that look at queues see what
-        others have just chosen."""
+        """Number of groups in which the packets of a slot choose, one after the other.
+
+        Switches that look at queues then see what others have just chosen.
+        """
 
     def route(self, packets: Packets, ids: Integers, queues: Integers, waiting: Integers) -> Integers:
-        """Where packets go that were sent by these queues: the next queue, or DELIVERED."""
+        """Return where packets go that these queues sent: the next queue, or DELIVERED."""
 
 
 class Destinations(Protocol):
-    """Who sends how much to whom."""
+    """Traffic matrix: rate of each host, and random receivers."""
 
     @property
     def rates(self) -> NDArray[np.float64]:
-        """Packets a slot, by host."""
+        """Packets per slot of each host."""
 
     def draw(self, sources: Integers, random: np.random.Generator) -> Integers: ...
 
 
 @dataclass
 class Packets:
-    """All packets of a run, by number: columns. salt: 0 to 2^32 - 1, for random choices. flow: likewise, but the same
-    for all packets of a pair."""
+    """All packets of a run by number, as columns."""
 
     source: Integers
     destination: Integers
     born: Integers
     salt: Integers
+    """Random number of the packet, 0 to 2^32 - 1."""
     flow: Integers
+    """Hash of the pair, 0 to 2^32 - 1; the same for all packets of a pair."""
     links: NDArray[np.int8]
+    """Number of links crossed so far."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """Of packets that were made after the warm-up. accepted_load: of all that arrived in that time. latency_slots,
-    links: of those that arrived. carried: packets by queue, of all; slots: in which."""
+    """Results of the packets that were generated after the warm-up."""
 
     offered_load: float
     accepted_load: float
+    """Arrivals of all packets after the warm-up, per host and slot."""
     loss: float
     latency_slots: NDArray[np.float64]
+    """Latency of each packet that arrived."""
     links: NDArray[np.int64]
+    """Number of links crossed by each packet that arrived."""
     carried: Integers
+    """Packets sent by each queue after the warm-up."""
     slots: int
+    """Number of slots after the warm-up."""
 
     def latency_s(self, packet_s: float, delay_s: float, percent: float | None = None) -> float | None:
-        """Mean, or a percentile; delay_s: of a link."""
+        """Return the mean latency, or a percentile of it, in seconds.
+
+        Args:
+            packet_s: length of a slot.
+            delay_s: propagation delay of a link.
+            percent: percentile; None: the mean.
+        """
         if not len(self.latency_slots):
             return None
         times = self.latency_slots * packet_s + self.links * delay_s
@@ -96,7 +110,7 @@ def simulate(
     queue_packets: int,
     seed: int,
 ) -> Found:
-    """Poisson arrivals for `slots`, then until the network is empty."""
+    """Simulate Poisson arrivals for `slots`, then until the network is empty."""
     random = np.random.default_rng(seed)
     packets, made = _packets(traffic, slots, random)
     queues = _Queues(fabric.queues, queue_packets)
@@ -137,7 +151,7 @@ def simulate(
 
 
 def _packets(traffic: Destinations, slots: int, random: np.random.Generator) -> tuple[Packets, Integers]:
-    """All packets in the order of their making, and where each slot's begin."""
+    """Return all packets in the order of their generation, and the first packet of each slot."""
     hosts = len(traffic.rates)
     counts = random.poisson(traffic.rates, (slots, hosts))
     made = np.concatenate(([0], np.cumsum(counts.sum(axis=1))))
@@ -157,7 +171,7 @@ def _packets(traffic: Destinations, slots: int, random: np.random.Generator) -> 
 
 
 class _Queues:
-    """First in, first out, each with room for so many."""
+    """FIFO queues of limited length."""
 
     def __init__(self, count: int, room: int) -> None:
         self._room = room
@@ -166,7 +180,7 @@ class _Queues:
         self.length = np.zeros(count, np.int64)
 
     def append(self, queues: Integers, ids: Integers) -> None:
-        """What finds its queue full is lost."""
+        """Append packets to queues; those that find their queue full are lost."""
         order = np.argsort(queues, kind="stable")
         queues, ids = queues[order], ids[order]
         place = self.length[queues] + _ranks(queues)
@@ -176,7 +190,7 @@ class _Queues:
         np.add.at(self.length, queues, 1)
 
     def pop(self) -> tuple[Integers, Integers]:
-        """The heads of all queues that hold something: (queues, packets)."""
+        """Remove the heads of all queues that are not empty and return (queues, packets)."""
         queues = np.flatnonzero(self.length)
         ids = self._ring[queues, self._head[queues]]
         self._head[queues] = (self._head[queues] + 1) % self._room
@@ -185,7 +199,7 @@ class _Queues:
 
 
 def _ranks(values: NDArray[Any]) -> Integers:
-    """Of sorted values: the place of each among its equals."""
+    """Return the rank of each value among its equals; values are sorted."""
     starts = np.flatnonzero(np.concatenate(([True], values[1:] != values[:-1]))) if len(values) else np.zeros(0, int)
     ranks: Integers = np.arange(len(values)) - np.repeat(starts, np.diff(np.concatenate((starts, [len(values)]))))
     return ranks
@@ -199,7 +213,7 @@ PATTERNS = ("all-to-all", "permutation", "hotspot")
 
 @dataclass(frozen=True)
 class Uniform:
-    """Every host to every other one alike."""
+    """Every host sends to all others alike."""
 
     rates: NDArray[np.float64]
 
@@ -211,7 +225,7 @@ class Uniform:
 
 @dataclass(frozen=True)
 class Permutation:
-    """Every host to one other."""
+    """Every host sends to one other host."""
 
     rates: NDArray[np.float64]
     receiver: Integers
@@ -222,7 +236,7 @@ class Permutation:
 
 @dataclass(frozen=True)
 class Hotspot:
-    """This share of what each host sends goes to the first host, the rest to all others alike."""
+    """A fixed share of what each host sends goes to the first host, the rest to all others alike."""
 
     rates: NDArray[np.float64]
     share: float
@@ -239,7 +253,7 @@ class Hotspot:
 
 @dataclass(frozen=True)
 class Weighted:
-    """By the share of each pair; for networks of some hundred hosts."""
+    """Receivers are drawn by the share of each pair; for networks of some hundred hosts."""
 
     rates: NDArray[np.float64]
     cumulated: NDArray[np.float64]
@@ -251,7 +265,7 @@ class Weighted:
 
 
 def of_rates(hosts: Sequence[str], rates_bps: Mapping[tuple[str, str], float], link_bps: float) -> Weighted:
-    """That of gradbed.experiments.traffic.agents.pair_rates, for links of one rate."""
+    """Return the traffic of gradbed.experiments.traffic.agents.pair_rates, for links of one rate."""
     place = {name: number for number, name in enumerate(hosts)}
     weights = np.zeros((len(hosts), len(hosts)))
     for (sender, receiver), rate_bps in rates_bps.items():
@@ -264,12 +278,19 @@ def of_rates(hosts: Sequence[str], rates_bps: Mapping[tuple[str, str], float], l
 
 
 def of_pattern(pattern: str, hosts: int, load: float, seed: int) -> Uniform | Permutation | Hotspot:
-    """load: of the busiest direction of a host's link, as in experiments/traffic. UserError for an unknown one."""
+    """Return the traffic of a named pattern.
+
+    Args:
+        load: of the busiest direction of a host's link, as in experiments/traffic.
+
+    Raises:
+        UserError: the pattern is not known.
+    """
     kind, _, argument = pattern.partition(":")
     if kind == "all-to-all":
         return Uniform(np.full(hosts, load))
     if kind == "permutation":
-        # A cycle through all hosts in random order: nobody sends to itself.
+        # A cycle through all hosts in random order, so that no host sends to itself.
         order = np.random.default_rng(seed).permutation(hosts)
         receiver = np.empty(hosts, np.int64)
         receiver[order] = np.roll(order, -1)
@@ -288,8 +309,10 @@ TURNS = 8
 
 
 class ShortestPaths:
-    """gradbed.experiments.systems.interconnect.model.Fabric. Queues: hosts' links, the links to hosts, then the
-    ports of each switch to others."""
+    """Any topology on shortest paths, as gradbed.experiments.systems.interconnect.model.Fabric.
+
+    Queues are hosts' links, the links to hosts, then the ports of each switch to others.
+    """
 
     def __init__(self, topology: Topology, choice: Literal["random", "least-loaded", "routes"] = "random") -> None:
         self._least_loaded = choice == "least-loaded"
@@ -357,12 +380,12 @@ class ShortestPaths:
 
 
 UNSEEN = 1
-"""Packets that are supposed in the queue at the far end when light is first (choose_path.p4)."""
+"""Packets assumed in the queue at the peer when light is first (choose_path.p4)."""
 
 
 @dataclass(frozen=True)
 class OpticalElectrical:
-    """gradbed.experiments.systems.interconnect.model.Fabric."""
+    """The interconnect, as gradbed.experiments.systems.interconnect.model.Fabric."""
 
     n: int
     policy: PolicyName = "least-loaded"
@@ -393,7 +416,7 @@ class OpticalElectrical:
         return self._down + PLANES * self.n**3
 
     def classes(self) -> dict[str, slice]:
-        """The queues between switches by class of link."""
+        """Return the queues between switches by class of link."""
         return {"mesh": slice(self._mesh, self._up), "light-path": slice(self._up, self._down)}
 
     def route(self, packets: Packets, ids: Integers, queues: Integers, waiting: Integers) -> Integers:
@@ -432,7 +455,7 @@ class OpticalElectrical:
         mesh: Integers,
         waiting: Integers,
     ) -> Integers:
-        """The way to another unit: p4src/include/interconnect/choose_path.p4."""
+        """Return the first queue towards another unit, as p4src/include/interconnect/choose_path.p4 chooses it."""
         policy, salt = POLICIES[self.policy], packets.salt[ids] >> packets.links[ids]
         flow = _mixed(packets.flow[ids], unit * self.n + sub_unit)
         first, second = (self._light_up(plane, sub_unit, unit, there_x) for plane in range(PLANES))
@@ -445,7 +468,7 @@ class OpticalElectrical:
         return np.where((sub_unit == there_y) | light_first, light, mesh)
 
     def _places(self, queues: Integers) -> tuple[Integers, Integers]:
-        """(unit, sub-unit) of the switch to which each queue sends; of light up: from which."""
+        """Return (unit, sub-unit) of the switch to which each queue sends; of light up, from which."""
         n = self.n
         host = queues < self.hosts
         mesh = (queues >= self._mesh) & (queues < self._up)
@@ -471,7 +494,7 @@ class OpticalElectrical:
 
 
 def _mixed(flow: Integers, switch: Integers) -> Integers:
-    """Each switch hashes flows with a seed of its own (MixHash in mix_hash.p4)."""
+    """Hash flows with a seed of the switch (MixHash in mix_hash.p4)."""
     mixed = (flow ^ (switch + 1) * 0x9E37_79B1) & 0xFFFF_FFFF
     for shift, factor in ((16, 0x85EB_CA6B), (13, 0xC2B2_AE35)):
         mixed = ((mixed ^ mixed >> shift) * factor) & 0xFFFF_FFFF
@@ -479,7 +502,7 @@ def _mixed(flow: Integers, switch: Integers) -> Integers:
 
 
 def _second(rule: Rule, first: Integers, second: Integers, coin: Integers, hashed: Integers) -> NDArray[np.bool_]:
-    """Whether the second of two ways is taken."""
+    """Return whether the second of two paths is taken."""
     taken: NDArray[np.bool_] = (coin if rule is Rule.RANDOM else hashed) == 1
     if rule is Rule.LEAST_LOADED:
         taken = (second < first) | ((second == first) & (coin == 1))

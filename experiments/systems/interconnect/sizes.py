@@ -1,4 +1,4 @@
-"""How large networks of one size are: distances, switches, links, ports; from their graphs."""
+"""Sizes of networks, from their graphs: distances, switches, links, ports."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from gradbed.topo.shapes import dragonfly, fat_tree, torus
 
 @dataclass(frozen=True)
 class Size:
-    """Of one network. Distances are links between two different hosts. Ports are those of switches; of electrical
-    and hybrid ones, and of optical ones."""
+    """Size of one network."""
 
     family: str
     name: str
@@ -25,13 +24,17 @@ class Size:
     switches: int
     links: int
     diameter: int
+    """Largest number of links between two hosts."""
     mean_distance: float
+    """Mean number of links between two different hosts."""
     electrical_ports: int
+    """Ports of electrical and hybrid switches."""
     optical_ports: int
+    """Ports of optical switches."""
 
 
 def size_of_network(family: str, topology: Topology) -> Size:
-    """All distances between switches, weighted by their hosts."""
+    """Return the size of a network, from all distances between switches, weighted by their hosts."""
     number = {switch.name: place for place, switch in enumerate(topology.switches)}
     ends = np.array([(number[link.a.node], number[link.b.node]) for link in topology.switch_links]).reshape(-1, 2)
     count = len(number)
@@ -59,7 +62,9 @@ def size_of_network(family: str, topology: Topology) -> Size:
 
 
 def sizes(n: int) -> Iterator[Size]:
-    """The interconnect of this N, and the other networks with as many hosts, or the next larger number of them."""
+    """Yield the size of the interconnect of this n, and of other networks with as many hosts or the next larger
+    number.
+    """
     yield size_of_network("optical-electrical", optical_electrical(n))
     k = next(k for k in range(2, 1000, 2) if k**3 // 4 >= n**3)
     yield size_of_network("fat-tree", fat_tree(k))
@@ -68,7 +73,10 @@ def sizes(n: int) -> Iterator[Size]:
 
 
 def balanced_dragonfly(hosts: int) -> Topology:
-    """The smallest one with at least so many: a = 2p = 2h routers, hosts and global links (Kim et al., section 3.1),
-    with as few groups as will do."""
+    """Return the smallest balanced dragonfly with at least so many hosts, with as few groups as will do.
+
+    It has a = 2p = 2h routers, hosts and global links (Kim et al., "Technology-driven, highly-scalable dragonfly
+    topology", ISCA 2008, section 3.1).
+    """
     p = next(p for p in range(1, 1000) if 2 * p * p * (2 * p * p + 1) >= hosts)
     return dragonfly(-(-hosts // (2 * p * p)), 2 * p, p)

@@ -61,7 +61,7 @@ class InterconnectSystem(System[InterconnectConfiguration]):
         check_faults_of_traffic(configuration.faults)
 
     def underlay(self, topology: Topology, way: str, seed: int) -> Underlay:
-        """way: a policy; least-loaded where none is named."""
+        """Return the interconnect as an underlay; `way` is a policy, by default least-loaded."""
         _require_channels(topology)
         policy = way or "least-loaded"
         if policy not in POLICIES:
@@ -78,7 +78,7 @@ class InterconnectSystem(System[InterconnectConfiguration]):
 
 
 def _require_channels(topology: Topology) -> None:
-    """UserError if its wavelengths are more than a link has channels, or if it is another kind of network."""
+    """Raise UserError if the network has more wavelengths than a link has channels, or is of another kind."""
     if (n := size_of(topology)) > MOST_CHANNELS:
         raise UserError(
             f"--channels: {n} units have {n} wavelengths, and at most {MOST_CHANNELS} can be channels: take "
@@ -87,7 +87,9 @@ def _require_channels(topology: Topology) -> None:
 
 
 def _check_guard(configuration: InterconnectConfiguration) -> None:
-    """UserError if slots have no time to send, or if the last packet of one is on its way when the switch is set."""
+    """Raise UserError if slots leave no time to send, or if a packet may still be in flight when the switch is
+    set.
+    """
     routing, rate_mbps = configuration.routing, configuration.topology.link.rate_mbps
     if routing.slot_us <= routing.guard_us:
         raise UserError(

@@ -1,4 +1,4 @@
-"""One trial of the interconnect: its network, its traffic, and what became of that."""
+"""One trial of the interconnect: its network, its traffic, and its result."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from gradbed.topo.graph import Topology
 from gradbed.topo.optical_electrical import HYBRID, OPTICAL, size_of, with_circuits, with_wavelengths
 
 ETHER_TYPE_VLAN = 0x8100
-"""A tag tells the wavelength."""
+"""EtherType of light: its VLAN tag is the wavelength."""
 
 CLASSES = (
     PacketClass("electrical", (ether_type(ETHER_TYPE_IPV4),), frozenset({"light"})),
@@ -58,7 +58,11 @@ CLASSES = (
 
 
 def build_topology(configuration: InterconnectConfiguration, scale: Scale) -> Topology:
-    """With what its fibres carry. UserError for any other kind of network."""
+    """Build the topology with the channels that its fibres have.
+
+    Raises:
+        UserError: it is another kind of network.
+    """
     topology = configuration.topology.build(scale)
     size_of(topology)
     routing = configuration.routing
@@ -70,7 +74,11 @@ def build_topology(configuration: InterconnectConfiguration, scale: Scale) -> To
 
 
 def programs_of(topology: Topology, *, channels: bool) -> dict[str, SwitchProgram]:
-    """What hybrid and optical switches run. channels: whether light keeps its channel behind an optical switch."""
+    """Return the programs of hybrid and optical switches.
+
+    Args:
+        channels: whether light keeps its channel behind an optical switch.
+    """
     hybrid = Program.own(HYBRID_PROGRAM)
     optical = Program.own(OPTICAL_PROGRAM, UNITS=size_of(topology), CHANNELS=int(channels))
     return {each.name: hybrid if each.tier == HYBRID else optical for each in topology.switches}
@@ -142,7 +150,10 @@ class InterconnectTrial(Trial[InterconnectConfiguration]):
         )
 
     def _accepted_bound(self, results: TrafficResults, window: Window | None) -> float | None:
-        """None: what was sent in the window is not known by pair, or links have no rate."""
+        """Return the upper bound on the accepted load.
+
+        None: what was sent in the window is not known by pair, or links have no rate.
+        """
         if window is None or not self._exact or not self._sends_packets:
             return None
         most_bytes = most_accepted_bytes(self.topology, window, sent_by_pair(results), self._frame_bytes)
@@ -151,7 +162,7 @@ class InterconnectTrial(Trial[InterconnectConfiguration]):
 
     @property
     def _exact(self) -> bool:
-        """Whether hosts and links have one clock, and all hosts tell to the end."""
+        """Whether hosts and links share one clock, and all hosts report to the end."""
         faults = self.configuration.faults
         return self.configuration.clock == "virtual" and not any(isinstance(each, AgentFault) for each in faults)
 
@@ -188,7 +199,7 @@ class InterconnectTrial(Trial[InterconnectConfiguration]):
     def _wrong(
         self, results: TrafficResults, found: PhaseResult, values: Mapping[str, Any], loads: Sequence[links.Load]
     ) -> list[str]:
-        """Packets that came where they do not belong, or that vanished without a counter that tells."""
+        """Return a line for each misdelivered packet, and for packets lost without a counter that explains it."""
         lines = []
         if not restarted_switches(self.configuration.faults):  # their counters are gone
             lines += links.disagreements(self.topology, found.counts)

@@ -1,5 +1,8 @@
-"""What must hold of a run besides sums and weights: distances and sums over the graph, hosts' own numbers and links'
-counters say what routers must have counted. Nothing here is taken from what it checks."""
+"""Check an NDN run beyond its sums and weights: what routers counted, against the graph, hosts' numbers and links'
+counts.
+
+Nothing here is computed by the code that it checks.
+"""
 
 from __future__ import annotations
 
@@ -25,20 +28,23 @@ from gradbed.experiments.systems.ndn.phase import NdnPhase
 from gradbed.formats.ndn import HOP_LIMIT
 
 EARLY_PROBES = 10
-"""Of a publisher's fragments, asked for while they waited for its link."""
+"""Fragments of a publisher that may be asked for while they wait for its link."""
 
 
 def undisturbed(phase: NdnPhase, found: PhaseResult) -> bool:
-    """Neither faults, nor packets that links lost, doubled or had no room for."""
+    """Return whether the phase had no faults, and links neither lost, duplicated nor dropped a packet."""
     return not phase.configuration.faults and all(
         effect.lost_packets == effect.duplicates.packets == 0 for effect in found.counts.effects.values()
     )
 
 
 def wrong_transmissions(phase: NdnPhase, found: PhaseResult) -> Iterator[str]:
-    """A pushed fragment crosses each link of its publisher's tree once, a copy each link of a shortest path; and so
-    does a fragment that all ask for, if routers keep it for who asks late. Where packets get lost it is at most so
-    many."""
+    """Report a wrong number of links crossed by pushes or Data.
+
+    A pushed fragment crosses each link of its publisher's tree once, a unicast copy each link of a shortest path, and
+    so does a fragment that all ask for, if routers keep it for late consumers. Where packets get lost these are upper
+    bounds.
+    """
     configuration = phase.configuration
     if phase.name in ALL_REDUCE or configuration.faults or configuration.topology.link.duplicate:
         return
@@ -69,14 +75,17 @@ def wrong_transmissions(phase: NdnPhase, found: PhaseResult) -> Iterator[str]:
 
 
 def _stores_keep_all(phase: NdnPhase, found: PhaseResult) -> bool:
-    """Else who asks after an answer has passed is answered by a router farther away, or by the publisher."""
+    """Return whether content stores keep all Data.
+
+    Otherwise a late consumer is answered by a more distant router, or by the publisher.
+    """
     return phase.configuration.routers.contents > 0 and not any(
         router_count(found.counts, switch.name, "content_evicted") for switch in phase.topology.switches
     )
 
 
 def wrong_hops(phase: NdnPhase, found: PhaseResult) -> Iterator[str]:
-    """A store answers consumers at distances that the graph has."""
+    """Report content-store answers to consumers at distances that the graph does not have."""
     consumers = (*phase.job.publishers, *phase.job.observers)
     distances: dict[str, set[int]] = {}
     for consumer in consumers:
@@ -91,7 +100,7 @@ def wrong_hops(phase: NdnPhase, found: PhaseResult) -> Iterator[str]:
 
 
 def wrong_links(phase: NdnPhase, found: PhaseResult) -> Iterator[str]:
-    """Links bring what routers say that they sent, but what they lost or doubled."""
+    """Report links that delivered another number of packets than routers sent, losses and duplicates considered."""
     if phase.name in ALL_REDUCE:
         return  # whose packets are not NDN's
     restarted = restarted_switches(phase.configuration.faults)
@@ -108,7 +117,10 @@ def wrong_links(phase: NdnPhase, found: PhaseResult) -> Iterator[str]:
 
 
 def wrong_answers(phase: NdnPhase, found: PhaseResult) -> Iterator[str]:
-    """Interests that come to a router are looked up once each, and are answered, sent on or dropped."""
+    """Report routers whose Interests do not add up.
+
+    Each Interest that comes to a router is looked up once, and is answered, forwarded or dropped.
+    """
     if phase.name in ALL_REDUCE or phase.job.outside:
         return
     restarted = restarted_switches(phase.configuration.faults)
@@ -138,8 +150,11 @@ def wrong_answers(phase: NdnPhase, found: PhaseResult) -> Iterator[str]:
 
 
 def wrong_tables(phase: NdnPhase, found: PhaseResult) -> Iterator[str]:
-    """Stores keep what came, and hold what they have not given up for other Data, for which there is room. What was
-    pending was satisfied or evicted once at most."""
+    """Report content stores and PITs whose counters contradict each other.
+
+    A store keeps Data that came, holds what it has not evicted, and that fits into it. A pending Interest is
+    satisfied or evicted at most once.
+    """
     if phase.name in ALL_REDUCE:
         return
     restarted = restarted_switches(phase.configuration.faults)
@@ -161,7 +176,10 @@ def wrong_tables(phase: NdnPhase, found: PhaseResult) -> Iterator[str]:
 
 
 def idle_stores(phase: NdnPhase, found: PhaseResult) -> Iterator[str]:
-    """A publisher is asked for what got lost on its own link, or was evicted at its router: else that has it."""
+    """Report publishers that answered more probes than losses and evictions explain.
+
+    A publisher is asked only for what was lost on its own link, or evicted at its router, which has everything else.
+    """
     configuration = phase.configuration
     link = configuration.topology.link
     if phase.name != "push" or configuration.faults or link.jitter_us or link.reorder:
@@ -188,7 +206,7 @@ def idle_stores(phase: NdnPhase, found: PhaseResult) -> Iterator[str]:
 
 
 def wrong_losses(phase: NdnPhase) -> Iterator[str]:
-    """The loss of training that every peer and observer heard of is the mean of a single process's."""
+    """Report training losses that differ from the mean that a single process finds."""
     expected: Mapping[int, float] = phase.job.mean_losses
     for name, report in phase.reports.items():
         for version in report.versions:
@@ -199,7 +217,9 @@ def wrong_losses(phase: NdnPhase) -> Iterator[str]:
 
 
 def unfinished(phase: NdnPhase) -> Iterator[str]:
-    """Who has not come to the end: all rounds, or the version whose loss the reference finds small enough."""
+    """Report agents that did not reach the last round, or the version at which the reference reaches the target
+    loss.
+    """
     workload = phase.configuration.workload
     for name, report in phase.reports.items():
         if report.lost:
@@ -214,7 +234,7 @@ def unfinished(phase: NdnPhase) -> Iterator[str]:
 
 
 def miscounted_pushes(phase: NdnPhase, found: PhaseResult, raw_frames: Collection[str]) -> Iterator[str]:
-    """Do routers count the pushes that their hosts say they sent?"""
+    """Report routers that counted other numbers of pushes than their hosts sent."""
     if phase.name in ALL_REDUCE or phase.configuration.topology.link.duplicate:
         return
     counted = entering(found.counts, phase.topology, "push")
@@ -232,8 +252,10 @@ def miscounted_pushes(phase: NdnPhase, found: PhaseResult, raw_frames: Collectio
 
 
 def subscriptions_left(phase: NdnPhase, found: PhaseResult) -> Iterator[str]:
-    """Without faults everybody deletes what he has subscribed to. Where insertions are lost, and a run lasts for
-    an epoch, rows may have aged besides, and been made anew."""
+    """Report rows of a persistent PIT that were not deleted; without faults every subscription is.
+
+    Where insertions are lost, and a run lasts for an epoch, rows may have aged as well, and been made anew.
+    """
     if phase.configuration.faults:
         return
     lost = any(each.lost_packets for each in found.counts.effects.values())

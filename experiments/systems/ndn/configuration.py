@@ -1,4 +1,4 @@
-"""What a trial of the NDN system runs on: routers, peers, and what they exchange."""
+"""Configuration of an NDN trial: routers, peers, and what they exchange."""
 
 from __future__ import annotations
 
@@ -15,22 +15,25 @@ from gradbed.hosts.systems.ndn.description import Mode
 
 Exchange = Literal["push", "pull", "unicast", "ring", "recursive-doubling"]
 ALL_REDUCE = ("ring", "recursive-doubling")
-"""Exchanges without names: the peers sum among themselves, over UDP."""
+"""Exchanges without names: the peers sum among themselves over UDP."""
 
 
 class RoutersSection(Section):
-    """What every router has room for."""
+    """Sizes of every router's tables."""
 
     contents: int = option(4096, "Data that a content store holds, a power of two; 0: no store.", ge=0, le=1 << 20)
     subscriptions: int = option(4096, "Rows of the persistent PIT, a power of two.", ge=2, le=1 << 20)
     pending: int = option(16384, "Rows of the PIT, a power of two.", ge=2, le=1 << 20)
     epoch_shift: int = option(
-        20, "An epoch is 2^N us; a port without a refresh for a whole one is no subscriber's.", ge=14, le=40
+        20, "An epoch is 2^N us; a port that is not refreshed for a whole one loses its subscription.", ge=14, le=40
     )
 
     def emulated_epoch_shift(self, scale: Scale) -> int:
-        """Of an epoch that has at least as many transmission times of a packet as the nominal one, or of 2^40 us,
-        which no run lasts for."""
+        """Return the shift of an emulated epoch.
+
+        The epoch has at least as many transmission times of a packet as the nominal one, up to 2^40 us, which no run
+        lasts for.
+        """
         return min(40, self.epoch_shift + math.ceil(-math.log2(scale.factor)))
 
     @field_validator("contents", "subscriptions", "pending")
@@ -42,14 +45,16 @@ class RoutersSection(Section):
 
 
 class ObserverSection(Section):
-    """A host that subscribes and publishes nothing. Times: nominal, from the beginning; leave_ms null: at the end."""
+    """A host that subscribes and publishes nothing."""
 
     join_ms: float = Field(default=0.0, ge=0)
+    """Nominal time from the beginning at which it subscribes."""
     leave_ms: float | None = Field(default=None, ge=0)
+    """Nominal time from the beginning at which it leaves; null: at the end."""
 
 
 class _Workload(Section):
-    """Of the peers. Times are nominal."""
+    """Options that all workloads of peers share; times are nominal."""
 
     peers: int = option(16, "Hosts that train.", ge=2, le=1024)
     rounds: int = option(10, "Gradients (versions) that every peer makes.", ge=1)
@@ -59,38 +64,40 @@ class _Workload(Section):
         "push (subscriptions), pull (an Interest for each fragment), unicast, or an all-reduce: ring or "
         "recursive-doubling.",
     )
-    mode: Mode = option("synchronous", "synchronous (everybody's version, then the next) or asynchronous.")
-    pace: float = option(0.95, "Of a link's rate, what all publishers together send; 0: no pace.", ge=0, le=1)
+    mode: Mode = option("synchronous", "synchronous (all peers' versions, then the next) or asynchronous.")
+    pace: float = option(
+        0.95, "Rate of all publishers together as a fraction of a link's rate; 0: no pacing.", ge=0, le=1
+    )
     window_fragments: int = option(
-        32, "Interests, or packets to another peer of an all-reduce, that a peer has out at most.", ge=1
+        32, "Largest number of outstanding Interests of a peer, or of packets to another peer of an all-reduce.", ge=1
     )
-    first_probe_us: int = option(200_000, "A probe's timer before anything was measured.", ge=1)
-    least_probe_us: int = option(5_000, "A probe's timer is at least so much longer than the usual gap.", ge=1)
-    retry_us: int = option(20_000, "An insertion or deletion without an answer is repeated.", ge=1)
+    first_probe_us: int = option(200_000, "Initial timeout of a probe, before any measurement.", ge=1)
+    least_probe_us: int = option(5_000, "Smallest margin of a probe's timeout over the usual gap.", ge=1)
+    retry_us: int = option(20_000, "Timeout after which an unanswered insertion or deletion is repeated.", ge=1)
     give_up_ms: float = option(
-        30_000.0, "Who waits for others' versions ends training once none has come for so long.", gt=0
+        30_000.0, "Time without any version of others after which a waiting peer ends training.", gt=0
     )
-    slow_peers: int = option(0, "So many peers are slow.", ge=0)
-    slowness: int = option(1, "A slow peer computes so many times as long.", ge=1)
-    target_loss: float | None = option(None, "Training ends where the mean of all losses is below.", gt=0)
+    slow_peers: int = option(0, "Number of slow peers.", ge=0)
+    slowness: int = option(1, "Factor on the compute time of a slow peer.", ge=1)
+    target_loss: float | None = option(None, "Mean of all losses below which training ends.", gt=0)
     observers: tuple[ObserverSection, ...] = Field(default=(), json_schema_extra={"option": False})
 
 
 class SyntheticWorkload(SyntheticGradients, _Workload):
-    """Random gradients, for the network without learning."""
+    """Random gradients, to load the network without learning."""
 
     values: int = option(960, "int32 values of a gradient.", ge=1)
 
 
 class TrainingWorkload(TrainedGradients, _Workload):
-    """Those of a model that the peers train."""
+    """Gradients of a model that the peers train."""
 
 
 Workload = Annotated[SyntheticWorkload | TrainingWorkload, Field(discriminator="kind"), SYNTHETIC_UNLESS_SAID]
 
 
 class NdnConfiguration(TrialConfiguration):
-    """All that a sweep of an NDN study can vary."""
+    """Everything that a sweep of an NDN study can vary."""
 
     clock: Clock = option("virtual", "real: Mininet, as root; virtual: one process, time goes from event to event.")
     routers: RoutersSection = RoutersSection()

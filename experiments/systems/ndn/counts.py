@@ -1,5 +1,6 @@
-"""What is counted of NDN: classes of packets, and the routers' counters by their meaning
-(p4src/include/ndn/packet_counters.p4 and others).
+"""Packet classes of NDN, and the routers' counters by their meaning.
+
+The counters are those of p4src/include/ndn/packet_counters.p4 and others.
 """
 
 from __future__ import annotations
@@ -39,7 +40,10 @@ DROP_REASONS = (
     "too_many_components", "operation_name", "bad_element", "port_beyond_16", "hop_limit", "no_route", "duplicate",
     "aggregated", "unsolicited", "no_group", "not_upstream", "overtaken", "link_header", "not_ours",
 )  # fmt: skip
-"""Packets that routers drop, each reason with a counter dropped_REASON. The first nine are malformed packets."""
+"""Reasons for which routers drop packets, each with a counter dropped_REASON.
+
+The first nine are malformed packets.
+"""
 
 ROUTER_COUNTERS = (
     "subscriptions_made", "subscriptions_ended", "subscription_collisions", "pending_made", "pending_repeated",
@@ -48,7 +52,7 @@ ROUTER_COUNTERS = (
 
 
 def entering(counts: Counts, topology: Topology, kind: str) -> dict[str, Tally]:
-    """What hosts sent that came to their routers, by host."""
+    """Return the packets of a kind that came from each host to its router."""
     return {host.name: _at(counts, topology, host.name, "ndn_in", kind) for host in topology.hosts}
 
 
@@ -58,7 +62,7 @@ def _at(counts: Counts, topology: Topology, host: str, counter: str, kind: str) 
 
 
 def transmissions(counts: Counts, topology: Topology, kind: str) -> Tally:
-    """Over all links: what came from hosts, and what routers sent."""
+    """Return the packets of a kind over all links: those that came from hosts, and those that routers sent."""
     place = KINDS.index(kind)
     left = (
         tally
@@ -70,29 +74,30 @@ def transmissions(counts: Counts, topology: Topology, kind: str) -> Tally:
 
 
 def router_count(counts: Counts, router: str, name: str) -> int:
+    """Return the packets of a router's counter."""
     return counts.cell(router, name, 0).packets
 
 
 def router_packets(counts: Counts, router: str, way: str, kind: str) -> int:
-    """Packets of a kind that came to a router ("in") or left it ("out"), over all ports."""
+    """Return the packets of a kind that came to a router ("in") or left it ("out"), over all ports."""
     place = KINDS.index(kind)
     cells = counts.counters.get(router, {}).get(f"ndn_{way}", {})
     return sum(tally.packets for cell, tally in cells.items() if cell % _CELLS_A_PORT == place)
 
 
 def departures(counts: Counts, router: str, port: int) -> int:
-    """Packets of all kinds that left by a port."""
+    """Return the packets of all kinds that left by a port."""
     return sum(counts.cell(router, "ndn_out", port * _CELLS_A_PORT + place).packets for place in range(len(KINDS)))
 
 
 def hits(counts: Counts, router: str) -> dict[int, int]:
-    """Interests that a router's content store has answered, by the hop limit that they had left."""
+    """Return the Interests that a router's content store answered, by their remaining hop limit."""
     cells = counts.counters.get(router, {}).get("content_hits", {})
     return {hops_left: tally.packets for hops_left, tally in cells.items()}
 
 
 def hits_by_distance(counts: Counts, topology: Topology) -> dict[int, int]:
-    """Interests answered from content stores, by the links between consumer and router."""
+    """Return the Interests answered from content stores, by the number of links between consumer and router."""
     found: dict[int, int] = {}
     for switch in topology.switches:
         for hops_left, packets in hits(counts, switch.name).items():
@@ -102,7 +107,7 @@ def hits_by_distance(counts: Counts, topology: Topology) -> dict[int, int]:
 
 
 def drops(counts: Counts, topology: Topology) -> dict[str, int]:
-    """Of all routers together, by reason; those that occurred."""
+    """Return the packets dropped by all routers together, for each reason that occurred."""
     total = {
         reason: sum(router_count(counts, switch.name, f"dropped_{reason}") for switch in topology.switches)
         for reason in DROP_REASONS

@@ -1,4 +1,4 @@
-"""Those figures of NDN (docs/ndn.md) that need more than lines, as kinds that studies name."""
+"""Figures of NDN (docs/ndn.md) that need more than lines, as figure kinds that studies name."""
 
 from __future__ import annotations
 
@@ -19,12 +19,16 @@ EXACT = {
     "push": "push: n E",
     "ring": "ring: 4 (n - 1) / n E",
 }
-"""What exchanges take without headers and Interests; E: edges of the tree that spans the peers."""
+"""Label of each exchange's closed form, without headers and Interests.
+
+n: number of peers; E: edges of the tree that spans them.
+"""
 SUMMED = "sums in every switch: 2 E"
 
 
 @figure_kind("ndn-byte-hops", width_in=5.6, height_in=4.2)
 def draw_byte_hops(sheet: Sheet) -> None:
+    """Draw figure 1."""
     [axes], results = sheet.axes, sheet.results
     measured = results.series("workload.peers", "gradient_hops", "workload.exchange")
     exact = results.series("workload.peers", "expected_hops", "workload.exchange")
@@ -46,15 +50,17 @@ def draw_byte_hops(sheet: Sheet) -> None:
 
 
 PUBLISHER = None
-"""In place of a router's distance."""
+"""Stands for the publisher in place of a router's distance."""
 
 Source = int | None
 Answers = dict[tuple[int, float], dict[Source, int]]
 
 
 def answers(results: StudyResults) -> Answers:
-    """Packets that answered probes, of all repetitions: by contents of a store and loss rate, then by the links
-    between consumer and router."""
+    """Return the packets that answered probes, over all repetitions.
+
+    The first key is (contents of a store, loss rate), the second the number of links between consumer and router.
+    """
     own = {trial.row["digest"] for trial in results.trials}
     found: defaultdict[tuple[int, float], defaultdict[Source, int]] = defaultdict(lambda: defaultdict(int))
     for row in results.table("recoveries"):
@@ -65,12 +71,13 @@ def answers(results: StudyResults) -> Answers:
 
 
 def stores(results: StudyResults) -> list[int]:
-    """The contents of a store that trials have, the largest first: a panel for each."""
+    """Return the store sizes of the trials, the largest first: a panel for each."""
     return sorted({contents for contents, _ in answers(results)}, reverse=True)
 
 
 @figure_kind("ndn-recoveries", columns=lambda results, _: len(stores(results)), width_in=4.0, height_in=3.4)
 def draw_recoveries(sheet: Sheet) -> None:
+    """Draw figure 3."""
     axes, found = sheet.axes, answers(sheet.results)
     distances = sorted({source for packets in found.values() for source in packets if source is not None})
     for panel, contents in zip(axes, stores(sheet.results), strict=True):

@@ -1,4 +1,4 @@
-"""An NDN job before it runs: hosts, references, and what its agents are told."""
+"""An NDN job before it runs: its hosts, references, and the configuration of its agents."""
 
 from __future__ import annotations
 
@@ -26,32 +26,40 @@ MODULE = "gradbed.hosts.systems.ndn.agents"
 ALL_REDUCE_MODULE = "gradbed.hosts.systems.ndn.all_reduce"
 TRAINING = "training"
 MOST_PROBE_US = 1_000_000
-"""Repeated probes back off to this; nominal."""
+"""Largest interval of repeated probes, to which they back off; nominal."""
 EPOCHS_A_REFRESH = 0.4
-"""Of an epoch, the time between two refreshes."""
+"""Time between two refreshes, in epochs."""
 
 
 @dataclass(frozen=True)
 class JobSetup:
-    """peers, observers: host names; outside: further publishers, which are programs of others. weights, sums: digests
-    after every version that synchronous peers must report, as far as there are any; accuracies: of training."""
+    """Hosts of a job, its learning settings, and what its agents must report."""
 
     peers: tuple[str, ...]
+    """Names of the hosts that train."""
     observers: tuple[str, ...]
+    """Names of the hosts that only subscribe."""
     settings: TrainingSettings | SyntheticSettings
     outside: tuple[str, ...] = ()
+    """Hosts of further publishers, which are programs of others."""
     weights: Sequence[str] = ()
+    """SHA-256 of the weights after each version of synchronous peers, as far as there is a reference."""
     sums: Sequence[str] = ()
+    """SHA-256 of the sum of each version of synchronous peers, as far as there is a reference."""
     accuracies: Sequence[float] = ()
+    """Test accuracy after each version, of training."""
     mean_losses: Mapping[int, float] = field(default_factory=dict)
-    """By version, those of synchronous peers."""
+    """Mean loss of synchronous peers, by version."""
 
     @property
     def publishers(self) -> tuple[str, ...]:
         return (*self.peers, *self.outside)
 
     def rounds_until(self, target_loss: float | None) -> int | None:
-        """Versions that every peer makes; None: nobody knows, since asynchronous peers know different losses."""
+        """Return the number of versions that every peer makes.
+
+        None: it is not known, since asynchronous peers know different losses.
+        """
         if target_loss is None:
             return self.settings.rounds
         reached = (version for version, loss in sorted(self.mean_losses.items()) if loss < target_loss)
@@ -59,7 +67,7 @@ class JobSetup:
 
 
 def job_setup(configuration: NdnConfiguration, topology: Topology, seed: int) -> JobSetup:
-    """Hosts are spread evenly; observers are on hosts between them where there are any."""
+    """Return a job on hosts that are spread evenly, with observers on hosts between them where there are any."""
     workload = configuration.workload
     names = [host.name for host in topology.hosts]
     peers = tuple(names[index * len(names) // workload.peers] for index in range(workload.peers))
@@ -74,7 +82,10 @@ def job_on(
     observers: tuple[str, ...] = (),
     outside: tuple[str, ...] = (),
 ) -> JobSetup:
-    """A job on these hosts. What programs of others publish is not known, so that with them there is no reference."""
+    """Return a job on these hosts.
+
+    There is no reference where programs of others publish, as their gradients are not known.
+    """
     workload = configuration.workload
     if isinstance(workload, TrainingWorkload):
         training = workload.settings(workload.rounds, seed)
@@ -107,6 +118,7 @@ def _sums(settings: SyntheticSettings, peers: int, lanes: int) -> list[str]:
 
 
 def ndn_job(job: JobSetup, configuration: NdnConfiguration, scale: Scale, number: int) -> NdnJob:
+    """Return the configuration that all agents of a job share, in emulated units."""
     workload = configuration.workload
     assert workload.exchange not in ALL_REDUCE
     rate_bps = scale.rate_bps(configuration.topology.link.rate_mbps)
@@ -132,7 +144,7 @@ def ndn_job(job: JobSetup, configuration: NdnConfiguration, scale: Scale, number
 
 
 def request_of(job: JobSetup, configuration: NdnConfiguration) -> NdnRequest:
-    """Every publisher under every training name that somebody subscribes to it with."""
+    """Return the service request: every publisher under every training name by which others subscribe to it."""
     exchange = configuration.workload.exchange
     if exchange == "unicast":
         pairs = [(other, own) for own in job.peers for other in job.peers if own != other]
@@ -151,6 +163,7 @@ def request_of(job: JobSetup, configuration: NdnConfiguration) -> NdnRequest:
 def agent_specs(
     job: JobSetup, configuration: NdnConfiguration, topology: Topology, scale: Scale, number: int
 ) -> list[AgentSpec]:
+    """Return the agents of a job."""
     workload = configuration.workload
     if workload.exchange == "ring" or workload.exchange == "recursive-doubling":
         return _all_reduce_specs(job, configuration, topology, workload.exchange, number)

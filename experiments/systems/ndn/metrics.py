@@ -1,5 +1,4 @@
-"""What a trial of the NDN system takes of the network by its graph, and what it yields: metrics, and rows of its
-tables."""
+"""Metrics and table rows of an NDN trial, and what its exchange takes by the graph."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ from gradbed.hosts.learning.workload import gradient_values
 
 
 class Expected:
-    """Of a phase, once the service has answered."""
+    """Cost of a phase's exchange by the graph, once the service has answered."""
 
     def __init__(self, phase: NdnPhase) -> None:
         self._phase = phase
@@ -40,7 +39,7 @@ class Expected:
 
     @cached_property
     def sum_of_distances(self) -> int:
-        """Over all ordered pairs of peers, in links."""
+        """Sum of distances over all ordered pairs of peers, in links."""
         peers = self._phase.job.peers
         found = 0
         for peer in peers:
@@ -50,13 +49,19 @@ class Expected:
 
     @property
     def transmissions(self) -> int:
-        """For a fragment of every peer: the links of all publishers' trees; with unicast a copy for each pair."""
+        """Links crossed for a fragment of every peer.
+
+        They are the links of all publishers' trees; with unicast there is a copy for each pair.
+        """
         if self._exchange == "unicast":
             return self.sum_of_distances
         return sum(self._phase.answer["tree_edges"])
 
     def links_of_a_fragment(self, index: int) -> float:
-        """That a frame of a peer's crosses: of its tree, or, with copies, on the way to another peer, mean."""
+        """Return the links that a frame of a peer crosses.
+
+        They are those of its tree or, with unicast copies, the mean distance to another peer.
+        """
         if self._exchange != "unicast":
             return int(self._phase.answer["tree_edges"][index])
         peers = self._phase.job.peers
@@ -65,18 +70,18 @@ class Expected:
 
     @property
     def fragments(self) -> int:
-        """Of a gradient."""
+        """Fragments of a gradient."""
         return fragment_count(gradient_values(self._phase.job.settings), self._phase.configuration.workload.lanes)
 
     @cached_property
     def spanning_edges(self) -> int:
-        """Of a tree that spans the peers, the first one's."""
+        """Edges of a tree that spans the peers, from the first one."""
         first, *others = self._phase.job.peers
         return 1 + len(multicast_tree(self._phase.topology, first, others, ()).edges())
 
     @property
     def _doubling_hops(self) -> float:
-        """All vectors that peers send, whole, times the links on their way."""
+        """Sum over all vectors that peers send of the links on their path."""
         peers = self._phase.job.peers
         found = 0
         for rank, peer in enumerate(peers):
@@ -86,9 +91,11 @@ class Expected:
 
     @property
     def hops(self) -> float:
-        """Bytes times hops of a round by gradient bytes, without headers and Interests: trees, distances, or the
-        ring's 2 (n - 1) / n gradients over each of the tree's links in both directions, or those that
-        recursive doubling sends."""
+        """Bytes times hops of a round over gradient bytes, without headers and Interests.
+
+        They are those of trees or distances; of the ring's 2 (n - 1) / n gradients over each of the tree's links in
+        both directions; or of the vectors that recursive doubling sends.
+        """
         if self._exchange == "recursive-doubling":
             return self._doubling_hops
         if self._exchange == "ring":
@@ -102,28 +109,28 @@ class Expected:
 
 SHARE = (0.0, 1.0)
 SUBSCRIPTION_NAMES = "NdnIngress.persistent_pit.subscription_name"
-"""A register of the routers; a row that nobody has had yet is 0."""
+"""Register of the routers with the name of each subscription; a row that was never used is 0."""
 
 METRICS = {
     "versions": Metric("", "versions that every peer has completed"),
     "round_time_s": Metric("s", "median round time of the slowest peer, from its own start", "time"),
-    "byte_hops": Metric("B", "bytes times hops, a round"),
+    "byte_hops": Metric("B", "bytes times hops, per round"),
     "gradient_hops": Metric("", "bytes times hops of a round / gradient bytes"),
     "transmissions": Metric("", "links that Data crossed, for a fragment of every peer"),
-    "expected_transmissions": Metric("", "the same by the trees' links, or by distances with unicast"),
-    "unicast_transmissions": Metric("", "the same for a copy to each peer, by distances"),
-    "expected_hops": Metric("", "gradients times hops by shortest-path trees, without headers"),
-    "summed_hops": Metric("", "the same where every switch on the peers' tree sums, up and down"),
-    "interest_packets": Metric("", "Interests over all links, a round"),
-    "probes": Metric("", "probes that peers sent, a round"),
-    "recoveries": Metric("", "fragments that had to be asked for, a round"),
-    "store_share": Metric("", "of the probes answered, the part by a router's store", possible=SHARE),
-    "recovery_time_s": Metric("s", "from a probe to the fragment, mean", "time"),
-    "publisher_answers": Metric("", "probes that publishers answered, a round"),
+    "expected_transmissions": Metric("", "expected transmissions: links of the trees, or distances with unicast"),
+    "unicast_transmissions": Metric("", "expected transmissions with a unicast copy to each peer"),
+    "expected_hops": Metric("", "expected bytes times hops / gradient bytes, without headers"),
+    "summed_hops": Metric("", "expected bytes times hops / gradient bytes if every switch sums"),
+    "interest_packets": Metric("", "Interests over all links, per round"),
+    "probes": Metric("", "probes sent by peers, per round"),
+    "recoveries": Metric("", "fragments recovered by probes, per round"),
+    "store_share": Metric("", "fraction of answered probes that a content store answered", possible=SHARE),
+    "recovery_time_s": Metric("s", "mean time from a probe to the fragment", "time"),
+    "publisher_answers": Metric("", "probes answered by publishers, per round"),
     "subscription_rows": Metric("", "most rows of a router's persistent PIT"),
     "contents_held": Metric("", "most Data in a router's content store"),
-    "applied": Metric("", "gradients of others that a peer applied, a version, mean"),
-    "superseded": Metric("", "gradients that peers left out for a newer one of the same publisher, a round"),
+    "applied": Metric("", "gradients of others that a peer applied, mean per version"),
+    "superseded": Metric("", "gradients superseded by a newer one of the same publisher, per round"),
     "staleness": Metric("", "versions by which applied gradients were behind, mean", possible=(None, None)),
     "accuracy": Metric("", "test accuracy", possible=SHARE),
     "total_time_s": Metric("s", "until the last peer has ended", "time"),
@@ -131,6 +138,7 @@ METRICS = {
 
 
 def metrics(phase: NdnPhase, found: PhaseResult) -> dict[str, Any]:
+    """Return the metrics of a trial."""
     counts, topology, job = found.counts, phase.topology, phase.job
     peers = [report for name, report in phase.peers.items() if name not in phase.killed]
     rounds = max(1, max(len(report.versions) for report in peers))
@@ -184,7 +192,7 @@ def _mean(values: list[int]) -> float | None:
 
 
 def total_time_s(phase: NdnPhase) -> float | None:
-    """From the first event's beginning to the last, nominal; None: there was none."""
+    """Return the nominal time from the first event's beginning to the last event; None if there was none."""
     versions = [version for report in phase.peers.values() for version in report.versions if "now_us" in version]
     if not versions:
         return None
@@ -193,7 +201,7 @@ def total_time_s(phase: NdnPhase) -> float | None:
 
 
 def staleness(phase: NdnPhase) -> list[int]:
-    """Of every gradient of another peer that was applied: the own version by then, less the gradient's."""
+    """Return, of every applied gradient of another peer, by how many versions it was behind."""
     return [
         version["version"] - number
         for index, report in enumerate(phase.peers.values())
@@ -204,7 +212,7 @@ def staleness(phase: NdnPhase) -> list[int]:
 
 
 def version_rows(phase: NdnPhase) -> list[dict[str, Any]]:
-    """A row for each version: the slowest peer's time. Asynchronous peers do not wait for each other."""
+    """Return a row for each version, with the slowest peer's time; asynchronous peers do not wait for each other."""
     nominal = phase.task.scale.nominal_time
     by_version: dict[int, list[Mapping[str, Any]]] = {}
     for report in phase.peers.values():
@@ -227,7 +235,7 @@ def version_rows(phase: NdnPhase) -> list[dict[str, Any]]:
 
 
 def peer_rows(phase: NdnPhase) -> Iterable[Row]:
-    """Every version of every peer, with its time since training began; staleness and accuracy where there are any."""
+    """Yield a row for each version of each peer, with its time since training began."""
     nominal = phase.task.scale.nominal_time
     timed = [(name, v) for name, report in phase.peers.items() for v in report.versions if "now_us" in v]
     begin_us = min((v["now_us"] - 1e6 * v["total_seconds"] for _, v in timed), default=0)
@@ -245,7 +253,7 @@ def peer_rows(phase: NdnPhase) -> Iterable[Row]:
 
 
 def router_rows(phase: NdnPhase, found: PhaseResult) -> list[dict[str, Any]]:
-    """What each router counted."""
+    """Return a row for each router with what it counted."""
     rows = []
     for switch in phase.topology.switches:
         counted = {name: router_count(found.counts, switch.name, name) for name in ROUTER_COUNTERS}
@@ -262,7 +270,10 @@ def router_rows(phase: NdnPhase, found: PhaseResult) -> list[dict[str, Any]]:
 
 
 def recovery_rows(phase: NdnPhase, found: PhaseResult) -> Iterable[Row]:
-    """Where probes were answered: links between consumer and router; a publisher's answers have no distance."""
+    """Yield the answers to probes by the number of links between consumer and router.
+
+    A publisher's answers have no distance.
+    """
     for distance, packets in hits_by_distance(found.counts, phase.topology).items():
         yield {"served_by": "store", "distance": distance, "packets": packets}
     answers = sum(agent.get("answered_at_once", 0) + agent.get("answered_later", 0) for agent in found.final.values())
@@ -270,5 +281,6 @@ def recovery_rows(phase: NdnPhase, found: PhaseResult) -> Iterable[Row]:
 
 
 def drop_rows(phase: NdnPhase, found: PhaseResult) -> Iterable[Row]:
+    """Yield the packets that routers dropped, for each reason."""
     for reason, packets in drops(found.counts, phase.topology).items():
         yield {"reason": reason, "packets": packets}

@@ -1,4 +1,4 @@
-"""The one phase of an NDN trial: what its agents tell, and whether it is right."""
+"""The single phase of an NDN trial: events of its agents, and whether their results are right."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from gradbed.topo.graph import Topology
 
 @dataclass
 class PeerReport:
-    """Of one agent: its events, version by version."""
+    """Events of one agent, version by version."""
 
     versions: list[Mapping[str, Any]] = field(default_factory=list)
     subscribed: bool = False
     trained: bool = False
     left: bool = False
     lost: tuple[str, ...] = ()
-    """Publishers (hosts) that it gave up."""
+    """Publishers (hosts) that it gave up waiting for."""
 
 
 class NdnPhase(Phase):
@@ -52,7 +52,7 @@ class NdnPhase(Phase):
         return agent_specs(self.job, self.configuration, self.topology, self.task.scale, self.answer["job"])
 
     def take(self, event: Mapping[str, Any]) -> Sequence[AgentSpec] | None:
-        """Peers begin to train once all have subscribed, and leave once all have trained."""
+        """Let peers train once all have subscribed, and leave once all have trained."""
         name = event["name"]
         report = self.reports.get(name)
         if report is None:
@@ -78,7 +78,7 @@ class NdnPhase(Phase):
         return None
 
     def _check(self, name: str, version: int, event: Mapping[str, Any]) -> None:
-        """Sums and weights of synchronous peers are everybody's, and the reference's."""
+        """Check that sums and weights of synchronous peers equal those of the others and of the reference."""
         for digests, key in ((self.job.weights, "weights_sha256"), (self.job.sums, "sums_sha256")):
             if digests and key in event and event[key] != digests[version]:
                 self.mismatches.append(f"{name}, version {version}: {key} is not the reference's")
@@ -87,13 +87,15 @@ class NdnPhase(Phase):
 
     @staticmethod
     def index(agent: str) -> int | None:
-        """Of a peer, by its agent's name; None: it is none."""
+        """Return the number of a peer from its agent's name; None for other agents."""
         kind, _, number = agent.partition(" ")
         return int(number) if kind == "peer" else None
 
     def replay_mismatches(self) -> list[str]:
-        """Asynchronous peers: does a replay of what each applied, in its order, end at the same weights, and find the
-        losses that they were told?"""
+        """Return a line for each asynchronous peer that differs from a replay of what it applied, in its order.
+
+        Weights must be the same bit for bit, and so must the losses that it was told.
+        """
         if self.configuration.workload.mode != "asynchronous":
             return []
         assert isinstance(self.job.settings, TrainingSettings)
@@ -101,7 +103,7 @@ class NdnPhase(Phase):
             index: [[tuple(each) for each in version["applied"]] for version in report.versions]
             for index, report in enumerate(self.peers.values())
         }
-        # Of a peer that was killed the last gradients may have come to others without a report of its own.
+        # The last gradients of a killed peer may have come to others without a report of its own.
         for index, report in enumerate(self.peers.values()):
             known = len(report.versions)
             for versions in applied.values():

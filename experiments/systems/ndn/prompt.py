@@ -1,4 +1,4 @@
-"""What NDN adds to the prompt of `gradbed up --system ndn`: its jobs, and what routers hold and have dropped."""
+"""The NDN system's part of the prompt of `gradbed up --system ndn`: its jobs, and what routers hold and dropped."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ USUAL_PEERS = 4
 
 
 class NdnPrompt(JobCommands, Prompt):
-    """gradbed.experiments.prompt.prompt.Prompt of the NDN system."""
+    """Prompt of the NDN system."""
 
     job_options = (*within(model_options(NdnConfiguration, {}), JOB_OPTIONS), OUTSIDE)
     complete_contents = complete_drops = Prompt.complete_switches
@@ -90,7 +90,7 @@ class NdnPrompt(JobCommands, Prompt):
             )
 
     def _packets(self, switch: str) -> Counter[str]:
-        """Of all cells together, by the counter's own name."""
+        """Return the packets of each counter over all its cells, by the counter's own name."""
         found: Counter[str] = Counter()
         for full, cells in self.runtime.counters(switch).items():
             found[full.rsplit(".", 1)[-1]] += sum(cell["packets"] for cell in cells)

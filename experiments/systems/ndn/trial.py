@@ -1,4 +1,4 @@
-"""One trial of the NDN system: its network, its phase, and what it found."""
+"""One trial of the NDN system: its network, its phase, and its result."""
 
 from __future__ import annotations
 
@@ -40,11 +40,15 @@ from gradbed.experiments.systems.ndn.phase import NdnPhase
 from gradbed.topo.graph import Topology
 
 REPEAT_TICKS, MOST_REPEAT_TICKS = 8, 0x7FFF
-"""Of 1,024 us: so long a router holds back an Interest that is repeated."""
+"""Time for which a router holds back a repeated Interest, in ticks of 1,024 us."""
 
 
 def network_of(configuration: NdnConfiguration, topology: Topology, scale: Scale) -> NetworkSetup:
-    """Every switch is a router. topology: on the emulated scale."""
+    """Return a network in which every switch is a router.
+
+    Args:
+        topology: in emulated units.
+    """
     routers = configuration.routers
     program = Program.own(
         "ndn",

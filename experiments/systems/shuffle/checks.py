@@ -1,4 +1,4 @@
-"""What a shuffle is held to once it has ended: what workers hold, and what switches counted on the links."""
+"""Check a shuffle once it has ended: what workers hold, and what switches counted on the links."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ from gradbed.hosts.systems.shuffle.samples import SampleSource, digest, original
 from gradbed.topo.graph import Topology, is_hop
 
 ROUNDING = 1e-9
+"""Relative tolerance of floating-point numbers."""
 
 NEVER_WORSE = ("improved", "exact")
-"""Schedulers that take no more hops than unicast from the nearest holder."""
+"""Schedulers that never take more hops than unicast from the nearest holder."""
 
 
 def failures(
@@ -43,10 +44,13 @@ def failures(
     threshold_us: int,
     late_us: float | None,
 ) -> list[str]:
-    """A line for each thing that is wrong, the first ones.
+    """Return the first lines about what is wrong.
 
-    threshold_us: emulated, of waits for loans. late_us: by which hosts may see a packet late; None: waits on the
-    network are not held to anything, since hosts compute between packets, or the machine's time counts.
+    Args:
+        threshold_us: longest wait for a loan, emulated.
+        late_us: largest delay by which hosts see a packet late; None: waits on the network are not checked, since
+            hosts
+            compute between packets, or the host's time counts.
     """
     job, touched = phase.job, touched_agents(faults)
     raw_frames = uncounted_hosts(topology, faults, found.hosts)
@@ -76,8 +80,11 @@ def failures(
 
 
 def _count_failures(job: ShuffleJob, counts: Counts, topology: Topology, faults: Sequence[Fault]) -> Iterator[str]:
-    """Without faults and losses links carry what the schedule says, and so as many hops; with losses no link carries
-    more. What agents, links or switches that go and come do to the number of packets, nobody has planned."""
+    """Report links that carried something else than the schedule says.
+
+    Without faults and losses links carry exactly the schedule, and so as many hops; with losses no link carries more.
+    Failing agents, links or switches change the number of packets in ways that no plan knows, and are not checked.
+    """
     if not all(isinstance(fault, LinkChange) for fault in faults):
         return
     planned, counted = planned_loads(job), counted_loads(topology, counts)
@@ -97,18 +104,18 @@ def _count_failures(job: ShuffleJob, counts: Counts, topology: Topology, faults:
 
 
 def packet_us(job: ShuffleJob) -> int:
-    """How long the first worker takes to send the longest sample."""
+    """Return the time that the first worker takes to send the longest sample."""
     frames = max(-(-size // job.fragment_bytes) for size in job.instance.sizes_bytes)
     return math.ceil(frames * job.interval_us(0))
 
 
 def hop_delay_us(topology: Topology) -> int:
-    """The longest that a packet is on its way on a link."""
+    """Return the longest time that a packet is in flight on a link."""
     return max(link.model.delay_us + link.model.jitter_us for link in topology.links)
 
 
 class _Originals(dict[int, str]):
-    """Digests by sample, each made once."""
+    """Digests of the original samples, each computed once."""
 
     def __init__(self, source: SampleSource, sizes_bytes: Sequence[int]) -> None:
         super().__init__()
@@ -120,7 +127,7 @@ class _Originals(dict[int, str]):
 
 
 def _agent_failures(job: ShuffleJob, index: int, final: Mapping[str, Any], originals: _Originals) -> Iterator[str]:
-    """Does a worker hold what it was to hold, and are those samples' bytes the original ones?"""
+    """Report a worker that does not hold what it should, or holds samples whose bytes are not the original ones."""
     if "placement" not in final:
         yield "has not told what it holds"
         return
@@ -142,8 +149,11 @@ def _agent_failures(job: ShuffleJob, index: int, final: Mapping[str, Any], origi
 def contradictions(
     phase: ShufflePhase, found: PhaseResult, topology: Topology, row: Mapping[str, Any], faults: Sequence[Fault]
 ) -> Iterator[str]:
-    """A line for each number of a shuffle that cannot be beside the others, or beside what links carry. row: as told;
-    times in nominal seconds of a network whose links are as fast as those here."""
+    """Yield a line for each number of a shuffle that contradicts others, or what links carry.
+
+    Args:
+        row: the numbers as reported; times are nominal seconds of a network whose links are as fast as those here.
+    """
     job, counts = phase.job, found.counts
     nearest = nearest_hops(topology, job)
     if job.schedule.scheduler in NEVER_WORSE and row["hops"] > nearest:
@@ -180,7 +190,7 @@ def contradictions(
 
 
 def nearest_hops(topology: Topology, job: ShuffleJob) -> int:
-    """Of unicast from the nearest holder, by breadth-first search over links that are hops."""
+    """Return the hops of unicast from the nearest holder, by shortest paths over links that are hops."""
     hosts = job.instance.hosts
     away = {
         worker: nx.single_source_dijkstra_path_length(

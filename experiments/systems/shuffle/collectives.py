@@ -1,5 +1,8 @@
-"""The shuffle's switches as what copies for other systems' ranks: headers of coded packets with the bit string of all
-receivers, and of their answers, ready to be sent by hosts' cards (hosts/agents/fragment_streams.py)."""
+"""In-network multicast by shuffle switches for other systems' ranks.
+
+Prepares headers of coded packets with the bit string of all receivers, and of their answers, which hosts' NICs send
+(hosts/agents/fragment_streams.py).
+"""
 
 from __future__ import annotations
 
@@ -23,18 +26,27 @@ from gradbed.hosts.protocols.frames import frame_type, mac_array, pack_datagrams
 from gradbed.topo.graph import Topology
 
 WINDOW = 512
-"""Fragments under way."""
+"""Fragments in flight."""
 PAYLOAD_BYTES = 1024
 BIT_STRING = DATAGRAM_BYTES + CODED.size_bytes
 HEADER_BYTES = BIT_STRING + USUAL_BITS // 8
 MOST_MEMBERS = 64
-"""Whose answers a stream tells apart."""
+"""Largest number of members whose answers a stream can tell apart."""
 
 
 def switch_collectives(
     name: str, service: str, topology: Topology, groups: Sequence[tuple[Sequence[str], str]]
 ) -> SwitchCollectives:
-    """name, service: of the system. groups: members, and the one who sends. UserError for too many members."""
+    """Return what shuffle switches do for the ranks: copy packets of one member to all others.
+
+    Args:
+        name: of the system.
+        service: "module:Class" of its controller service.
+        groups: members, and the one that sends.
+
+    Raises:
+        UserError: a group has too many members.
+    """
     for members, _ in groups:
         if len(members) > MOST_MEMBERS:
             raise UserError(f"--in-network: switches copy for at most {MOST_MEMBERS} ranks, not {len(members)}")
@@ -48,7 +60,10 @@ def switch_collectives(
 
 
 def _group(topology: Topology, members: tuple[str, ...]) -> StreamGroup:
-    """members: the root first. To the shuffle it is a sample that one worker has and all others need."""
+    """Return the stream of a group, whose root comes first.
+
+    To the shuffle it is a sample that one worker has and all others need.
+    """
     root, others = members[0], members[1:]
     request = ShuffleRequest(
         workers=members,
@@ -73,7 +88,7 @@ def _bit(index: int) -> int:
 
 
 def _offset(name: str) -> int:
-    """Of a field of the header, in the frame."""
+    """Return the offset of a header field in the frame, in bytes."""
     return DATAGRAM_BYTES + CODED.offset_bytes(name)
 
 

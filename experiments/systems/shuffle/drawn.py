@@ -1,4 +1,4 @@
-"""What is drawn for a trial before anything is decided: who takes part, which samples, and where they are."""
+"""Draw the random part of a trial before anything is decided: workers, samples, and where they are stored."""
 
 from __future__ import annotations
 
@@ -21,15 +21,17 @@ MASTER_SCHEDULERS = ("coded-master",)
 
 @dataclass(frozen=True)
 class Drawn:
-    """first: the workers' own samples at first. instances: the shuffle before each epoch, without end."""
+    """The random part of a trial."""
 
     source: SampleSource
     first: Parts
+    """Samples that each worker has at first."""
     instances: Iterator[Instance]
+    """The shuffle before each epoch; endless."""
 
 
 def draw(task: TrialTask[ShuffleConfiguration], topology: Topology) -> Drawn:
-    """The same for the same seed."""
+    """Draw the samples and shuffles of a trial; equal seeds give equal results."""
     shuffle, samples = task.configuration.shuffle, task.configuration.samples
     source = samples.source(task.seed)
     workers, master = choose_hosts(topology, shuffle.workers, shuffle.scheduler)
@@ -40,8 +42,10 @@ def draw(task: TrialTask[ShuffleConfiguration], topology: Topology) -> Drawn:
 
 
 def choose_hosts(topology: Topology, workers: int, scheduler: str) -> tuple[list[str], str | None]:
-    """The workers, spread evenly over the hosts (0: all), and the master, if the scheduler takes one: the last
-    host."""
+    """Return the workers and the master.
+
+    Workers (0: all hosts) are spread evenly over the hosts; the master, if the scheduler takes one, is the last host.
+    """
     names = [host.name for host in topology.hosts]
     master = names.pop() if scheduler in MASTER_SCHEDULERS else None
     if workers > len(names):
@@ -51,7 +55,7 @@ def choose_hosts(topology: Topology, workers: int, scheduler: str) -> tuple[list
 
 
 def scheduler_timing(task: TrialTask[ShuffleConfiguration], topology: Topology, instance: Instance) -> Timing:
-    """The times by which a scheduler lets packets wait for loans."""
+    """Return the times by which a scheduler lets packets wait for loans."""
     shuffle = task.configuration.shuffle
     threshold_us = task.scale.time_us(shuffle.threshold_us)
     return timing(topology, instance, shuffle.bits, shuffle.fragment_bytes, threshold_us)

@@ -1,4 +1,4 @@
-"""Those figures of the shuffle (docs/shuffle.md) that need more than lines, as kinds that studies name."""
+"""Figures of the shuffle (docs/shuffle.md) that need more than lines, as figure kinds that studies name."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from gradbed.experiments.tables.tables import Row
 
 
 BOUNDS = {
-    ("packet_bound_hops", False): ("--", "bound of packets"),
-    ("cut_bound_hops", False): (":", "bound of cuts"),
-    ("bound_hops", True): ("-.", "bound with a master"),
+    ("packet_bound_hops", False): ("--", "packet lower bound"),
+    ("cut_bound_hops", False): (":", "cut-set lower bound"),
+    ("bound_hops", True): ("-.", "single-server lower bound"),
 }
-"""By column, and whether a master, which stores everything, is there."""
+"""Style and label of each lower bound, by column and whether there is a master, which stores everything."""
 
 
 def networks(results: StudyResults) -> list[str]:
-    """In the order of the study."""
+    """Return the topology kinds, in the order of the study."""
     return list(dict.fromkeys(str(trial.row["topology.kind"]) for trial in results.trials))
 
 
@@ -45,6 +45,7 @@ def _on(network: str, column: str, master: bool | None, row: Row) -> float | Non
 
 @figure_kind("shuffle-hops", columns=lambda results, _: len(networks(results)), width_in=3.6, height_in=4.2)
 def draw_hops(sheet: Sheet) -> None:
+    """Draw figure 1: hops."""
     axes, results, found = sheet.axes, sheet.results, networks(sheet.results)
     for at, network in zip(axes, found, strict=True):
         series = results.derived_series(
@@ -58,7 +59,7 @@ def draw_hops(sheet: Sheet) -> None:
                 masters = [n for n, name in enumerate(series) if name in MASTER_SCHEDULERS]
                 own = masters[0] if master and masters else None
                 draw_companion(at, trials, label=word, number=own, dashes=dashes)
-        at.set(title=network, xlabel="samples that a worker stores / all", xlim=(0, 1), ylim=(0, None))
+        at.set(title=network, xlabel="storage fraction", xlim=(0, 1), ylim=(0, None))
     assert len(series) <= len(COLOURS), "each scheduler has a colour of its own"
     axes[0].set_ylabel("hops of all packets")
     legend_below(axes[-1], 2 * len(found))
@@ -74,6 +75,7 @@ DASHES = (":", "-.", "--", (0, (5, 1, 1, 1, 1, 1)))
 
 @figure_kind("shuffle-packets", width_in=6.4, height_in=4.4)
 def draw_packets(sheet: Sheet) -> str:
+    """Draw figure 1: packets."""
     [axes], results, section = sheet.axes, sheet.results, sheet.section
     network = networks(results)[0]
     workers = next(p.row["shuffle.workers"] for p in results.trials if p.row["topology.kind"] == network)
@@ -88,7 +90,7 @@ def draw_packets(sheet: Sheet) -> str:
         heights = [curve(workers, share) for share in shares]
         axes.plot(shares, heights, linestyle=dashes, color="black", linewidth=1, label=name)
     axes.set(
-        xlabel="samples that a worker stores / all",
+        xlabel="storage fraction",
         ylabel="packets / samples of the data set",
         xlim=(0, 1),
         ylim=(0, 1.05),
@@ -101,11 +103,11 @@ def draw_packets(sheet: Sheet) -> str:
 
 
 BASELINES = {"unicast-random": "-", "unicast-nearest": ":"}
-"""Which unicast is compared with decides the picture, so both are shown."""
+"""Line style of each baseline; the choice of the unicast baseline decides the picture, so both are shown."""
 
 
 def mean_times(results: StudyResults) -> dict[str, dict[Any, float]]:
-    """In seconds, by scheduler and storage."""
+    """Return the mean time of a shuffle in seconds, by scheduler and storage fraction."""
     series = results.series("samples.storage", "shuffle_time_s", "shuffle.scheduler")
     return {
         name: {trial.x: sum(trial.values) / len(trial.values) for trial in trials if trial.values}
@@ -115,6 +117,7 @@ def mean_times(results: StudyResults) -> dict[str, dict[Any, float]]:
 
 @figure_kind("shuffle-time", columns=2, width_in=4.4, height_in=3.6)
 def draw_time(sheet: Sheet) -> None:
+    """Draw figure 2."""
     [left, right], results = sheet.axes, sheet.results
     in_ms = results.derived_series(
         lambda row: row["samples.storage"],
@@ -132,7 +135,7 @@ def draw_time(sheet: Sheet) -> None:
             right.plot(shared, share, dashes, color=COLOURS[number], linewidth=1.2)
         right.plot([], [], dashes, color="black", linewidth=1.2, label=f"of {baseline}")
     for each, words in ((left, "time of a shuffle (ms)"), (right, "time of a shuffle (%)")):
-        each.set(xlabel="samples that a worker stores / all samples", xlim=(0, None), ylabel=words)
+        each.set(xlabel="storage fraction", xlim=(0, None), ylabel=words)
         each.set_yscale("log", subs=(2, 5))  # the master is far above all others
         each.yaxis.set_major_formatter("{x:g}")
         each.yaxis.set_minor_formatter("{x:g}")
@@ -155,7 +158,7 @@ def label(row: Row) -> str:
 
 @figure_kind("shuffle-growth", width_in=5.2, height_in=3.8)
 def draw_growth(sheet: Sheet) -> None:
-    """Goals are short bars."""
+    """Draw figure 4; goals are short bars."""
     [axes], results = sheet.axes, sheet.results
     draw_all(axes, results.derived_series(itemgetter("samples.samples"), itemgetter("schedule_s"), label))
     drawn = {str(trial.row["topology.kind"]) for trial in results.trials}
@@ -181,6 +184,7 @@ WAITS = {
 
 @figure_kind("shuffle-waits", columns=2, width_in=4.4, height_in=3.6)
 def draw_waits(sheet: Sheet) -> None:
+    """Draw figure 5."""
     [left, right], results = sheet.axes, sheet.results
     found = []
     for number, (name, column) in enumerate(WAITS.items()):

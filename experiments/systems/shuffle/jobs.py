@@ -1,4 +1,4 @@
-"""A shuffle as its agents are told of it."""
+"""One shuffle with the configuration of its agents."""
 
 from __future__ import annotations
 
@@ -35,8 +35,10 @@ AGENT = "gradbed.hosts.systems.shuffle.agents:worker"
 
 
 class ShuffleJob:
-    """One shuffle of a trial, once the service has answered. keep: what each worker holds in the end. Workers that
-    train tell the bytes that they hold at the end."""
+    """One shuffle of a trial, once the service has answered.
+
+    Workers that train report the bytes that they hold at the end.
+    """
 
     def __init__(
         self,
@@ -47,6 +49,11 @@ class ShuffleJob:
         answer: Mapping[str, Any],
         source: SampleSource,
     ) -> None:
+        """Prepare the shuffle.
+
+        Args:
+            keep: samples that each worker holds in the end.
+        """
         self._task = task
         options = task.configuration.shuffle
         self.topology = topology
@@ -63,12 +70,12 @@ class ShuffleJob:
         return self.answer.schedule
 
     def fragments(self, transmission: Transmission) -> int:
-        """Packets that a transmission takes."""
+        """Return the number of packets of a transmission."""
         longest = max(self.instance.sizes_bytes[sample] for sample in transmission.samples)
         return fragments_of(longest, self.fragment_bytes)
 
     def interval_us(self, sender: int) -> float:
-        """Between two packets of a sender."""
+        """Return the time between two packets of a sender."""
         return frame_interval_us(self.topology, self.instance.hosts[sender], self.answer.bits, self.fragment_bytes)
 
     def agents(self) -> list[AgentSpec]:
@@ -105,8 +112,11 @@ class ShuffleJob:
         return f"worker {index}" if index < len(self.instance.workers) else "master"
 
     def _asked(self, transmission: Transmission, worker: int, sample: int) -> tuple[int, ...]:
-        """Who can send a sample again: the sender, or who lent it to the sender; then all others that store it, the
-        nearest to the worker first."""
+        """Return the holders that a worker asks for a sample, in order.
+
+        First comes the sender, or who lent the sample to it; then all others that store it, the nearest to the worker
+        first.
+        """
         first = transmission.sender
         if not self.instance.stores(first, sample):
             loans = [self.schedule.transmissions[number] for number in transmission.waits_for]
@@ -156,8 +166,10 @@ class ShuffleJob:
         )
 
     def _repair_trees(self, own: Sequence[Transmission]) -> Iterator[RepairTree]:
-        """Those on which the sender sends by bit string. Such copies need no group, so any set of receivers can have
-        one."""
+        """Yield the trees on which the sender sends by bit string.
+
+        Such copies need no group, so any set of receivers can have one.
+        """
         for number in sorted({sent.tree for sent in own if self.answer.deliveries[sent.number].dst_ip is None}):
             above = links_above(self.schedule.trees[number], self.trees.is_inside)
             yield RepairTree(
@@ -167,7 +179,7 @@ class ShuffleJob:
             )
 
     def _repair_groups(self, own: Sequence[Transmission]) -> Iterator[RepairGroup]:
-        """Of the sender's transmissions to several receivers."""
+        """Yield the groups of the sender's transmissions to several receivers."""
         for each in {self.answer.deliveries[sent.number].dst_ip: sent for sent in own}.values():
             dst_ip = self.answer.deliveries[each.number].dst_ip
             if dst_ip is not None and len(each.receivers) > 1:
@@ -176,7 +188,7 @@ class ShuffleJob:
 
 
 def frame_interval_us(topology: Topology, host: str, bits: int, fragment_bytes: int) -> float:
-    """Between two packets at the rate of the slowest of a host's own links; 0 without any limit."""
+    """Return the time between two packets at the rate of the slowest of a host's own links; 0 without any limit."""
     links = [topology.link(host, other) for other in topology.neighbours(host)]
     if not all(is_hop(topology, link) for link in links):  # its network cards are those of its relay
         relay = topology.attachment(host).name
@@ -187,7 +199,9 @@ def frame_interval_us(topology: Topology, host: str, bits: int, fragment_bytes: 
 
 
 def timing(topology: Topology, instance: Instance, bits: int, most_fragment_bytes: int, threshold_us: int) -> Timing:
-    """How long hosts and switches take to send a packet as long as the longest sample, and links to bring it on."""
+    """Return how long hosts and switches take to send a packet as long as the longest sample, and links to deliver
+    it.
+    """
     fragment_bytes = even_fragment_bytes(instance.sizes_bytes, most_fragment_bytes)
     frames = fragments_of(max(instance.sizes_bytes), fragment_bytes)
     packet_us = math.ceil(frames * frame_interval_us(topology, instance.hosts[0], bits, fragment_bytes))

@@ -1,4 +1,4 @@
-"""What links carried of a shuffle: its classes of packets, what the schedule has it, and what switches counted."""
+"""Packet classes of a shuffle, and the load of each link: as the schedule has it, and as switches counted it."""
 
 from __future__ import annotations
 
@@ -39,29 +39,31 @@ CLASSES = (
 
 @dataclass(frozen=True)
 class Load:
-    """On one direction of a link: transmissions (each counted once, by its first packet), and packets."""
+    """Load of one link direction."""
 
     transmissions: int = 0
+    """Number of transmissions; each is counted once, by its first packet."""
     packets: int = 0
+    """Number of packets."""
 
     def at_most(self, other: Load) -> Load:
         return Load(min(self.transmissions, other.transmissions), min(self.packets, other.packets))
 
 
 def directions(topology: Topology) -> list[Direction]:
-    """Both of every link that is a hop."""
+    """Return both directions of every link that is a hop."""
     hops = [link for link in topology.links if is_hop(topology, link)]
     return [pair for link in hops for a, b in [(link.a.node, link.b.node)] for pair in ((a, b), (b, a))]
 
 
 def planned_ways(job: ShuffleJob) -> Sequence[Collection[Direction]]:
-    """The directions of links that each transmission crosses, by the schedule."""
+    """Return the link directions that each transmission crosses by the schedule."""
     routes = shortest_routes(job.topology)
     return transmission_links(job.topology, routes, job.instance, job.schedule, job.answer.deliveries)
 
 
 def planned_loads(job: ShuffleJob) -> dict[Direction, Load]:
-    """By the schedule."""
+    """Return the load of each link direction by the schedule."""
     topology = job.topology
     transmissions: Counter[Direction] = Counter()
     packets: Counter[Direction] = Counter()
@@ -74,7 +76,9 @@ def planned_loads(job: ShuffleJob) -> dict[Direction, Load]:
 
 
 def counted_loads(topology: Topology, counts: Counts) -> dict[Direction, Load]:
-    """By the counters of the switch that sends, or of the one that receives from a host."""
+    """Return the load of each link direction by the counters of the sending switch; for hosts, of the receiving
+    one.
+    """
 
     def counted(direction: Direction, kind: str) -> int:
         sender, receiver = direction
@@ -86,7 +90,7 @@ def counted_loads(topology: Topology, counts: Counts) -> dict[Direction, Load]:
 
 
 def repair_hops(topology: Topology, counts: Counts) -> int:
-    """Links that repairs took together."""
+    """Return the sum of links that repairs took."""
     total = 0
     for sender, receiver in directions(topology):
         if topology.is_host(sender):
@@ -97,14 +101,14 @@ def repair_hops(topology: Topology, counts: Counts) -> int:
 
 
 def lossless(counts: Counts) -> bool:
-    """Whether every link delivered everything, once."""
+    """Return whether every link delivered every packet exactly once."""
     return not any(each.lost_packets or each.duplicates.packets for each in counts.effects.values())
 
 
 def disagreements(
     planned: Mapping[Direction, Load], counted: Mapping[Direction, Load], word: str = "planned are"
 ) -> list[str]:
-    """A line for each direction that did not carry what the schedule says."""
+    """Return a line for each link direction that did not carry what the schedule says."""
     return [
         f"{a} to {b}: {counted[a, b].transmissions} transmissions in {counted[a, b].packets} packets, {word} "
         f"{load.transmissions} in {load.packets}"
@@ -114,7 +118,10 @@ def disagreements(
 
 
 def load_metrics(topology: Topology, counted: Mapping[Direction, Load]) -> dict[str, float | None]:
-    """How evenly links are loaded. The switches farthest from hosts are a fat-tree's cores, a leaf-spine's spines."""
+    """Return how evenly links are loaded.
+
+    The switches farthest from hosts are a fat-tree's cores, or a leaf-spine's spines.
+    """
     height = nx.multi_source_dijkstra_path_length(topology.graph, {host.name for host in topology.hosts})
     top = [switch.name for switch in topology.switches if height[switch.name] == max(height.values())]
     over = [sum(load.packets for (a, _), load in counted.items() if a == switch) for switch in top]
@@ -127,5 +134,5 @@ def load_metrics(topology: Topology, counted: Mapping[Direction, Load]) -> dict[
 
 
 def max_over_mean(values: Sequence[int]) -> float | None:
-    """None without any load."""
+    """Return the largest value over the mean; None without any load."""
     return max(values) * len(values) / sum(values) if sum(values) else None

@@ -1,4 +1,4 @@
-"""A phase of a trial: one shuffle, and what its agents tell."""
+"""One phase of a shuffle trial: one shuffle, and the events of its agents."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from gradbed.experiments.systems.shuffle.jobs import ShuffleJob
 
 
 class ShufflePhase(Phase):
-    """make_job: of the service's answer. stopped: names of agents that are not there at the
-    end, for which nobody waits."""
+    """One shuffle."""
 
     def __init__(
         self,
@@ -22,15 +21,21 @@ class ShufflePhase(Phase):
         make_job: Callable[[Mapping[str, Any]], ShuffleJob],
         stopped: Collection[str] = (),
     ) -> None:
+        """Prepare the phase.
+
+        Args:
+            make_job: makes the shuffle from the service's answer.
+            stopped: names of agents that are stopped for good, which the phase does not wait for.
+        """
         super().__init__(name, [request])
         self._make_job = make_job
         self._stopped = frozenset(stopped)
         self._waited_for: frozenset[str] = frozenset()
         self._begun_us: list[int] = []
         self._shuffled_us: dict[str, int] = {}
-        """By the names of the agents that have sent and decoded everything."""
+        """End time of each agent that has sent and decoded everything, by its name."""
         self.waits_us: dict[int, int] = {}
-        """Of transmissions of class A."""
+        """Wait of each transmission of class A."""
 
     def agents(self, answers: Sequence[Mapping[str, Any]]) -> list[AgentSpec]:
         (answer,) = answers
@@ -61,5 +66,7 @@ class ShufflePhase(Phase):
 
     @property
     def time_us(self) -> int:
-        """From the first worker's beginning until the last has sent and decoded everything; 0 if all were stopped."""
+        """Time from the first worker's beginning until the last has sent and decoded everything; 0 if all were
+        stopped.
+        """
         return max(self._shuffled_us.values()) - min(self._begun_us) if self._shuffled_us else 0

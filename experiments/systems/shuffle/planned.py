@@ -1,4 +1,4 @@
-"""Schedules alone: what they take in hops beside the bounds, and how long making them takes."""
+"""Schedules that are computed and not sent: their hops beside the lower bounds, and their computation time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gradbed.experiments.validity.verdict import ValidityReport
 
 
 class PlannedTrial(Trial[ShuffleConfiguration]):
-    """Nothing is sent."""
+    """A trial that computes schedules and sends nothing."""
 
     def __init__(self, task: TrialTask[ShuffleConfiguration]) -> None:
         super().__init__(task)
@@ -38,7 +38,7 @@ class PlannedTrial(Trial[ShuffleConfiguration]):
         return TrialResult(metrics=means(found), failures=failures, validity=ValidityReport(verdict="model"))
 
     def _planned(self, number: int, instance: Instance, failures: list[str]) -> dict[str, Value]:
-        """A shuffle's part of the metrics. The schedule is checked like those that are sent."""
+        """Return the metrics of one shuffle; its schedule is checked like those that are sent."""
         task, shuffle, topology = self.task, self.configuration.shuffle, self.topology
         timing = scheduler_timing(task, topology, instance)
         scheduler = scheduler_named(shuffle.scheduler, timing)
@@ -55,7 +55,7 @@ class PlannedTrial(Trial[ShuffleConfiguration]):
 
 
 def planned_row(instance: Instance, schedule: Schedule, trees: Trees) -> dict[str, Value]:
-    """What is known of a shuffle before anything is sent."""
+    """Return what is known of a shuffle before anything is sent."""
     carrying = [each for each in schedule.transmissions if each.lent_for is None]
     demands = len(instance.demands)
     bound = bounds(instance, trees)
@@ -72,7 +72,7 @@ def planned_row(instance: Instance, schedule: Schedule, trees: Trees) -> dict[st
 
 
 def below_bound(name: str, row: Mapping[str, Value]) -> list[str]:
-    """A line if a shuffle takes fewer hops than are possible: an error in the program."""
+    """Return a line if a shuffle takes fewer hops than the lower bound, which is an error in the program."""
     hops, least = row["hops"], row["bound_hops"]
     if isinstance(hops, int) and isinstance(least, int) and hops < least:
         return [f"{name}, {hops} hops are less than the bound, {least}"]
@@ -80,7 +80,7 @@ def below_bound(name: str, row: Mapping[str, Value]) -> list[str]:
 
 
 def means(rows: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
-    """Of the shuffles of a trial; None where none has a value."""
+    """Return the mean of each column over the shuffles of a trial; None where none has a value."""
     found: dict[str, Value] = {}
     for name in rows[0]:
         values = [float(value) for row in rows if (value := row[name]) is not None]

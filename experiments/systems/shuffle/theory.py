@@ -1,7 +1,8 @@
-"""What is published of how many packets a shuffle takes, where each reaches all workers that it is for at once.
+"""Published curves of the packets that a shuffle takes, where each packet reaches all its receivers at once.
 
-Packets for each sample of the data set, of K workers that each store a share of all samples. The new samples of each
-worker are any (Lee and others) or all different from its old ones (Attia and Tandon, the worst case).
+Values are packets for each sample of the data set, of K workers that each store a share of all samples. The new
+samples of each worker are any (Lee and others), or all different from its old ones (Attia and Tandon, the worst
+case).
 """
 
 from __future__ import annotations
@@ -10,13 +11,15 @@ from collections.abc import Callable
 
 
 def uncoded(workers: int, share: float) -> float:
-    """What a worker needs it has with the probability that it stores a sample."""
+    """Return 1 - share: the probability that a worker does not store a sample that it needs."""
     return 1 - share
 
 
 def lee_average(workers: int, share: float) -> float:
-    """A master sends; a sample is stored by the worker that used it last and by each other with the same probability;
-    the sum of a set of samples goes to workers each of whom has exactly all others of it.
+    """Return the average rate of coded shuffling with a master.
+
+    A sample is stored by the worker that used it last, and by each other one with the same probability; the sum of a
+    set of samples goes to workers each of which has exactly all others of the set.
 
     K. Lee, M. Lam, R. Pedarsani, D. Papailiopoulos, K. Ramchandran, "Speeding Up Distributed Machine Learning Using
     Codes", IEEE Transactions on Information Theory 64(3), 2018, coded shuffling rate.
@@ -29,8 +32,10 @@ def lee_average(workers: int, share: float) -> float:
 
 
 def attia_tandon_worst(workers: int, share: float) -> float:
-    """A master sends; workers store parts of samples so that any demand can be served, and demand nothing that they
-    have. Storage and load of i = 0..K parts, and between them the line.
+    """Return the worst-case load with a master, with memory sharing between the scheme's points.
+
+    Workers store parts of samples so that any demand can be served, and demand nothing that they have. The points are
+    storage and load for i = 0..K parts.
 
     M. A. Attia, R. Tandon, "Near Optimal Coded Data Shuffling for Distributed Learning", IEEE Transactions on
     Information Theory 65(11), 2019, the coded scheme's storage and communication.
@@ -39,17 +44,18 @@ def attia_tandon_worst(workers: int, share: float) -> float:
 
 
 def coded_mapreduce(workers: int, share: float) -> float:
-    """No master: each sample is stored by r = K * share workers, every set of r alike, and a worker's packet serves r
-    others.
+    """Return the load of Coded MapReduce, without a master, with memory sharing between whole r.
+
+    Each sample is stored by r = K * share workers, every set of r alike, and a worker's packet serves r others.
 
     S. Li, M. A. Maddah-Ali, Q. Yu, A. S. Avestimehr, "A Fundamental Tradeoff Between Computation and Communication in
-    Distributed Computing", IEEE Transactions on Information Theory 64(1), 2018 (Coded MapReduce).
+    Distributed Computing", IEEE Transactions on Information Theory 64(1), 2018.
     """
     return _between(workers * share, lambda r: (1 - r / workers) / r)
 
 
 def _between(place: float, at: Callable[[int], float]) -> float:
-    """On the lines between whole places."""
+    """Interpolate linearly between whole places."""
     low = int(place + 1e-9)
     part = max(0.0, place - low)
     return at(low) if part < 1e-9 else (1 - part) * at(low) + part * at(low + 1)

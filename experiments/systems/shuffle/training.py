@@ -1,8 +1,7 @@
-"""What shuffles are for: training on other samples in every epoch.
+"""Train on other samples in every epoch, which is what shuffles are for.
 
 Each worker trains for an epoch on its own samples, in an order of its own, and the mean of all workers' weights is
-what they begin the next epoch with (local SGD). Local shuffling alone changes the order, global shuffling the
-samples.
+what they begin the next epoch with (local SGD). Local shuffling changes only the order, global shuffling the samples.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ from gradbed.hosts.learning.model import NeuralNetwork
 from gradbed.hosts.systems.shuffle.samples import DigitSamples, SampleSource, from_base64
 
 Parts = Sequence[Sequence[int]]
-"""For each worker the numbers of its samples."""
+"""For each worker, the numbers of its samples."""
 
 
 def first_parts(
     source: SampleSource, samples: int, workers: int, how: Literal["random", "sorted"], seed: int
 ) -> list[list[int]]:
-    """The workers' own samples before the first shuffle: any, or runs of the samples sorted by digit."""
+    """Return the workers' samples before the first shuffle: random ones, or runs of the samples sorted by digit."""
     if how == "random":
         return parts(samples, workers, random.Random(f"first {seed}"))
     order = list(range(samples))
@@ -41,13 +40,16 @@ def first_parts(
 
 
 def originals(source: SampleSource, numbers: Sequence[int]) -> NDArray[np.uint8]:
-    """Samples as they are in the data set, shape (samples, bytes)."""
+    """Return samples as they are in the data set, shape (samples, bytes)."""
     return np.stack([source.sample(number) for number in numbers])
 
 
 def held(job: ShuffleJob, found: PhaseResult) -> list[NDArray[np.uint8]]:
-    """For each worker the samples that it needs for the next epoch, as the bytes that it holds: (samples, bytes).
-    What it does not hold it cannot train on."""
+    """Return for each worker the samples that it needs for the next epoch, as the bytes that it holds: (samples,
+    bytes).
+
+    It cannot train on samples that it does not hold.
+    """
     parts = []
     for index, needed in enumerate(job.instance.needed):
         contents = found.final.get((job.answer.job, job.agent_name(index)), {}).get("contents", {})
@@ -57,12 +59,12 @@ def held(job: ShuffleJob, found: PhaseResult) -> list[NDArray[np.uint8]]:
 
 
 def _samples(table: NDArray[np.uint8]) -> Samples:
-    """From bytes: 64 pixels from 0 to 16, and the digit."""
+    """Convert bytes to samples: 64 pixels from 0 to 16, and the digit."""
     return Samples(table[:, :-1].astype(np.float32) / np.float32(16), table[:, -1].astype(np.int64))
 
 
 def accuracies(epochs: Sequence[Sequence[NDArray[np.uint8]]], section: TrainingSection, seed: int) -> list[float]:
-    """Of the mean weights on the test samples, after each epoch on these samples of each worker."""
+    """Return the test accuracy of the mean weights after each epoch on these samples of each worker."""
     shape = SHAPES["digits"]
     network = NeuralNetwork(shape.features, section.hidden_units, shape.classes)
     weights = network.initial_weights(seed)
@@ -86,7 +88,7 @@ def _epoch(
     section: TrainingSection,
     draw: np.random.Generator,
 ) -> NDArray[np.float32]:
-    """A worker's weights after one pass over its samples."""
+    """Return a worker's weights after one pass over its samples."""
     own = weights.copy()
     order = draw.permutation(len(samples))
     for start in range(0, len(order), section.batch_samples):

@@ -1,4 +1,4 @@
-"""One trial of the shuffle system: its network, its shuffles, and what came of them."""
+"""One trial of the shuffle system: its network, its shuffles, and its result."""
 
 from __future__ import annotations
 
@@ -138,8 +138,10 @@ class ShuffleTrial(Trial[ShuffleConfiguration]):
         )
 
     def _courses(self, measured: Sequence[PhaseResult]) -> dict[str, list[float]]:
-        """Accuracy after each epoch, with the samples that workers hold after each shuffle, as the bytes that they
-        hold; and with the first ones only."""
+        """Return the accuracy after each epoch, with shuffles ("global") and without ("local").
+
+        With shuffles, workers train on the bytes that they held after each one.
+        """
         training = self.configuration.training
         if not training.train:
             return {}
@@ -198,5 +200,5 @@ def _total(found: PhaseResult, name: str) -> int:
 
 
 def _seconds(task: TrialTask, emulated_us: float) -> float:
-    """Nominal."""
+    """Return emulated microseconds as nominal seconds."""
     return task.scale.nominal_time(1e-6 * emulated_us)

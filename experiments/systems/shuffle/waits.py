@@ -1,4 +1,5 @@
-"""Waits for loans, held to a replay of the queues: those of the schedule exactly, those of the network to a bound.
+"""Check waits for loans against a replay of the queues: those of the schedule exactly, those of the network by a
+bound.
 
 The replay knows queues, hops and links alone, and nothing of how a scheduler put the queues together.
 """
@@ -14,19 +15,22 @@ from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule, Tra
 from gradbed.topo.graph import Direction, Topology
 
 ROUNDING_US = 8.0
-"""Agents' clocks have whole microseconds, and so do the times at which they may send the next packets."""
+"""Slack in time: agents' clocks have whole microseconds, and so have the times at which they may send next."""
 
 FRAMES_ROUNDED = 4
-"""That are sent without a look at the clock."""
+"""Frames that agents send without reading the clock."""
 
 
 @dataclass(frozen=True)
 class Replay:
-    """By transmission, in microseconds since all senders began: when it was its turn, was begun, and is there."""
+    """Times of each transmission in microseconds since all senders began."""
 
     turn_us: dict[int, float] = field(default_factory=dict)
+    """When its sender reached it."""
     begin_us: dict[int, float] = field(default_factory=dict)
+    """When its sender began to send it."""
     arrival_us: dict[int, float] = field(default_factory=dict)
+    """When it is with its receivers."""
 
     def wait_us(self, number: int) -> float:
         return self.begin_us[number] - self.turn_us[number]
@@ -35,8 +39,12 @@ class Replay:
 def replay(
     schedule: Schedule, span_us: Callable[[Transmission], float], way_us: Callable[[Transmission], float]
 ) -> Replay:
-    """Let every sender send its queue in order. span_us: how long a transmission takes its sender; way_us: how long
-    after that it is with its receivers."""
+    """Let every sender send its queue in order.
+
+    Args:
+        span_us: time that a transmission takes its sender.
+        way_us: time after that until it is with its receivers.
+    """
     found = Replay()
     clock_us = [0.0] * len(schedule.queues)
     place = [0] * len(schedule.queues)
@@ -61,9 +69,11 @@ def replay(
 
 
 def planned_wait_failures(schedule: Schedule, packet_us: int, hop_delay_us: int, threshold_us: int) -> Iterator[str]:
-    """A line if a packet is planned to wait longer than the threshold, or not as long as the model of time says (S5).
+    """Yield a line for each packet that is planned to wait longer than the threshold, or otherwise than the time
+    model says.
 
-    By that hosts and switches take packet_us for any packet, and a link that is a hop takes hop_delay_us.
+    In this model (step S5 of the source, docs/shuffle-scheduling.md) hosts and switches take packet_us for any
+    packet, and a link that is a hop takes hop_delay_us.
     """
     waiting = [each for each in schedule.transmissions if each.waits_for]
     if not waiting:
@@ -86,16 +96,19 @@ def planned_wait_failures(schedule: Schedule, packet_us: int, hop_delay_us: int,
 
 @dataclass(frozen=True)
 class Network:
-    """What loans meet on an undisturbed network. interval_us: of a sender, between two of its packets; fragments: of
-    a transmission; ways: the directions of links that each transmission crosses; frame_bits: of every packet;
-    late_us: by which receivers may see a packet later than it came."""
+    """Properties of an undisturbed network that delay loans."""
 
     topology: Topology
     interval_us: Sequence[float]
+    """Per sender, time between two of its packets."""
     fragments: Sequence[int]
+    """Per transmission, its number of packets."""
     ways: Sequence[Collection[Direction]]
+    """Per transmission, the link directions that it crosses."""
     frame_bits: int
+    """Size of every packet."""
     late_us: float = 0.0
+    """Largest delay by which receivers see a packet late."""
 
     def frame_us(self, direction: Direction) -> float:
         rate_bps = self.topology.link(*direction).model.rate_bps
@@ -105,7 +118,10 @@ class Network:
         return self.fragments[each.number] * self.interval_us[each.sender]
 
     def way_us(self, each: Transmission) -> float:
-        """Each switch passes a packet on once it has all of it, and packets follow each other."""
+        """Return the time from the end of sending to the arrival.
+
+        Switches are store-and-forward, and packets are pipelined.
+        """
         models = [self.topology.link(*direction).model for direction in self.ways[each.number]]
         frames_us = sorted(self.frame_us(direction) for direction in self.ways[each.number])
         slower_us = max(0.0, max(frames_us, default=0.0) - self.interval_us[each.sender])
@@ -119,10 +135,13 @@ class Network:
 
 
 def network_wait_failures(schedule: Schedule, network: Network, waits_us: Mapping[int, int]) -> Iterator[str]:
-    """A line for each packet that waited longer than its loans took.
+    """Yield a line for each packet that waited longer than its loans can have taken.
 
-    At most: as long as on a network without any other packets, and as long as those of others can keep its loans in
-    the queues of the links that both cross. waits_us: measured, by transmission.
+    The bound is the wait on a network without any other packets, and the longest that others can keep its loans in
+    the queues of links that both cross.
+
+    Args:
+        waits_us: measured, by transmission.
     """
     if not waits_us:
         return
@@ -144,7 +163,7 @@ def network_wait_failures(schedule: Schedule, network: Network, waits_us: Mappin
 
 
 def _frames_until(loan: Transmission, schedule: Schedule, network: Network) -> int:
-    """That its sender sends until it is sent."""
+    """Return the number of frames that the sender sends until the loan is sent."""
     queue = schedule.queues[loan.sender]
     return sum(network.fragments[number] for number in queue[: queue.index(loan.number) + 1])
 
@@ -152,7 +171,9 @@ def _frames_until(loan: Transmission, schedule: Schedule, network: Network) -> i
 def _queued_us(
     loan: Transmission, alone: Replay, network: Network, crossing: Mapping[Direction, Sequence[Transmission]]
 ) -> float:
-    """How long packets of other senders keep a loan in queues at most: all that can be sent before it comes."""
+    """Return a bound on the time that packets of other senders keep a loan in queues: all that can be sent before
+    it comes.
+    """
     queued_us = 0.0
     while True:
         latest_us = alone.arrival_us[loan.number] + queued_us

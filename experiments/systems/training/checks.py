@@ -1,5 +1,5 @@
-"""What must hold of every trial: ranks have done all of their graphs, results are those of a formula, and hosts agree
-with their links.
+"""Check a training trial: ranks executed their graphs, results equal a closed form, and hosts agree with their
+links.
 """
 
 from __future__ import annotations
@@ -20,8 +20,14 @@ from gradbed.hosts.systems.training.execution import Kind
 def expected_result(
     operation: str, group: tuple[int, ...], rank: int, collective: int, values: int, root: int | None
 ) -> NDArray[np.int64] | None:
-    """Of a rank (values,), to be taken modulo 2^32; None: it gets none. values: of each rank's input. Of p ranks the
-    one at place k keeps the part from k values / p to (k + 1) values / p, rounded down."""
+    """Return the result of a collective at a rank, (values,), to be taken modulo 2^32; None if the rank gets none.
+
+    It is a closed form: nothing is sent or summed. Input value i of rank r in collective c is i (r + 1) + c. Of p
+    ranks, the one at position k keeps the part from k values / p to (k + 1) values / p, rounded down.
+
+    Args:
+        values: of each rank's input.
+    """
     place, count = group.index(rank), len(group)
     weight = sum(member + 1 for member in group)
     first, last = place * values // count, (place + 1) * values // count
@@ -44,7 +50,7 @@ def expected_result(
 
 
 def wrong_executions(phase: TrainingPhase) -> Iterator[str]:
-    """Ranks that did not do each node of their graph once in each iteration."""
+    """Report ranks that did not execute each node of their graph once in each iteration."""
     for job, reports in sorted(phase.reports.items()):
         for (rank, iteration), report in sorted(reports.items()):
             wanted = len(phase.trace.nodes(rank))
@@ -53,7 +59,7 @@ def wrong_executions(phase: TrainingPhase) -> Iterator[str]:
 
 
 def wrong_results(phase: TrainingPhase) -> Iterator[str]:
-    """Collectives with contents whose results are not what the formula says."""
+    """Report collectives with contents whose results differ from the closed form."""
     if not phase.configuration.collectives.contents:
         return
     for job, reports in sorted(phase.reports.items()):
@@ -76,8 +82,11 @@ def wrong_results(phase: TrainingPhase) -> Iterator[str]:
 
 
 def wrong_times(phase: TrainingPhase, found: PhaseResult) -> Iterator[str]:
-    """Accelerators that were busy for another time than their traces say, and ranks that received faster than their
-    links can carry."""
+    """Report impossible times.
+
+    Accelerators must be busy exactly as long as their traces say, and ranks cannot receive faster than their links
+    carry.
+    """
     for job, reports in sorted(phase.reports.items()):
         begin_ns = min(each["begin_ns"] for each in reports.values())
         end_ns = max(each["end_ns"] for each in reports.values())

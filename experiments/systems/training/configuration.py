@@ -1,4 +1,4 @@
-"""What a trial of training runs on: which ranks execute what, how their collectives are done, and over what."""
+"""Configuration of a training trial: which ranks execute what, how their collectives are done, and over what."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ OperationName = Literal[
     "scatter",
     "barrier",
 ]
-"""As gradbed.hosts.collectives.schedule.Operation has them."""
+"""Names of gradbed.hosts.systems.training.execution.Operation."""
 HIDDEN: dict[str, Any] = {"option": False}
-"""Of fields that are no options of the command line, since another says the same."""
+"""Schema of fields that are no options of the command line, since another option says the same."""
 
 
 class RanksSection(Section):
-    """Where ranks live, and what is different about some of them."""
+    """Placement of ranks, and what is different about some of them."""
 
     ranks: int | None = option(
-        None, "How many; default: as many as the trace has, or as there are hosts for each job.", ge=1
+        None, "Number of ranks; default: those of the trace, or as many as there are hosts for each job.", ge=1
     )
-    jobs: int = option(1, "Jobs that share the network, with as many ranks each.", ge=1)
+    jobs: int = option(1, "Number of concurrent jobs on the same network, with as many ranks each.", ge=1)
     placement: Literal["in-order", "racks", "striped", "random"] = option(
         "in-order",
         "Ranks on hosts: in the order of hosts (in-order), as many in each rack (racks), one in each rack in turn "
         "(striped), or drawn with the seed (random).",
     )
-    iterations: int = option(1, "How often every rank executes its graph.", ge=1)
+    iterations: int = option(1, "Number of times that every rank executes its graph.", ge=1)
     slow: tuple[str, ...] = option(
         (),
         "HOST:FACTOR[+MS]: computations of this host's rank take so many times as long, and it begins so many "
@@ -56,7 +56,7 @@ class RanksSection(Section):
         repeated=True,
     )
     timeline: int = option(
-        8, "So many ranks, the first ones, tell when each node began and ended (figure timeline).", ge=0
+        8, "Number of ranks, from the first, that report when each node began and ended (figure timeline).", ge=0
     )
 
     @field_validator("slow")
@@ -68,7 +68,11 @@ class RanksSection(Section):
 
 
 def slow_host(text: str) -> tuple[str, float, float]:
-    """Host, factor and milliseconds of "h3:1.2" or "h3:1.2+5". ValueError."""
+    """Return host, factor and delay in milliseconds of "h3:1.2" or "h3:1.2+5".
+
+    Raises:
+        ValueError: the text has another form.
+    """
     host, _, rest = text.partition(":")
     factor, _, delay_ms = rest.partition("+")
     try:
@@ -81,26 +85,31 @@ def slow_host(text: str) -> tuple[str, float, float]:
 
 
 class CollectivesSection(Section):
-    """How collectives are done (docs/training.md). table: rules, of which the first that fits counts; before them all
-    the algorithm that is named, for the operations that it does."""
+    """Execution of collectives (docs/training.md)."""
 
     algorithm: str = option(
         AUTO,
-        "Of collectives: auto (by operation, size and ranks), or one for all operations that it does: "
+        "Algorithm of collectives: auto (by operation, size and ranks), or one for all operations that it does: "
         f"{', '.join(each.value for each in Algorithm)}; or a plug-in's.",
     )
     chunks: int = option(
-        1, "Of the algorithm named: parts that follow each other through it, so that steps overlap.", ge=1, le=4096
+        1, "Chunks of the named algorithm, which are pipelined so that steps overlap.", ge=1, le=4096
     )
     table: tuple[Rule, ...] = Field(default=(), json_schema_extra=HIDDEN)
+    """Rules, of which the first that fits counts.
+
+    Before them comes the named algorithm, for the operations that it implements.
+    """
     in_network: str = option(
         "none",
         "A system whose switches carry out collectives: aggregation (they sum all-reduces) or shuffle (they copy "
         "broadcasts); all others go over the same switches.",
     )
-    in_network_from_bytes: int = option(16_384, "Collectives of fewer bytes are done by hosts.", ge=0)
+    in_network_from_bytes: int = option(
+        16_384, "Smallest collective that switches carry out; hosts do smaller ones.", ge=0
+    )
     contents: bool = option(
-        False, "Values are sent and summed, and every result is checked; else only their lengths are sent."
+        False, "Send and sum values, and check every result; otherwise only their lengths are sent."
     )
 
     @field_validator("algorithm")
@@ -112,33 +121,38 @@ class CollectivesSection(Section):
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """Before those that come with the system."""
+        """Rules that come before those of the system."""
         if self.algorithm == AUTO:
             return self.table
         return (Rule(algorithm=self.algorithm, chunks=self.chunks), *self.table)
 
 
 class TransportSection(Section):
-    """How messages get through (hosts/agents/queue_pairs.py). Times are nominal."""
+    """Transport of messages by queue pairs (hosts/agents/queue_pairs.py); times are nominal."""
 
     congestion_control: CongestionControlName = option(
         "none",
         f"{', '.join(each.summary for each in CONGESTION_CONTROLS.values())}, or a plug-in's; all but none need "
         "marks (--k-min).",
     )
-    recovery: Recovery = option("go-back-n", "What is sent again after a loss: go-back-n or selective-repeat.")
-    mtu_bytes: int = option(4096, "Of a packet's part of a message.", ge=64, le=64_000)
-    window_bytes: int = option(1_000_000, "Unacknowledged bytes of a queue pair at most; 0: no limit.", ge=0)
-    timeout_us: int = option(1000, "Silence after which packets are sent again.", ge=1)
-    give_up_after: int = option(30, "Such silences in a row after which a rank takes another one for gone.", ge=1)
+    recovery: Recovery = option("go-back-n", "Loss recovery: go-back-n or selective-repeat.")
+    mtu_bytes: int = option(4096, "Path MTU: largest part of a message in one packet.", ge=64, le=64_000)
+    window_bytes: int = option(
+        1_000_000, "Largest number of unacknowledged bytes of a queue pair; 0: no limit.", ge=0
+    )
+    timeout_us: int = option(1000, "Retransmission timeout.", ge=1)
+    give_up_after: int = option(30, "Consecutive timeouts after which a rank takes another one for gone.", ge=1)
     acknowledge_every: int = option(4, "Packets for each acknowledgement.", ge=1)
     reordering_packets: int = option(
-        0, "selective-repeat: so many later packets may come before one counts as lost (spraying).", ge=0, le=65_535
+        0,
+        "selective-repeat: number of later packets that may come before one counts as lost (spraying).",
+        ge=0,
+        le=65_535,
     )
 
 
 class SwitchesSection(Section):
-    """What switches do (p4src/training.p4)."""
+    """Load balancing and marking in switches (p4src/training.p4)."""
 
     balancing: PolicyName = option(
         "ecmp",
@@ -149,23 +163,25 @@ class SwitchesSection(Section):
         "none",
         "SYSTEM or SYSTEM:WAY: its switches carry all packets in place of these, such as interconnect:least-loaded.",
     )
-    flowlet_us: int = option(50, "flowlets: after such a pause a flow chooses anew.", ge=1)
-    k_min: int | None = option(None, "Packets in a queue from which on some are marked (ECN); default: none.", ge=0)
-    k_max: int | None = option(None, "Packets from which on all are marked; default: k_min.", ge=1)
+    flowlet_us: int = option(50, "flowlets: pause after which a flow chooses anew.", ge=1)
+    k_min: int | None = option(
+        None, "Queue length from which packets are marked with rising probability (ECN); default: no marking.", ge=0
+    )
+    k_max: int | None = option(None, "Queue length from which all packets are marked; default: k_min.", ge=1)
     p_max: float = option(1.0, "Probability of a mark just below k_max.", gt=0, le=1)
 
     def marking(self) -> Marking | None:
-        """As the controller is told; None: no switch marks."""
+        """Return the marking as the controller takes it; None: no switch marks."""
         return None if self.k_min is None else Marking(k_min=self.k_min, k_max=self.k_max, p_max=self.p_max)
 
 
 class CollectiveWorkload(Section):
-    """One collective of all ranks, again and again."""
+    """One collective of all ranks, repeated."""
 
     kind: Literal["collective"] = "collective"
     operation: OperationName = option("all-reduce", "Which collective.")
-    size_bytes: int = option(1_000_000, "Of each rank's input.", ge=0)
-    repetitions: int = option(1, "Collectives, one after the other.", ge=1)
+    size_bytes: int = option(1_000_000, "Size of each rank's input.", ge=0)
+    repetitions: int = option(1, "Number of collectives, one after the other.", ge=1)
     root: int = option(0, "The rank from which a broadcast comes, or to which a reduction goes.", ge=0)
 
     def source(self, ranks: int) -> Source:
@@ -178,7 +194,7 @@ class CollectiveWorkload(Section):
         )
 
     def own_ranks(self, asked: int | None) -> int | None:
-        """How many ranks it has; None: any number."""
+        """Return the number of ranks that the workload has; None: any number."""
         return asked
 
 
@@ -194,12 +210,12 @@ class TraceWorkload(TraceSettings):
     @field_validator("trace")
     @classmethod
     def _beside_study(cls, trace: Path, info: ValidationInfo) -> Path:
-        """What a study names is looked for in its folder."""
+        """Make the path absolute; what a study names is relative to its folder."""
         folder: Path = (info.context or {}).get("folder", Path.cwd())
         return (folder / trace).absolute()
 
     def files(self) -> list[Path]:
-        """All that may be part of the trace: of its folder, or of what begins there as its name does."""
+        """Return all files that may be part of the trace: those of its folder, or those with its prefix."""
         folder, beginning = (self.trace, "") if self.trace.is_dir() else (self.trace.parent, self.trace.name)
         beside = folder.glob(f"{beginning.partition('.')[0]}*")
         return [path for path in sorted(beside) if path.is_file()] + ([self.groups] if self.groups else [])
@@ -242,7 +258,7 @@ Workload = Annotated[
 
 
 class TrainingConfiguration(TrialConfiguration):
-    """All that a sweep of a training study can vary."""
+    """Everything that a sweep of a training study can vary."""
 
     workload: Workload = CollectiveWorkload()
     ranks: RanksSection = RanksSection()
@@ -251,7 +267,11 @@ class TrainingConfiguration(TrialConfiguration):
     switches: SwitchesSection = SwitchesSection()
 
     def ranks_of_a_job(self, hosts: int) -> int:
-        """UserError if the trace cannot be read."""
+        """Return the number of ranks of each job.
+
+        Raises:
+            UserError: the trace cannot be read.
+        """
         return self.workload.own_ranks(self.ranks.ranks) or hosts // self.ranks.jobs
 
     def files(self) -> tuple[Path, ...]:

@@ -1,4 +1,4 @@
-"""Figures of training that need more than lines, as kinds that studies name."""
+"""Figures of training that need more than lines, as figure kinds that studies name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ PLACE = "topology.kind"
 
 @figure_kind("training-iterations", width_in=6.4, height_in=3.6)
 def draw_iterations(sheet: Sheet) -> None:
-    """A bar for each topology at each number of ranks: computing below, exposed communication above."""
+    """Draw figure 2: a bar for each topology and number of ranks, with compute below and exposed communication
+    above.
+    """
     [axes], results, section = sheet.axes, sheet.results, sheet.section
     found: dict[tuple[str, int], list[tuple[float, float]]] = defaultdict(list)
     for trial in results.trials:
@@ -61,7 +63,10 @@ SWITCHES, ALGORITHM = "collectives.in_network", "collectives.algorithm"
 
 @figure_kind("training-in-network", width_in=6.0, height_in=3.6)
 def draw_in_network(sheet: Sheet) -> None:
-    """Rate of sums against size; dashed, what hosts' links allow if hosts add, and if switches do."""
+    """Draw figure 3: algorithm bandwidth against size; dashed, the upper bounds from host link rates.
+
+    There is a bound for sums by hosts and one for sums by switches.
+    """
     [axes], section = sheet.axes, sheet.section
     found: dict[str, dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
     bounds: dict[str, dict[float, float]] = defaultdict(dict)
@@ -72,7 +77,7 @@ def draw_in_network(sheet: Sheet) -> None:
         by_hosts = row[SWITCHES] == "none"
         size = float(row[section.x])
         found[str(row[ALGORITHM]) if by_hosts else "in switches"][size].append(row["algorithm_rate_bps"] / 1e9)
-        bounds["bound, hosts" if by_hosts else "bound, switches"][size] = row["bound_rate_bps"] / 1e9
+        bounds["upper bound, hosts" if by_hosts else "upper bound, switches"][size] = row["bound_rate_bps"] / 1e9
     for number, (label, rates) in enumerate(found.items()):
         sizes = sorted(rates)
         values = [confidence_interval(rates[size]).estimate for size in sizes]
@@ -81,7 +86,7 @@ def draw_in_network(sheet: Sheet) -> None:
         sizes = sorted(limits)
         axes.plot(sizes, [limits[size] for size in sizes], dashes, color="black", linewidth=1.0, label=label)
     axes.set_xscale("log")
-    axes.set(xlabel="size of the vector (bytes)", ylabel="rate of sums (Gbit/s)", ylim=(0, None))
+    axes.set(xlabel="size of the vector (bytes)", ylabel="algorithm bandwidth (Gbit/s)", ylim=(0, None))
     axes.legend()
 
 
@@ -108,7 +113,7 @@ def _fault(fault: Mapping[str, Any]) -> str:
 
 @figure_kind("training-slow", width_in=6.0, height_in=3.6)
 def draw_slow(sheet: Sheet) -> None:
-    """Time of each iteration of the first job; means over repetitions."""
+    """Draw figure 5: the time of each iteration of the first job, as means over repetitions."""
     [axes], results = sheet.axes, sheet.results
     configurations = results.configurations()
     times: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
@@ -129,7 +134,7 @@ def draw_slow(sheet: Sheet) -> None:
 
 
 RANKS = 8
-"""Shown of a trial, at most."""
+"""Largest number of ranks that are shown of a trial."""
 _COLOURS: Mapping[str, str] = {
     "compute": COLOURS[0],
     "memory": COLOURS[6],
@@ -146,13 +151,13 @@ PANELS = 3
 
 
 def _shown(results: StudyResults) -> list[TrialRecord]:
-    """First repetitions that told of nodes, some of them."""
+    """Return some first repetitions whose ranks reported their nodes."""
     return [trial for trial in results.trials if trial.repetition == 0 and trial.table("nodes")][:PANELS]
 
 
 @figure_kind("training-timeline", rows=lambda results, _: len(_shown(results)), width_in=7.2, height_in=2.8)
 def draw_timeline(sheet: Sheet) -> str:
-    """A panel for each trial: of each rank two lines, what it computes, and its communication below."""
+    """Draw figure 6: a panel for each trial, with two lines for each rank: compute, and communication below."""
     trials = _shown(sheet.results)
     for axes, trial in zip(sheet.axes, trials, strict=True):
         _draw_trial(axes, trial)
@@ -201,7 +206,7 @@ def _model(row: Mapping[str, Any]) -> str:
 
 @figure_kind("training-models", width_in=7.2, height_in=3.8)
 def draw_models(sheet: Sheet) -> None:
-    """Bars: computing below, exposed communication above, by who sums."""
+    """Draw figure 7: bars with compute below and exposed communication above, for sums by hosts and by switches."""
     [axes], results = sheet.axes, sheet.results
     rows = [trial.row for trial in results.trials if trial.is_good]
     places = {model: float(place) for place, model in enumerate(dict.fromkeys(map(_model, rows)))}

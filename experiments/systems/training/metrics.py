@@ -1,5 +1,4 @@
-"""What a trial of training yields: metrics, rows of its tables, and what collectives should take. Rates and times are
-nominal."""
+"""Metrics and table rows of a training trial, and what collectives should take; rates and times are nominal."""
 
 from __future__ import annotations
 
@@ -27,12 +26,14 @@ from gradbed.hosts.systems.training.collectives.formulas import hosts_bound_ns, 
 
 
 SELECTIVE_BYTES = 16
-"""Size of the SELECTIVE header (gradbed.formats.roce), which some acknowledgements have."""
+"""Additional bytes in acknowledgements of selective repeat and of DCTCP."""
 
 
 def expected_of_collectives(phase: TrainingPhase) -> dict[str, Value]:
-    """bound_rate_bps and model_s; None where there is none: of other workloads, of several jobs, and no model of what
-    switches carry out."""
+    """Return bound_rate_bps and model_s of the workload's collective.
+
+    Both are None for other workloads and for several jobs; there is no model of collectives that switches carry out.
+    """
     workload, nothing = phase.configuration.workload, {"bound_rate_bps": None, "model_s": None}
     if not isinstance(workload, CollectiveWorkload) or len(phase.jobs) > 1 or len(phase.jobs[0]) < 2:
         return dict(nothing)
@@ -89,7 +90,10 @@ def _seconds(phase: TrainingPhase, nanoseconds: float) -> float:
 
 
 def iteration_rows(phase: TrainingPhase) -> Iterator[dict[str, Any]]:
-    """For each iteration of each job, over all its ranks. exposed_s: what ranks did not compute in, their mean."""
+    """Yield a row for each iteration of each job, over all its ranks.
+
+    exposed_s is the exposed communication: the time in which ranks did not compute, mean over ranks.
+    """
     for job, reports in sorted(phase.reports.items()):
         for iteration in sorted({number for _, number in reports}):
             told = [report for (_, number), report in reports.items() if number == iteration]
@@ -106,7 +110,7 @@ def iteration_rows(phase: TrainingPhase) -> Iterator[dict[str, Any]]:
 
 
 def rank_rows(phase: TrainingPhase) -> Iterator[dict[str, Any]]:
-    """For each rank and iteration."""
+    """Yield a row for each rank and iteration."""
     first_ns = _first_ns(phase)
     for job, reports in sorted(phase.reports.items()):
         for (rank, iteration), report in sorted(reports.items()):
@@ -123,8 +127,10 @@ def rank_rows(phase: TrainingPhase) -> Iterator[dict[str, Any]]:
 
 
 def collective_rows(phase: TrainingPhase) -> Iterator[dict[str, Any]]:
-    """For each collective, over the ranks of its group: from the first one's begin to the last one's end. number:
-    which of the group's it is. last_begin_s: when the last rank began it."""
+    """Yield a row for each collective, from the first rank's begin to the last rank's end.
+
+    number counts the collectives of the group; last_begin_s is the time at which the last rank began.
+    """
     first_ns = _first_ns(phase)
     for job, reports in sorted(phase.reports.items()):
         spans: defaultdict[tuple[tuple[int, ...], int], list[tuple[int, int]]] = defaultdict(list)
@@ -156,7 +162,7 @@ def collective_rows(phase: TrainingPhase) -> Iterator[dict[str, Any]]:
 
 
 def node_rows(phase: TrainingPhase) -> Iterator[dict[str, Any]]:
-    """For each node of the ranks that told of them (--timeline)."""
+    """Yield a row for each node of the ranks that reported them (--timeline)."""
     first_ns = _first_ns(phase)
     for job, reports in sorted(phase.reports.items()):
         for (rank, iteration), report in sorted(reports.items()):
@@ -181,34 +187,29 @@ def node_rows(phase: TrainingPhase) -> Iterator[dict[str, Any]]:
 
 
 METRICS: Mapping[str, Metric] = {
-    "ranks": Metric("", "of each job"),
-    "iteration_time_s": Metric(
-        "s", "an iteration, from the first rank's begin to the last one's end, median", "time"
-    ),
-    "longest_iteration_s": Metric("s", "the longest of all iterations", "time"),
-    "compute_time_s": Metric("s", "what a rank computes in an iteration, mean", "time"),
-    "exposed_s": Metric("s", "the rest of an iteration: communication that nothing hides, mean", "time"),
-    "collective_time_s": Metric(
-        "s", "a collective, from its first rank's begin to its last one's end, median", "time"
-    ),
-    "algorithm_rate_bps": Metric("bit/s", "size of a collective by its time, median", "rate"),
-    "bound_rate_bps": Metric(
-        "bit/s", "no collective of this kind is faster, by what hosts' links must carry", "rate"
-    ),
-    "model_s": Metric("s", "a collective on an idle network whose paths do not collide, by formula", "time"),
-    "messages": Metric("", "that ranks sent, in all"),
-    "message_bytes": Metric("B", "of these messages, in all"),
-    "packets": Metric("", "with parts of messages, that cards sent, in all"),
-    "packet_hops": Metric("", "packets that links handed over, in all"),
-    "retransmissions": Metric("", "packets that cards sent again, in all"),
-    "timeouts": Metric("", "of cards' timers, in all"),
-    "marked": Metric("", "packets that came with a congestion mark, in all"),
-    "cnps": Metric("", "congestion notification packets, in all"),
-    "queue_drops": Metric("", "packets that full queues dropped, in all"),
+    "ranks": Metric("", "number of ranks of each job"),
+    "iteration_time_s": Metric("s", "iteration time, first rank's begin to last rank's end, median", "time"),
+    "longest_iteration_s": Metric("s", "longest iteration time", "time"),
+    "compute_time_s": Metric("s", "compute time of a rank per iteration, mean", "time"),
+    "exposed_s": Metric("s", "exposed communication per iteration, mean", "time"),
+    "collective_time_s": Metric("s", "collective time, first rank's begin to last rank's end, median", "time"),
+    "algorithm_rate_bps": Metric("bit/s", "algorithm bandwidth (size / time), median", "rate"),
+    "bound_rate_bps": Metric("bit/s", "algorithm bandwidth, upper bound from host link rates", "rate"),
+    "model_s": Metric("s", "collective time on an idle network without path collisions, by formula", "time"),
+    "messages": Metric("", "messages sent by ranks (total)"),
+    "message_bytes": Metric("B", "bytes of messages sent by ranks (total)"),
+    "packets": Metric("", "data packets sent by NICs (total)"),
+    "packet_hops": Metric("", "packets delivered by links (total)"),
+    "retransmissions": Metric("", "packets retransmitted by NICs (total)"),
+    "timeouts": Metric("", "retransmission timeouts (total)"),
+    "marked": Metric("", "packets received with a congestion mark (total)"),
+    "cnps": Metric("", "congestion notification packets (total)"),
+    "queue_drops": Metric("", "packets dropped by full queues (total)"),
 }
 
 
 def metrics(phase: TrainingPhase, found: PhaseResult) -> dict[str, Value]:
+    """Return the metrics of a trial."""
     iterations, collectives = list(iteration_rows(phase)), list(collective_rows(phase))
     rates_bps = [8 * row["size_bytes"] / row["time_s"] for row in collectives if row["time_s"]]
 

@@ -1,4 +1,4 @@
-"""gradbed new trace: the traces of a transformer that is spread over ranks, as files that ASTRA-sim replays, too."""
+"""`gradbed new trace`: traces of a transformer that is spread over ranks, as files that ASTRA-sim replays, too."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""A time line as JSON of Chrome's trace event format, for ui.perfetto.dev and chrome://tracing.
+"""Write a timeline as JSON in Chrome's trace event format, for ui.perfetto.dev and chrome://tracing.
 
 Trace Event Format, complete events ("ph": "X"): times in microseconds, a process for each job, two threads for each
-rank."""
+rank.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ FILE = "timeline.perfetto.json"
 
 
 def trace_events(rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """rows: of the table "nodes"."""
+    """Yield the trace events of rows of the table "nodes"."""
     named = set()
     for row in rows:
         computes = row["kind"] in ("compute", "memory")
@@ -42,7 +43,7 @@ def trace_events(rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def write_timeline(rows: Iterable[dict[str, Any]], folder: Path) -> None:
-    """Nothing where no rank told of its nodes."""
+    """Write the timeline into the folder; no file where no rank reported its nodes."""
     events = list(trace_events(rows))
     if events:
         text = json.dumps({"traceEvents": events, "displayTimeUnit": "ns"})

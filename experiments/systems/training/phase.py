@@ -1,4 +1,4 @@
-"""The one phase of a training trial: all jobs at once, and what their ranks tell."""
+"""The single phase of a training trial: all jobs at once, and the events of their ranks."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from gradbed.hosts.systems.training.source import Source, trace_of
 from gradbed.topo.graph import Topology
 
 LEAST_REAL_TIMEOUT_US = 50_000
-"""So long a process may wait for a processor, and its card with it."""
+"""Smallest timeout on the real clock, as a process may wait for a processor for so long, and its NIC with it."""
 
 AGENT, SERVER = "gradbed.hosts.systems.training.agents:rank", "gradbed.hosts.systems.training.agents:server"
 
 
 class TrainingPhase(Phase):
-    """jobs: the hosts of each job's ranks."""
+    """Ranks of all jobs execute their traces."""
 
     def __init__(
         self,
@@ -44,7 +44,13 @@ class TrainingPhase(Phase):
         switched: Sequence[SwitchedGroup] = (),
         service: str | None = None,
     ) -> None:
-        """switched: groups whose collectives switches carry out, by jobs of that service."""
+        """Prepare the phase.
+
+        Args:
+            jobs: hosts of each job's ranks.
+            switched: groups whose collectives switches carry out.
+            service: name of the service that these groups' requests go to.
+        """
         own = [JobRequest(hosts=tuple(hosts)) for hosts in jobs]
         super().__init__("training", [*own, *(OtherRequest(service, each.streams.request) for each in switched)])
         self.switched = switched
@@ -54,7 +60,7 @@ class TrainingPhase(Phase):
         self.task = task
         self.configuration = task.configuration
         self.reports: defaultdict[int, dict[tuple[int, int], Mapping[str, Any]]] = defaultdict(dict)
-        """By job (from 0): what ranks told, by rank and iteration."""
+        """Per job (from 0), the reports of its ranks, by rank and iteration."""
         self.trace = trace_of(source)
         self._slow = {
             host: (factor, delay_ms) for host, factor, delay_ms in map(slow_host, task.configuration.ranks.slow)
@@ -78,7 +84,7 @@ class TrainingPhase(Phase):
         return [*specs, *self._servers(ends)]
 
     def _servers(self, ends: Sequence[Mapping[str, StreamOptions]]) -> list[AgentSpec]:
-        """Of all groups whose server is no rank, one on each such host."""
+        """Return the agents of the servers that are no ranks, one on each such host."""
         streams: defaultdict[str, dict[int, StreamOptions]] = defaultdict(dict)
         for number, (each, of_group) in enumerate(zip(self.switched, ends, strict=True), start=1):
             if each.streams.other not in each.streams.members:
@@ -108,7 +114,7 @@ class TrainingPhase(Phase):
         )
 
     def _write(self, place: int, hosts: Sequence[str], ends: Sequence[Mapping[str, StreamOptions]]) -> Path:
-        """A job's file, which its ranks read."""
+        """Write a job's file, which its ranks read, and return its path."""
         configuration, scale, topology = self.configuration, self.task.scale, self.topology
         transport = configuration.transport
         job = TrainingJob(
@@ -138,7 +144,7 @@ class TrainingPhase(Phase):
 
     @property
     def _timeout_us(self) -> int:
-        """Of queue pairs, by the network's clock."""
+        """Timeout of queue pairs on the network's clock."""
         return max(self._least_timeout_us, self.task.scale.time_us(self.configuration.transport.timeout_us))
 
     @property
@@ -146,7 +152,7 @@ class TrainingPhase(Phase):
         return LEAST_REAL_TIMEOUT_US if self.configuration.clock == "real" else 1
 
     def _patient(self, ends: Mapping[str, StreamOptions]) -> dict[str, StreamOptions]:
-        """With timeouts of their network's clock."""
+        """Return the streams with timeouts of their network's clock."""
         return {
             host: end.model_copy(update={"timeout_us": max(self._least_timeout_us, end.timeout_us)})
             for host, end in ends.items()
@@ -157,11 +163,11 @@ class TrainingPhase(Phase):
             self.reports[self._numbers.index(event["job"])][event["rank"], event["iteration"]] = event
 
     def number(self, job: int) -> int:
-        """The controller's, of a job (from 0)."""
+        """Return the controller's number of a job (from 0)."""
         return self._numbers[job]
 
     def slowdown(self, job: int, rank: int) -> float:
-        """So many times as long as in the trace computations take, by the network's clock."""
+        """Return the factor on a rank's compute times in the trace, on the network's clock."""
         return self._slow.get(self.jobs[job][rank], (1.0, 0.0))[0] / self.task.scale.factor
 
     @property

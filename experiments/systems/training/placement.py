@@ -1,4 +1,4 @@
-"""Which rank of which job lives on which host, and which groups' collectives switches carry out."""
+"""Placement of ranks on hosts, and the groups whose collectives switches carry out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ from gradbed.topo.graph import Topology
 
 
 def place_ranks(topology: Topology, ranks: int, section: RanksSection, seed: int) -> list[list[str]]:
-    """The hosts of each job's ranks, in their order. UserError if there are too few hosts."""
+    """Return the hosts of each job's ranks, in rank order.
+
+    Raises:
+        UserError: there are too few hosts.
+    """
     needed, hosts = ranks * section.jobs, [host.name for host in topology.hosts]
     if needed > len(hosts):
         jobs = "" if section.jobs == 1 else f"{section.jobs} jobs of "
@@ -35,13 +39,13 @@ def place_ranks(topology: Topology, ranks: int, section: RanksSection, seed: int
 
 
 def _in_racks(topology: Topology, hosts: list[str], needed: int) -> list[str]:
-    """As many of each rack, in the order of hosts."""
+    """Return as many hosts of each rack, in the order of hosts."""
     chosen = set(_striped(topology, hosts)[:needed])
     return [host for host in hosts if host in chosen]
 
 
 def _striped(topology: Topology, hosts: list[str]) -> list[str]:
-    """One of each rack in turn."""
+    """Return one host of each rack in turn."""
     racks: defaultdict[str, list[str]] = defaultdict(list)
     for host in hosts:
         racks[topology.attachment(host).name].append(host)
@@ -54,18 +58,24 @@ def _striped(topology: Topology, hosts: list[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class SwitchedGroup:
-    """job: from 0. group: its ranks."""
+    """A group of ranks whose collectives switches carry out."""
 
     job: int
+    """Number of the job, from 0."""
     operation: Operation
     group: tuple[int, ...]
+    """Ranks of the group."""
     streams: StreamGroup
 
 
 def switched_groups(
     section: CollectivesSection, topology: Topology, jobs: Sequence[Sequence[str]], trace: Trace
 ) -> tuple[SwitchCollectives | None, list[SwitchedGroup]]:
-    """What the system named does (--in-network), and for which groups; None: nothing. UserError if it cannot."""
+    """Return what the system of --in-network does, and for which groups; None if no system is named.
+
+    Raises:
+        UserError: the system cannot do it.
+    """
     if section.in_network == "none":
         return None, []
     system = find_system(section.in_network) if section.in_network in systems() else None
@@ -104,7 +114,9 @@ def switched_groups(
 def _groups(
     trace: Trace, ranks: int, operation: Operation, from_bytes: int
 ) -> list[tuple[tuple[int, ...], int | None]]:
-    """Of two ranks or more that do it with so many bytes; with the root, if it has one."""
+    """Return the groups of two ranks or more with such a collective of so many bytes, and the root, if there is
+    one.
+    """
     everybody = tuple(range(ranks))
     found: dict[tuple[tuple[int, ...], int | None], None] = {}
     for rank in everybody:

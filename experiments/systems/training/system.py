@@ -1,4 +1,4 @@
-"""The training system: ranks that execute traces, whose collectives go over queue pairs and P4 switches."""
+"""The training system: ranks that execute traces, whose collectives use queue pairs and P4 switches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One trial of training: its network, its jobs, and what became of them."""
+"""One trial of the training system: its network, its jobs, and its result."""
 
 from __future__ import annotations
 
@@ -52,7 +52,11 @@ def _routers(topology: Topology) -> dict[str, SwitchProgram]:
 
 
 def underlay_of(section: SwitchesSection, topology: Topology, seed: int) -> Underlay | None:
-    """Whose switches carry all packets; None: training's own. UserError if they cannot."""
+    """Return the network whose switches carry all packets; None: training's own switches do.
+
+    Raises:
+        UserError: the named system's switches cannot.
+    """
     if section.underlay == "none":
         return None
     system, _, way = section.underlay.partition(":")
@@ -66,7 +70,7 @@ def _classes(collectives: SwitchCollectives | None, underlay: Underlay | None) -
 
 
 class TrainingTrial(Trial[TrainingConfiguration]):
-    """Jobs that train over switches that route."""
+    """Jobs that train over routing switches."""
 
     def __init__(self, task: TrialTask[TrainingConfiguration]) -> None:
         super().__init__(task)

@@ -1,7 +1,7 @@
-"""What holds for every program: the marks in packets, hosts, links and switches count the same packets.
+"""Checks that hold for every program: packet marks, hosts, links and switches count the same packets.
 
-Marks say which packet it is (hosts/traffic/frames.py); interfaces count frames beneath the agents; links and
-switches count what they did. None of them knows of the others.
+Marks identify each packet (hosts/traffic/frames.py); interfaces count frames beneath the agents; links and switches
+count what they did. None of them knows of the others.
 """
 
 from __future__ import annotations
@@ -19,8 +19,12 @@ from gradbed.topo.graph import Topology
 def packet_failures(
     topology: Topology, counts: Counts, accounts: Sequence[HostAccount], results: TrafficResults
 ) -> list[str]:
-    """One line for each disagreement, the first of them; once nothing is on its way. accounts: of the hosts whose
-    agents have told what they counted."""
+    """Return a line for each disagreement, the first of them; for a network in which no packet is in flight any
+    more.
+
+    Args:
+        accounts: of the hosts whose agents have reported their counts.
+    """
     return first_lines(
         [
             *disagreements(accounts),
@@ -31,7 +35,7 @@ def packet_failures(
 
 
 def _copies(counts: Counts, results: TrafficResults) -> list[str]:
-    """A packet arrives again only if something has copied it, and none arrives that was not sent."""
+    """Report packets that arrived more often than they were sent or copied."""
     flows = results.flows
     lines = [
         f"{sender}: of a flow with {sent} packets {received} arrived at {receiver}"

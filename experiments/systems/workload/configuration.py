@@ -1,4 +1,4 @@
-"""What a trial of the workload system runs on: program, entries, traffic, and what is expected of it."""
+"""Configuration of a workload trial: program, entries, traffic, and what is expected of it."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from gradbed.topo.link import USUAL_MTU_BYTES
 
 
 def _beside_study(path: Path, info: ValidationInfo) -> Path:
-    """Relative to the study's folder, or, on the command line, to where it is given."""
+    """Make a path absolute; it is relative to the study's folder or, on the command line, to the current one."""
     folder: Path = (info.context or {}).get("folder", Path.cwd())
     return (folder / path).absolute()
 
 
 _RANDOM = re.compile(r"(?<!void )\brandom\s*(<[^;]*>\s*)?\(")
-"""A call, not the declaration."""
+"""A call of the extern random, not its declaration."""
 
 StudyPath = Annotated[Path, AfterValidator(_beside_study)]
 
@@ -44,7 +44,7 @@ Model = Literal["gradbed", "bmv2"]
 
 
 class ProgramSection(SwitchProgramsSection):
-    """A P4_16 program for v1model, and what fills its tables."""
+    """A P4_16 program for v1model, and the entries of its tables."""
 
     path: StudyPath | None = option(None, "The P4 program that every switch runs.", name="program", argument=True)
     entries: tuple[StudyPath, ...] = Field(
@@ -54,11 +54,11 @@ class ProgramSection(SwitchProgramsSection):
     macros: tuple[str, ...] = option((), "Macros of the program: NAME, or NAME=VALUE.", name="define")
     model: Model = Field(default="gradbed", json_schema_extra={"option": False})
     """What runs the switches."""
-    coverage: bool = option(False, "Tell what of the program packets reached.")
+    coverage: bool = option(False, "Report which parts of the program packets reached.")
     trace: str | None = option(None, "A packet to follow through all switches: 'dst=h2 and nth=3'.")
     registers: tuple[str, ...] = option((), "Registers to read at the end: NAME, or SWITCH:NAME.")
     sha256: str = Field(default="", json_schema_extra={"option": False})
-    """Of the files, so that a trial of other contents is another trial."""
+    """Digest of the files, so that a trial with other contents is another trial."""
 
     @property
     def all_entries(self) -> tuple[Path, ...]:
@@ -66,13 +66,13 @@ class ProgramSection(SwitchProgramsSection):
 
     @property
     def definitions(self) -> dict[str, str]:
-        """The macros' values; NAME alone is 1, as with cpp."""
+        """Values of the macros; NAME alone is 1, as with cpp."""
         return {
             name: value if equals else "1" for name, equals, value in (each.partition("=") for each in self.macros)
         }
 
     def draws(self, path: Path | None) -> bool:
-        """Whether a program, if this is one, calls the extern random."""
+        """Return whether the program calls the extern random."""
         from gradbed.switch.compiler import files_of
 
         if path is None or path.suffix not in (".p4", ".json"):
@@ -82,7 +82,7 @@ class ProgramSection(SwitchProgramsSection):
         return any(_RANDOM.search(file.text) for file in files_of(path, defines=self.definitions))
 
     def _named(self, more: Sequence[Path | None]) -> list[Path]:
-        """The program, its entries, and more of what is there."""
+        """Return the program, its entries, and more files, as far as they exist."""
         paths = (self.path, *(self.all_entries or entries_of(self.path)), *more)
         return [path for path in paths if path is not None and path.is_file()]
 
@@ -95,7 +95,7 @@ class ProgramSection(SwitchProgramsSection):
         return self.model_copy(update={"sha256": digest.hexdigest()[:20]})
 
     def files(self, more: Sequence[Path | None]) -> list[Path]:
-        """The same, and all that programs include."""
+        """Return the same files, and all that programs include."""
         from gradbed.switch.compiler import files_of
 
         found = self._named(more)
@@ -106,21 +106,20 @@ class ProgramSection(SwitchProgramsSection):
 
 
 class FramesSection(Section):
-    """What packets look like, where they are no plain UDP datagrams; or a capture file in place of generated ones."""
+    """Headers of packets other than plain UDP datagrams, or a capture file in place of generated packets."""
 
     template: str | None = option(None, "Headers as Scapy writes them: 'Ether()/IP(dst=$dst)/UDP()'.")
     layers: StudyPath | None = option(None, "A Python file with Scapy layers for the template.")
     replay: StudyPath | None = option(None, "Send the frames of this capture file in place of a traffic.")
-    replay_host: str | None = option(None, "The host that sends them (default: the first).")
-    replay_speed: float = option(1.0, "Times as fast as they were recorded.", gt=0)
+    replay_host: str | None = option(None, "Host that sends the frames of the capture file (default: the first).")
+    replay_speed: float = option(1.0, "Speed of the replay relative to the recording.", gt=0)
     mtu_bytes: int = option(
         USUAL_MTU_BYTES, "MTU of the links in bytes: longer frames of a capture file are refused.", ge=68, le=65_000
     )
 
 
 class WorkloadConfiguration(TrialConfiguration):
-    """All that a sweep of a workload study can vary. expect: by metric, register or counter
-    (experiments/systems/workload/expectations.py)."""
+    """Everything that a sweep of a workload study can vary."""
 
     clock: Clock = option("virtual", "real: Mininet, as root; virtual: one process, time goes from event to event.")
     topology: AddressedTopologySection = Field(default_factory=AddressedTopologySection)
@@ -155,7 +154,7 @@ class WorkloadConfiguration(TrialConfiguration):
         return (*super().chance(), *(words for words, is_drawn in drawn.items() if is_drawn))
 
     def _beside(self) -> Sequence[Path | None]:
-        """Further files that the topology's file names: programs of single switches, and entries."""
+        """Return the files that the topology's file names: programs of single switches, and entries."""
         file = topology_file(self.topology.kind)
         if file is None:
             return []
@@ -163,7 +162,7 @@ class WorkloadConfiguration(TrialConfiguration):
         return [*found, *(entries for path in found if path.suffix == ".p4" for entries in entries_of(path))]
 
     def _further(self) -> Sequence[Path | None]:
-        """All files but the program and its entries."""
+        """Return all files but the program and its entries."""
         return [self.frames.layers, self.frames.replay, self.traffic.matrix, *self._beside()]
 
     def canonical(self) -> WorkloadConfiguration:
@@ -184,12 +183,12 @@ def _readable(read: Callable[[], Read]) -> Read:
 
 
 class WorkloadShorthands(Shorthands):
-    """Two programs, or two kinds of switches, under the same workload."""
+    """Compare two programs, or two kinds of switches, under the same workload."""
 
     switch: tuple[Model, ...] = option(
         ("gradbed",), "Runs the switches; bmv2 needs the real clock; bmv2,gradbed compares them."
     )
-    compare: StudyPath | None = option(None, "Another program under the same workload, to be compared.")
+    compare: StudyPath | None = option(None, "Another program to compare under the same workload.")
     compare_entries: StudyPath | None = option(
         None, "What its tables hold (default: entries.yaml in its folder, if that is another one; else the same)."
     )

@@ -1,9 +1,9 @@
-"""What a study expects of a trial: conditions on metrics, registers and counters.
+"""Expectations of a study: conditions on metrics, registers and counters.
 
     expect: {loss: 0, p99_us: "< 200", "register:count[0]": "> 0", "counter:s1:seen[3]": "10..20"}
 
-A number is equality; otherwise an operator (<, <=, >, >=, ==, !=) and a number, or LOW..HIGH, both included. A
-register or counter without a switch is the sum over all switches; counters count packets.
+A number means equality; otherwise there is an operator (<, <=, >, >=, ==, !=) and a number, or LOW..HIGH, both
+included. A register or counter without a switch is the sum over all switches; counters count packets.
 """
 
 from __future__ import annotations
@@ -32,25 +32,31 @@ _CELL = re.compile(r"(register|counter):(?:([A-Za-z]\w*):)?([A-Za-z_][\w.]*)\[(\
 
 @dataclass(frozen=True)
 class Cell:
-    """Of a register or counter; switch None: of all switches together."""
+    """A cell of a register or counter."""
 
     kind: str
     switch: str | None
+    """Name of the switch; None: the sum over all switches."""
     name: str
     index: int
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """subject: a metric's name, or a cell."""
+    """A condition on one value."""
 
     subject: str | Cell
+    """Name of a metric, or a cell."""
     text: str
     holds: Callable[[float], bool]
 
 
 def parse_expectation(subject: str, condition: float | str) -> Expectation:
-    """UserError for what is no condition."""
+    """Parse a condition.
+
+    Raises:
+        UserError: the text is no condition.
+    """
     cell = _CELL.fullmatch(subject)
     if cell is None and ("[" in subject or ":" in subject):
         raise UserError(f"expect: {subject!r} is no register:NAME[INDEX] or counter:SWITCH:NAME[INDEX]")
@@ -86,7 +92,11 @@ def _number(subject: str, text: str) -> float:
 
 
 def expectations_of(lines: Sequence[str]) -> dict[str, float | str]:
-    """Of a command line: "loss=0", "p99_us<200", "flow_p50_us=10..20". UserError."""
+    """Parse conditions of a command line: "loss=0", "p99_us<200", "flow_p50_us=10..20".
+
+    Raises:
+        UserError: a text is no condition.
+    """
     found: dict[str, float | str] = {}
     for line in lines:
         parts = _LINE.fullmatch(line.strip())
@@ -100,7 +110,7 @@ def expectations_of(lines: Sequence[str]) -> dict[str, float | str]:
 
 
 def check_subjects(expect: Mapping[str, float | str], metrics: Mapping[str, object]) -> None:
-    """UserError for metrics that there are not."""
+    """Raise UserError for metrics that do not exist."""
     for subject, condition in expect.items():
         about = parse_expectation(subject, condition).subject
         if isinstance(about, str) and about not in metrics:
@@ -110,7 +120,7 @@ def check_subjects(expect: Mapping[str, float | str], metrics: Mapping[str, obje
 def unmet(
     expect: Mapping[str, float | str], metrics: Mapping[str, Value], cell_value: Callable[[Cell], int | None]
 ) -> list[str]:
-    """One line for each expectation that does not hold."""
+    """Return a line for each expectation that does not hold."""
     lines = []
     for subject, condition in expect.items():
         expectation = parse_expectation(subject, condition)

@@ -1,4 +1,4 @@
-"""The metrics of a workload: where packets were lost, and what of the programs they reached."""
+"""Metrics and table rows of a workload: traffic, where packets were lost, and what of the programs they reached."""
 
 from __future__ import annotations
 
@@ -19,40 +19,42 @@ from gradbed.topo.graph import Link, Topology
 PERCENTILES = {"p50_us": 50.0, "p90_us": 90.0, "p99_us": 99.0, "p999_us": 99.9, "max_us": 100.0}
 
 METRICS: Mapping[str, Metric] = {
-    "sent_packets": Metric("", "packets that hosts sent and that are measured"),
-    "received_packets": Metric("", "of these, those that their receivers got, each once"),
-    "loss": Metric("", "share of the sent packets that did not arrive", possible=(None, 1.0)),
-    "throughput_bps": Metric("bit/s", "of frames (TCP: of payload) that arrived, all hosts together", "rate"),
-    "delivered_bps": Metric("bit/s", "of frames that arrived while what is measured was sent", "rate"),
-    "mean_us": Metric("us", "latency, from leaving the sender to arriving, mean"),
+    "sent_packets": Metric("", "measured packets sent by hosts"),
+    "received_packets": Metric("", "measured packets received, without duplicates"),
+    "loss": Metric("", "fraction of the sent packets that did not arrive", possible=(None, 1.0)),
+    "throughput_bps": Metric("bit/s", "throughput of received frames (TCP: payload), all hosts together", "rate"),
+    "delivered_bps": Metric("bit/s", "throughput of frames received during the measured time", "rate"),
+    "mean_us": Metric("us", "mean latency, from leaving the sender to arriving"),
     **{
-        name: Metric("us", f"latency that {percent:g} % of the packets do not exceed")
+        name: Metric("us", f"latency, {percent:g}th percentile" if percent < 100 else "latency, maximum")
         for name, percent in PERCENTILES.items()
     },
-    "duplicates": Metric("", "packets that arrived again"),
-    "reordered": Metric("", "packets that arrived after later ones of their flow (RFC 4737)"),
-    "misdelivered": Metric("", "packets that came to another host than theirs"),
-    "foreign_frames": Metric("", "frames that came to hosts and that no agent had sent so"),
-    "flow_p50_us": Metric("us", "completion time of flows, median"),
-    "flow_p99_us": Metric("us", "completion time that 99 % of the flows do not exceed"),
-    "unfinished_flows": Metric("", "TCP connections that did not carry all that they were given"),
-    "retransmissions": Metric("", "TCP segments that kernels sent again"),
-    "rtt_us": Metric("us", "round-trip time as kernels estimate it, mean of the connections' last estimates"),
-    "background_rounds": Metric("", "gradient rounds that went on beside the traffic"),
-    "background_round_us": Metric("us", "what such a round took, mean"),
-    "program_drops": Metric("", "packets that the program dropped, other than on a table miss", on_bmv2=False),
-    "no_entry_drops": Metric("", "packets dropped by the action that a table runs on a miss", on_bmv2=False),
-    "no_port_drops": Metric("", "packets sent to ports that do not exist", on_bmv2=False),
+    "duplicates": Metric("", "duplicate packets received"),
+    "reordered": Metric("", "packets reordered within their flow (RFC 4737)"),
+    "misdelivered": Metric("", "packets delivered to the wrong host"),
+    "foreign_frames": Metric("", "received frames that no agent sent in this form"),
+    "flow_p50_us": Metric("us", "flow completion time, median"),
+    "flow_p99_us": Metric("us", "flow completion time, 99th percentile"),
+    "unfinished_flows": Metric("", "TCP connections that did not deliver all data"),
+    "retransmissions": Metric("", "TCP segments retransmitted by kernels"),
+    "rtt_us": Metric("us", "round-trip time estimated by kernels, mean of the connections' last estimates"),
+    "background_rounds": Metric("", "gradient rounds of the background jobs"),
+    "background_round_us": Metric("us", "time of a background gradient round, mean"),
+    "program_drops": Metric("", "packets dropped by the program, other than on a table miss", on_bmv2=False),
+    "no_entry_drops": Metric("", "packets dropped by the default action on a table miss", on_bmv2=False),
+    "no_port_drops": Metric("", "packets sent to nonexistent ports", on_bmv2=False),
     "no_group_drops": Metric("", "packets sent to multicast groups without ports", on_bmv2=False),
-    "queue_drops": Metric("", "packets that found a queue full"),
-    "link_losses": Metric("", "packets that links lost"),
-    "other_drops": Metric("", "packets that switches lost otherwise (priorities, buffers, restarts)", on_bmv2=False),
-    "to_controller": Metric("", "packets sent to the controller's port (510), where nobody listens", on_bmv2=False),
-    "recirculated": Metric("", "times that packets passed a pipeline again", on_bmv2=False),
-    "covered_statements": Metric("", "share of the program's statements that packets reached", possible=(0.0, 1.0)),
-    "unused_entries": Metric("", "table entries that no packet met in any switch"),
+    "queue_drops": Metric("", "packets dropped by full queues"),
+    "link_losses": Metric("", "packets lost on links"),
+    "other_drops": Metric("", "packets dropped by switches otherwise (priorities, buffers, restarts)", on_bmv2=False),
+    "to_controller": Metric("", "packets sent to the controller's port (510), without any controller", on_bmv2=False),
+    "recirculated": Metric("", "recirculated and resubmitted packets", on_bmv2=False),
+    "covered_statements": Metric(
+        "", "fraction of the program's statements that packets reached", possible=(0.0, 1.0)
+    ),
+    "unused_entries": Metric("", "table entries that no packet matched in any switch"),
     "busiest_link_load": Metric(
-        "", "share of its rate that the busiest link between switches carried, while hosts sent"
+        "", "load of the busiest link between switches while hosts sent, fraction of its rate"
     ),
 }
 
@@ -61,6 +63,7 @@ _OTHER = ("no_program_drops", "swap_drops", "priority_drops", "buffer_drops")
 
 
 def traffic_metrics(results: TrafficResults) -> dict[str, Value]:
+    """Return the metrics of UDP traffic or a replay."""
     completion_us = results.completion_us[~np.isnan(results.completion_us)]
     if not results.flow_rows():
         completion_us = completion_us[:0]
@@ -85,6 +88,7 @@ def traffic_metrics(results: TrafficResults) -> dict[str, Value]:
 
 
 def connection_metrics(results: ConnectionResults) -> dict[str, Value]:
+    """Return the metrics of TCP connections."""
     return {
         "throughput_bps": results.throughput_bps,
         "flow_p50_us": results.completion_us(50),
@@ -96,7 +100,7 @@ def connection_metrics(results: ConnectionResults) -> dict[str, Value]:
 
 
 def background_metrics(rows: Sequence[Mapping[str, Any]]) -> dict[str, Value]:
-    """rows: of gradbed.experiments.traffic.background.Background; none: there was no background."""
+    """Return the metrics of the background; none without rows of traffic.background.Background."""
     if not rows:
         return {}
     return {
@@ -106,7 +110,7 @@ def background_metrics(rows: Sequence[Mapping[str, Any]]) -> dict[str, Value]:
 
 
 def loss_metrics(counts: Counts) -> dict[str, Value]:
-    """By cause, warm-up included. Of switches that do not tell (BMv2): None."""
+    """Return the lost packets by cause, warm-up included; None for causes that switches do not report (BMv2)."""
     effects = counts.effects.values()
     found: dict[str, Value] = {
         "queue_drops": sum(effect.queue_drops.packets for effect in effects),
@@ -119,7 +123,7 @@ def loss_metrics(counts: Counts) -> dict[str, Value]:
 
 
 def switch_drops(device: Mapping[str, int]) -> dict[str, int]:
-    """Of one switch, whose statistics are those of gradbed.switch.engine.DeviceStatistics."""
+    """Return the drops of one switch; `device` is gradbed.switch.engine.DeviceStatistics."""
     return {
         "program_drops": device["ingress_drops"] + device["egress_drops"] - device["no_entry_drops"],
         "no_entry_drops": device["no_entry_drops"],
@@ -132,7 +136,7 @@ def switch_drops(device: Mapping[str, int]) -> dict[str, int]:
 
 
 def switch_rows(counts: Counts) -> list[dict[str, Any]]:
-    """One row for each switch that tells."""
+    """Return a row for each switch that reports statistics."""
     return [
         {"switch": switch, "received": device["received"], **switch_drops(device)}
         for switch, device in counts.devices.items()
@@ -140,7 +144,7 @@ def switch_rows(counts: Counts) -> list[dict[str, Any]]:
 
 
 def drop_rows(counts: Counts) -> list[dict[str, Any]]:
-    """One row for each switch and place in its program that dropped packets, the most first."""
+    """Return a row for each switch and place in its program that dropped packets, the most first."""
     rows = [
         {"switch": switch, "packets": packets, "dropped": site}
         for switch, sites in counts.program_drops.items()
@@ -151,8 +155,11 @@ def drop_rows(counts: Counts) -> list[dict[str, Any]]:
 
 
 def latency_rows(results: TrafficResults, points: int = 200) -> list[dict[str, float]]:
-    """The distribution of latencies at so many shares at most. packets: that take as long as none before, and at most
-    so long; share: of all, at most so long."""
+    """Return the distribution of latencies at no more than `points` fractions.
+
+    packets is the number of packets with a latency between the row before and this one, share the fraction of all
+    packets with at most this latency.
+    """
     latencies_us, shares = results.latency_distribution()
     if not len(shares):
         return []
@@ -165,7 +172,7 @@ def latency_rows(results: TrafficResults, points: int = 200) -> list[dict[str, f
 
 
 def busiest_link_load(carried: LinkBytes, topology: Topology, faults: Sequence[Fault], scale: Scale) -> float | None:
-    """Of links with a rate between switches, of all that their rates allowed meanwhile."""
+    """Return the largest load of a link between switches with a rate: carried bytes over what its rates allowed."""
     loads = [
         8e6 * carried.bytes.get(direction, 0) / allowed
         for link in topology.switch_links
@@ -176,7 +183,10 @@ def busiest_link_load(carried: LinkBytes, topology: Topology, faults: Sequence[F
 
 
 def _allowed(link: Link, carried: LinkBytes, faults: Sequence[Fault], scale: Scale) -> float | None:
-    """Bits times 10^6; None: there was no limit, or no time. Faults may have changed the rate."""
+    """Return what a link's rates allowed, in bits times 10^6; None if there was no limit, or no time.
+
+    Faults may have changed the rate.
+    """
     rates = [(0, link.model.rate_bps)]
     for fault in sorted(faults, key=lambda fault: fault.at_ms):
         if isinstance(fault, LinkChange) and {*fault.link} == {link.a.node, link.b.node}:
@@ -195,7 +205,7 @@ def _allowed(link: Link, carried: LinkBytes, faults: Sequence[Fault], scale: Sca
 
 
 def coverage_metrics(reports: Sequence[Report]) -> dict[str, Value]:
-    """Of all programs together; None where coverage was not asked for."""
+    """Return the coverage of all programs together; None where it was not asked for."""
     if not reports:
         return dict.fromkeys(("covered_statements", "unused_entries"))
     reached, total = _sum(reports, "statements")
@@ -204,13 +214,13 @@ def coverage_metrics(reports: Sequence[Report]) -> dict[str, Value]:
 
 
 def _sum(reports: Sequence[Report], category: str) -> tuple[int, int]:
-    """Reached, and how many there are."""
+    """Return the number of items that were reached, and of all."""
     pairs = [report.reached(category) for report in reports]
     return sum(reached for reached, _ in pairs), sum(total for _, total in pairs)
 
 
 def coverage_rows(reports: Sequence[Report]) -> list[dict[str, Any]]:
-    """One row for each thing that packets may reach."""
+    """Return a row for each item that packets may reach."""
     return [
         {
             "program": report.program,

@@ -1,5 +1,4 @@
-"""What people read of a run: what to look at first when packets did not arrive, and the end of a run without
-failures."""
+"""Report of a run: notes on packets that did not arrive, and the closing lines of a run without failures."""
 
 from __future__ import annotations
 
@@ -19,11 +18,10 @@ MOST_DROP_LINES = 5
 
 
 def notes(metrics: Mapping[str, Value], drops: Sequence[Mapping[str, Any]] = ()) -> list[str]:
-    """Return one line for each cause, none where everything arrived.
+    """Return a line for each cause of missing packets; none where all arrived.
 
     Args:
-        metrics: Of the trial, by name.
-        drops: Rows of the table "drops".
+        drops: rows of the table "drops".
     """
 
     def count(name: str) -> int:
@@ -64,7 +62,7 @@ def notes(metrics: Mapping[str, Value], drops: Sequence[Mapping[str, Any]] = ())
 
 
 def _program_drop_lines(drops: Sequence[Mapping[str, Any]]) -> list[str]:
-    """One line for each place of the program that dropped packets, all switches together; the most first."""
+    """Return a line for each place of the program that dropped packets, over all switches; the most first."""
     packets: dict[str, int] = defaultdict(int)
     switches: dict[str, list[str]] = defaultdict(list)
     for row in drops:
@@ -89,7 +87,10 @@ NOTHING_EXPECTED = "Nothing was expected (--expect), so that whether the program
 
 
 def closing(results: StudyResults) -> str:
-    """Two sentences; of many trials, whose notes are not shown, also why their connections were lost, a line each."""
+    """Return two closing sentences.
+
+    For several trials, whose notes are not shown, lines follow about why their connections were lost.
+    """
     configurations = results.configurations()
     expected = [
         parse_expectation(subject, condition).text

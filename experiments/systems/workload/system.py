@@ -1,4 +1,4 @@
-"""The workload system: a P4 program of one's own under traffic."""
+"""The workload system: a user's P4 program under traffic."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class WorkloadSystem(System[WorkloadConfiguration]):
 
 
 def _print_unreached(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
-    """What coverage says, for people: shares, and the first of what no packet reached."""
+    """Print the coverage: fractions, and the first items that no packet reached."""
     categories: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         categories.setdefault(row["category"], []).append(row)

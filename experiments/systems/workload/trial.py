@@ -1,4 +1,4 @@
-"""One trial of the workload system: its network, its traffic, and what was found."""
+"""One trial of the workload system: its network, its traffic, and its result."""
 
 from __future__ import annotations
 
@@ -62,14 +62,18 @@ from gradbed.topo.files import TopologyFile, topology_file
 from gradbed.topo.graph import Topology
 
 LONGEST_FRAME_BYTES = 9234
-"""That traffic may have."""
+"""Longest frame of any traffic."""
 
 SILENCE = "gradbed.hosts.agents.kernel.namespace"
-"""What agents load that take in every frame."""
+"""Module of agents that take in every frame."""
 
 
 def network_of(configuration: WorkloadConfiguration, scale: Scale) -> NetworkSetup:
-    """The network with the program on every switch; compiles it, and checks the entries. UserError."""
+    """Return the network with the program on every switch; compiles it, and checks the entries.
+
+    Raises:
+        UserError: the program or its entries have errors.
+    """
     program = configuration.program
     topology = configuration.topology.build(scale)
     return own_network(
@@ -90,6 +94,11 @@ def _file(configuration: WorkloadConfiguration, scale: Scale) -> TopologyFile | 
 def background_of(
     configuration: WorkloadConfiguration, topology: Topology, scale: Scale, seed: int
 ) -> Background | None:
+    """Return the background jobs; None if there are none.
+
+    Raises:
+        UserError: traffic has no known duration.
+    """
     if not configuration.background.workers:
         return None
     if configuration.frames.replay is not None:
@@ -105,7 +114,11 @@ def traffic_of(
     seed: int,
     background: Background | None = None,
 ) -> Traffic | ConnectionTraffic:
-    """UserError for traffic, templates and captures that cannot be."""
+    """Return the traffic of a trial.
+
+    Raises:
+        UserError: traffic, template or capture file is not possible.
+    """
     section, frames = configuration.traffic, configuration.frames
     if section.transport != "udp":
         if frames.template is not None or frames.replay is not None:
@@ -148,7 +161,7 @@ def traffic_of(
 
 
 class WorkloadTrial(Trial[WorkloadConfiguration]):
-    """Traffic through a person's own program."""
+    """Traffic through a user's program."""
 
     def __init__(self, task: TrialTask[WorkloadConfiguration]) -> None:
         super().__init__(task)
@@ -173,11 +186,11 @@ class WorkloadTrial(Trial[WorkloadConfiguration]):
             ),
         )
         self._phase = TrafficPhase(TrafficJob(), self.traffic, self.background, configuration.faults)
-        self._phase.tells_unfinished = True  # a person's program may recirculate for ever
+        self._phase.tells_unfinished = True  # a user's program may recirculate for ever
         self.phases = [self._phase]
 
     def _registers(self) -> list[tuple[str, str]]:
-        """Those that are to be told, and those of which something is expected."""
+        """Return the registers to read: those that are asked for, and those with expectations."""
         names = list(self.configuration.program.registers)
         for subject, condition in self.configuration.expect.items():
             cell = parse_expectation(subject, condition).subject
@@ -251,7 +264,7 @@ class WorkloadTrial(Trial[WorkloadConfiguration]):
         metrics: Mapping[str, Any],
         accounts: Sequence[HostAccount],
     ) -> Iterator[str]:
-        """What the run's own numbers forbid; once nothing is on its way."""
+        """Yield a line where the run's own numbers contradict each other, once no packet is in flight."""
         configuration, topology = self.configuration, self.topology
         told_us = {50.0: metrics["flow_p50_us"], 99.0: metrics["flow_p99_us"]}
         yield from flow_contradictions(results.flow_rows(), told_us)
@@ -298,7 +311,10 @@ class WorkloadTrial(Trial[WorkloadConfiguration]):
         ]
 
     def _write_pages(self, reports: Sequence[Report]) -> None:
-        """The sources with counts: coverage.html in the trial's folder, of several programs coverage-PROGRAM.html."""
+        """Write the sources with counts into the trial's folder.
+
+        The file is coverage.html; with several programs there is a coverage-PROGRAM.html for each.
+        """
         folders = [each.source.parent for each in self.network.switches.values() if isinstance(each, Program)]
         for report in reports:
             name = "coverage" if len(reports) == 1 else f"coverage-{Path(report.program).stem}"
@@ -306,7 +322,7 @@ class WorkloadTrial(Trial[WorkloadConfiguration]):
             (self.task.folder / f"{name}.html").write_text(page, encoding="utf-8")
 
     def _cell(self, found: PhaseResult, cell: Cell) -> int | None:
-        """Of all switches that it names together; None: more than a switch can tell."""
+        """Return the sum of a cell over the switches that it names; None: it cannot be read."""
         switches = [cell.switch] if cell.switch else [switch.name for switch in self.topology.switches]
         if cell.kind == "register":
             values = [found.registers[switch, cell.name].get(cell.index, 0) for switch in switches]

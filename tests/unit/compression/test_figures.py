@@ -60,9 +60,9 @@ def test_it_is_drawn(name: str, folder: Path) -> None:
 
 def test_points_have_the_names_of_what_they_do(folder: Path) -> None:
     rows = [trial.row for trial in load_results(folder).trials]
-    names = ["neither", "the source, to the letter, B1/N", "repaired, B1/N", "repaired, AIMD"]
+    names = ["neither", "as published, B1/N", "corrected, B1/N", "corrected, AIMD"]
     assert [variant(row) for row in rows] == names
-    assert variant({**rows[0], "transport.protocol": "tcp"}) == "TCP of the kernel, a sum for each"
+    assert variant({**rows[0], "transport.protocol": "tcp"}) == "kernel TCP, a sum for each worker"
     assert variant({**rows[1], "faults": []}) == "undisturbed, B1/N"
     assert len({name_of(row) for row in rows}) == 4
     slower = [{**row, "scale_factor": 0.03} for row in rows]
