@@ -20,11 +20,26 @@ if TYPE_CHECKING:
     from gradbed.experiments.configuration.trial import TrialConfiguration
     from gradbed.experiments.conservation.checks import host_accounts
     from gradbed.experiments.conservation.host_links import HostAccount, Tally, disagreements, rows
-    from gradbed.experiments.phases import Phase, PhaseResult, Progress, Trial, TrialResult
+    from gradbed.experiments.phases import (
+        AgentResults,
+        NetworkCounts,
+        Observations,
+        Phase,
+        PhaseResult,
+        Progress,
+        Trial,
+        TrialResult,
+    )
     from gradbed.experiments.programs import FORWARD, Program
     from gradbed.experiments.runtimes.agents import AgentSpec
     from gradbed.experiments.setup import NetworkSetup, TrialTask
-    from gradbed.experiments.system import System
+    from gradbed.experiments.system import (
+        SwitchCapabilities,
+        System,
+        SystemOptions,
+        SystemReport,
+        SystemTools,
+    )
     from gradbed.experiments.tables.metric import Metric
     from gradbed.formats.addresses import ip_integer
     from gradbed.formats.header import Field, Header
@@ -43,6 +58,7 @@ __all__ = [
     "UNLIMITED",
     "AgentAddress",
     "AgentContext",
+    "AgentResults",
     "AgentSpec",
     "CollectiveAction",
     "CollectiveCall",
@@ -59,8 +75,10 @@ __all__ = [
     "Link",
     "LinkModel",
     "Metric",
+    "NetworkCounts",
     "NetworkSetup",
     "NoSettings",
+    "Observations",
     "Operation",
     "Phase",
     "PhaseResult",
@@ -71,8 +89,12 @@ __all__ = [
     "Service",
     "Setting",
     "Switch",
+    "SwitchCapabilities",
     "SwitchPlan",
     "System",
+    "SystemOptions",
+    "SystemReport",
+    "SystemTools",
     "TableEntry",
     "Tally",
     "Topology",
@@ -103,10 +125,12 @@ _MODULES = {
     "gradbed.experiments.conservation.checks": "host_accounts",
     "gradbed.experiments.configuration.trial": "TrialConfiguration",
     "gradbed.experiments.configuration.sections": "Section option",
-    "gradbed.experiments.phases": "Phase PhaseResult Progress Trial TrialResult",
+    "gradbed.experiments.phases": (
+        "AgentResults NetworkCounts Observations Phase PhaseResult Progress Trial TrialResult"
+    ),
     "gradbed.experiments.programs": "FORWARD Program",
     "gradbed.experiments.setup": "NetworkSetup TrialTask",
-    "gradbed.experiments.system": "System",
+    "gradbed.experiments.system": "SwitchCapabilities System SystemOptions SystemReport SystemTools",
     "gradbed.experiments.tables.metric": "Metric",
     "gradbed.experiments.runtimes.agents": "AgentSpec",
     "gradbed.formats.addresses": "ip_integer",

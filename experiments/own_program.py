@@ -38,7 +38,7 @@ from gradbed.experiments.configuration.trial import TrialConfiguration
 from gradbed.experiments.phases import Trial
 from gradbed.experiments.programs import OURS, Program
 from gradbed.experiments.setup import NetworkSetup, TrialTask
-from gradbed.experiments.system import System
+from gradbed.experiments.system import SwitchCapabilities, System
 from gradbed.experiments.tables.metric import Metric
 from gradbed.topo.files import TopologyFile, topology_file
 from gradbed.topo.graph import Topology
@@ -89,10 +89,11 @@ class OwnProgramSystem(System[OwnProgramConfiguration]):
 
     name = "program"
     configuration = OwnProgramConfiguration
-    runs_programs_of_files = True
-    metrics: Mapping[str, Metric] = {}
     service = SERVICE
-    assurance = ""
+    metrics: Mapping[str, Metric] = {}
+    switches = SwitchCapabilities(
+        run_topology_programs=True,
+    )
 
     def __init__(self, given: OwnProgram) -> None:
         self.given = given

@@ -50,35 +50,62 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class PhaseResult:
-    """What a phase left.
-
-    answers: the service's, for each request. final: the last statistics of every agent, by job number and agent name,
-    and what its interfaces carried ("interfaces", gradbed.hosts.agents.frames.counts).
-    counts: between the moment when all agents were ready and the end. links: what each direction carried (rows of the
-    table "links"). samples: rows by table (gradbed.experiments.engine.sampling.Sampler.rows), if any were ordered.
-    registers: by switch and name, those of the network's setup: their cells that are not zero, as Runtime.registers
-    gives them. coverage, trace: since the network is up; coverage is a report for each program, the trace a row for
-    each switch, with what happened there as text. unsettled: in words, when and why packets were still on their way
-    when it was counted; "": none was. carried: by links, from the network's warm_up_us on until the phase was
-    complete.
-    hosts: of the agents, by their job (from 1) and name. plan: what the switches were to hold when the agents began.
-    timeline: rows of gradbed.experiments.engine.faults.Timeline.
-    """
+class AgentResults:
+    """Jobs and agents of a phase, and what they reported."""
 
     answers: Sequence[Mapping[str, Any]]
+    """Answer of the service to each request."""
     final: Mapping[tuple[int, str], Mapping[str, Any]]
-    counts: Counts
-    links: Sequence[Row] = ()
-    samples: Mapping[str, Sequence[Row]] = field(default_factory=dict)
-    registers: Mapping[tuple[str, str], Mapping[int, int | None]] = field(default_factory=dict)
-    coverage: Sequence[CoverageReport] = ()
-    trace: Sequence[Row] = ()
-    unsettled: str = ""
-    carried: LinkBytes = field(default_factory=LinkBytes)
+    """Last statistics of each agent, by number of the job and name of the agent.
+
+    Under "interfaces" they have what its interfaces carried (gradbed.hosts.agents.frames.counts).
+    """
     hosts: Mapping[tuple[int, str], str] = field(default_factory=dict)
+    """Host of each agent, by its job (from 1) and name."""
+
+
+@dataclass(frozen=True)
+class NetworkCounts:
+    """State and counters of links and switches during a phase."""
+
+    counts: Counts
+    """Counters between the moment when all agents were ready and the end."""
+    links: Sequence[Row] = ()
+    """What each link direction carried: rows of the table "links"."""
+    link_bytes: LinkBytes = field(default_factory=LinkBytes)
+    """Bytes carried by links from the network's warm_up_us on until the phase was complete."""
+    registers: Mapping[tuple[str, str], Mapping[int, int | None]] = field(default_factory=dict)
+    """Cells that are not zero, by switch and name, of the registers in NetworkSetup (Runtime.registers)."""
     plan: Plan | None = None
+    """What the switches were to hold when the agents began."""
+    unsettled: str = ""
+    """When and why packets were still in flight when they were counted, in words; empty: none was."""
+
+
+@dataclass(frozen=True)
+class Observations:
+    """What was observed on request while a phase ran."""
+
+    samples: Mapping[str, Sequence[Row]] = field(default_factory=dict)
+    """Rows of each table of samples (gradbed.experiments.engine.sampling.Sampler.rows)."""
+    coverage: Sequence[CoverageReport] = ()
+    """Coverage of each program since the network is up."""
+    trace: Sequence[Row] = ()
+    """A row for each switch that the traced packet passed since the network is up, with its actions as text."""
     timeline: Sequence[Row] = ()
+    """Rows of gradbed.experiments.engine.faults.Timeline."""
+
+
+@dataclass(frozen=True)
+class PhaseResult:
+    """Measurements of a phase, from which a trial makes its result."""
+
+    agents: AgentResults
+    """What agents reported."""
+    network: NetworkCounts
+    """What links and switches counted."""
+    observed: Observations = field(default_factory=Observations)
+    """What was observed on request."""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ def programs_line(setup: NetworkSetup) -> str:
 
 def unused_programs_line(system: System[Any], file: TopologyFile | None) -> str:
     """That the system's switches do not run the programs which the topology's file names; empty if it names none."""
-    if file is None or system.runs_programs_of_files or not (named := file.own_programs()):
+    if file is None or system.switches.run_topology_programs or not (named := file.own_programs()):
         return ""
     names = _row(list(dict.fromkeys(named.values())))
     return f"{file.path} names {names}, which does not run: switches run the programs of {system.name}"

@@ -23,12 +23,11 @@ from gradbed.topo.link import USUAL_MTU_BYTES
 
 
 class Served(Protocol):
-    """What runtimes need of a system. service: "module:Class" of its part of the controller. quiet_switches: as of
-    gradbed.experiments.system.System."""
+    """A system, as runtimes see it."""
 
     name: str
     service: str
-    quiet_switches: bool
+    """Its controller service, as "module:Class"."""
 
 
 @dataclass(frozen=True)

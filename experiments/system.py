@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic
 
 from gradbed.common.errors import UserError
@@ -27,45 +28,100 @@ if TYPE_CHECKING:
     from gradbed.experiments.runtimes.real import RealRuntime
 
 
-class System(ABC, Generic[Configuration]):
-    """Runs trials of one kind. A system is a subclass, and has the defaults where it brings nothing of its own.
+@dataclass(frozen=True)
+class SystemOptions:
+    """Options of a system's commands, and their defaults."""
 
-    Its docstring is the help of `gradbed run NAME`. configuration: the sections that its studies have. metrics: by
-    name. main_metrics: those of a study that names none; empty: all. service: "module:Class" of its part of the
-    controller. assurance: what holds for every trial that has not failed, a sentence for people. defaults: what
-    `gradbed run NAME` takes for fields where studies have another default, by dotted path. on_bmv2: as defaults,
-    where BMv2 cannot do otherwise.
-    script_defaults: of `gradbed run torch`; None: agents of the system do not run PyTorch scripts. network_options:
-    the fields, or whole sections, by dotted path, that `gradbed up` has options for. prompt: "module:Class" of its
-    prompt, a subclass of gradbed.experiments.prompt.prompt.Prompt with commands of the system's own. run_figures: of
-    a run of one trial, by file name, as the `figures` of a study; those that have nothing to show are left out.
-    makers: "module:Class" of what `gradbed new` makes, by name: pydantic models, whose fields are its options, with a
-    method make(folder: Path) that returns what it made, in words; plain texts, which are read and not loaded.
-    recorder: "module:function" of a folder that gradbed.hosts.torch_hook.recorder has filled, how many ranks it has,
-    and the folder for a trace of it, for `gradbed run torch --trace`; it returns what was made, in words. collective:
-    the operation that its switches carry out for other systems' ranks (collectives()); empty: none. quiet_switches:
-    they tell their controller nothing while agents work, so that a large network can be simulated on several threads.
-    runs_programs_of_files: its switches run the programs that a topology's file names (topo/files).
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    """Defaults of `gradbed run NAME` where those of studies are different, by dotted path of the configuration."""
+    bmv2_defaults: Mapping[str, Any] = field(default_factory=dict)
+    """Values, by dotted path, where BMv2 runs the switches and cannot do otherwise."""
+    script_defaults: Mapping[str, Any] | None = None
+    """Defaults of `gradbed run torch`, by dotted path; None: the system's agents do not run PyTorch scripts."""
+    shorthands: type[Shorthands] = Shorthands
+    """Options of `gradbed run NAME` that stand for a sweep."""
+    network_options: Sequence[str] = ("topology",)
+    """Fields, or whole sections, by dotted path, that `gradbed up` has options for."""
+
+
+@dataclass(frozen=True)
+class SwitchCapabilities:
+    """Properties of the switches of a system that other systems, and the runtimes, rely on."""
+
+    collective: str = ""
+    """Collective operation that they carry out for other systems' ranks (System.collectives); empty: none."""
+    quiet: bool = False
+    """Whether they send the controller nothing while agents work, so that several threads can simulate a network."""
+    run_topology_programs: bool = False
+    """Whether they run the programs that a topology's file names (topo/files)."""
+
+
+LINKS_FIGURE: Mapping[str, Mapping[str, Any]] = {"links": {"kind": "links", "x": "seed", "y": "seed"}}
+"""Figure of what each link carried."""
+
+
+@dataclass(frozen=True)
+class SystemReport:
+    """What people read at the end of a run."""
+
+    assurance: str = ""
+    """What was checked, and so holds for every trial that has not failed; a sentence."""
+    main_metrics: Sequence[str] = ()
+    """Metrics of a study that names none; empty: all."""
+    figures: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: LINKS_FIGURE)
+    """Figures of a run of one trial, by file name, as the `figures` of a study; those without data are left out."""
+
+
+@dataclass(frozen=True)
+class SystemTools:
+    """Parts of a system for other commands, which are loaded when they are used."""
+
+    prompt: str = "gradbed.experiments.prompt.prompt:Prompt"
+    """Prompt of `gradbed up`, as "module:Class".
+
+    It is a subclass of gradbed.experiments.prompt.prompt.Prompt with commands of the system's own.
+    """
+    makers: Mapping[str, str] = field(default_factory=dict)
+    """What `gradbed new` makes, as "module:Class" by name; literals, as the module is only parsed.
+
+    The classes are pydantic models, whose fields are options, with a method make(folder: Path) that returns what it
+    made, in words.
+    """
+    recorder: str | None = None
+    """Function that converts a recording of gradbed.hosts.torch_hook.recorder, as "module:function".
+
+    `gradbed run torch --trace` calls it. Its arguments are the recording's folder, the number of its ranks and the
+    folder for a trace; it returns what was made, in words.
     """
 
+
+class System(ABC, Generic[Configuration]):
+    """Runs trials of one kind; a subclass is a system.
+
+    Its docstring is the help of `gradbed run NAME`. It must set the first four attributes and define `trial`; the
+    other attributes have defaults.
+    """
+
+    # ---- What a system is ----
+
     name: str
+    """Name on the command line and in studies."""
     configuration: type[Configuration]
-    metrics: Mapping[str, Metric]
-    main_metrics: Sequence[str] = ()
+    """Sections of its studies, as a pydantic model."""
     service: str
-    assurance: str
-    defaults: Mapping[str, Any] = {}
-    shorthands: type[Shorthands] = Shorthands
-    on_bmv2: Mapping[str, Any] = {}
-    script_defaults: Mapping[str, Any] | None = None
-    network_options: Sequence[str] = ("topology",)
-    run_figures: Mapping[str, Mapping[str, Any]] = {"links": {"kind": "links", "x": "seed", "y": "seed"}}
-    collective: str = ""
-    prompt: str = "gradbed.experiments.prompt.prompt:Prompt"
-    makers: Mapping[str, str] = {}
-    recorder: str | None = None
-    quiet_switches: bool = False
-    runs_programs_of_files: bool = False
+    """Its controller service (gradbed.controller.core.service.Service), as "module:Class"."""
+    metrics: Mapping[str, Metric]
+    """Metrics of each trial, by name."""
+    options: SystemOptions = SystemOptions()
+    """What it can be asked."""
+    switches: SwitchCapabilities = SwitchCapabilities()
+    """What its switches can do."""
+    report: SystemReport = SystemReport()
+    """What it reports."""
+    tools: SystemTools = SystemTools()
+    """Its parts for other commands."""
+
+    # ---- What is asked ----
 
     def check(self, configuration: Configuration) -> None:
         """Check that a trial with this configuration can run; called before anything runs.
@@ -74,6 +130,8 @@ class System(ABC, Generic[Configuration]):
             ValueError: it cannot, such as for want of hosts.
             UserError: likewise.
         """
+
+    # ---- What runs ----
 
     @abstractmethod
     def trial(self, task: TrialTask[Configuration]) -> Trial[Configuration]:
@@ -127,9 +185,11 @@ class System(ABC, Generic[Configuration]):
         """
         raise NotImplementedError
 
+    # ---- What is reported ----
+
     def closing(self, results: StudyResults) -> str:
         """Return the closing lines of a run in which no trial failed: what was checked, and so holds."""
-        return self.assurance
+        return self.report.assurance
 
     def present(self, results: StudyResults, console: Console) -> None:
         """Print the table of a run of one trial."""

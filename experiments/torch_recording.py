@@ -40,7 +40,7 @@ def run_torch_recording(script: Path, arguments: Sequence[str], ranks: int, fold
 def _recorder() -> str:
     """Of the system that makes traces of recordings."""
     for name in systems():
-        place = find_system(name).recorder
+        place = find_system(name).tools.recorder
         if place is not None:
             return place
     raise UserError("--trace: no system that is installed makes traces")

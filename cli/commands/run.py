@@ -104,8 +104,11 @@ def study(
 def system_command(name: str) -> Any:
     """Make the command `gradbed run NAME`, whose options are the fields of the system's configuration."""
     system = find_system(name)
-    run = single_run(name, system.defaults)
-    fields = [*model_options(system.configuration, system.defaults), *model_options(system.shorthands, {})]
+    run = single_run(name, system.options.defaults)
+    fields = [
+        *model_options(system.configuration, system.options.defaults),
+        *model_options(system.options.shorthands, {}),
+    ]
     return _command(name, with_parameters(run, parameters(fields)))
 
 
@@ -113,11 +116,13 @@ def torch_command() -> Any:
     """Make the command `gradbed run torch SCRIPT`, with the options of all systems whose workers run scripts."""
     from gradbed.hosts.torch_hook.torch_extra import install_torch
 
-    runners = {name: system for name in systems() if (system := find_system(name)).script_defaults is not None}
+    runners = {
+        name: system for name in systems() if (system := find_system(name)).options.script_defaults is not None
+    }
     options_of = {
         name: [
             each
-            for each in model_options(system.configuration, system.script_defaults or {})
+            for each in model_options(system.configuration, system.options.script_defaults or {})
             if each.path not in (("workload", "path"), ("workload", "kind"), ("clock",))
         ]
         for name, system in runners.items()
@@ -148,7 +153,7 @@ def torch_command() -> Any:
         if trace is not None:
             return record_torch(script, arguments or [], trace, every_option(options_of), given)
         name, values = meant(options_of, given)
-        run = single_run(name, runners[name].script_defaults or {})
+        run = single_run(name, runners[name].options.script_defaults or {})
         of_script = {"workload__path": str(script), "workload__arguments": tuple(arguments or ())}
         return run(seed=seed, output=output, scale=scale, pcap=pcap, live=live, **of_script, **values)
 
@@ -195,13 +200,13 @@ def single_run(name: str, defaults: Mapping[str, Any]) -> Callable[..., int]:
         from gradbed.experiments.study.switch_programs import suited_to_bmv2
 
         system = find_system(name)
-        made, short = model_options(system.configuration, defaults), model_options(system.shorthands, {})
+        made, short = model_options(system.configuration, defaults), model_options(system.options.shorthands, {})
         names = {each.parameter for each in short}
         try:
             script = defaults.get("workload.kind") == "script"
             values = nested(made, {key: value for key, value in given.items() if key not in names}, defaults)
             chosen = nested(short, {key: value for key, value in given.items() if key in names}, {})
-            axes = system.shorthands.model_validate(chosen).axes(values)
+            axes = system.options.shorthands.model_validate(chosen).axes(values)
             if "bmv2" in (values.get("program", {}).get("model"), *axes.get("program.model", ())):
                 by_hand = {key for key, value in given.items() if value is not None}
                 values = suited_to_bmv2(system, values, by_hand)

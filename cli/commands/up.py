@@ -25,7 +25,7 @@ from gradbed.switch.server.server_tls import ServerTls
 from gradbed.topo.files import TopologyFile, topology_file
 
 _SYSTEM = find_system(DEFAULT_SYSTEM)
-_OF_SYSTEMS = within(model_options(_SYSTEM.configuration, {}), _SYSTEM.network_options)
+_OF_SYSTEMS = within(model_options(_SYSTEM.configuration, {}), _SYSTEM.options.network_options)
 _OF_PROGRAMS = [
     each
     for each in within(model_options(OwnProgramConfiguration, {}), ["topology"])

@@ -30,7 +30,16 @@ from gradbed.experiments.engine.faults import Timeline, schedule
 from gradbed.experiments.engine.observer import NO_OBSERVER, TrialObserver
 from gradbed.experiments.engine.sampling import Carried, Sampler
 from gradbed.experiments.engine.settling import longest_stand_s, settle
-from gradbed.experiments.phases import OtherRequest, Phase, PhaseResult, Progress, TrialResult
+from gradbed.experiments.phases import (
+    AgentResults,
+    NetworkCounts,
+    Observations,
+    OtherRequest,
+    Phase,
+    PhaseResult,
+    Progress,
+    TrialResult,
+)
 from gradbed.experiments.results.run_folder import write_network
 from gradbed.experiments.runtimes.agents import AgentSpec
 from gradbed.experiments.runtimes.interface import Runtime
@@ -86,7 +95,11 @@ def _run_phases(
             reports.append(report)
     result = trial.result(measured)
     topology = trial.network.topology
-    plans = {phase.name: found.plan for phase, found in zip(trial.phases, measured, strict=True) if found.plan}
+    plans = {
+        phase.name: found.network.plan
+        for phase, found in zip(trial.phases, measured, strict=True)
+        if found.network.plan
+    }
     write_network(task.folder, topology, plans)
     return replace(
         result,
@@ -110,17 +123,19 @@ def _failures(
 ) -> Iterator[str]:
     """Of any system: which phase did not come to rest; at which switch, and of which class where, packets are missing
     or too many."""
-    yield from (found.unsettled for found in measured if found.unsettled)
+    yield from (found.network.unsettled for found in measured if found.network.unsettled)
     for phase, found in zip(phases, measured, strict=True):
-        if found.unsettled:
+        if found.network.unsettled:
             continue
-        topology, counts = network.topology, found.counts
-        raw_frames = uncounted_hosts(topology, task.configuration.faults, found.hosts)
+        topology, counts = network.topology, found.network.counts
+        raw_frames = uncounted_hosts(topology, task.configuration.faults, found.agents.hosts)
         socket_drops = {direction: effect.socket_drops for direction, effect in counts.effects.items()}
         for lines in (
             switch_disagreements(topology, counts),
             pause_disagreements(counts),
-            class_disagreements(topology, network.classes, counts.classes, found.final, raw_frames, socket_drops),
+            class_disagreements(
+                topology, network.classes, counts.classes, found.agents.final, raw_frames, socket_drops
+            ),
         ):
             yield from (f"{phase.name}, {line}" for line in first_lines(lines))
 
@@ -132,9 +147,11 @@ def _phase_tables(
     tables: dict[str, list[dict[str, Any]]] = {"links": [], "packet_classes": [], "timeline": []}
     for phase, found in zip(phases, measured, strict=True):
         rows: Mapping[str, Iterable[Mapping[str, Any]]] = {
-            "links": ({**row, "load": _load(network.topology, found, row)} for row in found.links if row["packets"]),
-            "packet_classes": class_rows(network.classes, found.counts.classes, found.final),
-            "timeline": found.timeline,
+            "links": (
+                {**row, "load": _load(network.topology, found, row)} for row in found.network.links if row["packets"]
+            ),
+            "packet_classes": class_rows(network.classes, found.network.counts.classes, found.agents.final),
+            "timeline": found.observed.timeline,
         }
         for name, of_phase in rows.items():
             tables[name] += [{"phase": phase.name, **row} for row in of_phase]
@@ -145,13 +162,13 @@ def _load(topology: Topology, found: PhaseResult, row: Mapping[str, Any]) -> flo
     """What part of its rate, over all its channels, a direction used until the phase was complete."""
     direction = row["from"], row["to"]
     model = topology.link(*direction).model
-    return found.carried.load(direction, model.rate_bps and model.rate_bps * model.channels)
+    return found.network.link_bytes.load(direction, model.rate_bps and model.rate_bps * model.channels)
 
 
 def _sample_tables(phases: Sequence[Phase], measured: Sequence[PhaseResult]) -> dict[str, list[dict[str, Any]]]:
     tables: dict[str, list[dict[str, Any]]] = {}
     for phase, found in zip(phases, measured, strict=True):
-        for name, rows in found.samples.items():
+        for name, rows in found.observed.samples.items():
             tables.setdefault(name, []).extend({"phase": phase.name, **row} for row in rows)
     return tables
 
@@ -204,19 +221,16 @@ def run_phase(
     observer.on_phase_end(phase)
     _delete(runtime, jobs, asked)
     measured = PhaseResult(
-        answers,
-        final,
-        counts,
-        counts.link_rows(meter.achieved_rates(), task.scale.nominal_time),
-        sampler.rows() if sampler else {},
-        cells,
-        runtime.coverage(),
-        runtime.trace(),
-        _when(phase, unsettled),
-        carried.taken(),
-        {(1 + jobs.index(spec.job), spec.name): spec.host for spec in specs},
-        plan,
-        timeline.rows(),
+        AgentResults(answers, final, {(1 + jobs.index(spec.job), spec.name): spec.host for spec in specs}),
+        NetworkCounts(
+            counts,
+            counts.link_rows(meter.achieved_rates(), task.scale.nominal_time),
+            carried.taken(),
+            cells,
+            plan,
+            _when(phase, unsettled),
+        ),
+        Observations(sampler.rows() if sampler else {}, runtime.coverage(), runtime.trace(), timeline.rows()),
     )
     return measured, meter.report(*socket_counts(final))
 

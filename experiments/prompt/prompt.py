@@ -97,8 +97,8 @@ class Prompt(LinkCommands, SwitchCommands, TrafficCommands, CaptureCommands, Pro
 def run_prompt(system: System, runtime: RealRuntime, task: TrialTask) -> None:
     """Read commands until the last one."""
     try:
-        kind = attribute(system.prompt)
+        kind = attribute(system.tools.prompt)
     except (ImportError, AttributeError) as error:
-        raise UserError(f"the prompt of {system.name} cannot be loaded from {system.prompt}: {error}") from None
+        raise UserError(f"the prompt of {system.name} cannot be loaded from {system.tools.prompt}: {error}") from None
     prompt = kind(system, runtime, task)
     prompt.close()

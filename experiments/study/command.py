@@ -66,7 +66,7 @@ def network_words(configuration: TrialConfiguration) -> str:
 
 def chosen_words(system: System[Any], configuration: TrialConfiguration) -> str:
     """What is otherwise than `gradbed run NAME` has it, beside the network: "exchange ring, rounds 2"; or nothing."""
-    usual = system.configuration.model_validate(with_values({}, system.defaults))
+    usual = system.configuration.model_validate(with_values({}, system.options.defaults))
     defaults = dict(_leaves(usual.model_dump(mode="json")))
     return ", ".join(
         f"{path_words(path)} {short_names([value])[0]}"
@@ -184,7 +184,7 @@ def run_system(
 def _run_figures(system: System, compare: str | None) -> dict[str, FigureSection]:
     return {
         name: FigureSection.model_validate({**section, **({"series": compare} if compare else {})})
-        for name, section in system.run_figures.items()
+        for name, section in system.report.figures.items()
     }
 
 

@@ -38,7 +38,7 @@ def suited_to_bmv2(system: System, values: Mapping[str, Any], given: Collection[
         return dict(values)  # refused in a moment (check_switch_programs)
     find_simple_switch_grpc()
     wanted: dict[str, tuple[Any, str]] = {"clock": ("real", "BMv2 has no other")}
-    wanted |= {path: (value, "BMv2 cannot do otherwise") for path, value in system.on_bmv2.items()}
+    wanted |= {path: (value, "BMv2 cannot do otherwise") for path, value in system.options.bmv2_defaults.items()}
     changed = with_values(values, {})
     for path, (value, why) in wanted.items():
         if path.replace(".", "__") in given or _at(system.configuration.model_validate(values), path) == value:

@@ -85,11 +85,9 @@ def makers() -> Mapping[str, str]:
     found: dict[str, str] = {}
     for name in systems():
         of_class = _class_of(name)
-        for statement in of_class.body if of_class else ():
-            if isinstance(statement, ast.Assign) and any(
-                isinstance(target, ast.Name) and target.id == "makers" for target in statement.targets
-            ):
-                found |= ast.literal_eval(statement.value)
+        for node in ast.walk(of_class) if of_class else ():
+            if isinstance(node, ast.keyword) and node.arg == "makers":
+                found |= ast.literal_eval(node.value)
     return found
 
 

@@ -64,10 +64,10 @@ def check(line: str) -> None:
     names, given = parse(typer.main.get_command(app), "gradbed", shlex.split(line))
     if names[1:2] == ["run"] and given and names[-1] in systems():
         system = find_system(names[-1])
-        made = model_options(system.configuration, system.defaults)
+        made = model_options(system.configuration, system.options.defaults)
         known = {option.parameter for option in made}
         values = {name: value for name, value in given.items() if name in known}
-        system.check(system.configuration.model_validate(nested(made, values, system.defaults)))
+        system.check(system.configuration.model_validate(nested(made, values, system.options.defaults)))
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ def table() -> list[str]:
     rows = []
     for option in model_options(system.configuration, {}):
         path = ".".join(option.path)
-        own = _shown(system.defaults[path]) if path in system.defaults else ""
+        own = _shown(system.options.defaults[path]) if path in system.options.defaults else ""
         rows.append(
             f"| `{path}` | `{option.flag}` | {_shown(option.default)} | {'' if own is None else _shown(own)} |"
         )

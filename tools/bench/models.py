@@ -93,6 +93,6 @@ def _run(name: str, words: str) -> ModelRun:
             [*command, "--output", folder], capture_output=True, text=True, check=False, timeout=TIMEOUT_S
         )
     said = outcome.stdout + outcome.stderr
-    exact = outcome.returncode == 0 and find_system(name).assurance in " ".join(said.split())
+    exact = outcome.returncode == 0 and find_system(name).report.assurance in " ".join(said.split())
     verdict = re.search(r"fidelity: (\w+)", said)
     return ModelRun(exact, verdict[1] if verdict else "none", time.monotonic() - start_s, said)

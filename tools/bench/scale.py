@@ -91,7 +91,7 @@ def measured(trial: ScaleTrial, small: bool = False, threads: int = 1) -> ScaleR
     system = find_system(trial.system)
     configuration = system.configuration.model_validate(values)
     watch = _Watch()
-    threads = threads if system.quiet_switches else 1
+    threads = threads if system.switches.quiet else 1
     stored = run_single_trial(trial.system, configuration, Scale(), observer=watch, threads=threads)
     ended = _now()
     if stored.failures:

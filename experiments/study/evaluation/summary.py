@@ -28,7 +28,7 @@ CUT = "*"
 def summary_table(study: Study, results: StudyResults) -> FittedTable:
     """A row for each place in the sweep: metrics as mean and half of the interval, and the worst verdict. Trials that
     are invalid or failed are left out of the means, as in figures, and marked."""
-    names = study.head.metrics or study.system.main_metrics or list(study.system.metrics)
+    names = study.head.metrics or study.system.report.main_metrics or list(study.system.metrics)
     names = [name for name in names if any(trial.row[name] is not None for trial in results.trials)]
     places: dict[str, list[TrialRecord]] = {}
     for trial in results.trials:

@@ -124,7 +124,7 @@ def numbers(run: Run) -> list[str]:
                 lines += _extremes(run, panel, run.system.metrics[panel.y])
     if not lines and run.is_single and run.results.trials:
         row = run.results.trials[0].row
-        shown = run.system.main_metrics or list(run.system.metrics)
+        shown = run.system.report.main_metrics or list(run.system.metrics)
         for name in shown:
             metric, value = run.system.metrics[name], row.get(name)
             if isinstance(value, int | float) and not isinstance(value, bool):

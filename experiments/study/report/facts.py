@@ -138,7 +138,7 @@ def _defaults(run: Run) -> dict[str, Any]:
     """By dotted path: of a study file what a study has by default, else what `gradbed run NAME` has."""
     if run.system is None:
         return {}
-    said = {} if (run.folder / "study.yaml").exists() else run.system.defaults
+    said = {} if (run.folder / "study.yaml").exists() else run.system.options.defaults
     try:
         return dict(flat(run.system.configuration.model_validate(with_values({}, said)).model_dump(mode="json")))
     except ValidationError:

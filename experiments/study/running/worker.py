@@ -180,7 +180,7 @@ def record_of(
     task = replace(task, configuration=task.configuration.canonical())
     if task.threads > 1:
         VIRTUAL_CLOCK.require(task.configuration.clock == "virtual", "--threads")
-        if not system.quiet_switches:
+        if not system.switches.quiet:
             why = f"a switch of {system.name} may tell its controller something at any time"
             raise UserError(f"--threads: {why}: leave it out")
     task.folder.mkdir(parents=True, exist_ok=True)

@@ -44,14 +44,14 @@ A resend that is added first counts as added as well.
 def undisturbed(phase: AggregationPhase, found: PhaseResult) -> bool:
     """Return whether the phase had no faults, and links neither lost, duplicated nor dropped a packet."""
     return not phase.task.configuration.faults and all(
-        effect.lost_packets == effect.duplicates.packets == 0 for effect in found.counts.effects.values()
+        effect.lost_packets == effect.duplicates.packets == 0 for effect in found.network.counts.effects.values()
     )
 
 
 def lossless(phase: AggregationPhase, found: PhaseResult) -> bool:
     """Return whether the phase had no faults and links lost no packet; they may have duplicated some."""
     return not phase.task.configuration.faults and not any(
-        effect.lost_packets for effect in found.counts.effects.values()
+        effect.lost_packets for effect in found.network.counts.effects.values()
     )
 
 
@@ -81,9 +81,9 @@ def wrong_slots(phase: AggregationPhase, found: PhaseResult) -> Iterator[str]:
     at the end, and none may be left where no packet was lost.
     """
     for switch in _switches(phase):
-        events = _events(found.counts, switch)
+        events = _events(found.network.counts, switch)
         left = events.get("claimed", 0) - events.get("released", 0) - events.get("resend_summed", 0)
-        slots = found.registers.get((switch, SLOT_OWNER), {})
+        slots = found.network.registers.get((switch, SLOT_OWNER), {})
         held = sum(1 for owner in slots.values() if owner and owner & HELD)
         if None not in slots.values() and held != left:
             yield (
@@ -101,7 +101,7 @@ def wrong_events(phase: AggregationPhase, found: PhaseResult) -> Iterator[str]:
     contends with another one.
     """
     for switch in _switches(phase):
-        events = _events(found.counts, switch)
+        events = _events(found.network.counts, switch)
         claims = events.get("claimed", 0) + events.get("reclaimed", 0)
         refused = events.get("collision", 0) + events.get("contention", 0)
         if events.get("completed", 0) > claims:
@@ -120,14 +120,14 @@ def wrong_claims(phase: AggregationPhase, found: PhaseResult) -> Iterator[str]:
     A fragment claims a slot once, a claim takes in each worker of its fan-in once, and a complete sum is repeated for
     the lowest-numbered of these workers alone. With a single slot, each refused packet finds all slots held.
     """
-    doubled = any(effect.duplicates.packets for effect in found.counts.effects.values())
+    doubled = any(effect.duplicates.packets for effect in found.network.counts.effects.values())
     fragments = sum(
         description.fragments_per_round * len(rounds)
         for description, rounds in zip(phase.descriptions, phase.rounds, strict=True)
     )
     for switch in _switches(phase):
         number = phase.shared.topology.switch(switch).number
-        events = Counter(_events(found.counts, switch))
+        events = Counter(_events(found.network.counts, switch))
         claims = events["claimed"] + events["reclaimed"]
         if len(phase.jobs) == 1 and events["claimed"] > fragments + events["reclaimed"]:
             yield f"{switch} counted {events['claimed']} claims of slots, there are {fragments} fragments"
@@ -178,7 +178,7 @@ def _sent_again_by_the_lowest(phase: AggregationPhase, found: PhaseResult, numbe
             if any(label and number in _switches_of(label) for label in labels)
         }
         for worker in lowest:
-            final = found.final.get((description.job, f"worker {worker}"))
+            final = found.agents.final.get((description.job, f"worker {worker}"))
             if final is None or "timeout_resends" not in final:
                 return None
             total += final["timeout_resends"] + final["early_resends"]
@@ -193,11 +193,13 @@ def wrong_consumption(phase: AggregationPhase, found: PhaseResult) -> Iterator[s
     """Report switches that consumed other numbers of gradients than their slots took in without completing a sum."""
     for switch in _switches(phase):
         if any(
-            effect.queue_drops.packets for (sender, _), effect in found.counts.effects.items() if sender == switch
+            effect.queue_drops.packets
+            for (sender, _), effect in found.network.counts.effects.items()
+            if sender == switch
         ):
             continue  # in front of the counter
-        came, left = (_packets(found.counts, switch, f"gradient_{way}") for way in ("in", "out"))
-        events = _events(found.counts, switch)
+        came, left = (_packets(found.network.counts, switch, f"gradient_{way}") for way in ("in", "out"))
+        events = _events(found.network.counts, switch)
         most = sum(events.get(name, 0) for name in ("claimed", "reclaimed", "added", "duplicate"))
         most -= events.get("completed", 0)
         least = most - events.get("resend_summed", 0)
@@ -228,7 +230,7 @@ def wrong_outcomes(phase: AggregationPhase, found: PhaseResult) -> Iterator[str]
     sent: dict[str, int] = dict.fromkeys(numbers.values(), 0)
     for description in phase.descriptions:
         for worker, own in enumerate(description.designations):
-            final = found.final.get((description.job, f"worker {worker}"))
+            final = found.agents.final.get((description.job, f"worker {worker}"))
             first = numbers.get(own[0].switch_number)
             if final is None:
                 return
@@ -247,12 +249,12 @@ def wrong_outcomes(phase: AggregationPhase, found: PhaseResult) -> Iterator[str]
         if any(len(nexts[first]) > 1 for first in before):
             continue
         for first in before:
-            events = _events(found.counts, first)
+            events = _events(found.network.counts, first)
             taken = sum(events.get(name, 0) for name in ("claimed", "reclaimed", "added", "duplicate"))
             on = _outcomes(events)[1] - taken + events.get("completed", 0)
             most += on + events.get("resend_summed", 0)
             least += on - events.get("stale", 0) - events.get("overflow", 0)
-        fewest, outcomes = _outcomes(_events(found.counts, switch))
+        fewest, outcomes = _outcomes(_events(found.network.counts, switch))
         if outcomes < least or fewest > most:
             yield (
                 f"{switch} counted {outcomes} outcomes of designated gradients, "
@@ -276,7 +278,7 @@ def unevenly_used(phase: AggregationPhase, found: PhaseResult) -> Iterator[str]:
     switches = phase.shared.configuration.switches
     for switch in _switches(phase):
         number = phase.shared.topology.switch(switch).number
-        slots = found.registers.get((switch, SLOT_OWNER), {})
+        slots = found.network.registers.get((switch, SLOT_OWNER), {})
         if None in slots.values():
             continue
         used = len(slots)
@@ -293,8 +295,8 @@ def unevenly_used(phase: AggregationPhase, found: PhaseResult) -> Iterator[str]:
                 return  # some of the fragments
         if switches.slot_policy == "dynamic" and fragments:
             # A fragment that came in resends alone, or around the switch, has had no slot.
-            without = _events(found.counts, switch).get("resend_single", 0) + sum(
-                final.get("direct_copies", 0) for final in found.final.values()
+            without = _events(found.network.counts, switch).get("resend_single", 0) + sum(
+                final.get("direct_copies", 0) for final in found.agents.final.values()
             )
             mean, deviation = _slots_used(switches.slots, fragments)
             least, least_deviation = _slots_used(switches.slots, max(0, fragments - without))
@@ -320,10 +322,10 @@ def wrong_byte_hops(phase: AggregationPhase, found: PhaseResult, rows: Sequence[
     """Report a bytes-times-hops sum that differs from the bytes that switches and hosts received."""
     if phase.exchange != "server" or phase.shared.underlay is not None or phase.task.configuration.faults:
         return
-    counts, topology = found.counts, phase.shared.topology
+    counts, topology = found.network.counts, phase.shared.topology
     if not all(counts.has(switch.name, "gradient_in") for switch in topology.switches) or not rows:
         return
-    if any(final.get("socket_drops") for final in found.final.values()) or any(
+    if any(final.get("socket_drops") for final in found.agents.final.values()) or any(
         effect.socket_drops for effect in counts.effects.values()
     ):
         return  # their lengths are not known
@@ -332,9 +334,9 @@ def wrong_byte_hops(phase: AggregationPhase, found: PhaseResult, rows: Sequence[
         for counter in ("gradient_in", "acknowledgement_in"):
             came = sum(counts.counters.get(switch.name, {}).get(counter, {}).values(), came)
     kinds = ("gradient_received", "acknowledgement_received")
-    if not all(kind in final for final in found.final.values() for kind in kinds):
+    if not all(kind in final for final in found.agents.final.values() for kind in kinds):
         return
-    received = sum(final[kind]["bytes"] for final in found.final.values() for kind in kinds)
+    received = sum(final[kind]["bytes"] for final in found.agents.final.values() for kind in kinds)
     for row in rows:
         if row["byte_hops"] != came.bytes + received:
             yield (

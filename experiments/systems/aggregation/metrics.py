@@ -60,7 +60,7 @@ def metrics(phases: Sequence[AggregationPhase], main: int, measured: Sequence[Ph
     throughputs = [row["throughput_bps"] for row in rows]
     # The bound is that of a job alone: several jobs cannot reach it together.
     bound_bps = rows[0]["bound_bps"] if len(rows) == 1 else None
-    events = events_of(found.counts)
+    events = events_of(found.network.counts)
     taken = events.get("claimed", 0) + events.get("added", 0)
     refused = events.get("collision", 0) + events.get("contention", 0)
     accuracies = [job.accuracies[-1] for job in phase.jobs if job.accuracies]
@@ -87,7 +87,7 @@ def metrics(phases: Sequence[AggregationPhase], main: int, measured: Sequence[Ph
         "mean_round_time_s": statistics.fmean(row["mean_round_time_s"] for row in rows),
         "synchronous_round_time_s": statistics.fmean(row["synchronous_round_time_s"] for row in rows),
         **server_counts,
-        "byte_hops": found.counts.byte_hops / rounds,
+        "byte_hops": found.network.counts.byte_hops / rounds,
         "resends": None if None in resends else sum(resends) / rounds,
         "slot_success": taken / (taken + refused) if taken + refused else None,
         "fairness": jain_index(throughputs),
@@ -98,7 +98,7 @@ def metrics(phases: Sequence[AggregationPhase], main: int, measured: Sequence[Ph
 def _into_servers(phase: AggregationPhase, found: PhaseResult) -> Tally:
     if phase.exchange != "server":
         return Tally()
-    return sum((gradients_to(found.counts, phase.shared.topology, job.server) for job in phase.jobs), Tally())
+    return sum((gradients_to(found.network.counts, phase.shared.topology, job.server) for job in phase.jobs), Tally())
 
 
 def jain_index(values: Sequence[float]) -> float:
@@ -145,7 +145,9 @@ def _after_warm_up(rounds: Sequence[float]) -> Sequence[float]:
 def _workers(job: JobSetup, description: AggregationJob, found: PhaseResult) -> list[Mapping[str, Any]]:
     """Return the final statistics of a job's workers, without those that were stopped once their part was done."""
     names = (f"worker {index}" for index in range(len(job.workers)))
-    return [found.final[description.job, name] for name in names if (description.job, name) in found.final]
+    return [
+        found.agents.final[description.job, name] for name in names if (description.job, name) in found.agents.final
+    ]
 
 
 def _sent_again(job: JobSetup, description: AggregationJob, found: PhaseResult) -> dict[str, int | None]:
@@ -170,7 +172,9 @@ def _wire_bits(phase: AggregationPhase, job: JobSetup, description: AggregationJ
     counted: list[int] = []
     for host, worker in zip(job.workers, _workers(job, description, found), strict=True):
         again = sum(worker.get(name, 0) for name in ("timeout_resends", "early_resends", "direct_copies"))
-        received = account(found.counts, phase.shared.topology, host, worker, by_link=by_link).switch_received.bytes
+        received = account(
+            found.network.counts, phase.shared.topology, host, worker, by_link=by_link
+        ).switch_received.bytes
         acknowledged = worker["acknowledgement_sent"]["bytes"] if by_link else 0
         counted.append(8 * (received - acknowledged - again * frame))
     return min(counted) / len(phase.rounds[phase.jobs.index(job)])
@@ -226,10 +230,10 @@ def summary_rows(phase: AggregationPhase, found: PhaseResult) -> Iterable[Row]:
         if not phase.rounds[place]:
             continue
         served = phase.exchange == "server"
-        into = gradients_to(found.counts, phase.shared.topology, job.server) if served else Tally()
-        out = acks_from(found.counts, phase.shared.topology, job.server) if served else Tally()
+        into = gradients_to(found.network.counts, phase.shared.topology, job.server) if served else Tally()
+        out = acks_from(found.network.counts, phase.shared.topology, job.server) if served else Tally()
         times_s = [phase.scale.nominal_time(report.seconds) for report in phase.rounds[place]]
-        events = events_of(found.counts, description.job)
+        events = events_of(found.network.counts, description.job)
         _, packet_bound_bps = _bounds_bps(phase, place)
         bits = 8 * description.fragments_per_round * frame_bytes(description.lanes)
         least_bps = None if packet_bound_bps is None else phase.scale.nominal_rate(packet_bound_bps)
@@ -249,6 +253,6 @@ def summary_rows(phase: AggregationPhase, found: PhaseResult) -> Iterable[Row]:
             "least_round_time_s": bits / least_bps if least_bps else None,
             **_sent_again(job, description, found),
             "accuracy": job.accuracies[-1] if job.accuracies else None,
-            "byte_hops": found.counts.byte_hops,
+            "byte_hops": found.network.counts.byte_hops,
             **{f"slots_{name}": events.get(name, 0) for name in EVENTS},
         }

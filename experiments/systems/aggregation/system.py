@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gradbed.common.capabilities import REAL_CLOCK
 from gradbed.common.errors import UserError
 from gradbed.controller.planning.hosts import choose_hosts_of_jobs
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import NetworkSetup, SwitchCollectives, TrialTask
-from gradbed.experiments.system import System
+from gradbed.experiments.system import SwitchCapabilities, System, SystemOptions, SystemReport, SystemTools
 from gradbed.experiments.systems.aggregation import figures as _figures  # noqa: F401  # their kinds
 from gradbed.experiments.systems.aggregation.collectives import switch_collectives
 from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration, ScriptWorkload
@@ -41,34 +41,38 @@ class AggregationSystem(System[AggregationConfiguration]):
 
     name = "aggregation"
     configuration = AggregationConfiguration
-    metrics: Mapping[str, Metric] = METRICS
-    main_metrics = ("throughput_bps", "bound_share", "round_time_s", "server_share", "accuracy")
     service = "gradbed.controller.systems.aggregation.service:AggregationService"
-    assurance = "All sums are bit for bit those of a single process, and switch and host counters agree."
-    defaults: Mapping[str, Any] = {
-        "switches.programmable": 2,
-        "workload.kind": "training",
-        "workload.rounds": 60,
-        "workload.baselines": ("parameter-server",),
-    }
-
-    run_figures: Mapping[str, Mapping[str, Any]] = {}  # its report draws them
-
-    network_options = (
-        "topology",
-        *(f"switches.{each}" for each in ("named", "legacy", "slots", "congestion_packets", "links")),
-        "program",
-        "workload.lanes",
+    metrics: Mapping[str, Metric] = METRICS
+    options = SystemOptions(
+        defaults={
+            "switches.programmable": 2,
+            "workload.kind": "training",
+            "workload.rounds": 60,
+            "workload.baselines": ("parameter-server",),
+        },
+        script_defaults={
+            "switches.programmable": 2,
+            "workload.kind": "script",
+            "workload.workers": 4,
+        },
+        network_options=(
+            "topology",
+            *(f"switches.{each}" for each in ("named", "legacy", "slots", "congestion_packets", "links")),
+            "program",
+            "workload.lanes",
+        ),
     )
-    prompt = "gradbed.experiments.systems.aggregation.prompt:AggregationPrompt"
-
-    script_defaults: Mapping[str, Any] = {
-        "switches.programmable": 2,
-        "workload.kind": "script",
-        "workload.workers": 4,
-    }
-
-    collective = "all-reduce"
+    switches = SwitchCapabilities(
+        collective="all-reduce",
+    )
+    report = SystemReport(
+        main_metrics=("throughput_bps", "bound_share", "round_time_s", "server_share", "accuracy"),
+        assurance="All sums are bit for bit those of a single process, and switch and host counters agree.",
+        figures={},  # its report draws them
+    )
+    tools = SystemTools(
+        prompt="gradbed.experiments.systems.aggregation.prompt:AggregationPrompt",
+    )
 
     def check(self, configuration: AggregationConfiguration) -> None:
         if isinstance(configuration.workload, ScriptWorkload):

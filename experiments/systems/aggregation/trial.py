@@ -119,7 +119,9 @@ class AggregationTrial(Trial[AggregationConfiguration]):
                     for place, own in enumerate(of_jobs)
                     for row in rows(phase.name, place + 1, own)
                 ],
-                "events": [{"phase": phase.name, **events_of(found.counts)} for phase, found, _ in everywhere],
+                "events": [
+                    {"phase": phase.name, **events_of(found.network.counts)} for phase, found, _ in everywhere
+                ],
             },
             failures=[
                 line
@@ -148,7 +150,13 @@ class AggregationTrial(Trial[AggregationConfiguration]):
             return [[] for _ in phase.jobs]
         return [
             [
-                account(found.counts, self.topology, host, found.final[description.job, name], by_link=phase.by_links)
+                account(
+                    found.network.counts,
+                    self.topology,
+                    host,
+                    found.agents.final[description.job, name],
+                    by_link=phase.by_links,
+                )
                 for host, name in job.agent_hosts(phase.exchange)
                 if host not in self._shared.raw_frames
             ]

@@ -51,11 +51,11 @@ def _uncounted(phase: CompressionPhase, found: PhaseResult) -> Iterator[str]:
     if configuration.transport.protocol != "packets" or configuration.program.model != "gradbed":
         return
     switch = topology.attachment(phase.server).name
-    reported = [found.final.get((found.answers[0]["job"], name), {}) for name in phase.names]
+    reported = [found.agents.final.get((found.agents.answers[0]["job"], name), {}) for name in phase.names]
     if any(each.get("timeout_resends", 0) + each.get("early_resends", 0) for each in reported):
         return  # where a queue was full, or an acknowledgement late
     planned = sum(each["planned_bytes"] for report in phase.rounds for each in report.exchanged.values())
-    counted = found.counts.cell(switch, "part_out", topology.port(switch, phase.server)).bytes
+    counted = found.network.counts.cell(switch, "part_out", topology.port(switch, phase.server)).bytes
     if counted != planned:
         yield f"workers sent {planned} B of gradients, switch {switch} counted {counted} B for the server"
 
@@ -268,4 +268,4 @@ def _add_gradient(
 
 
 def _lossless(found: PhaseResult) -> bool:
-    return not any(each.lost_packets or each.duplicates.packets for each in found.counts.effects.values())
+    return not any(each.lost_packets or each.duplicates.packets for each in found.network.counts.effects.values())

@@ -41,10 +41,10 @@ def metrics(phase: CompressionPhase, found: PhaseResult) -> dict[str, Any]:
         return dict.fromkeys(METRICS)  # a script without a model
     switch = topology.attachment(phase.server).name
     port = topology.port(switch, phase.server)
-    into = found.counts.delivered.get((switch, phase.server))
-    job = found.answers[0]["job"]
-    workers = [found.final.get((job, name), {}) for name in phase.names]
-    queues = [row["queue_packets"] for row in found.samples.get("link_samples", ())]
+    into = found.network.counts.delivered.get((switch, phase.server))
+    job = found.agents.answers[0]["job"]
+    workers = [found.agents.final.get((job, name), {}) for name in phase.names]
+    queues = [row["queue_packets"] for row in found.observed.samples.get("link_samples", ())]
     accuracies = [row["accuracy"] for row in rows if row.get("accuracy") is not None]
     return {
         "iteration_time_s": statistics.median(row["iteration_time_s"] for row in rows),
@@ -54,14 +54,15 @@ def metrics(phase: CompressionPhase, found: PhaseResult) -> dict[str, Any]:
         "least_ratio": min(row["least_ratio"] for row in rows),
         "server_bytes": (into.bytes if into else 0) / len(rows),
         "wire_bytes": statistics.fmean(row["wire_bytes"] for row in rows),
-        "queue_drops": found.counts.effect(switch, phase.server).queue_drops.packets,
+        "queue_drops": found.network.counts.effect(switch, phase.server).queue_drops.packets,
         "longest_queue": max(
-            (row["value"] for row in found.samples.get("register_samples", ()) if row["index"] == port), default=0
+            (row["value"] for row in found.observed.samples.get("register_samples", ()) if row["index"] == port),
+            default=0,
         ),
         "mean_queue": statistics.fmean(queues) if queues and None not in queues else None,
-        "marked": found.counts.cell(switch, "marked", port).packets,
+        "marked": found.network.counts.cell(switch, "marked", port).packets,
         "resends": sum(each.get("timeout_resends", 0) + each.get("early_resends", 0) for each in workers),
-        "background_loss": background_loss(found.final, phase.background_sender or "", phase.server, job),
+        "background_loss": background_loss(found.agents.final, phase.background_sender or "", phase.server, job),
         "accuracy": accuracies[-1] if accuracies else None,
     }
 

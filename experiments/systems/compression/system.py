@@ -9,7 +9,7 @@ from gradbed.common.capabilities import REAL_CLOCK
 from gradbed.common.errors import UserError
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import TrialTask
-from gradbed.experiments.system import System
+from gradbed.experiments.system import LINKS_FIGURE, System, SystemOptions, SystemReport
 from gradbed.experiments.systems.compression import figures as _figures  # noqa: F401  # their kinds
 from gradbed.experiments.systems.compression.configuration import CompressionConfiguration, ScriptWorkload
 from gradbed.experiments.systems.compression.metrics import METRICS
@@ -61,36 +61,39 @@ class CompressionSystem(System[CompressionConfiguration]):
 
     name = "compression"
     configuration = CompressionConfiguration
-    metrics: Mapping[str, Metric] = METRICS
-    main_metrics = ("iteration_time_s", "ratio", "queue_drops", "accuracy")
     service = "gradbed.controller.systems.compression.service:CompressionService"
-    assurance = (
-        "All sums are exactly those of what workers sent, what was sent and what is held back are all gradients, and "
-        "hosts agree with their links."
-    )
-    defaults: Mapping[str, Any] = {
-        "clock": "virtual",
-        "topology.kind": "star:9",
-        "workload.kind": "training",
-        "workload.rounds": 60,
-    }
-
-    run_figures: Mapping[str, Mapping[str, Any]] = {
-        "rounds": {
-            "kind": "course",
-            "x": "seed",
-            "y": "iteration_time_s",
-            "course": {"table": "rounds", "step": "round", "y": "iteration_time_s", "y_times": 1e3},
-            "x_label": "round",
-            "y_label": "iteration time (ms)",
-            "panels": [{}, {"y": "ratio", "course.y": "ratio", "course.y_times": 1.0, "y_label": "share sent"}],
+    metrics: Mapping[str, Metric] = METRICS
+    options = SystemOptions(
+        defaults={
+            "clock": "virtual",
+            "topology.kind": "star:9",
+            "workload.kind": "training",
+            "workload.rounds": 60,
         },
-        **System.run_figures,
-    }
-    script_defaults: Mapping[str, Any] = {
-        "workload.kind": "script",
-        "workload.workers": 4,
-    }
+        script_defaults={
+            "workload.kind": "script",
+            "workload.workers": 4,
+        },
+    )
+    report = SystemReport(
+        main_metrics=("iteration_time_s", "ratio", "queue_drops", "accuracy"),
+        assurance=(
+            "All sums are exactly those of what workers sent, what was sent and what is held back are all "
+            "gradients, and hosts agree with their links."
+        ),
+        figures={
+            "rounds": {
+                "kind": "course",
+                "x": "seed",
+                "y": "iteration_time_s",
+                "course": {"table": "rounds", "step": "round", "y": "iteration_time_s", "y_times": 1e3},
+                "x_label": "round",
+                "y_label": "iteration time (ms)",
+                "panels": [{}, {"y": "ratio", "course.y": "ratio", "course.y_times": 1.0, "y_label": "share sent"}],
+            },
+            **LINKS_FIGURE,
+        },
+    )
 
     def check(self, configuration: CompressionConfiguration) -> None:
         if isinstance(configuration.workload, ScriptWorkload):

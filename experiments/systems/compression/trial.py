@@ -66,10 +66,10 @@ class CompressionTrial(Trial[CompressionConfiguration]):
 
     def result(self, measured: Sequence[PhaseResult]) -> TrialResult:
         phase, (found,) = self._phase, measured
-        raw_frames = uncounted_hosts(self.topology, self.configuration.faults, found.hosts)
+        raw_frames = uncounted_hosts(self.topology, self.configuration.faults, found.agents.hosts)
         accounts = [
             account
-            for account in host_accounts(self.topology, found.counts, found.final)
+            for account in host_accounts(self.topology, found.network.counts, found.agents.final)
             # A script has connections of its own, which nobody counts.
             if not self._is_script and account.host not in raw_frames
         ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 from gradbed.common.capabilities import REAL_CLOCK
 from gradbed.common.errors import UserError
@@ -13,7 +12,7 @@ from gradbed.controller.core.service import ServiceConfig
 from gradbed.controller.systems.interconnect.entries import POLICIES
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import TrialTask, Underlay
-from gradbed.experiments.system import System
+from gradbed.experiments.system import System, SystemOptions, SystemReport
 from gradbed.experiments.systems.interconnect import figures as _figures  # noqa: F401  # their kinds
 from gradbed.experiments.systems.interconnect.configuration import DEFAULT_TOPOLOGY, InterconnectConfiguration
 from gradbed.experiments.systems.interconnect.metrics import METRICS
@@ -32,12 +31,16 @@ class InterconnectSystem(System[InterconnectConfiguration]):
 
     name = "interconnect"
     configuration = InterconnectConfiguration
-    metrics: Mapping[str, Metric] = METRICS
-    main_metrics = ("accepted_load", "latency_s", "latency_p99_s", "loss", "largest_link_load")
     service = "gradbed.controller.systems.interconnect.service:InterconnectService"
-    assurance = "All packets are accounted for: hosts, switches and links agree."
-    defaults: Mapping[str, Any] = {"clock": "virtual", "topology.kind": DEFAULT_TOPOLOGY}
-    on_bmv2: Mapping[str, Any] = {"routing.channels": "uplink"}
+    metrics: Mapping[str, Metric] = METRICS
+    options = SystemOptions(
+        defaults={"clock": "virtual", "topology.kind": DEFAULT_TOPOLOGY},
+        bmv2_defaults={"routing.channels": "uplink"},
+    )
+    report = SystemReport(
+        main_metrics=("accepted_load", "latency_s", "latency_p99_s", "loss", "largest_link_load"),
+        assurance="All packets are accounted for: hosts, switches and links agree.",
+    )
 
     def check(self, configuration: InterconnectConfiguration) -> None:
         topology = configuration.topology.build(Scale())

@@ -117,11 +117,14 @@ class InterconnectTrial(Trial[InterconnectConfiguration]):
 
     def result(self, measured: Sequence[PhaseResult]) -> TrialResult:
         phase, (found,) = self._phase, measured
-        results = TrafficResults.of(phase.traffic, found.final, phase.job)
-        accounts, counts = host_accounts(self.topology, found.counts, found.final), found.counts
+        results = TrafficResults.of(phase.traffic, found.agents.final, phase.job)
+        accounts, counts = (
+            host_accounts(self.topology, found.network.counts, found.agents.final),
+            found.network.counts,
+        )
         # The loads of what changes its rate meanwhile are not told.
         known = self.configuration.traffic.packets is None and not changes_rates(self.configuration.faults)
-        window = Window.of(found.carried) if known else None
+        window = Window.of(found.network.link_bytes) if known else None
         loads = list(links.loads(self.topology, counts, window, self._frame_bytes))
         values = metrics(results, loads, self.topology, self.task.scale, window)
         values["saturation_load"] = saturation_load(
@@ -177,7 +180,7 @@ class InterconnectTrial(Trial[InterconnectConfiguration]):
     def _contradictions(
         self, results: TrafficResults, found: PhaseResult, values: Mapping[str, Any], loads: Sequence[links.Load]
     ) -> Iterator[str]:
-        configuration, counts = self.configuration, found.counts
+        configuration, counts = self.configuration, found.network.counts
         latency_us, p99_us = (
             None if values[name] is None else 1e6 * values[name] for name in ("latency_s", "latency_p99_s")
         )
@@ -187,7 +190,7 @@ class InterconnectTrial(Trial[InterconnectConfiguration]):
         if configuration.program.model == "gradbed" and not touched:
             causes = loss_by_cause(self.topology, counts)
             dropped = sum(causes.values()) + sum(effect.socket_drops for effect in counts.effects.values())
-            host_drops = sum(each.socket_drops for each in host_accounts(self.topology, counts, found.final))
+            host_drops = sum(each.socket_drops for each in host_accounts(self.topology, counts, found.agents.final))
             lost = round((values["loss"] or 0.0) * results.sent)
             yield from loss_contradictions(results, counts, lost, dropped, host_drops)
         if not configuration.faults:
@@ -202,10 +205,10 @@ class InterconnectTrial(Trial[InterconnectConfiguration]):
         """Return a line for each misdelivered packet, and for packets lost without a counter that explains it."""
         lines = []
         if not restarted_switches(self.configuration.faults):  # their counters are gone
-            lines += links.disagreements(self.topology, found.counts)
-            lines += unexplained_ends(self.topology, found.counts)
+            lines += links.disagreements(self.topology, found.network.counts)
+            lines += unexplained_ends(self.topology, found.network.counts)
             lines += self._contradictions(results, found, values, loads)
-        lines += unexplained_drops(self.topology, found.counts, self.configuration.faults)
+        lines += unexplained_drops(self.topology, found.network.counts, self.configuration.faults)
         if results.misdelivered:
             lines.append(f"{results.misdelivered} packets came to hosts that they were not for")
         if results.foreign:

@@ -34,7 +34,7 @@ EARLY_PROBES = 10
 def undisturbed(phase: NdnPhase, found: PhaseResult) -> bool:
     """Return whether the phase had no faults, and links neither lost, duplicated nor dropped a packet."""
     return not phase.configuration.faults and all(
-        effect.lost_packets == effect.duplicates.packets == 0 for effect in found.counts.effects.values()
+        effect.lost_packets == effect.duplicates.packets == 0 for effect in found.network.counts.effects.values()
     )
 
 
@@ -51,13 +51,13 @@ def wrong_transmissions(phase: NdnPhase, found: PhaseResult) -> Iterator[str]:
     expected = Expected(phase)
     exact = undisturbed(phase, found)
     peers = {
-        index: found.final[key]
-        for key in found.final
-        if (index := phase.index(key[1])) is not None and "pushed" in found.final[key]
+        index: found.agents.final[key]
+        for key in found.agents.final
+        if (index := phase.index(key[1])) is not None and "pushed" in found.agents.final[key]
     }
-    pushed = transmissions(found.counts, phase.topology, "push").packets
-    data = transmissions(found.counts, phase.topology, "data").packets
-    asked = transmissions(found.counts, phase.topology, "interest").packets
+    pushed = transmissions(found.network.counts, phase.topology, "push").packets
+    data = transmissions(found.network.counts, phase.topology, "data").packets
+    asked = transmissions(found.network.counts, phase.topology, "interest").packets
     most = sum(round(peer["pushed"] * expected.links_of_a_fragment(index)) for index, peer in peers.items())
     if pushed > most or (exact and not configuration.workload.observers and pushed < most):
         yield f"pushes crossed {pushed} links, {most} are those of their publishers' trees"
@@ -80,7 +80,7 @@ def _stores_keep_all(phase: NdnPhase, found: PhaseResult) -> bool:
     Otherwise a late consumer is answered by a more distant router, or by the publisher.
     """
     return phase.configuration.routers.contents > 0 and not any(
-        router_count(found.counts, switch.name, "content_evicted") for switch in phase.topology.switches
+        router_count(found.network.counts, switch.name, "content_evicted") for switch in phase.topology.switches
     )
 
 
@@ -94,7 +94,7 @@ def wrong_hops(phase: NdnPhase, found: PhaseResult) -> Iterator[str]:
     if any(fault.fault in ("link-down", "link-up") for fault in phase.configuration.faults):
         return  # ways around are longer
     for switch in phase.topology.switches:
-        for hops_left, packets in hits(found.counts, switch.name).items():
+        for hops_left, packets in hits(found.network.counts, switch.name).items():
             if packets and HOP_LIMIT - hops_left not in distances[switch.name]:
                 yield f"{switch.name} answered {packets} Interests from {HOP_LIMIT - hops_left} links away"
 
@@ -108,10 +108,10 @@ def wrong_links(phase: NdnPhase, found: PhaseResult) -> Iterator[str]:
         if switch.name in restarted:
             continue
         for neighbour, port in phase.topology.neighbours(switch.name).items():
-            effect = found.counts.effect(switch.name, neighbour)
+            effect = found.network.counts.effect(switch.name, neighbour)
             # Bytes are counted of packets as they came in, which are longer or shorter where routers answer.
-            sent = departures(found.counts, switch.name, port)
-            brought = found.counts.delivered.get((switch.name, neighbour), Tally()).packets
+            sent = departures(found.network.counts, switch.name, port)
+            brought = found.network.counts.delivered.get((switch.name, neighbour), Tally()).packets
             if brought != sent + effect.change.packets - effect.socket_drops:
                 yield f"{switch.name} sent {neighbour} {sent} packets, the link brought {brought}"
 
@@ -127,14 +127,14 @@ def wrong_answers(phase: NdnPhase, found: PhaseResult) -> Iterator[str]:
     for switch in phase.topology.switches:
         if switch.name in restarted or any(
             effect.queue_drops.packets
-            for (sender, _), effect in found.counts.effects.items()
+            for (sender, _), effect in found.network.counts.effects.items()
             if sender == switch.name
         ):
             continue  # in front of the counter of what left
-        came, left = (router_packets(found.counts, switch.name, way, "interest") for way in ("in", "out"))
-        hit = sum(hits(found.counts, switch.name).values())
-        missed = router_count(found.counts, switch.name, "content_misses")
-        dropped = sum(router_count(found.counts, switch.name, f"dropped_{reason}") for reason in DROP_REASONS)
+        came, left = (router_packets(found.network.counts, switch.name, way, "interest") for way in ("in", "out"))
+        hit = sum(hits(found.network.counts, switch.name).values())
+        missed = router_count(found.network.counts, switch.name, "content_misses")
+        dropped = sum(router_count(found.network.counts, switch.name, f"dropped_{reason}") for reason in DROP_REASONS)
         if phase.configuration.routers.contents and not came - dropped <= hit + missed <= came:
             yield f"{switch.name} looked {hit} Interests up with success and {missed} without, {came} came"
         if not left + hit <= came <= left + hit + dropped:
@@ -142,9 +142,11 @@ def wrong_answers(phase: NdnPhase, found: PhaseResult) -> Iterator[str]:
                 f"{switch.name} got {came} Interests, answered {hit} from its store, sent {left} on and dropped "
                 f"{dropped} packets"
             )
-        begun = sum(router_count(found.counts, switch.name, f"pending_{how}") for how in ("made", "repeated"))
+        begun = sum(router_count(found.network.counts, switch.name, f"pending_{how}") for how in ("made", "repeated"))
         # These may be pending as well.
-        others = sum(router_packets(found.counts, switch.name, "out", kind) for kind in ("insertion", "deletion"))
+        others = sum(
+            router_packets(found.network.counts, switch.name, "out", kind) for kind in ("insertion", "deletion")
+        )
         if not left <= begun <= left + others + dropped:
             yield f"{switch.name} sent {left} Interests on, {begun} of them were new to its PIT or due again"
 
@@ -162,14 +164,17 @@ def wrong_tables(phase: NdnPhase, found: PhaseResult) -> Iterator[str]:
         if switch.name in restarted:
             continue
         kinds = ("data", "push", "acknowledgement")
-        came = sum(router_packets(found.counts, switch.name, "in", kind) for kind in kinds)
-        kept, evicted = (router_count(found.counts, switch.name, f"content_{how}") for how in ("kept", "evicted"))
+        came = sum(router_packets(found.network.counts, switch.name, "in", kind) for kind in kinds)
+        kept, evicted = (
+            router_count(found.network.counts, switch.name, f"content_{how}") for how in ("kept", "evicted")
+        )
         if kept > came:
             yield f"{switch.name} kept {kept} Data, {came} came"
         if not min(kept, 1) <= kept - evicted <= phase.configuration.routers.contents:
             yield f"{switch.name} kept {kept} Data and evicted {evicted}: it cannot hold {kept - evicted}"
         made, *ends = (
-            router_count(found.counts, switch.name, f"pending_{how}") for how in ("made", "satisfied", "evicted")
+            router_count(found.network.counts, switch.name, f"pending_{how}")
+            for how in ("made", "satisfied", "evicted")
         )
         if sum(ends) > made:
             yield f"{switch.name} satisfied {ends[0]} pending Interests and evicted {ends[1]}, of {made}"
@@ -188,16 +193,16 @@ def idle_stores(phase: NdnPhase, found: PhaseResult) -> Iterator[str]:
         return  # probes for what does not exist yet wait until a publisher has computed it, and are answered at once
     if not configuration.routers.contents:
         return
-    answers = any(any(hits(found.counts, switch.name).values()) for switch in phase.topology.switches)
-    for (_, name), final in found.final.items():
+    answers = any(any(hits(found.network.counts, switch.name).values()) for switch in phase.topology.switches)
+    for (_, name), final in found.agents.final.items():
         index = phase.index(name)
         if index is None or "answered_at_once" not in final:
             continue
         host = phase.job.peers[index]
         router = phase.topology.attachment(host).name
-        lost = found.counts.effect(host, router).lost_packets
+        lost = found.network.counts.effect(host, router).lost_packets
         # What is asked for again is kept again: a probe for each content that was evicted, at most.
-        evicted = router_count(found.counts, router, "content_evicted") if answers else 0
+        evicted = router_count(found.network.counts, router, "content_evicted") if answers else 0
         if final["answered_at_once"] > EARLY_PROBES + 2 * lost + evicted:
             yield (
                 f"{host} answered {final['answered_at_once']} probes, though its link lost {lost} packets and "
@@ -237,13 +242,13 @@ def miscounted_pushes(phase: NdnPhase, found: PhaseResult, raw_frames: Collectio
     """Report routers that counted other numbers of pushes than their hosts sent."""
     if phase.name in ALL_REDUCE or phase.configuration.topology.link.duplicate:
         return
-    counted = entering(found.counts, phase.topology, "push")
-    for (_, name), final in found.final.items():
+    counted = entering(found.network.counts, phase.topology, "push")
+    for (_, name), final in found.agents.final.items():
         if not name.startswith("peer "):
             continue
         host = phase.job.peers[int(name.removeprefix("peer "))]
         switch = phase.topology.attachment(host).name
-        effect = found.counts.effect(host, switch)
+        effect = found.network.counts.effect(host, switch)
         pushed = final["pushed"]
         least = pushed - effect.lost_packets
         most = pushed + effect.duplicates.packets
@@ -258,12 +263,12 @@ def subscriptions_left(phase: NdnPhase, found: PhaseResult) -> Iterator[str]:
     """
     if phase.configuration.faults:
         return
-    lost = any(each.lost_packets for each in found.counts.effects.values())
+    lost = any(each.lost_packets for each in found.network.counts.effects.values())
     epoch_us = 1 << phase.configuration.routers.emulated_epoch_shift(phase.task.scale)
     # Insertions come before the first version, deletions after the last.
     may_age = lost and (total_time_s(phase) or 0.0) > phase.task.scale.nominal_time(epoch_us / 1e6) / 2
     for switch in phase.topology.switches:
-        made = router_count(found.counts, switch.name, "subscriptions_made")
-        ended = router_count(found.counts, switch.name, "subscriptions_ended")
+        made = router_count(found.network.counts, switch.name, "subscriptions_made")
+        ended = router_count(found.network.counts, switch.name, "subscriptions_ended")
         if made < ended or (made > ended and not may_age):
             yield f"{switch.name}: {made} rows of the persistent PIT were made, {ended} deleted"

@@ -139,13 +139,13 @@ METRICS = {
 
 def metrics(phase: NdnPhase, found: PhaseResult) -> dict[str, Any]:
     """Return the metrics of a trial."""
-    counts, topology, job = found.counts, phase.topology, phase.job
+    counts, topology, job = found.network.counts, phase.topology, phase.job
     peers = [report for name, report in phase.peers.items() if name not in phase.killed]
     rounds = max(1, max(len(report.versions) for report in peers))
     expected = Expected(phase)
     fragments = expected.fragments
     nominal = phase.task.scale.nominal_time
-    agents = list(found.final.values())
+    agents = list(found.agents.final.values())
 
     def total(name: str) -> int:
         return sum(agent.get(name, 0) for agent in agents)
@@ -256,13 +256,13 @@ def router_rows(phase: NdnPhase, found: PhaseResult) -> list[dict[str, Any]]:
     """Return a row for each router with what it counted."""
     rows = []
     for switch in phase.topology.switches:
-        counted = {name: router_count(found.counts, switch.name, name) for name in ROUTER_COUNTERS}
+        counted = {name: router_count(found.network.counts, switch.name, name) for name in ROUTER_COUNTERS}
         rows.append(
             {
                 "router": switch.name,
                 "tier": switch.tier,
                 **counted,
-                "subscription_rows": len(found.registers.get((switch.name, SUBSCRIPTION_NAMES), ())),
+                "subscription_rows": len(found.network.registers.get((switch.name, SUBSCRIPTION_NAMES), ())),
                 "contents_held": counted["content_kept"] - counted["content_evicted"],
             }
         )
@@ -274,13 +274,15 @@ def recovery_rows(phase: NdnPhase, found: PhaseResult) -> Iterable[Row]:
 
     A publisher's answers have no distance.
     """
-    for distance, packets in hits_by_distance(found.counts, phase.topology).items():
+    for distance, packets in hits_by_distance(found.network.counts, phase.topology).items():
         yield {"served_by": "store", "distance": distance, "packets": packets}
-    answers = sum(agent.get("answered_at_once", 0) + agent.get("answered_later", 0) for agent in found.final.values())
+    answers = sum(
+        agent.get("answered_at_once", 0) + agent.get("answered_later", 0) for agent in found.agents.final.values()
+    )
     yield {"served_by": "publisher", "distance": None, "packets": answers}
 
 
 def drop_rows(phase: NdnPhase, found: PhaseResult) -> Iterable[Row]:
     """Yield the packets that routers dropped, for each reason."""
-    for reason, packets in drops(found.counts, phase.topology).items():
+    for reason, packets in drops(found.network.counts, phase.topology).items():
         yield {"reason": reason, "packets": packets}

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import NetworkSetup, TrialTask
-from gradbed.experiments.system import System
+from gradbed.experiments.system import LINKS_FIGURE, System, SystemOptions, SystemReport, SystemTools
 from gradbed.experiments.systems.ndn import figures as _figures  # noqa: F401  # their kinds
 from gradbed.experiments.systems.ndn.configuration import NdnConfiguration
 from gradbed.experiments.systems.ndn.metrics import METRICS
@@ -20,31 +19,39 @@ class NdnSystem(System[NdnConfiguration]):
 
     name = "ndn"
     configuration = NdnConfiguration
-    metrics: Mapping[str, Metric] = METRICS
-    main_metrics = ("round_time_s", "gradient_hops", "transmissions", "recoveries", "accuracy")
     service = "gradbed.controller.systems.ndn.service:NdnService"
-    assurance = "All sums and weights are bit for bit those of a single process, and router and host counters agree."
-    defaults: Mapping[str, Any] = {"workload.kind": "training"}
-    run_figures: Mapping[str, Mapping[str, Any]] = {
-        "rounds": {
-            "kind": "course",
-            "x": "seed",
-            "y": "round_time_s",
-            "course": {"table": "versions", "step": "version", "y": "round_time_s", "y_times": 1e3},
-            "x_label": "version",
-            "y_label": "round time (ms)",
+    metrics: Mapping[str, Metric] = METRICS
+    options = SystemOptions(
+        defaults={"workload.kind": "training"},
+    )
+    report = SystemReport(
+        main_metrics=("round_time_s", "gradient_hops", "transmissions", "recoveries", "accuracy"),
+        assurance=(
+            "All sums and weights are bit for bit those of a single process, and router and host counters agree."
+        ),
+        figures={
+            "rounds": {
+                "kind": "course",
+                "x": "seed",
+                "y": "round_time_s",
+                "course": {"table": "versions", "step": "version", "y": "round_time_s", "y_times": 1e3},
+                "x_label": "version",
+                "y_label": "round time (ms)",
+            },
+            "accuracy": {
+                "kind": "course",
+                "x": "seed",
+                "y": "accuracy",
+                "course": {"table": "versions", "step": "version", "y": "accuracy", "y_times": 100.0},
+                "x_label": "version",
+                "y_label": "test accuracy (%)",
+            },
+            **LINKS_FIGURE,
         },
-        "accuracy": {
-            "kind": "course",
-            "x": "seed",
-            "y": "accuracy",
-            "course": {"table": "versions", "step": "version", "y": "accuracy", "y_times": 100.0},
-            "x_label": "version",
-            "y_label": "test accuracy (%)",
-        },
-        **System.run_figures,
-    }
-    prompt = "gradbed.experiments.systems.ndn.prompt:NdnPrompt"
+    )
+    tools = SystemTools(
+        prompt="gradbed.experiments.systems.ndn.prompt:NdnPrompt",
+    )
 
     def check(self, configuration: NdnConfiguration) -> None:
         topology = configuration.topology.build(Scale())

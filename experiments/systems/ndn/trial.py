@@ -85,8 +85,8 @@ class NdnTrial(Trial[NdnConfiguration]):
     def result(self, measured: Sequence[PhaseResult]) -> TrialResult:
         (found,) = measured
         phase = self._phase
-        accounts = host_accounts(self.topology, found.counts, found.final)
-        raw_frames = uncounted_hosts(self.topology, self.configuration.faults, found.hosts)
+        accounts = host_accounts(self.topology, found.network.counts, found.agents.final)
+        raw_frames = uncounted_hosts(self.topology, self.configuration.faults, found.agents.hosts)
         accounts = [each for each in accounts if each.host not in raw_frames]
         return TrialResult(
             metrics=metrics(phase, found),

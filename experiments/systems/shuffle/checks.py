@@ -53,13 +53,15 @@ def failures(
             compute between packets, or the host's time counts.
     """
     job, touched = phase.job, touched_agents(faults)
-    raw_frames = uncounted_hosts(topology, faults, found.hosts)
+    raw_frames = uncounted_hosts(topology, faults, found.agents.hosts)
     lines = host_disagreements(
-        account for account in host_accounts(topology, found.counts, found.final) if account.host not in raw_frames
+        account
+        for account in host_accounts(topology, found.network.counts, found.agents.final)
+        if account.host not in raw_frames
     )
-    lines += _count_failures(job, found.counts, topology, faults)
+    lines += _count_failures(job, found.network.counts, topology, faults)
     lines += planned_wait_failures(job.schedule, packet_us(job), hop_delay_us(topology), threshold_us)
-    if late_us is not None and not faults and lossless(found.counts):
+    if late_us is not None and not faults and lossless(found.network.counts):
         network = Network(
             topology,
             [job.interval_us(sender) for sender in range(len(job.instance.hosts))],
@@ -72,7 +74,7 @@ def failures(
     originals = _Originals(source, job.instance.sizes_bytes)
     for index in range(len(job.instance.hosts)):
         name = job.agent_name(index)
-        final = found.final.get((job.answer.job, name), {})
+        final = found.agents.final.get((job.answer.job, name), {})
         # One that was ended at once is not there to tell.
         if final.get("complete") or (1, name) not in touched:
             lines += [f"{name}: {line}" for line in _agent_failures(job, index, final, originals)]
@@ -154,7 +156,7 @@ def contradictions(
     Args:
         row: the numbers as reported; times are nominal seconds of a network whose links are as fast as those here.
     """
-    job, counts = phase.job, found.counts
+    job, counts = phase.job, found.network.counts
     nearest = nearest_hops(topology, job)
     if job.schedule.scheduler in NEVER_WORSE and row["hops"] > nearest:
         yield f"{row['hops']} hops are more than the {nearest} of unicast from the nearest holder"

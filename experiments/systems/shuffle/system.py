@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from gradbed.common.errors import UserError
 from gradbed.controller.systems.shuffle.scheduling.schedulers import scheduler_named
@@ -11,7 +10,7 @@ from gradbed.controller.systems.shuffle.scheduling.storage import places_of
 from gradbed.experiments.phases import Trial
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import SwitchCollectives, TrialTask
-from gradbed.experiments.system import System
+from gradbed.experiments.system import SwitchCapabilities, System, SystemOptions, SystemReport
 from gradbed.experiments.systems.shuffle import figures as _figures  # noqa: F401  # their kinds
 from gradbed.experiments.systems.shuffle.collectives import switch_collectives
 from gradbed.experiments.systems.shuffle.configuration import ShuffleConfiguration
@@ -29,17 +28,22 @@ class ShuffleSystem(System[ShuffleConfiguration]):
 
     name = "shuffle"
     configuration = ShuffleConfiguration
-    metrics: Mapping[str, Metric] = METRICS
-    main_metrics = ("shuffle_time_s", "counted_hops", "samples_per_packet", "requests")
     service = "gradbed.controller.systems.shuffle.service:ShuffleService"
-    assurance = (
-        "Every demand is met; where schedules were sent, every worker that was there to the end holds exactly the "
-        "samples that it was to hold, byte for byte, and nothing that was lent, and without losses and faults every "
-        "link carried exactly what the schedule sends there."
+    metrics: Mapping[str, Metric] = METRICS
+    options = SystemOptions(
+        defaults={"clock": "virtual"},
     )
-    defaults: Mapping[str, Any] = {"clock": "virtual"}
-
-    collective = "broadcast"
+    switches = SwitchCapabilities(
+        collective="broadcast",
+    )
+    report = SystemReport(
+        main_metrics=("shuffle_time_s", "counted_hops", "samples_per_packet", "requests"),
+        assurance=(
+            "Every demand is met; where schedules were sent, every worker that was there to the end holds "
+            "exactly the samples that it was to hold, byte for byte, and nothing that was lent, and without "
+            "losses and faults every link carried exactly what the schedule sends there."
+        ),
+    )
 
     def check(self, configuration: ShuffleConfiguration) -> None:
         shuffle, samples = configuration.shuffle, configuration.samples

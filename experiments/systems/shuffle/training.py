@@ -52,7 +52,7 @@ def held(job: ShuffleJob, found: PhaseResult) -> list[NDArray[np.uint8]]:
     """
     parts = []
     for index, needed in enumerate(job.instance.needed):
-        contents = found.final.get((job.answer.job, job.agent_name(index)), {}).get("contents", {})
+        contents = found.agents.final.get((job.answer.job, job.agent_name(index)), {}).get("contents", {})
         own = [from_base64(contents[str(number)]) for number in needed if str(number) in contents]
         parts.append(np.stack(own) if own else np.zeros((0, 0), np.uint8))
     return parts

@@ -107,7 +107,9 @@ class ShuffleTrial(Trial[ShuffleConfiguration]):
                 "hosts": [
                     row
                     for phase, each in pairs
-                    for row in rows(phase.name, 1, host_accounts(self.topology, each.counts, each.final))
+                    for row in rows(
+                        phase.name, 1, host_accounts(self.topology, each.network.counts, each.agents.final)
+                    )
                 ],
             },
             failures=[
@@ -152,7 +154,7 @@ class ShuffleTrial(Trial[ShuffleConfiguration]):
 
     def _row(self, phase: ShufflePhase, found: PhaseResult) -> dict[str, Value]:
         job = phase.job
-        counted = counted_loads(self.topology, found.counts)
+        counted = counted_loads(self.topology, found.network.counts)
         seconds = partial(_seconds, self.task)
         waits = list(phase.waits_us.values())
         return {
@@ -164,9 +166,9 @@ class ShuffleTrial(Trial[ShuffleConfiguration]):
             "mean_wait_s": seconds(mean(waits)) if waits else 0.0,
             "repairs": _total(found, "repairs"),
             "coded_repairs": _total(found, "coded_repairs"),
-            "repair_hops": repair_hops(self.topology, found.counts),
+            "repair_hops": repair_hops(self.topology, found.network.counts),
             "requests": _total(found, "requests"),
-            "byte_hops": found.counts.byte_hops,
+            "byte_hops": found.network.counts.byte_hops,
             **load_metrics(self.topology, counted),
         }
 
@@ -180,7 +182,7 @@ class ShuffleTrial(Trial[ShuffleConfiguration]):
                 "transmissions": load.transmissions,
                 "packets": load.packets,
             }
-            for (a, b), load in counted_loads(self.topology, found.counts).items()
+            for (a, b), load in counted_loads(self.topology, found.network.counts).items()
         ]
 
     def _wait_rows(self, phase: ShufflePhase) -> list[dict[str, Value]]:
@@ -196,7 +198,7 @@ class ShuffleTrial(Trial[ShuffleConfiguration]):
 
 
 def _total(found: PhaseResult, name: str) -> int:
-    return sum(final.get(name, 0) for final in found.final.values())
+    return sum(final.get(name, 0) for final in found.agents.final.values())
 
 
 def _seconds(task: TrialTask, emulated_us: float) -> float:

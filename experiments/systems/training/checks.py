@@ -111,7 +111,7 @@ def _faster_than_links(phase: TrainingPhase, found: PhaseResult, job: int, span_
     topology = phase.topology
     for rank, host in enumerate(phase.jobs[job]):
         rate_bps = topology.link(host, topology.attachment(host).name).model.rate_bps
-        received = found.final.get((phase.number(job), f"rank {rank}"), {}).get("received_bytes")
+        received = found.agents.final.get((phase.number(job), f"rank {rank}"), {}).get("received_bytes")
         # The begin of the first rank is not that of the first bit: a packet's time is more than enough for rounding.
         if rate_bps and received is not None and 8e9 * received > rate_bps * (span_ns + 1000):
             yield f"{host} received {received} bytes of messages in {span_ns} ns, more than its link carries"

@@ -214,7 +214,7 @@ def metrics(phase: TrainingPhase, found: PhaseResult) -> dict[str, Value]:
     rates_bps = [8 * row["size_bytes"] / row["time_s"] for row in collectives if row["time_s"]]
 
     def total(name: str) -> int:
-        return sum(final.get(name, 0) for final in found.final.values())
+        return sum(final.get(name, 0) for final in found.agents.final.values())
 
     return {
         "ranks": len(phase.jobs[0]),
@@ -228,10 +228,10 @@ def metrics(phase: TrainingPhase, found: PhaseResult) -> dict[str, Value]:
         "messages": total("messages"),
         "message_bytes": total("message_bytes"),
         "packets": total("sent_packets"),
-        "packet_hops": sum(tally.packets for tally in found.counts.delivered.values()),
+        "packet_hops": sum(tally.packets for tally in found.network.counts.delivered.values()),
         "retransmissions": total("retransmissions"),
         "timeouts": total("timeouts"),
         "marked": total("marked"),
         "cnps": total("cnps_sent"),
-        "queue_drops": sum(effect.queue_drops.packets for effect in found.counts.effects.values()),
+        "queue_drops": sum(effect.queue_drops.packets for effect in found.network.counts.effects.values()),
     }

@@ -79,13 +79,13 @@ def switched_groups(
     if section.in_network == "none":
         return None, []
     system = find_system(section.in_network) if section.in_network in systems() else None
-    if system is None or not system.collective:
-        able = [name for name in systems() if find_system(name).collective]
+    if system is None or not system.switches.collective:
+        able = [name for name in systems() if find_system(name).switches.collective]
         raise UserError(
             f"--in-network: no system {section.in_network} has switches that carry out collectives: those of "
             f"{' and '.join(able)} do"
         )
-    operation = Operation(system.collective)
+    operation = Operation(system.switches.collective)
     used = {host for hosts in jobs for host in hosts}
     idle = [host.name for host in topology.hosts if host.name not in used]
     found = []

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from gradbed.common.capabilities import VIRTUAL_CLOCK
 from gradbed.common.errors import UserError
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import TrialTask
-from gradbed.experiments.system import System
+from gradbed.experiments.system import (
+    LINKS_FIGURE,
+    SwitchCapabilities,
+    System,
+    SystemOptions,
+    SystemReport,
+    SystemTools,
+)
 from gradbed.experiments.systems.training import figures as _figures  # noqa: F401  # their kinds
 from gradbed.experiments.systems.training.configuration import TrainingConfiguration, slow_host
 from gradbed.experiments.systems.training.metrics import METRICS
@@ -24,26 +30,34 @@ class TrainingSystem(System[TrainingConfiguration]):
 
     name = "training"
     configuration = TrainingConfiguration
-    metrics: Mapping[str, Metric] = METRICS
-    main_metrics = ("iteration_time_s", "compute_time_s", "exposed_s", "collective_time_s", "packet_hops")
     service = "gradbed.controller.systems.training.service:TrainingService"
-    assurance = (
-        "Every rank has executed its whole graph, accelerators were busy as long as their traces say, results of "
-        "collectives with contents are those of the formula, and hosts agree with their links."
+    metrics: Mapping[str, Metric] = METRICS
+    options = SystemOptions(
+        defaults={
+            "clock": "virtual",
+            "topology.kind": "fat-tree:4",
+            "topology.link.rate_mbps": 100_000.0,
+            "topology.link.delay_us": 1,
+        },
     )
-    defaults: Mapping[str, Any] = {
-        "clock": "virtual",
-        "topology.kind": "fat-tree:4",
-        "topology.link.rate_mbps": 100_000.0,
-        "topology.link.delay_us": 1,
-    }
-    makers = {"trace": "gradbed.experiments.systems.training.new_trace:NewTrace"}  # noqa: RUF012
-    quiet_switches = True
-    recorder = "gradbed.hosts.systems.training.traces.recording:convert_recording"
-    run_figures: Mapping[str, Mapping[str, Any]] = {
-        "timeline": {"kind": "training-timeline", "x": "seed", "y": "seed"},
-        **System.run_figures,
-    }
+    switches = SwitchCapabilities(
+        quiet=True,
+    )
+    report = SystemReport(
+        main_metrics=("iteration_time_s", "compute_time_s", "exposed_s", "collective_time_s", "packet_hops"),
+        assurance=(
+            "Every rank has executed its whole graph, accelerators were busy as long as their traces say, "
+            "results of collectives with contents are those of the formula, and hosts agree with their links."
+        ),
+        figures={
+            "timeline": {"kind": "training-timeline", "x": "seed", "y": "seed"},
+            **LINKS_FIGURE,
+        },
+    )
+    tools = SystemTools(
+        makers={"trace": "gradbed.experiments.systems.training.new_trace:NewTrace"},
+        recorder="gradbed.hosts.systems.training.traces.recording:convert_recording",
+    )
 
     def check(self, configuration: TrainingConfiguration) -> None:
         control = configuration.transport.congestion_control

@@ -104,10 +104,10 @@ class TrainingTrial(Trial[TrainingConfiguration]):
 
     def result(self, measured: Sequence[PhaseResult]) -> TrialResult:
         phase, (found,) = self._phase, measured
-        raw_frames = uncounted_hosts(self.topology, self.configuration.faults, found.hosts)
+        raw_frames = uncounted_hosts(self.topology, self.configuration.faults, found.agents.hosts)
         accounts = [
             account
-            for account in host_accounts(self.topology, found.counts, found.final)
+            for account in host_accounts(self.topology, found.network.counts, found.agents.final)
             if account.host not in raw_frames
         ]
         nodes = list(node_rows(phase))

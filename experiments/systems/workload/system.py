@@ -9,7 +9,7 @@ from gradbed.common.capabilities import GRADBED_SWITCHES
 from gradbed.experiments.own_program import SERVICE
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import TrialTask
-from gradbed.experiments.system import System
+from gradbed.experiments.system import LINKS_FIGURE, SwitchCapabilities, System, SystemOptions, SystemReport
 from gradbed.experiments.systems.workload.configuration import WorkloadConfiguration, WorkloadShorthands
 from gradbed.experiments.systems.workload.expectations import check_subjects
 from gradbed.experiments.systems.workload.metrics import METRICS
@@ -33,22 +33,28 @@ class WorkloadSystem(System[WorkloadConfiguration]):
 
     name = "workload"
     configuration = WorkloadConfiguration
-    runs_programs_of_files = True
-    metrics: Mapping[str, Metric] = METRICS
-    main_metrics = ("sent_packets", "loss", "throughput_bps", "mean_us", "p99_us", "queue_drops")
-    shorthands = WorkloadShorthands
     service = SERVICE
-    run_figures: Mapping[str, Mapping[str, Any]] = {
-        "latency": {
-            "kind": "distribution",
-            "x": "latency_us",
-            "table": "latency",
-            "weight": "packets",
-            "x_from": 0.0,
+    metrics: Mapping[str, Metric] = METRICS
+    options = SystemOptions(
+        shorthands=WorkloadShorthands,
+    )
+    switches = SwitchCapabilities(
+        run_topology_programs=True,
+    )
+    report = SystemReport(
+        main_metrics=("sent_packets", "loss", "throughput_bps", "mean_us", "p99_us", "queue_drops"),
+        assurance="Hosts, links and switches account for every packet.",
+        figures={
+            "latency": {
+                "kind": "distribution",
+                "x": "latency_us",
+                "table": "latency",
+                "weight": "packets",
+                "x_from": 0.0,
+            },
+            **LINKS_FIGURE,
         },
-        **System.run_figures,
-    }
-    assurance = "Hosts, links and switches account for every packet."
+    )
 
     def check(self, configuration: WorkloadConfiguration) -> None:
         program = configuration.program

@@ -208,24 +208,26 @@ class WorkloadTrial(Trial[WorkloadConfiguration]):
     def result(self, measured: Sequence[PhaseResult]) -> TrialResult:
         phase, (found,) = self._phase, measured
         results = (
-            ConnectionResults.of(self.traffic, found.final, phase.job)
+            ConnectionResults.of(self.traffic, found.agents.final, phase.job)
             if isinstance(self.traffic, ConnectionTraffic)
-            else TrafficResults.of(self.traffic, found.final, phase.job)
+            else TrafficResults.of(self.traffic, found.agents.final, phase.job)
         )
-        rounds = [] if self.background is None else self.background.rows(found.final, phase.job, self.task.scale)
-        if not phase.packets and not found.unsettled:
+        rounds = (
+            [] if self.background is None else self.background.rows(found.agents.final, phase.job, self.task.scale)
+        )
+        if not phase.packets and not found.network.unsettled:
             raise UserError("no packet was sent: send longer (--duration-ms), or more (--load, --packets)")
-        accounts = host_accounts(self.topology, found.counts, found.final)
+        accounts = host_accounts(self.topology, found.network.counts, found.agents.final)
         metrics = {
             **(connection_metrics(results) if isinstance(results, ConnectionResults) else traffic_metrics(results)),
             **background_metrics(rounds),
-            **loss_metrics(found.counts),
+            **loss_metrics(found.network.counts),
             "busiest_link_load": busiest_link_load(
-                found.carried, self.topology, self.configuration.faults, self.task.scale
+                found.network.link_bytes, self.topology, self.configuration.faults, self.task.scale
             ),
-            **coverage_metrics(found.coverage),
+            **coverage_metrics(found.observed.coverage),
         }
-        self._write_pages(found.coverage)
+        self._write_pages(found.observed.coverage)
         return TrialResult(
             metrics=metrics,
             tables={
@@ -233,13 +235,13 @@ class WorkloadTrial(Trial[WorkloadConfiguration]):
                 "flows": results.flow_rows(),
                 "latency": latency_rows(results) if isinstance(results, TrafficResults) else [],
                 "background": rounds,
-                "switches": switch_rows(found.counts),
-                "drops": drop_rows(found.counts),
+                "switches": switch_rows(found.network.counts),
+                "drops": drop_rows(found.network.counts),
                 "counters": self._counter_rows(found),
                 "registers": self._register_rows(found),
                 "hosts": rows(phase.name, 1, accounts),
-                "coverage": coverage_rows(found.coverage),
-                "trace": found.trace,
+                "coverage": coverage_rows(found.observed.coverage),
+                "trace": found.observed.trace,
                 "notes": [{"note": note} for note in self._notes(metrics, found, results)],
             },
             failures=[
@@ -253,9 +255,9 @@ class WorkloadTrial(Trial[WorkloadConfiguration]):
     def _miscounts(
         self, found: PhaseResult, results: TrafficResults | ConnectionResults, accounts: Sequence[HostAccount]
     ) -> list[str]:
-        if found.unsettled or isinstance(results, ConnectionResults):
+        if found.network.unsettled or isinstance(results, ConnectionResults):
             return []
-        return packet_failures(self.topology, found.counts, accounts, results)
+        return packet_failures(self.topology, found.network.counts, accounts, results)
 
     def _contradictions(
         self,
@@ -268,29 +270,32 @@ class WorkloadTrial(Trial[WorkloadConfiguration]):
         configuration, topology = self.configuration, self.topology
         told_us = {50.0: metrics["flow_p50_us"], 99.0: metrics["flow_p99_us"]}
         yield from flow_contradictions(results.flow_rows(), told_us)
-        if found.unsettled or isinstance(results, ConnectionResults):
+        if found.network.unsettled or isinstance(results, ConnectionResults):
             return
         percentiles_us = {percent: metrics[name] for name, percent in PERCENTILES.items()}
         # What agents that were stopped have sent is in no flow.
         touched = bool(touched_agents(configuration.faults))
         if not results.replayed:
             yield from latency_contradictions(results, metrics["mean_us"], percentiles_us)
-        if found.counts.devices and self.background is None and not touched:
+        if found.network.counts.devices and self.background is None and not touched:
             # Of links as the run tells it, of switches as they tell it.
-            effects = found.counts.effects.values()
+            effects = found.network.counts.effects.values()
             on_links = sum(each.queue_drops.packets + each.losses.packets for each in effects)
             told = metrics["queue_drops"] + metrics["link_losses"]
             lost = metrics["sent_packets"] - metrics["received_packets"]
             host_drops = sum(account.socket_drops for account in accounts)
-            dropped = dropped_packets(found.counts) - on_links + told
-            yield from loss_contradictions(results, found.counts, lost, dropped, host_drops)
+            dropped = dropped_packets(found.network.counts) - on_links + told
+            yield from loss_contradictions(results, found.network.counts, lost, dropped, host_drops)
             if metrics["loss"] is not None and abs(metrics["loss"] * metrics["sent_packets"] - lost) > 0.5:
                 yield f"{metrics['loss']:g} of {metrics['sent_packets']} packets are told to be lost, not {lost}"
         if not configuration.faults and configuration.clock == "virtual":
             yield from too_fast(results, topology)
             if not results.duplicates:
                 yield from too_much(results, topology, metrics["delivered_bps"])
-            load, seconds = metrics["busiest_link_load"], (found.carried.to_us - found.carried.from_us) / 1e6
+            load, seconds = (
+                metrics["busiest_link_load"],
+                (found.network.link_bytes.to_us - found.network.link_bytes.from_us) / 1e6,
+            )
             if load is not None and seconds:
                 # The end of a frame that was being sent when hosts began.
                 rates_bps = [link.model.rate_bps for link in topology.switch_links if link.model.rate_bps]
@@ -301,11 +306,11 @@ class WorkloadTrial(Trial[WorkloadConfiguration]):
     def _notes(
         self, metrics: Mapping[str, Value], found: PhaseResult, results: TrafficResults | ConnectionResults
     ) -> list[str]:
-        missing = self.network.trace is not None and not found.trace
+        missing = self.network.trace is not None and not found.observed.trace
         return [
             *self.network.notes,
             *(self.traffic.notes if isinstance(self.traffic, Traffic) else ()),
-            *notes(metrics, drop_rows(found.counts)),
+            *notes(metrics, drop_rows(found.network.counts)),
             *(lost_lines(results.flow_rows()) if isinstance(results, ConnectionResults) else []),
             *([f"no packet was {self.configuration.program.trace}"] if missing else []),
         ]
@@ -325,18 +330,18 @@ class WorkloadTrial(Trial[WorkloadConfiguration]):
         """Return the sum of a cell over the switches that it names; None: it cannot be read."""
         switches = [cell.switch] if cell.switch else [switch.name for switch in self.topology.switches]
         if cell.kind == "register":
-            values = [found.registers[switch, cell.name].get(cell.index, 0) for switch in switches]
+            values = [found.network.registers[switch, cell.name].get(cell.index, 0) for switch in switches]
             told = [value for value in values if value is not None]
             return sum(told) if len(told) == len(values) else None
-        known = [switch for switch in switches if found.counts.has(switch, cell.name)]
+        known = [switch for switch in switches if found.network.counts.has(switch, cell.name)]
         if not known:
             raise UserError(f"expect: no switch has a counter {cell.name!r}")
-        return sum(found.counts.cell(switch, cell.name, cell.index).packets for switch in known)
+        return sum(found.network.counts.cell(switch, cell.name, cell.index).packets for switch in known)
 
     def _counter_rows(self, found: PhaseResult) -> list[dict[str, Any]]:
         return [
             {"switch": switch, "counter": name, "index": index, "packets": tally.packets, "bytes": tally.bytes}
-            for switch, counters in found.counts.counters.items()
+            for switch, counters in found.network.counts.counters.items()
             for name, cells in counters.items()
             for index, tally in cells.items()
             if tally.packets
@@ -345,6 +350,6 @@ class WorkloadTrial(Trial[WorkloadConfiguration]):
     def _register_rows(self, found: PhaseResult) -> list[dict[str, Any]]:
         return [
             {"switch": switch, "register": name, "index": index, "value": value}
-            for (switch, name), cells in found.registers.items()
+            for (switch, name), cells in found.network.registers.items()
             for index, value in cells.items()
         ]

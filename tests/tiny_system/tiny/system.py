@@ -20,6 +20,7 @@ from gradbed.plugin import (
     Progress,
     Section,
     System,
+    SystemReport,
     Tally,
     Topology,
     Trial,
@@ -36,12 +37,12 @@ from tiny.service import PROGRAM, Flow
 
 
 class FlowsSection(Section):
-    packets: int = option(40, "Packets of each flow.", ge=1)
-    rate_mbps: float = option(8.0, "Of each flow, in frames.", name="flow_rate_mbps", gt=0)
+    packets: int = option(40, "Number of packets of each flow.", ge=1)
+    rate_mbps: float = option(8.0, "Rate of each flow, in frames.", name="flow_rate_mbps", gt=0)
 
 
 class SwitchesSection(Section):
-    others: Literal["tiny", "forward"] = option("tiny", "What switches without hosts run.")
+    others: Literal["tiny", "forward"] = option("tiny", "Program of switches without hosts.")
 
 
 class TinyConfiguration(TrialConfiguration):
@@ -54,14 +55,16 @@ class TinySystem(System[TinyConfiguration]):
 
     name = "tiny"
     configuration = TinyConfiguration
+    service = "tiny.service:TinyService"
     metrics: Mapping[str, Metric] = {
         "received_packets": Metric("", "packets that receivers counted"),
         "counted_packets": Metric("", "packets that switches counted"),
-        "delivered": Metric("", "of the packets sent, the part that was received"),
-        "throughput_bps": Metric("bit/s", "of a flow, mean", "rate"),
+        "delivered": Metric("", "received packets / sent packets"),
+        "throughput_bps": Metric("bit/s", "throughput of a flow, mean", "rate"),
     }
-    service = "tiny.service:TinyService"
-    assurance = "Switches counted what receivers did, and hosts agree with their links."
+    report = SystemReport(
+        assurance="Switches counted what receivers did, and hosts agree with their links.",
+    )
 
     def trial(self, task: TrialTask[TinyConfiguration]) -> TinyTrial:
         return TinyTrial(task)
@@ -130,20 +133,23 @@ class TinyTrial(Trial[TinyConfiguration]):
         by_host = {account.host: account for account in accounts}
         return {
             answer["job"]: (account := by_host[request.receiver]).switch_sent + account.towards_host.queue_drops
-            for answer, request in zip(found.answers, self._phase.flows, strict=True)
+            for answer, request in zip(found.agents.answers, self._phase.flows, strict=True)
         }
 
     def result(self, measured: Sequence[PhaseResult]) -> TrialResult:
         (found,) = measured
-        receivers = {job: final for (job, name), final in found.final.items() if name == "receiver"}
-        counted = {a["job"]: found.counts.cell(a["switch"], "flow_packets", a["job"]).packets for a in found.answers}
+        receivers = {job: final for (job, name), final in found.agents.final.items() if name == "receiver"}
+        counted = {
+            a["job"]: found.network.counts.cell(a["switch"], "flow_packets", a["job"]).packets
+            for a in found.agents.answers
+        }
         received = sum(final["packets"] for final in receivers.values())
         rates_bps = [
             8e6 * FRAME.itemsize * (final["packets"] - 1) / final["taken_us"]
             for final in receivers.values()
             if final["taken_us"]
         ]
-        accounts = host_accounts(self.topology, found.counts, found.final)
+        accounts = host_accounts(self.topology, found.network.counts, found.agents.final)
         return TrialResult(
             metrics={
                 "received_packets": received,

@@ -55,7 +55,7 @@ class Searched:
     def with_faults(self, faults: Sequence[Fault]) -> TrialConfiguration:
         """Checked as `gradbed run` does."""
         system = find_system(self.system)
-        plain = with_values({}, {**system.defaults, **self.values, "clock": "virtual"})
+        plain = with_values({}, {**system.options.defaults, **self.values, "clock": "virtual"})
         found: TrialConfiguration = system.configuration.model_validate({**plain, "faults": tuple(faults)})
         system.check(found)
         return found
@@ -87,7 +87,9 @@ class Searched:
     def line(self, faults: Sequence[Fault]) -> str:
         """The command that does it again."""
         system = find_system(self.system)
-        flags = {".".join(each.path): each.flag for each in model_options(system.configuration, system.defaults)}
+        flags = {
+            ".".join(each.path): each.flag for each in model_options(system.configuration, system.options.defaults)
+        }
         words = ["./gradbed", "run", self.system, "--clock", "virtual"]
         for path, value in self.values.items():
             words += [flags[path], ",".join(value) if isinstance(value, tuple) else str(value)]

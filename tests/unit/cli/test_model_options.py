@@ -159,7 +159,7 @@ def test_help_lists_every_option_once(
         each.flag
         for system in ([AggregationSystem, CompressionSystem] if runs_scripts else [AggregationSystem])
         for each in model_options(
-            system.configuration, system.script_defaults or {} if runs_scripts else system.defaults
+            system.configuration, system.options.script_defaults or {} if runs_scripts else system.options.defaults
         )
     }
     if runs_scripts:

@@ -95,9 +95,9 @@ def test_a_study_that_misses_a_goal_fails(tmp_path: Path, gradbed_here: GradbedH
     assert [line for line in said.out.splitlines() if line.startswith("FAILED")] == [
         "FAILED: goal many, count=2: 1, at least 2: missed",
     ]
-    assert said.out.count("met") == 3 and coin.CoinSystem.assurance not in said.out
+    assert said.out.count("met") == 3 and coin.CoinSystem.report.assurance not in said.out
     said = gradbed_here("run", write(tmp_path, text.replace("at_least: 2", "at_least: 1")), "--output", str(tmp_path))
-    assert said.status == 0 and coin.CoinSystem.assurance in said.out
+    assert said.status == 0 and coin.CoinSystem.report.assurance in said.out
 
 
 def test_a_figure_whose_points_cross_its_bound_is_refused(tmp_path: Path, gradbed_here: GradbedHere) -> None:
@@ -111,7 +111,7 @@ def test_a_figure_whose_points_cross_its_bound_is_refused(tmp_path: Path, gradbe
         "FAILED: no figure crossed: count=4, seed 1: limit is 4, above its bound (heads), 2",
     ]
     assert "heads.svg" in said.out and "crossed.svg" not in said.out and "data of figures" not in said.out
-    assert coin.CoinSystem.assurance not in said.out
+    assert coin.CoinSystem.report.assurance not in said.out
     (folder,) = (path for path in (tmp_path / "tosses").iterdir() if not path.is_symlink())
     assert {path.stem for path in folder.glob("*.svg")} == {"heads"} and not (folder / "data").exists()
 

@@ -80,7 +80,7 @@ def test_its_numbers_are_those_of_the_rows(tmp_path: Path, gradbed_here: Gradbed
     means = [statistics.fmean(values) for values in counts.values()]
     assert [float(cell) for cell in goals.column("measured")] == pytest.approx(means, abs=5e-4)
     assert goals.column("verdict") == ["met" if mean <= 15 else "exceeded" for mean in means] == ["met", "exceeded"]
-    assert "goal many, count=40" in page.text and coin.CoinSystem.assurance not in page.text
+    assert "goal many, count=40" in page.text and coin.CoinSystem.report.assurance not in page.text
 
 
 def test_it_asks_what_the_file_asks_and_says_how_far_to_trust_it(tmp_path: Path, gradbed_here: GradbedHere) -> None:
@@ -89,7 +89,7 @@ def test_it_asks_what_the_file_asks_and_says_how_far_to_trust_it(tmp_path: Path,
     page = HtmlPage(text)
     assert 'Does a coin <b>know</b> its bias & "count"? It is thrown.' in page.text
     assert "<b>know" not in text and "no part of the question" not in page.text
-    assert "6 of 6 trials are done." in page.text and coin.CoinSystem.assurance in page.text
+    assert "6 of 6 trials are done." in page.text and coin.CoinSystem.report.assurance in page.text
     assert "doubtful 6 trials" in page.text and "made so (6 trials)" in page.text
     fields = dict(
         zip(
@@ -140,7 +140,7 @@ def test_a_study_that_ended_badly_has_a_page_that_says_so(
     text = HtmlPage.of(folder / "report.html").text
     for words in said:
         assert words in text
-    assert coin.CoinSystem.assurance not in text
+    assert coin.CoinSystem.report.assurance not in text
 
 
 def test_nothing_is_assured_where_a_point_failed_and_no_goal_is_missed(
@@ -151,7 +151,7 @@ def test_nothing_is_assured_where_a_point_failed_and_no_goal_is_missed(
     for ends, is_assured in (('""', True), ("edge", False)):
         _, folder = run(tmp_path / str(is_assured), gradbed_here, without_goals, ends)
         text = HtmlPage.of(folder / "report.html").text
-        assert (coin.CoinSystem.assurance in text) == is_assured
+        assert (coin.CoinSystem.report.assurance in text) == is_assured
 
 
 def test_the_least_and_the_most_need_not_be_at_the_ends(tmp_path: Path, gradbed_here: GradbedHere) -> None:

@@ -81,9 +81,11 @@ def test_options_of_up_are_fields() -> None:
     from gradbed.experiments.configuration.options import model_options
 
     system = find_system(DEFAULT_SYSTEM)
-    found = within(model_options(system.configuration, {}), system.network_options)
+    found = within(model_options(system.configuration, {}), system.options.network_options)
     paths = {".".join(option.path) for option in found}
-    assert all(any(path == each or path.startswith(f"{each}.") for path in paths) for each in system.network_options)
+    assert all(
+        any(path == each or path.startswith(f"{each}.") for path in paths) for each in system.options.network_options
+    )
     assert "switches.placement" not in paths
 
 

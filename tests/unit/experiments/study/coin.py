@@ -21,7 +21,7 @@ from gradbed.experiments.results.study_results import StudyResults
 from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.study.running.executors import RunOptions
 from gradbed.experiments.study.running.worker import Outcome, run_task
-from gradbed.experiments.system import System
+from gradbed.experiments.system import System, SystemReport
 from gradbed.experiments.tables.metric import Metric
 from gradbed.experiments.validity.verdict import ValidityReport, VerdictWord
 
@@ -54,13 +54,15 @@ class CoinSystem(System[CoinConfiguration]):
     name = "coins"
     configuration = CoinConfiguration
     service = ""
-    assurance = "No coin stands on its edge."
     metrics: Mapping[str, Metric] = {
         "heads": Metric("", "coins that showed heads"),
         "throughput_bps": Metric("bit/s", "made up", "rate"),
         "time_s": Metric("s", "made up too", "time"),
         "limit": Metric("", "all coins"),
     }
+    report = SystemReport(
+        assurance="No coin stands on its edge.",
+    )
 
     def check(self, configuration: CoinConfiguration) -> None:
         if configuration.coins.count == 13:

@@ -54,7 +54,9 @@ def test_other_names_are_programs(tmp_path: Path) -> None:
 
 
 def test_makers_are_read_of_the_systems_classes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "a_system_with_makers.py").write_text('class Made:\n    makers = {"thing": "module:Class"}\n')
+    (tmp_path / "a_system_with_makers.py").write_text(
+        'class Made:\n    tools = SystemTools(makers={"thing": "module:Class"})\n'
+    )
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(systems, "SYSTEMS", {"made": "a_system_with_makers:Made"})
     systems.makers.cache_clear()
