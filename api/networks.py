@@ -184,10 +184,10 @@ def virtual(topology: Topology | str | Path, program: Program | str | Path | Non
 
 
 def _values(topology: Topology, clock: str, switch: str, links: str) -> dict[str, Any]:
-    """Return a checked configuration of gradbed.experiments.own_program. UserError."""
+    """Return a checked configuration of gradbed.experiments.custom_program. UserError."""
     from pydantic import ValidationError
 
-    from gradbed.experiments.own_program import OwnProgramConfiguration
+    from gradbed.experiments.custom_program import CustomProgramConfiguration
 
     values = {
         "topology": topology.section,
@@ -196,7 +196,7 @@ def _values(topology: Topology, clock: str, switch: str, links: str) -> dict[str
         "switches": {"links": links},
     }
     try:
-        OwnProgramConfiguration.model_validate(values)
+        CustomProgramConfiguration.model_validate(values)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = {"program": "switch", "switches": "links"}.get(str(first["loc"][0]), str(first["loc"][0]))

@@ -14,7 +14,7 @@ from gradbed.common.modules import COMMAND
 
 if TYPE_CHECKING:
     from gradbed.experiments.exercises.exercise import Exercise
-    from gradbed.experiments.exercises.finding import Checked
+    from gradbed.experiments.exercises.finding import CheckOutcome
 
 EXERCISES = Path(__file__).resolve().parents[1] / "templates" / "exercises"
 LABEL_COLUMNS = 11
@@ -52,12 +52,12 @@ def start(
     ] = None,
 ) -> int:
     """Make a folder with an exercise's task and starter code."""
-    from gradbed.experiments.exercises.work import Record, write_record
+    from gradbed.experiments.exercises.work import WorkRecord, write_record
 
     exercise = _named(name)
     place = folder or Path(name)
     exercise.start(place)
-    write_record(place, Record(exercise=name))
+    write_record(place, WorkRecord(exercise=name))
     print(f"made {place}/: read {place}/README.md")
     return 0
 
@@ -66,7 +66,7 @@ def start(
 def check(folder: Folder = Path()) -> int:
     """Run the exercise's checks on your solution, and say what is wrong. Exit status 1 if one fails."""
     from gradbed.experiments.exercises.checking import check_solution
-    from gradbed.experiments.exercises.work import Record, digest, exercise_of, read_record, write_record
+    from gradbed.experiments.exercises.work import WorkRecord, digest, exercise_of, read_record, write_record
     from gradbed.switch.compiler import compile_p4
 
     exercise = exercise_of(folder, _exercises())
@@ -75,7 +75,7 @@ def check(folder: Folder = Path()) -> int:
     for checked in check_solution(exercise, folder):
         _tell(checked)
         failed += checked.finding is not None
-    record = read_record(folder) or Record(exercise=exercise.name)
+    record = read_record(folder) or WorkRecord(exercise=exercise.name)
     if not failed:
         write_record(folder, record.model_copy(update={"passed": before}))
         say("\nAll checks passed. README.md has questions to think about.", sys.stdout)
@@ -94,10 +94,10 @@ def hint(
     again: Annotated[bool, typer.Option("--again", help="Repeat the hints that you have had.")] = False,
 ) -> int:
     """Give the next hint. The later ones say more."""
-    from gradbed.experiments.exercises.work import Record, exercise_of, read_record, write_record
+    from gradbed.experiments.exercises.work import WorkRecord, exercise_of, read_record, write_record
 
     exercise = exercise_of(folder, _exercises())
-    record = read_record(folder) or Record(exercise=exercise.name)
+    record = read_record(folder) or WorkRecord(exercise=exercise.name)
     hints = exercise.hints
     if again:
         if not record.hints:
@@ -186,7 +186,7 @@ def _named(name: str) -> Exercise:
     return named(name, _exercises())
 
 
-def _tell(checked: Checked) -> None:
+def _tell(checked: CheckOutcome) -> None:
     """Print a line, and below it what helps to find the mistake."""
     finding = checked.finding
     head = "passed  " if finding is None else "FAILED  "

@@ -13,11 +13,11 @@ from gradbed.cli import options
 from gradbed.cli.model_options import parameters, with_parameters
 from gradbed.common.errors import UserError
 from gradbed.experiments.configuration.options import complaint, model_options, nested, within
-from gradbed.experiments.own_program import (
+from gradbed.experiments.custom_program import (
     WHICH_PROGRAM,
-    OwnProgram,
-    OwnProgramConfiguration,
-    OwnProgramSystem,
+    CustomProgram,
+    CustomProgramConfiguration,
+    CustomProgramSystem,
 )
 from gradbed.experiments.system import System
 from gradbed.experiments.systems import DEFAULT_SYSTEM, find_system
@@ -28,7 +28,7 @@ _SYSTEM = find_system(DEFAULT_SYSTEM)
 _OF_SYSTEMS = within(model_options(_SYSTEM.configuration, {}), _SYSTEM.options.network_options)
 _OF_PROGRAMS = [
     each
-    for each in within(model_options(OwnProgramConfiguration, {}), ["topology"])
+    for each in within(model_options(CustomProgramConfiguration, {}), ["topology"])
     if each.flag not in {known.flag for known in _OF_SYSTEMS}
 ]
 """Of a program of one's own alone."""
@@ -138,7 +138,7 @@ def _own_program(
     _only_of_every_network(given, whose, besides=("switches__model", "switches__links"))
     if watch and controller is not None:
         raise UserError("--watch does not go with --controller: who fills the tables reloads them")
-    return OwnProgramSystem(OwnProgram(program, tuple(entries), watch, controller))
+    return CustomProgramSystem(CustomProgram(program, tuple(entries), watch, controller))
 
 
 def _check_options_of_system(system: str, given: dict[str, Any]) -> None:

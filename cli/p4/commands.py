@@ -83,12 +83,12 @@ def plan(
     from gradbed.controller.planning.plan import Plan
     from gradbed.controller.planning.routing import shortest_routes
     from gradbed.controller.planning.text import plan_text
-    from gradbed.experiments.own_program import own_network
+    from gradbed.experiments.custom_program import custom_network
     from gradbed.topo.files import topology_file
     from gradbed.topo.registry import parse_topology
 
     network = parse_topology(topology)
-    settings = own_network(network, program, entries or [], file=topology_file(topology)).settings
+    settings = custom_network(network, program, entries or [], file=topology_file(topology)).settings
     assert isinstance(settings, EntriesSettings)
     made = EntriesPlanner(settings).plan(network, shortest_routes(network))
     if switch is not None:

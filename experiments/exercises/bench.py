@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.exercises.finding import Detail, Finding, Refusal
-from gradbed.experiments.exercises.subject import Subject
+from gradbed.experiments.exercises.finding import Detail, Refusal, SolutionFinding
+from gradbed.experiments.exercises.subject import Solution
 from gradbed.experiments.exercises.watch import PACKET_US, WatchedSwitch, frame_text, outputs_text
 from gradbed.switch.engine.device import EngineDevice
 from gradbed.switch.stf import parse_stf
@@ -41,7 +41,7 @@ class Bench:
     Ports are numbers below 510; the outputs of a frame are [(port, frame), ...].
     """
 
-    def __init__(self, subject: Subject, unwatched: int | None = None) -> None:
+    def __init__(self, subject: Solution, unwatched: int | None = None) -> None:
         """Start the switch.
 
         Args:
@@ -151,7 +151,7 @@ def _by_port(outputs: Iterable[Output], port: int) -> list[bytes]:
     return [frame for out, frame in outputs if out == port]
 
 
-def check_conversation(subject: Subject, script: Path) -> Finding | None:
+def check_conversation(subject: Solution, script: Path) -> SolutionFinding | None:
     """Return what the script's `check(bench)` refuses; None: nothing."""
     check = _load(script)
     try:
@@ -167,7 +167,7 @@ def check_conversation(subject: Subject, script: Path) -> Finding | None:
         try:
             check(bench)
         except Refusal:
-            return Finding(found.what, (*_packet(bench.watch), *found.details, *bench.watch.details()))
+            return SolutionFinding(found.what, (*_packet(bench.watch), *found.details, *bench.watch.details()))
     return found
 
 

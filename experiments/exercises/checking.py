@@ -10,21 +10,21 @@ from gradbed.common.errors import UserError
 from gradbed.common.scratch import scratch_folder
 from gradbed.experiments.exercises.bench import check_conversation
 from gradbed.experiments.exercises.exercise import SUFFIXES, Exercise
-from gradbed.experiments.exercises.finding import Checked, Finding
+from gradbed.experiments.exercises.finding import CheckOutcome, SolutionFinding
 from gradbed.experiments.exercises.packets import check_packets
-from gradbed.experiments.exercises.subject import Subject, copied
+from gradbed.experiments.exercises.subject import Solution, copied
 from gradbed.experiments.exercises.traffic import check_traffic
 from gradbed.experiments.exercises.watch import labelled
 
 
 class Check(Protocol):
-    def __call__(self, subject: Subject, file: Path, /) -> Finding | None: ...
+    def __call__(self, subject: Solution, file: Path, /) -> SolutionFinding | None: ...
 
 
 KINDS: Mapping[str, Check] = dict(zip(SUFFIXES, (check_packets, check_traffic, check_conversation), strict=True))
 
 
-def check_solution(exercise: Exercise, folder: Path) -> Iterator[Checked]:
+def check_solution(exercise: Exercise, folder: Path) -> Iterator[CheckOutcome]:
     """Yield the outcome of each check, in order; none but the first of a program that does not compile.
 
     The folder is not changed.
@@ -36,8 +36,9 @@ def check_solution(exercise: Exercise, folder: Path) -> Iterator[Checked]:
         except UserError as error:
             # With compilers the line of the source, and where in it, come below.
             what, *source = str(error).replace(f"{scratch / 'solution'}/", "").splitlines()
-            yield Checked(
-                "it compiles", Finding(what, tuple(labelled("there", [line for line in source if line.strip()])))
+            yield CheckOutcome(
+                "it compiles",
+                SolutionFinding(what, tuple(labelled("there", [line for line in source if line.strip()]))),
             )
             return
         for file in exercise.checks:
@@ -45,5 +46,5 @@ def check_solution(exercise: Exercise, folder: Path) -> Iterator[Checked]:
             try:
                 found = KINDS[file.suffix](subject, file)
             except UserError as error:
-                found = Finding(subject.words(error))
-            yield Checked(name, found)
+                found = SolutionFinding(subject.words(error))
+            yield CheckOutcome(name, found)

@@ -31,7 +31,7 @@ from gradbed.common.yaml_numbers import bounded_loader
 Words = Annotated[str, Field(min_length=1)]
 
 
-class Description(BaseModel):
+class ExerciseDescription(BaseModel):
     """Contents of exercise.yaml."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -48,7 +48,7 @@ class Description(BaseModel):
 @dataclass(frozen=True)
 class Exercise:
     folder: Path
-    description: Description
+    description: ExerciseDescription
 
     @property
     def name(self) -> str:
@@ -125,7 +125,7 @@ def _read(file: Path) -> Exercise:
     try:
         return Exercise(
             file.parent,
-            Description.model_validate(yaml.load(file.read_text(encoding="utf-8"), Loader=bounded_loader())),
+            ExerciseDescription.model_validate(yaml.load(file.read_text(encoding="utf-8"), Loader=bounded_loader())),
         )
     except (OSError, yaml.YAMLError) as error:
         raise UserError(f"cannot read {file}: {' '.join(str(error).split())}") from None

@@ -15,7 +15,7 @@ class Detail(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Finding:
+class SolutionFinding:
     """A fault that a check found in a solution."""
 
     what: str
@@ -24,11 +24,11 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckOutcome:
     """The outcome of one check of a solution."""
 
     name: str
-    finding: Finding | None
+    finding: SolutionFinding | None
     """What is wrong; None if the check passed."""
 
 
@@ -37,7 +37,7 @@ class Refusal(Exception):
 
     def __init__(self, what: str, expected: str = "", came: str = "") -> None:
         super().__init__(what)
-        self.finding = Finding(
+        self.finding = SolutionFinding(
             what,
             tuple(Detail(label, text) for label, text in (("expected", expected), ("came out", came)) if text),
         )

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.exercises.finding import Detail, Finding
-from gradbed.experiments.exercises.subject import Subject
+from gradbed.experiments.exercises.finding import Detail, SolutionFinding
+from gradbed.experiments.exercises.subject import Solution
 from gradbed.experiments.exercises.watch import WatchedSwitch, frame_text, outputs_text
 from gradbed.switch.bmv2_json.model import ProgramModel
 from gradbed.switch.insight.traced_switch import Passage
@@ -16,7 +16,7 @@ from gradbed.switch.stf.runner import difference, run_on
 from gradbed.switch.stf.statements import CheckCounter, Expect, NoPacket, Packet, RegisterRead, Script, StfStatement
 
 
-def check_packets(subject: Subject, test: Path) -> Finding | None:
+def check_packets(subject: Solution, test: Path) -> SolutionFinding | None:
     """Return the first failure; None: there is none."""
     script = read_stf(test)
     failures = run_script(subject.built, script).failures
@@ -29,14 +29,14 @@ def check_packets(subject: Subject, test: Path) -> Finding | None:
         try:
             run_on(watched, script)
         except UserError as error:  # it goes round in circles
-            return Finding(f"{_about(test, line)}: {error}", watched.watch.details())
+            return SolutionFinding(f"{_about(test, line)}: {error}", watched.watch.details())
         return watched.finding(test, line, said)
 
 
 class _Watched:
     """A gradbed.switch.stf.target.Target that records what became of each packet."""
 
-    def __init__(self, subject: Subject, script: Script) -> None:
+    def __init__(self, subject: Solution, script: Script) -> None:
         self._script = script
         self.watch = WatchedSwitch(subject, next(p for p in range(510, -1, -1) if p not in script.ports))
         self._outputs: list[tuple[int, bytes]] = []
@@ -58,18 +58,18 @@ class _Watched:
         outputs, self._outputs = self._outputs, []
         return outputs
 
-    def finding(self, test: Path, line: int, said: str) -> Finding:
+    def finding(self, test: Path, line: int, said: str) -> SolutionFinding:
         """Return the finding for the first failure, whose line and text are those of the runner."""
         for packet, passage in self._passages:
             wrong = self._difference(packet, passage)
             if wrong is not None:
-                return Finding(f"{_about(test, packet.line)}: {wrong}", self._details(packet, passage))
+                return SolutionFinding(f"{_about(test, packet.line)}: {wrong}", self._details(packet, passage))
         before = [(packet, passage) for packet, passage in self._passages if packet.line <= line]
         failed = next((each for each in self._script.statements if each.line == line), None)
         # A command that does not fit the program is no matter of packets.
         if not before or not isinstance(failed, (Expect, NoPacket, RegisterRead, CheckCounter)):
-            return Finding(f"{_about(test, line)}: {said}")
-        return Finding(f"{_about(test, line)}: {said}", self._details(*before[-1]))
+            return SolutionFinding(f"{_about(test, line)}: {said}")
+        return SolutionFinding(f"{_about(test, line)}: {said}", self._details(*before[-1]))
 
     def _details(self, packet: Packet, passage: Passage) -> tuple[Detail, ...]:
         return (

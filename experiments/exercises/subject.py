@@ -20,7 +20,7 @@ _P4_INCLUDE = Path(__file__).resolve().parents[2] / "switch" / "compiler" / "p4i
 
 
 @dataclass(frozen=True)
-class Subject:
+class Solution:
     """A solution under test."""
 
     folder: Path
@@ -62,7 +62,7 @@ class Subject:
         return str(error).replace(f"{self.folder}/", "")
 
 
-def copied(folder: Path, program: str, place: Path) -> Subject:
+def copied(folder: Path, program: str, place: Path) -> Solution:
     """Copy the programs and entries of a student's folder into the new folder `place`.
 
     Links, hidden files and inner folders are left out.
@@ -82,4 +82,4 @@ def copied(folder: Path, program: str, place: Path) -> Subject:
             shutil.copyfile(file, place / file.name)
         except OSError as error:
             raise UserError(f"cannot read {file.name}: {error.strerror}") from None
-    return Subject(place, place / program)
+    return Solution(place, place / program)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from gradbed.common.errors import UserError
 from gradbed.experiments.engine.trial import run_trial
-from gradbed.experiments.exercises.finding import Detail, Finding
-from gradbed.experiments.exercises.subject import Subject
+from gradbed.experiments.exercises.finding import Detail, SolutionFinding
+from gradbed.experiments.exercises.subject import Solution
 from gradbed.experiments.exercises.watch import labelled
 from gradbed.experiments.phases import TrialResult
 from gradbed.experiments.scale import Scale
@@ -19,7 +19,7 @@ from gradbed.experiments.study.loading import load_study
 SHOWN = ("sent_packets", "received_packets", "duplicates", "reordered", "misdelivered")
 
 
-def check_traffic(subject: Subject, study: Path) -> Finding | None:
+def check_traffic(subject: Solution, study: Path) -> SolutionFinding | None:
     """Return the first failure of a trial, and what may be why; None: there is none."""
     about = _about(study)
     work = subject.folder
@@ -31,9 +31,9 @@ def check_traffic(subject: Subject, study: Path) -> Finding | None:
             task = TrialTask(trial.configuration, trial.seed, Scale(), work)
             result = run_trial(loaded.system, task)
             if result.failures:
-                return Finding(f"{about}: {result.failures[0]}", _details(result))
+                return SolutionFinding(f"{about}: {result.failures[0]}", _details(result))
     except UserError as error:
-        return Finding(f"{about}: {re.sub(rf'^{re.escape(study.name)}:[0-9]+: ', '', subject.words(error))}")
+        return SolutionFinding(f"{about}: {re.sub(rf'^{re.escape(study.name)}:[0-9]+: ', '', subject.words(error))}")
     finally:
         place.unlink()
     return None

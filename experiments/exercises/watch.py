@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from types import TracebackType
 
 from gradbed.experiments.exercises.finding import Detail
-from gradbed.experiments.exercises.subject import Subject
+from gradbed.experiments.exercises.subject import Solution
 from gradbed.switch.bmv2_json.model import ProgramModel
 from gradbed.switch.insight.coverage import Coverage
 from gradbed.switch.insight.recorder import Level
@@ -29,7 +29,7 @@ STANDARD = ("core.p4", "v1model.p4")
 class WatchedSwitch:
     """A context manager with a traced switch."""
 
-    def __init__(self, subject: Subject, cpu_port: int = DEFAULT_CPU_PORT, unwatched: int = 0) -> None:
+    def __init__(self, subject: Solution, cpu_port: int = DEFAULT_CPU_PORT, unwatched: int = 0) -> None:
         """Start the switch.
 
         Args:

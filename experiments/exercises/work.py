@@ -17,7 +17,7 @@ RECORD = ".exercise.json"
 """File that `start`, `hint` and `check` leave in the folder; losing it loses no more than that."""
 
 
-class Record(BaseModel):
+class WorkRecord(BaseModel):
     """Record of a student's work on an exercise."""
 
     model_config = ConfigDict(extra="ignore")
@@ -57,15 +57,15 @@ def found_in(folder: Path, known: Mapping[str, Exercise]) -> Exercise | None:
     return programs[0] if len(programs) == 1 else None
 
 
-def read_record(folder: Path) -> Record | None:
+def read_record(folder: Path) -> WorkRecord | None:
     """Return the record; None if there is none that can be read."""
     try:
-        return Record.model_validate_json((folder / RECORD).read_text(encoding="utf-8"))
+        return WorkRecord.model_validate_json((folder / RECORD).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, ValidationError):
         return None
 
 
-def write_record(folder: Path, record: Record) -> None:
+def write_record(folder: Path, record: WorkRecord) -> None:
     """Write the record.
 
     Raises:

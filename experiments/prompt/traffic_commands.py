@@ -29,7 +29,7 @@ ROUTES = "ipv4_routes"
 
 
 @dataclass(frozen=True)
-class Hop:
+class PathHop:
     """A switch on the path."""
 
     switch: str
@@ -40,14 +40,14 @@ class Hop:
     is_p4: bool
 
 
-def path_of(topology: Topology, plan: Plan, source: str, destination: str) -> list[Hop]:
+def path_of(topology: Topology, plan: Plan, source: str, destination: str) -> list[PathHop]:
     """Return the path of plain IPv4 packets from one host to another.
 
     Raises:
         UserError: a switch has no route, or there is a loop.
     """
     address = int(IPv4Address(topology.host(destination).ip))
-    hops: list[Hop] = []
+    hops: list[PathHop] = []
     node = topology.attachment(source).name
     while not topology.is_host(node):
         if node in {hop.switch for hop in hops}:
@@ -57,7 +57,7 @@ def path_of(topology: Topology, plan: Plan, source: str, destination: str) -> li
             raise UserError(f"{node} has no route to {destination}")
         _, port, text = max(routes, key=lambda route: route[0].prefix_bits)
         neighbours = {topology.port(node, other): other for other in topology.graph[node]}
-        hops.append(Hop(node, text, neighbours[port], plan[node].kind == "p4"))
+        hops.append(PathHop(node, text, neighbours[port], plan[node].kind == "p4"))
         node = neighbours[port]
     return hops
 
@@ -133,7 +133,7 @@ class TrafficCommands(BasePrompt):
             raise UserError(f"the way ends at {hops[-1].next_node}: {' -> '.join(names)}")
         self._show_how_to_look_inside(hops[0], source, destination)
 
-    def _show_how_to_look_inside(self, hop: Hop, source: str, destination: str) -> None:
+    def _show_how_to_look_inside(self, hop: PathHop, source: str, destination: str) -> None:
         """Print a command for gradbed's P4 switches, whose P4Runtime socket can be reached from outside."""
         from gradbed.emulation.switches.fabric_switches import P4RUNTIME_SOCKET
 

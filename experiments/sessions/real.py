@@ -16,7 +16,7 @@ from gradbed.common.errors import UserError
 from gradbed.common.namespaces import in_network_namespace
 from gradbed.controller.southbound.interface import Target
 from gradbed.controller.southbound.p4runtime.p4runtime import P4RuntimeSouthbound
-from gradbed.experiments.own_program import OwnProgramSystem
+from gradbed.experiments.custom_program import CustomProgramSystem
 from gradbed.experiments.runtimes.real import RealRuntime
 from gradbed.experiments.runtimes.switch_programs import pipelines_of
 from gradbed.experiments.sessions.session import Held, Received, plan_of
@@ -113,7 +113,7 @@ class RealSession(Held):
 
 
 @contextmanager
-def hold(system: OwnProgramSystem, task: TrialTask[Any]) -> Iterator[RealSession]:
+def hold(system: CustomProgramSystem, task: TrialTask[Any]) -> Iterator[RealSession]:
     """The network, up, for use in a sandbox. UserError as on the virtual clock."""
     setup = replace(system.network(task), hand_over=True)
     with ExitStack() as stack:

@@ -26,7 +26,7 @@ from gradbed.controller.southbound.interface import Message, Southbound, Southbo
 from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
 from gradbed.controller.southbound.p4runtime.schema import ProgramSchema
 from gradbed.emulation.fabric import Fabric
-from gradbed.experiments.own_program import OwnProgram, OwnProgramConfiguration, OwnProgramSystem
+from gradbed.experiments.custom_program import CustomProgram, CustomProgramConfiguration, CustomProgramSystem
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import NetworkSetup, TrialTask
 from gradbed.topo.graph import Topology
@@ -333,8 +333,10 @@ class Held(ABC):
 # ---- What is to be held ----
 
 
-def ordered(order: Mapping[str, Any], folder: Path) -> tuple[OwnProgramSystem, TrialTask[OwnProgramConfiguration]]:
+def ordered(
+    order: Mapping[str, Any], folder: Path
+) -> tuple[CustomProgramSystem, TrialTask[CustomProgramConfiguration]]:
     """values: of OwnProgramConfiguration; program, entries and macros as in OwnProgram; seed. folder: for logs."""
-    system = OwnProgramSystem(OwnProgram(order["program"], order["entries"], macros=order["macros"]))
-    configuration = OwnProgramConfiguration.model_validate(order["values"])
+    system = CustomProgramSystem(CustomProgram(order["program"], order["entries"], macros=order["macros"]))
+    configuration = CustomProgramConfiguration.model_validate(order["values"])
     return system, TrialTask(configuration, order["seed"], Scale(), folder)

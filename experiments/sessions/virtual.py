@@ -12,7 +12,7 @@ import numpy as np
 
 from gradbed.common.errors import UserError
 from gradbed.emulation.switches.fabric_layout import interface_name
-from gradbed.experiments.own_program import OwnProgramSystem
+from gradbed.experiments.custom_program import CustomProgramSystem
 from gradbed.experiments.runtimes.virtual import VirtualRuntime
 from gradbed.experiments.sessions.session import Held, Received, ordered, plan_of
 from gradbed.experiments.setup import NetworkSetup, TrialTask
@@ -85,7 +85,7 @@ def hold_ordered(order: Mapping[str, Any], folder: Path) -> Iterator[VirtualSess
 
 
 @contextmanager
-def hold(system: OwnProgramSystem, task: TrialTask[Any]) -> Iterator[VirtualSession]:
+def hold(system: CustomProgramSystem, task: TrialTask[Any]) -> Iterator[VirtualSession]:
     """The network, up. UserError, as a rule with FILE:LINE:COLUMN, for what is wrong with program and entries."""
     setup = system.network(task)
     with VirtualRuntime(system, setup, task) as runtime:

@@ -96,7 +96,7 @@ Headers = Callable[[Pair, int], tuple[str, ...] | None]
 
 
 @dataclass(frozen=True)
-class Traffic:
+class TrafficPlan:
     """Traffic of a trial: which host sends to which, at which rate."""
 
     specs: tuple[AgentSpec, ...]
@@ -123,7 +123,7 @@ def plan_traffic(
     any_frame: bool = False,
     except_udp_ports: Mapping[str, int] | None = None,
     replay: Mapping[str, Replay] | None = None,
-) -> Traffic:
+) -> TrafficPlan:
     """Plan the agents of a traffic.
 
     Every host takes part, since a packet may come to a host that does not expect it.
@@ -177,7 +177,7 @@ def plan_traffic(
             replay=(replay or {}).get(host),
         )
         specs.append(AgentSpec(host, AGENT, NAME.format(host), description, 0, job))
-    return Traffic(tuple(specs), rates_bps, streams, names, section, scale)
+    return TrafficPlan(tuple(specs), rates_bps, streams, names, section, scale)
 
 
 def sending_us(section: TrafficSection, topology: Topology, scale: Scale, seed: int) -> int:

@@ -12,11 +12,11 @@ from gradbed.common.errors import UserError
 from gradbed.experiments.configuration.faults import AgentFault, Fault, stopped_agents
 from gradbed.experiments.phases import Phase, Progress
 from gradbed.experiments.runtimes.agents import AgentSpec
-from gradbed.experiments.traffic.agents import Traffic
+from gradbed.experiments.traffic.agents import TrafficPlan
 from gradbed.experiments.traffic.background import Background
 from gradbed.experiments.traffic.connections import ConnectionTraffic
 
-AnyTraffic = TypeVar("AnyTraffic", bound=Traffic | ConnectionTraffic)
+AnyTraffic = TypeVar("AnyTraffic", bound=TrafficPlan | ConnectionTraffic)
 
 
 def check_faults_of_traffic(faults: Sequence[Fault]) -> None:

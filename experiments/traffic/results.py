@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradbed.experiments.traffic.agents import NAME, Traffic
+from gradbed.experiments.traffic.agents import NAME, TrafficPlan
 from gradbed.hosts.traffic.received_packets import LatencyHistogram
 from gradbed.hosts.traffic.sizes import has_flows
 
@@ -29,7 +29,7 @@ class TrafficResults:
     none of it is in the flows.
     """
 
-    traffic: Traffic
+    traffic: TrafficPlan
     flows: Columns
     """A row for each flow that was sent, as columns: sender, receiver, packets, bytes, begin_ns.
 
@@ -51,7 +51,7 @@ class TrafficResults:
     """Final report of each host's agent."""
 
     @classmethod
-    def of(cls, traffic: Traffic, final: Final, job: int = 1) -> TrafficResults:
+    def of(cls, traffic: TrafficPlan, final: Final, job: int = 1) -> TrafficResults:
         """Collect the results of one job from the agents that have reported."""
         reports = {
             host: final[job, NAME.format(host)]
@@ -243,7 +243,7 @@ _GOT = (
 )
 
 
-def _sent(traffic: Traffic, reports: Reports) -> Columns:
+def _sent(traffic: TrafficPlan, reports: Reports) -> Columns:
     """Return the flows between hosts that have reported."""
     columns: dict[str, list[Any]] = {
         name: [] for name in ("source", "flow", "sender", "receiver", "begin_ns", "packets", "bytes")

@@ -11,7 +11,7 @@ import pytest
 from gradbed.cli.commands.exercise import EXERCISES
 from gradbed.experiments.exercises.checking import KINDS
 from gradbed.experiments.exercises.exercise import Exercise, exercises
-from gradbed.experiments.exercises.subject import Subject, copied
+from gradbed.experiments.exercises.subject import Solution, copied
 from gradbed.switch.compiler import compile_p4
 from gradbed.switch.p4lang.bmv2 import find_simple_switch
 from gradbed.switch.p4lang.p4c import compile_with_p4c, find_p4c
@@ -36,7 +36,7 @@ def by_p4c(program: Path, folder: Path) -> dict[str, Any]:
     return found
 
 
-def solved(exercise: Exercise, folder: Path) -> Subject:
+def solved(exercise: Exercise, folder: Path) -> Solution:
     exercise.solve(folder / "solved")
     return copied(folder / "solved", exercise.program, folder / "subject")
 

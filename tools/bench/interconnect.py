@@ -11,8 +11,8 @@ from rich.table import Table
 from gradbed.controller.systems.interconnect.entries import PolicyName
 from gradbed.experiments.systems.interconnect.comparison import PACKET_S, ROUTES, Case, Compared, compare, packets
 from gradbed.experiments.systems.interconnect.model import (
-    Fabric,
     OpticalElectrical,
+    QueueNetwork,
     ShortestPaths,
     of_pattern,
     simulate,
@@ -159,7 +159,7 @@ def networks_table(sizes: range, slots: int) -> Table:
     return rows_table("the model: all-to-all", MODELLED, rows, words=("network",))
 
 
-def networks(n: int) -> Iterator[tuple[str, Fabric]]:
+def networks(n: int) -> Iterator[tuple[str, QueueNetwork]]:
     """Yield the networks that the model compares, with about as many hosts as N allows."""
     yield "optical-electrical", OpticalElectrical(n)
     k = next(k for k in range(2, 1000, 2) if k**3 // 4 >= n**3)

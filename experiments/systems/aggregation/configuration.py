@@ -24,7 +24,7 @@ They are the parameter server alone, ring all-reduce among the workers, and all-
 """
 
 
-class SwitchesSection(Section):
+class AggregationSwitchesSection(Section):
     """Selection of the switches that sum, and their limits."""
 
     placement: PlacementName = option("greedy", "Which switches sum.")
@@ -71,7 +71,7 @@ class SwitchesSection(Section):
         )
 
 
-class _Workload(Section):
+class _AggregationWorkload(Section):
     """Options that all workloads of aggregation jobs share; times are nominal."""
 
     workers: int = option(8, "Number of workers of each job, besides the server.", ge=1, le=64)
@@ -89,7 +89,7 @@ class _Workload(Section):
     )
 
 
-class _Gradients(_Workload):
+class _Gradients(_AggregationWorkload):
     blocks: float | None = option(
         None,
         "Fraction of a gradient's blocks of 32 values that is sent, the same of all workers; the rest is held back.",
@@ -98,28 +98,30 @@ class _Gradients(_Workload):
     )
 
 
-class SyntheticWorkload(SyntheticGradients, _Gradients):
+class AggregationSyntheticWorkload(SyntheticGradients, _Gradients):
     """Random gradients, to load the network without learning."""
 
 
-class TrainingWorkload(TrainedGradients, _Gradients):
+class AggregationTrainingWorkload(TrainedGradients, _Gradients):
     """Gradients of a model that the workers train."""
 
 
-class ScriptWorkload(ScriptSection, _Workload):
+class AggregationScriptWorkload(ScriptSection, _AggregationWorkload):
     """Gradients of a PyTorch script (docs/torch.md)."""
 
 
 Workload = Annotated[
-    SyntheticWorkload | TrainingWorkload | ScriptWorkload, Field(discriminator="kind"), SYNTHETIC_UNLESS_SAID
+    AggregationSyntheticWorkload | AggregationTrainingWorkload | AggregationScriptWorkload,
+    Field(discriminator="kind"),
+    SYNTHETIC_UNLESS_SAID,
 ]
 
 
 class AggregationConfiguration(TrialConfiguration):
     """Everything that a sweep of an aggregation study can vary."""
 
-    switches: SwitchesSection = SwitchesSection()
-    workload: Workload = SyntheticWorkload()
+    switches: AggregationSwitchesSection = AggregationSwitchesSection()
+    workload: Workload = AggregationSyntheticWorkload()
 
     def chance(self) -> tuple[str, ...]:
         drawn = {

@@ -21,8 +21,8 @@ from gradbed.experiments.runtimes.agents import AgentSpec
 from gradbed.experiments.setup import TrialTask, Underlay
 from gradbed.experiments.systems.aggregation.configuration import (
     AggregationConfiguration,
-    ScriptWorkload,
-    TrainingWorkload,
+    AggregationScriptWorkload,
+    AggregationTrainingWorkload,
 )
 from gradbed.hosts.agents.description import AgentAddress, worker_addresses
 from gradbed.hosts.learning.reference import reference, synthetic_reference
@@ -151,7 +151,7 @@ EXPONENT = 26
 
 
 @dataclass(frozen=True)
-class JobSetup:
+class AggregationJobSetup:
     """Hosts of a job, its learning settings, and what its workers must report."""
 
     workers: tuple[str, ...]
@@ -168,26 +168,26 @@ class JobSetup:
         return ((self.server, "server"), *workers) if exchange == "server" else workers
 
 
-def job_setup(configuration: AggregationConfiguration, hosts: Hosts, seed: int) -> JobSetup:
+def job_setup(configuration: AggregationConfiguration, hosts: Hosts, seed: int) -> AggregationJobSetup:
     """Return a job with its reference, which a single process computes."""
     workers, server = hosts
     workload = configuration.workload
-    if isinstance(workload, ScriptWorkload):
-        return JobSetup(workers, server, ExternalSettings())
-    if isinstance(workload, TrainingWorkload):
+    if isinstance(workload, AggregationScriptWorkload):
+        return AggregationJobSetup(workers, server, ExternalSettings())
+    if isinstance(workload, AggregationTrainingWorkload):
         exponent = None if workload.blocks is None else EXPONENT
         settings = workload.settings(workload.rounds, seed, exponent)
         training = TrainingSettings.model_validate({**settings.model_dump(), "blocks": workload.blocks})
         expected = list(reference(training, len(workers), workload.lanes))
         digests, accuracies = [each.weights_sha256 for each in expected], [each.accuracy for each in expected]
-        return JobSetup(workers, server, training, digests, accuracies)
+        return AggregationJobSetup(workers, server, training, digests, accuracies)
     synthetic = workload.settings(workload.rounds, seed).model_copy(update={"blocks": workload.blocks})
     digests = list(synthetic_reference(synthetic, len(workers), workload.lanes))
-    return JobSetup(workers, server, synthetic, digests)
+    return AggregationJobSetup(workers, server, synthetic, digests)
 
 
 @dataclass(frozen=True)
-class Shared:
+class SharedSetup:
     """Setup that the phases of a trial share."""
 
     task: TrialTask[AggregationConfiguration]
@@ -208,7 +208,9 @@ class Shared:
         return shortest_routes(self.topology)
 
 
-def describe_job(job: JobSetup, answer: Mapping[str, Any], exchange: Exchange, shared: Shared) -> AggregationJob:
+def describe_job(
+    job: AggregationJobSetup, answer: Mapping[str, Any], exchange: Exchange, shared: SharedSetup
+) -> AggregationJob:
     """Return the configuration of a job's agents: names become addresses. The answer is the service's."""
     workload, topology = shared.configuration.workload, shared.topology
     slots = answer["slots"] if answer["slot_policy"] == "static" else None

@@ -12,7 +12,7 @@ from gradbed.controller.systems.aggregation.placement.stored import stored_rates
 from gradbed.experiments.conservation.host_links import Tally
 from gradbed.experiments.phases import PhaseResult
 from gradbed.experiments.systems.aggregation.counts import EVENTS, account, acks_from, events_of, gradients_to
-from gradbed.experiments.systems.aggregation.jobs import JobSetup
+from gradbed.experiments.systems.aggregation.jobs import AggregationJobSetup
 from gradbed.experiments.systems.aggregation.phase import PARAMETER_SERVER, AggregationPhase, Bounds
 from gradbed.experiments.tables.metric import Metric
 from gradbed.experiments.tables.tables import Row
@@ -142,7 +142,7 @@ def _after_warm_up(rounds: Sequence[float]) -> Sequence[float]:
     return rounds[WARM_UP_ROUNDS:] or rounds
 
 
-def _workers(job: JobSetup, description: AggregationJob, found: PhaseResult) -> list[Mapping[str, Any]]:
+def _workers(job: AggregationJobSetup, description: AggregationJob, found: PhaseResult) -> list[Mapping[str, Any]]:
     """Return the final statistics of a job's workers, without those that were stopped once their part was done."""
     names = (f"worker {index}" for index in range(len(job.workers)))
     return [
@@ -150,7 +150,7 @@ def _workers(job: JobSetup, description: AggregationJob, found: PhaseResult) -> 
     ]
 
 
-def _sent_again(job: JobSetup, description: AggregationJob, found: PhaseResult) -> dict[str, int | None]:
+def _sent_again(job: AggregationJobSetup, description: AggregationJob, found: PhaseResult) -> dict[str, int | None]:
     """Return the resends of all workers together; None where a killed worker took its counts along."""
     workers = _workers(job, description, found)
     if len(workers) < len(job.workers):
@@ -161,7 +161,9 @@ def _sent_again(job: JobSetup, description: AggregationJob, found: PhaseResult) 
     }
 
 
-def _wire_bits(phase: AggregationPhase, job: JobSetup, description: AggregationJob, found: PhaseResult) -> float:
+def _wire_bits(
+    phase: AggregationPhase, job: AggregationJobSetup, description: AggregationJob, found: PhaseResult
+) -> float:
     """Return the bits that a worker put on the wire per round, without resends; of the worker with the fewest.
 
     Switches count a worker's gradients. They do not know ring packets, and those of an underlay none of these: there
@@ -187,7 +189,7 @@ def _bounds_bps(phase: AggregationPhase, place: int) -> Bounds:
     return phase.bounds_bps[place]
 
 
-def _solved_bounds_bps(phase: AggregationPhase, job: JobSetup, description: AggregationJob) -> Bounds:
+def _solved_bounds_bps(phase: AggregationPhase, job: AggregationJobSetup, description: AggregationJob) -> Bounds:
     """Return the upper bounds of a job alone, in emulated bit/s.
 
     The first is that of the linear program with the chosen switches (claims 3 and 4 of the source,

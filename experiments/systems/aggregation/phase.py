@@ -12,12 +12,12 @@ from gradbed.controller.systems.aggregation.messages import JobRequest
 from gradbed.experiments.configuration.faults import stopped_agents
 from gradbed.experiments.phases import Phase, Progress
 from gradbed.experiments.runtimes.agents import AgentSpec
-from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration, ScriptWorkload
+from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration, AggregationScriptWorkload
 from gradbed.experiments.systems.aggregation.jobs import (
     MODULE,
     WORKER_RANK,
-    JobSetup,
-    Shared,
+    AggregationJobSetup,
+    SharedSetup,
     agent_specs,
     describe_job,
     server_spec,
@@ -31,7 +31,7 @@ PARAMETER_SERVER = "parameter server"
 
 
 @dataclass
-class RoundReport:
+class AggregationRoundReport:
     """One round, over all workers of a job."""
 
     seconds: float = 0.0
@@ -64,9 +64,9 @@ class AggregationPhase(Phase):
         self,
         name: str,
         exchange: Exchange,
-        jobs: Sequence[JobSetup],
+        jobs: Sequence[AggregationJobSetup],
         requests: Sequence[JobRequest],
-        shared: Shared,
+        shared: SharedSetup,
     ) -> None:
         super().__init__(name, requests)
         self.exchange: Exchange = exchange
@@ -75,7 +75,7 @@ class AggregationPhase(Phase):
         self.task = shared.task
         self.scale = shared.task.scale
         self.descriptions: list[AggregationJob] = []
-        self.rounds = [[RoundReport() for _ in job.digests] for job in jobs]
+        self.rounds = [[AggregationRoundReport() for _ in job.digests] for job in jobs]
         self.mismatches: list[str] = []
         self.bounds_bps: dict[int, Bounds] = {}
         """Bounds of each job, once they were asked for (metrics.py)."""
@@ -138,7 +138,7 @@ class AggregationPhase(Phase):
                 f"{expected[:12]}"
             )
 
-    def _report(self, place: int, number: int) -> RoundReport:
+    def _report(self, place: int, number: int) -> AggregationRoundReport:
         return self.rounds[place][number]
 
     def _where(self, place: int) -> str:
@@ -167,7 +167,7 @@ class AggregationPhase(Phase):
 # ---- PyTorch scripts ----
 
 
-class ScriptPhase(ScriptWorkers, AggregationPhase):
+class AggregationScriptPhase(ScriptWorkers, AggregationPhase):
     """One job of a PyTorch script; without a reference, no sums are compared."""
 
     @property
@@ -190,9 +190,9 @@ class ScriptPhase(ScriptWorkers, AggregationPhase):
         self.descriptions = [job.model_copy(update={"workload": ExternalSettings(values=self.values)})]
         return [server_spec(self.descriptions[0])] if self.exchange == "server" else []
 
-    def _report(self, place: int, number: int) -> RoundReport:
+    def _report(self, place: int, number: int) -> AggregationRoundReport:
         while len(self.rounds[place]) <= number:
-            self.rounds[place].append(RoundReport())
+            self.rounds[place].append(AggregationRoundReport())
         return self.rounds[place][number]
 
     @property
@@ -203,7 +203,7 @@ class ScriptPhase(ScriptWorkers, AggregationPhase):
 def check_script_jobs(configuration: AggregationConfiguration) -> None:
     """Raise UserError if the script cannot run."""
     workload = configuration.workload
-    assert isinstance(workload, ScriptWorkload)
+    assert isinstance(workload, AggregationScriptWorkload)
     check_script(configuration, workload)
     if workload.jobs > 1:
         raise UserError("--jobs: a script is one job")

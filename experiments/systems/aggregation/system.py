@@ -14,7 +14,7 @@ from gradbed.experiments.setup import NetworkSetup, SwitchCollectives, TrialTask
 from gradbed.experiments.system import SwitchCapabilities, System, SystemOptions, SystemReport, SystemTools
 from gradbed.experiments.systems.aggregation import figures as _figures  # noqa: F401  # their kinds
 from gradbed.experiments.systems.aggregation.collectives import switch_collectives
-from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration, ScriptWorkload
+from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration, AggregationScriptWorkload
 from gradbed.experiments.systems.aggregation.jobs import check_choice
 from gradbed.experiments.systems.aggregation.metrics import METRICS
 from gradbed.experiments.systems.aggregation.phase import check_script_jobs
@@ -75,7 +75,7 @@ class AggregationSystem(System[AggregationConfiguration]):
     )
 
     def check(self, configuration: AggregationConfiguration) -> None:
-        if isinstance(configuration.workload, ScriptWorkload):
+        if isinstance(configuration.workload, AggregationScriptWorkload):
             check_script_jobs(configuration)
         for option, named in (
             ("--exchange", [configuration.workload.exchange]),

@@ -17,11 +17,16 @@ from gradbed.experiments.programs import FORWARD, Program, SwitchProgram
 from gradbed.experiments.setup import NetworkSetup, TrialTask, Underlay
 from gradbed.experiments.systems import find_system
 from gradbed.experiments.systems.aggregation.checks import SLOT_OWNER, wrong
-from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration, ScriptWorkload
+from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration, AggregationScriptWorkload
 from gradbed.experiments.systems.aggregation.counts import CLASSES, account, events_of
-from gradbed.experiments.systems.aggregation.jobs import Hosts, Shared, choose_programmable, job_setup
+from gradbed.experiments.systems.aggregation.jobs import Hosts, SharedSetup, choose_programmable, job_setup
 from gradbed.experiments.systems.aggregation.metrics import job_rows, metrics, round_rows, summary_rows
-from gradbed.experiments.systems.aggregation.phase import IN_NETWORK, PARAMETER_SERVER, AggregationPhase, ScriptPhase
+from gradbed.experiments.systems.aggregation.phase import (
+    IN_NETWORK,
+    PARAMETER_SERVER,
+    AggregationPhase,
+    AggregationScriptPhase,
+)
 from gradbed.experiments.torch_scripts import MODULE as SCRIPTS
 from gradbed.formats.packet_class import in_any_form
 from gradbed.hosts.systems.aggregation.description import Exchange
@@ -60,7 +65,7 @@ class AggregationTrial(Trial[AggregationConfiguration]):
             for host, name in job.agent_hosts(exchange)
         }
         raw_frames = uncounted_hosts(self.topology, configuration.faults, agents)
-        self._shared = Shared(task, self.topology, underlay, choice.switches, raw_frames)
+        self._shared = SharedSetup(task, self.topology, underlay, choice.switches, raw_frames)
         self.phases = [
             self._phase(name, exchange, hosts, requests if sums else [{"placement": "none"}] * len(hosts))
             for name, exchange, sums in planned
@@ -84,7 +89,11 @@ class AggregationTrial(Trial[AggregationConfiguration]):
     def _phase(
         self, name: str, exchange: Exchange, hosts: Sequence[Hosts], requests: Sequence[dict[str, Any]]
     ) -> AggregationPhase:
-        kind = ScriptPhase if isinstance(self.configuration.workload, ScriptWorkload) else AggregationPhase
+        kind = (
+            AggregationScriptPhase
+            if isinstance(self.configuration.workload, AggregationScriptWorkload)
+            else AggregationPhase
+        )
         asked = [
             JobRequest(workers=list(workers), server=server, **request)
             for (workers, server), request in zip(hosts, requests, strict=True)
@@ -146,7 +155,7 @@ class AggregationTrial(Trial[AggregationConfiguration]):
         Gloo's connections are counted by the hosts' kernels. A script may open connections that are not counted, so
         it has none.
         """
-        if isinstance(phase, ScriptPhase):
+        if isinstance(phase, AggregationScriptPhase):
             return [[] for _ in phase.jobs]
         return [
             [
@@ -214,7 +223,7 @@ def network_of(
         capture=capture,
         preload=[
             "gradbed.hosts.systems.aggregation.agents",
-            *([SCRIPTS] if isinstance(configuration.workload, ScriptWorkload) else []),
+            *([SCRIPTS] if isinstance(configuration.workload, AggregationScriptWorkload) else []),
         ],
         keep_open=keep_open,
         classes=CLASSES if underlay is None else in_any_form(CLASSES),

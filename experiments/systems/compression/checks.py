@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradbed.experiments.phases import PhaseResult
-from gradbed.experiments.systems.compression.phase import CompressionPhase, RoundReport
+from gradbed.experiments.systems.compression.phase import CompressionPhase, CompressionRoundReport
 from gradbed.hosts.compressors.methods import parsed
 from gradbed.hosts.learning.dataset import SHAPES, load
 from gradbed.hosts.learning.reference import reference
@@ -208,7 +208,7 @@ def wrong_training(phase: CompressionPhase) -> Iterator[str]:
                 yield f"round {number + 1}, {name}: its weights are not those of a single process"
 
 
-def _sent_whole(rounds: Sequence[RoundReport]) -> bool:
+def _sent_whole(rounds: Sequence[CompressionRoundReport]) -> bool:
     return all(
         told["planned_bytes"] == told["total_bytes"] and not told["most_held"]
         for report in rounds

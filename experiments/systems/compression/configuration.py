@@ -17,7 +17,7 @@ from gradbed.hosts.transport.congestion_window import CONGESTION_CONTROL_HELP, C
 from gradbed.hosts.transport.stream_receiver import SELECTIVE_BITS
 
 
-class SwitchesSection(Section):
+class CompressionSwitchesSection(Section):
     """Congestion marking in switches."""
 
     congestion_packets: int = option(
@@ -64,7 +64,7 @@ class RatioSection(Section):
     interval_us: int = option(5000, "Interval of rate readings.", ge=100)
 
 
-class TransportSection(Section):
+class CompressionTransportSection(Section):
     """Reliability, pacing and congestion control; times are nominal."""
 
     protocol: Literal["packets", "tcp"] = option(
@@ -82,7 +82,7 @@ class TransportSection(Section):
     give_up_us: int = option(30_000_000, "Silence of the server after which a worker ends the run.", ge=1000)
 
 
-class BackgroundSection(Section):
+class CompetingTrafficSection(Section):
     """Competing traffic: datagrams from a host without another part to the server's, at a constant rate."""
 
     load: float = option(
@@ -97,47 +97,49 @@ class BackgroundSection(Section):
     frame_bytes: int = option(1000, "Frame size of the competing traffic.", name="background_bytes", ge=64, le=1514)
 
 
-class SamplesSection(Section):
+class QueueSamplesSection(Section):
     """Sampling of the queue of the server's link."""
 
     interval_us: int = option(10_000, "Sampling interval of the queue of the server's link.", name="sample_us", ge=1)
 
 
-class _Workload(Section):
+class _CompressionWorkload(Section):
     workers: int = option(8, "Number of workers, besides the server.", ge=1, le=256)
 
 
-class _Rounds(_Workload):
+class _Rounds(_CompressionWorkload):
     rounds: int = option(10, "Gradients that every worker sends.", ge=1)
 
 
-class SyntheticWorkload(SyntheticGradients, _Rounds):
+class CompressionSyntheticWorkload(SyntheticGradients, _Rounds):
     """Random gradients, to load the network without learning."""
 
 
-class TrainingWorkload(TrainedGradients, _Rounds):
+class CompressionTrainingWorkload(TrainedGradients, _Rounds):
     """Gradients of a model that the workers train."""
 
 
-class ScriptWorkload(ScriptSection, _Workload):
+class CompressionScriptWorkload(ScriptSection, _CompressionWorkload):
     """Gradients of a PyTorch script (docs/torch.md)."""
 
 
 Workload = Annotated[
-    SyntheticWorkload | TrainingWorkload | ScriptWorkload, Field(discriminator="kind"), SYNTHETIC_UNLESS_SAID
+    CompressionSyntheticWorkload | CompressionTrainingWorkload | CompressionScriptWorkload,
+    Field(discriminator="kind"),
+    SYNTHETIC_UNLESS_SAID,
 ]
 
 
 class CompressionConfiguration(TrialConfiguration):
     """Everything that a sweep of a compression study can vary."""
 
-    switches: SwitchesSection = SwitchesSection()
+    switches: CompressionSwitchesSection = CompressionSwitchesSection()
     compression: CompressionSection = CompressionSection()
     ratio: RatioSection = RatioSection()
-    transport: TransportSection = TransportSection()
-    background: BackgroundSection = BackgroundSection()
-    samples: SamplesSection = SamplesSection()
-    workload: Workload = SyntheticWorkload()
+    transport: CompressionTransportSection = CompressionTransportSection()
+    background: CompetingTrafficSection = CompetingTrafficSection()
+    samples: QueueSamplesSection = QueueSamplesSection()
+    workload: Workload = CompressionSyntheticWorkload()
 
     def chance(self) -> tuple[str, ...]:
         # The seed decides which values are sent, and the code of their indices is as long as they are far apart.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gradbed.experiments.phases import PhaseResult
-from gradbed.experiments.systems.compression.phase import CompressionPhase, RoundReport, background_loss
+from gradbed.experiments.systems.compression.phase import CompressionPhase, CompressionRoundReport, background_loss
 from gradbed.experiments.tables.metric import Metric
 from gradbed.experiments.tables.tables import Row
 
@@ -93,7 +93,7 @@ def round_rows(phase: CompressionPhase) -> Iterable[dict[str, Any]]:
         }
 
 
-def _learning(report: RoundReport) -> dict[str, Any]:
+def _learning(report: CompressionRoundReport) -> dict[str, Any]:
     reported = report.round.values()
     losses = [each["loss"] for each in reported if "loss" in each]
     accuracies = [each["accuracy"] for each in reported if "accuracy" in each]

@@ -17,11 +17,11 @@ from gradbed.experiments.runtimes.agents import AgentSpec
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.systems.compression.configuration import (
-    BackgroundSection,
+    CompetingTrafficSection,
     CompressionConfiguration,
-    ScriptWorkload,
-    SyntheticWorkload,
-    TrainingWorkload,
+    CompressionScriptWorkload,
+    CompressionSyntheticWorkload,
+    CompressionTrainingWorkload,
 )
 from gradbed.experiments.torch_scripts import SILENCE_US, ScriptWorkers
 from gradbed.experiments.traffic.agents import AGENT, NAME
@@ -40,7 +40,7 @@ _SENDER, _RECEIVER = 0, 1
 
 
 def background_agents(
-    section: BackgroundSection, sender: str, server: str, topology: Topology, scale: Scale, seed: int, job: int
+    section: CompetingTrafficSection, sender: str, server: str, topology: Topology, scale: Scale, seed: int, job: int
 ) -> list[AgentSpec]:
     """Return the agents of the competing traffic in both hosts.
 
@@ -98,7 +98,7 @@ EXPONENT = 26
 
 
 @dataclass
-class RoundReport:
+class CompressionRoundReport:
     """Events of one round."""
 
     trained: dict[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -131,8 +131,8 @@ class CompressionPhase(Phase):
         self.task = task
         self.configuration = configuration = task.configuration
         workload = configuration.workload
-        rounds = 0 if isinstance(workload, ScriptWorkload) else workload.rounds
-        self.rounds = [RoundReport() for _ in range(rounds)]
+        rounds = 0 if isinstance(workload, CompressionScriptWorkload) else workload.rounds
+        self.rounds = [CompressionRoundReport() for _ in range(rounds)]
         self.left: dict[str, int] = {}
         """Round, from 0, in which each worker left before the end."""
         self.stopped = {
@@ -197,9 +197,9 @@ class CompressionPhase(Phase):
 
     def _settings(self) -> TrainingSettings | SyntheticSettings | ExternalSettings:
         workload, seed = self.configuration.workload, self.task.seed
-        if isinstance(workload, TrainingWorkload):
+        if isinstance(workload, CompressionTrainingWorkload):
             return workload.settings(workload.rounds, seed, EXPONENT)
-        if isinstance(workload, SyntheticWorkload):
+        if isinstance(workload, CompressionSyntheticWorkload):
             return workload.settings(workload.rounds, seed)
         return ExternalSettings(exponent=EXPONENT)
 
@@ -225,7 +225,7 @@ class CompressionPhase(Phase):
         else:
             getattr(report, kind)[event["name"]] = event
 
-    def _report(self, number: int) -> RoundReport:
+    def _report(self, number: int) -> CompressionRoundReport:
         return self.rounds[number]
 
     @property
@@ -297,7 +297,7 @@ class CompressionPhase(Phase):
 # ---- PyTorch scripts ----
 
 
-class ScriptPhase(ScriptWorkers, CompressionPhase):
+class CompressionScriptPhase(ScriptWorkers, CompressionPhase):
     """A PyTorch script, for as many rounds as it takes."""
 
     def agents(self, answers: Sequence[Mapping[str, Any]]) -> list[AgentSpec]:
@@ -315,9 +315,9 @@ class ScriptPhase(ScriptWorkers, CompressionPhase):
         self.description = self.description.model_copy(update={"workload": workload})
         return [self.server_spec(self.description)]
 
-    def _report(self, number: int) -> RoundReport:
+    def _report(self, number: int) -> CompressionRoundReport:
         while len(self.rounds) <= number:
-            self.rounds.append(RoundReport())
+            self.rounds.append(CompressionRoundReport())
         return self.rounds[number]
 
     @property

@@ -11,7 +11,7 @@ from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.system import LINKS_FIGURE, System, SystemOptions, SystemReport
 from gradbed.experiments.systems.compression import figures as _figures  # noqa: F401  # their kinds
-from gradbed.experiments.systems.compression.configuration import CompressionConfiguration, ScriptWorkload
+from gradbed.experiments.systems.compression.configuration import CompressionConfiguration, CompressionScriptWorkload
 from gradbed.experiments.systems.compression.metrics import METRICS
 from gradbed.experiments.systems.compression.trial import CompressionTrial
 from gradbed.experiments.tables.metric import Metric
@@ -96,7 +96,7 @@ class CompressionSystem(System[CompressionConfiguration]):
     )
 
     def check(self, configuration: CompressionConfiguration) -> None:
-        if isinstance(configuration.workload, ScriptWorkload):
+        if isinstance(configuration.workload, CompressionScriptWorkload):
             check_script(configuration, configuration.workload)
         topology = configuration.topology.build(Scale())
         workers = configuration.workload.workers

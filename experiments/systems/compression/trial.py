@@ -13,9 +13,9 @@ from gradbed.experiments.phases import PhaseResult, Trial, TrialResult
 from gradbed.experiments.programs import Program
 from gradbed.experiments.setup import NetworkSetup, TrialTask
 from gradbed.experiments.systems.compression.checks import contradictions, unexpected, wrong_contents, wrong_training
-from gradbed.experiments.systems.compression.configuration import CompressionConfiguration, ScriptWorkload
+from gradbed.experiments.systems.compression.configuration import CompressionConfiguration, CompressionScriptWorkload
 from gradbed.experiments.systems.compression.metrics import LONGEST_QUEUE, metrics, rate_rows, round_rows
-from gradbed.experiments.systems.compression.phase import MODULE, CompressionPhase, ScriptPhase
+from gradbed.experiments.systems.compression.phase import MODULE, CompressionPhase, CompressionScriptPhase
 from gradbed.experiments.torch_scripts import MODULE as SCRIPTS
 from gradbed.experiments.traffic.agents import MODULE as TRAFFIC
 from gradbed.formats.compression import PART, PART_PORT, Flags
@@ -42,8 +42,8 @@ class CompressionTrial(Trial[CompressionConfiguration]):
         configuration = self.configuration
         hosts = choose_hosts(self.topology, configuration.workload.workers)
         sender = idle_hosts(self.topology, hosts)[0] if configuration.background.load else None
-        self._is_script = isinstance(configuration.workload, ScriptWorkload)
-        kind = ScriptPhase if self._is_script else CompressionPhase
+        self._is_script = isinstance(configuration.workload, CompressionScriptWorkload)
+        kind = CompressionScriptPhase if self._is_script else CompressionPhase
         self._phase = kind(hosts, sender, self.topology, task)
         self.phases = [self._phase]
         program = Program.own(PROGRAM)

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from gradbed.experiments.systems.interconnect.links import Window, turn_share
+from gradbed.experiments.systems.interconnect.links import MeasurementWindow, turn_share
 from gradbed.topo.graph import Direction, Topology
 from gradbed.topo.optical_electrical import (
     PLANES,
@@ -106,7 +106,7 @@ def least_largest_load(demands: tuple[tuple[Place, Place, float], ...], share: f
         demands: between hybrid switches, in link rates.
         share: of a light path, see light_share.
     """
-    program = _Program()
+    program = _LinearProgram()
     largest = program.variable(cost=1.0)
     members: dict[Member, list[Term]] = defaultdict(list)
     for here, there, load in demands:
@@ -123,7 +123,7 @@ def least_largest_load(demands: tuple[tuple[Place, Place, float], ...], share: f
 
 
 def most_accepted_bytes(
-    topology: Topology, window: Window, sent_bytes: Mapping[tuple[str, str], int], frame_bytes: int
+    topology: Topology, window: MeasurementWindow, sent_bytes: Mapping[tuple[str, str], int], frame_bytes: int
 ) -> float | None:
     """Return the largest number of bytes that can arrive at hosts in the window.
 
@@ -138,7 +138,7 @@ def most_accepted_bytes(
     """
     if any(not link.model.rate_bps for link in topology.links):
         return None
-    n, place, program = size_of(topology), _places(topology), _Program()
+    n, place, program = size_of(topology), _places(topology), _LinearProgram()
     per_wavelength = topology.link(*next(iter(light_links(topology)))).model.channels > 1
     demands: defaultdict[tuple[Place, str], int] = defaultdict(int)
     for (sender, receiver), size in sent_bytes.items():
@@ -210,7 +210,7 @@ Term = tuple[int, float]
 """Number of a variable, and its factor."""
 
 
-class _Program:
+class _LinearProgram:
     """A linear program that is built row by row; variables are not negative."""
 
     def __init__(self) -> None:

@@ -13,7 +13,12 @@ from typing import Any
 from gradbed.experiments.configuration.faults import Fault, LinkChange, LinkFault, restarted_switches
 from gradbed.experiments.conservation.counts import Counts
 from gradbed.experiments.conservation.host_links import Tally
-from gradbed.experiments.systems.interconnect.links import CHANNELS_OF_A_PORT, Load, Window, loss_by_cause
+from gradbed.experiments.systems.interconnect.links import (
+    CHANNELS_OF_A_PORT,
+    LinkLoad,
+    MeasurementWindow,
+    loss_by_cause,
+)
 from gradbed.experiments.systems.interconnect.metrics import arrived_bytes, host_direction
 from gradbed.experiments.traffic.results import TrafficResults
 from gradbed.topo.graph import Topology
@@ -181,7 +186,11 @@ BITS_OF_A_SUM = 1e-9
 
 
 def impossible(
-    values: Mapping[str, Any], loads: Sequence[Load], topology: Topology, window: Window, frame_bytes: int
+    values: Mapping[str, Any],
+    loads: Sequence[LinkLoad],
+    topology: Topology,
+    window: MeasurementWindow,
+    frame_bytes: int,
 ) -> Iterator[str]:
     """Yield a line for each load above the capacity of its link, and for more traffic than can arrive.
 
@@ -202,7 +211,7 @@ def impossible(
 
 
 def differences(
-    found: TrafficResults, topology: Topology, window: Window, frame_bytes: int, sends_packets: bool
+    found: TrafficResults, topology: Topology, window: MeasurementWindow, frame_bytes: int, sends_packets: bool
 ) -> Iterator[str]:
     """Yield a line for each host whose bytes of the measured time differ from those of its link.
 

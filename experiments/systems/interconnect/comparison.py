@@ -21,7 +21,13 @@ from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.system import System
 from gradbed.experiments.systems import find_system
 from gradbed.experiments.systems.interconnect import routes
-from gradbed.experiments.systems.interconnect.model import Found, OpticalElectrical, ShortestPaths, of_rates, simulate
+from gradbed.experiments.systems.interconnect.model import (
+    ModelResult,
+    OpticalElectrical,
+    ShortestPaths,
+    of_rates,
+    simulate,
+)
 from gradbed.experiments.traffic.agents import pair_rates
 from gradbed.topo.optical_electrical import size_of
 
@@ -131,7 +137,7 @@ def compare(case: Case) -> Compared:
     return Compared(case, (accepted, found.accepted_load), (latency_s, of_model))
 
 
-def model(case: Case) -> Found:
+def model(case: Case) -> ModelResult:
     """Run the case in slots, with the same pairs."""
     configuration = case.configuration()
     topology = configuration.topology.build(Scale())

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from gradbed.experiments.plotting.style import COLOURS, MARKERS
 from gradbed.experiments.study.evaluation.figures import draw_line
 from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
-from gradbed.experiments.systems.interconnect.sizes import Size, sizes
+from gradbed.experiments.systems.interconnect.sizes import NetworkSize, sizes
 from gradbed.experiments.tables.intervals import confidence_interval
 
 # ---- Sizes ----
@@ -20,7 +20,7 @@ from gradbed.experiments.tables.intervals import confidence_interval
 LARGEST, LARGEST_QUICK = 8, 4
 
 
-PANELS: dict[str, Callable[[Size], float]] = {
+PANELS: dict[str, Callable[[NetworkSize], float]] = {
     "diameter (links)": lambda size: size.diameter,
     "mean distance (links)": lambda size: size.mean_distance,
     "switches per host": lambda size: size.switches / size.hosts,
@@ -33,7 +33,7 @@ PANELS: dict[str, Callable[[Size], float]] = {
 def draw_sizes(sheet: Sheet) -> str:
     """Draw figure 4."""
     resolved = sheet.results.resolved
-    by_family: dict[str, list[Size]] = defaultdict(list)
+    by_family: dict[str, list[NetworkSize]] = defaultdict(list)
     for n in range(2, (LARGEST_QUICK if resolved["quick"] else LARGEST) + 1):
         for size in sizes(n):
             by_family[size.family].append(size)

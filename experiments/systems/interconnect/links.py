@@ -25,7 +25,7 @@ from gradbed.topo.optical_electrical import (
 
 
 @dataclass(frozen=True)
-class Window:
+class MeasurementWindow:
     """The time in which traffic is measured, with the link counts at both ends."""
 
     begin_ns: int
@@ -38,7 +38,7 @@ class Window:
     """Counts of every link direction at the end."""
 
     @classmethod
-    def of(cls, carried: LinkBytes) -> Window | None:
+    def of(cls, carried: LinkBytes) -> MeasurementWindow | None:
         """Return the window of the counts; None where the times are not known (BMv2)."""
         begin_ns, end_ns = (
             next((row.time_ns for row in rows.values()), None) for rows in (carried.before, carried.after)
@@ -137,7 +137,7 @@ CHANNELS_OF_A_PORT = 8
 
 
 @dataclass(frozen=True)
-class Load:
+class LinkLoad:
     """Load of one member of a link class, from the first packet to the last, without drops at its queue."""
 
     link_class: LinkClass
@@ -161,7 +161,9 @@ class Load:
         return self.measured_bytes / self.capacity_bytes
 
 
-def loads(topology: Topology, counts: Counts, window: Window | None, frame_bytes: int) -> Iterator[Load]:
+def link_loads(
+    topology: Topology, counts: Counts, window: MeasurementWindow | None, frame_bytes: int
+) -> Iterator[LinkLoad]:
     """Yield the load of every member of every class.
 
     Light paths have loads where each wavelength is a channel, fibres where they are a single one.
@@ -176,7 +178,7 @@ def loads(topology: Topology, counts: Counts, window: Window | None, frame_bytes
             if OPTICAL in (topology.switch(a).tier, topology.switch(b).tier):
                 link_class = "uplink" if topology.switch(b).tier == OPTICAL else "downlink"
             carried = counts.delivered.get((a, b), Tally())
-            load = Load(link_class, f"{a} {b}", carried.packets, carried.bytes)
+            load = LinkLoad(link_class, f"{a} {b}", carried.packets, carried.bytes)
             if window is not None:
                 length = frame_bytes + WAVELENGTH_BYTES * (link_class != "mesh")
                 capacity = window.capacity_bytes(link.model, length) if link.model.channels == 1 else None
@@ -186,7 +188,7 @@ def loads(topology: Topology, counts: Counts, window: Window | None, frame_bytes
         # Out by fibre x + wavelength; fibres count from 1 (p4src/optical.p4).
         optical, fibre = optical_name(y + n * plane), 1 + (x + wavelength) % n
         cell = counts.cell(optical, "light", fibre * n + wavelength)
-        load = Load("light-path", f"{optical} {fibre} {wavelength}", cell.packets, cell.bytes)
+        load = LinkLoad("light-path", f"{optical} {fibre} {wavelength}", cell.packets, cell.bytes)
         direction = hybrid_name(x, y), optical
         model = topology.link(*direction).model
         if window is not None and model.channels > 1:
@@ -209,7 +211,7 @@ def balance(values: Sequence[float]) -> tuple[float, float] | None:
     return max(values) * len(values) / total, total**2 / (len(values) * sum(value**2 for value in values))
 
 
-def disagreements(topology: Topology, counts: Counts) -> list[str]:
+def sent_disagreements(topology: Topology, counts: Counts) -> list[str]:
     """Return a line where a switch's count of packets to a neighbour differs from the link's count."""
     n = size_of(topology)
     lines = []

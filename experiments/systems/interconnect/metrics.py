@@ -7,7 +7,13 @@ from typing import Any
 
 from gradbed.experiments.conservation.counts import Counts
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.systems.interconnect.links import CLASSES, Load, Window, balance, loss_by_cause
+from gradbed.experiments.systems.interconnect.links import (
+    CLASSES,
+    LinkLoad,
+    MeasurementWindow,
+    balance,
+    loss_by_cause,
+)
 from gradbed.experiments.tables.metric import Metric
 from gradbed.experiments.traffic.results import TrafficResults
 from gradbed.topo.graph import Direction, Topology
@@ -37,7 +43,11 @@ METRICS: Mapping[str, Metric] = {
 
 
 def metrics(
-    found: TrafficResults, loads: Sequence[Load], topology: Topology, scale: Scale, window: Window | None
+    found: TrafficResults,
+    loads: Sequence[LinkLoad],
+    topology: Topology,
+    scale: Scale,
+    window: MeasurementWindow | None,
 ) -> dict[str, Any]:
     """Return the metrics that follow from traffic and loads.
 
@@ -74,19 +84,19 @@ def host_direction(topology: Topology, host: str) -> Direction:
     return host, topology.attachment(host).name
 
 
-def arrived_bytes(topology: Topology, window: Window, host: str | None = None) -> int:
+def arrived_bytes(topology: Topology, window: MeasurementWindow, host: str | None = None) -> int:
     """Return the bytes that links delivered to a host, or to all of them, duplicates included."""
     ways = [host_direction(topology, each.name)[::-1] for each in topology.hosts if host in (None, each.name)]
     return sum(window.carried_bytes(way) + window.copied_bytes(way) for way in ways)
 
 
-def host_capacity_bytes(topology: Topology, window: Window) -> float | None:
+def host_capacity_bytes(topology: Topology, window: MeasurementWindow) -> float | None:
     """Return what all hosts' links can carry in the window; None if some have no rate."""
     rates = [link.model.rate_bps for link in topology.host_links]
     return None if None in rates else sum(rate or 0 for rate in rates) * window.seconds / 8
 
 
-def link_rows(loads: Sequence[Load]) -> list[dict[str, Any]]:
+def link_rows(loads: Sequence[LinkLoad]) -> list[dict[str, Any]]:
     return [
         {"class": row.link_class, "link": row.name, "packets": row.packets, "bytes": row.bytes, "load": row.load}
         for row in loads

@@ -25,7 +25,7 @@ Integers = NDArray[np.int64]
 DELIVERED = -1
 
 
-class Fabric(Protocol):
+class QueueNetwork(Protocol):
     """A network as numbered queues; those of hosts' own links come first, in the hosts' order."""
 
     @property
@@ -41,7 +41,7 @@ class Fabric(Protocol):
         Switches that look at queues then see what others have just chosen.
         """
 
-    def route(self, packets: Packets, ids: Integers, queues: Integers, waiting: Integers) -> Integers:
+    def route(self, packets: PacketTable, ids: Integers, queues: Integers, waiting: Integers) -> Integers:
         """Return where packets go that these queues sent: the next queue, or DELIVERED."""
 
 
@@ -56,7 +56,7 @@ class Destinations(Protocol):
 
 
 @dataclass
-class Packets:
+class PacketTable:
     """All packets of a run by number, as columns."""
 
     source: Integers
@@ -71,7 +71,7 @@ class Packets:
 
 
 @dataclass(frozen=True)
-class Found:
+class ModelResult:
     """Results of the packets that were generated after the warm-up."""
 
     offered_load: float
@@ -102,14 +102,14 @@ class Found:
 
 
 def simulate(
-    fabric: Fabric,
+    fabric: QueueNetwork,
     traffic: Destinations,
     *,
     slots: int,
     warm_up_slots: int,
     queue_packets: int,
     seed: int,
-) -> Found:
+) -> ModelResult:
     """Simulate Poisson arrivals for `slots`, then until the network is empty."""
     random = np.random.default_rng(seed)
     packets, made = _packets(traffic, slots, random)
@@ -139,7 +139,7 @@ def simulate(
     there = measured & (arrived >= 0)
     in_time = (arrived >= warm_up_slots) & (arrived < slots)
     span = fabric.hosts * (slots - warm_up_slots)
-    return Found(
+    return ModelResult(
         offered_load=float(measured.sum()) / span,
         accepted_load=float(in_time.sum()) / span,
         loss=1 - float(there.sum()) / max(1, int(measured.sum())),
@@ -150,7 +150,7 @@ def simulate(
     )
 
 
-def _packets(traffic: Destinations, slots: int, random: np.random.Generator) -> tuple[Packets, Integers]:
+def _packets(traffic: Destinations, slots: int, random: np.random.Generator) -> tuple[PacketTable, Integers]:
     """Return all packets in the order of their generation, and the first packet of each slot."""
     hosts = len(traffic.rates)
     counts = random.poisson(traffic.rates, (slots, hosts))
@@ -159,7 +159,7 @@ def _packets(traffic: Destinations, slots: int, random: np.random.Generator) -> 
     destination = traffic.draw(source, random)
     count = len(source)
     mixed = (source * 2_654_435_761 + destination * 40_503 + 12_345) * 0x9E37_79B9
-    packets = Packets(
+    packets = PacketTable(
         source=source,
         destination=destination,
         born=np.repeat(np.arange(slots), counts.sum(axis=1)),
@@ -212,7 +212,7 @@ PATTERNS = ("all-to-all", "permutation", "hotspot")
 
 
 @dataclass(frozen=True)
-class Uniform:
+class UniformTraffic:
     """Every host sends to all others alike."""
 
     rates: NDArray[np.float64]
@@ -224,7 +224,7 @@ class Uniform:
 
 
 @dataclass(frozen=True)
-class Permutation:
+class PermutationTraffic:
     """Every host sends to one other host."""
 
     rates: NDArray[np.float64]
@@ -235,7 +235,7 @@ class Permutation:
 
 
 @dataclass(frozen=True)
-class Hotspot:
+class HotspotTraffic:
     """A fixed share of what each host sends goes to the first host, the rest to all others alike."""
 
     rates: NDArray[np.float64]
@@ -252,7 +252,7 @@ class Hotspot:
 
 
 @dataclass(frozen=True)
-class Weighted:
+class WeightedTraffic:
     """Receivers are drawn by the share of each pair; for networks of some hundred hosts."""
 
     rates: NDArray[np.float64]
@@ -264,7 +264,7 @@ class Weighted:
         return found
 
 
-def of_rates(hosts: Sequence[str], rates_bps: Mapping[tuple[str, str], float], link_bps: float) -> Weighted:
+def of_rates(hosts: Sequence[str], rates_bps: Mapping[tuple[str, str], float], link_bps: float) -> WeightedTraffic:
     """Return the traffic of gradbed.experiments.traffic.agents.pair_rates, for links of one rate."""
     place = {name: number for number, name in enumerate(hosts)}
     weights = np.zeros((len(hosts), len(hosts)))
@@ -274,10 +274,12 @@ def of_rates(hosts: Sequence[str], rates_bps: Mapping[tuple[str, str], float], l
     shares = weights / np.where(rates > 0, rates, 1)[:, None]
     cumulated = np.cumsum(shares, axis=1)
     cumulated[:, -1] = 1.0
-    return Weighted(rates, cumulated)
+    return WeightedTraffic(rates, cumulated)
 
 
-def of_pattern(pattern: str, hosts: int, load: float, seed: int) -> Uniform | Permutation | Hotspot:
+def of_pattern(
+    pattern: str, hosts: int, load: float, seed: int
+) -> UniformTraffic | PermutationTraffic | HotspotTraffic:
     """Return the traffic of a named pattern.
 
     Args:
@@ -288,17 +290,17 @@ def of_pattern(pattern: str, hosts: int, load: float, seed: int) -> Uniform | Pe
     """
     kind, _, argument = pattern.partition(":")
     if kind == "all-to-all":
-        return Uniform(np.full(hosts, load))
+        return UniformTraffic(np.full(hosts, load))
     if kind == "permutation":
         # A cycle through all hosts in random order, so that no host sends to itself.
         order = np.random.default_rng(seed).permutation(hosts)
         receiver = np.empty(hosts, np.int64)
         receiver[order] = np.roll(order, -1)
-        return Permutation(np.full(hosts, load), receiver)
+        return PermutationTraffic(np.full(hosts, load), receiver)
     if kind == "hotspot":
         share = float(argument) if argument else 0.5
         into_first = share * (hosts - 1)
-        return Hotspot(np.full(hosts, load / max(1.0, into_first)), share)
+        return HotspotTraffic(np.full(hosts, load / max(1.0, into_first)), share)
     raise UserError(f"the model has no traffic {pattern!r}: take one of {', '.join(PATTERNS)}")
 
 
@@ -309,7 +311,7 @@ TURNS = 8
 
 
 class ShortestPaths:
-    """Any topology on shortest paths, as gradbed.experiments.systems.interconnect.model.Fabric.
+    """Any topology on shortest paths, as gradbed.experiments.systems.interconnect.model.QueueNetwork.
 
     Queues are hosts' links, the links to hosts, then the ports of each switch to others.
     """
@@ -347,7 +349,7 @@ class ShortestPaths:
                     port = neighbours[number[switch]].index(number[hop])
                     self._nearer[number[switch], number[destination]] = 1 << port
 
-    def route(self, packets: Packets, ids: Integers, queues: Integers, waiting: Integers) -> Integers:
+    def route(self, packets: PacketTable, ids: Integers, queues: Integers, waiting: Integers) -> Integers:
         to = np.full(len(ids), DELIVERED, np.int64)
         destination = packets.destination[ids]
         first_port = 2 * self.hosts
@@ -385,7 +387,7 @@ UNSEEN = 1
 
 @dataclass(frozen=True)
 class OpticalElectrical:
-    """The interconnect, as gradbed.experiments.systems.interconnect.model.Fabric."""
+    """The interconnect, as gradbed.experiments.systems.interconnect.model.QueueNetwork."""
 
     n: int
     policy: PolicyName = "least-loaded"
@@ -419,7 +421,7 @@ class OpticalElectrical:
         """Return the queues between switches by class of link."""
         return {"mesh": slice(self._mesh, self._up), "light-path": slice(self._up, self._down)}
 
-    def route(self, packets: Packets, ids: Integers, queues: Integers, waiting: Integers) -> Integers:
+    def route(self, packets: PacketTable, ids: Integers, queues: Integers, waiting: Integers) -> Integers:
         n = self.n
         to = np.full(len(ids), DELIVERED, np.int64)
         destination = packets.destination[ids]
@@ -446,7 +448,7 @@ class OpticalElectrical:
 
     def _choose(
         self,
-        packets: Packets,
+        packets: PacketTable,
         ids: Integers,
         unit: Integers,
         sub_unit: Integers,

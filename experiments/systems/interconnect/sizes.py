@@ -15,7 +15,7 @@ from gradbed.topo.shapes import dragonfly, fat_tree, torus
 
 
 @dataclass(frozen=True)
-class Size:
+class NetworkSize:
     """Size of one network."""
 
     family: str
@@ -33,7 +33,7 @@ class Size:
     """Ports of optical switches."""
 
 
-def size_of_network(family: str, topology: Topology) -> Size:
+def size_of_network(family: str, topology: Topology) -> NetworkSize:
     """Return the size of a network, from all distances between switches, weighted by their hosts."""
     number = {switch.name: place for place, switch in enumerate(topology.switches)}
     ends = np.array([(number[link.a.node], number[link.b.node]) for link in topology.switch_links]).reshape(-1, 2)
@@ -48,7 +48,7 @@ def size_of_network(family: str, topology: Topology) -> Size:
     np.fill_diagonal(weights, hosts[edges] * (hosts[edges] - 1))
     optical = {switch.name for switch in topology.switches if switch.tier == OPTICAL}
     ports = [end.node for link in topology.links for end in (link.a, link.b) if end.node in number]
-    return Size(
+    return NetworkSize(
         family,
         topology.name,
         len(topology.hosts),
@@ -61,7 +61,7 @@ def size_of_network(family: str, topology: Topology) -> Size:
     )
 
 
-def sizes(n: int) -> Iterator[Size]:
+def sizes(n: int) -> Iterator[NetworkSize]:
     """Yield the size of the interconnect of this n, and of other networks with as many hosts or the next larger
     number.
     """

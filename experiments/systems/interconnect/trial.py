@@ -28,7 +28,7 @@ from gradbed.experiments.systems.interconnect.checks import (
     wrong_ways,
 )
 from gradbed.experiments.systems.interconnect.configuration import InterconnectConfiguration
-from gradbed.experiments.systems.interconnect.links import Window, loss_by_cause
+from gradbed.experiments.systems.interconnect.links import MeasurementWindow, loss_by_cause
 from gradbed.experiments.systems.interconnect.metrics import host_capacity_bytes, link_rows, loss_rows, metrics
 from gradbed.experiments.traffic.agents import MODULE, plan_traffic
 from gradbed.experiments.traffic.consistency import (
@@ -124,8 +124,8 @@ class InterconnectTrial(Trial[InterconnectConfiguration]):
         )
         # The loads of what changes its rate meanwhile are not told.
         known = self.configuration.traffic.packets is None and not changes_rates(self.configuration.faults)
-        window = Window.of(found.network.link_bytes) if known else None
-        loads = list(links.loads(self.topology, counts, window, self._frame_bytes))
+        window = MeasurementWindow.of(found.network.link_bytes) if known else None
+        loads = list(links.link_loads(self.topology, counts, window, self._frame_bytes))
         values = metrics(results, loads, self.topology, self.task.scale, window)
         values["saturation_load"] = saturation_load(
             self.topology, phase.traffic.rates_bps, self._frame_bytes, self.configuration.traffic.load
@@ -152,7 +152,7 @@ class InterconnectTrial(Trial[InterconnectConfiguration]):
             failures=first_lines(failures),
         )
 
-    def _accepted_bound(self, results: TrafficResults, window: Window | None) -> float | None:
+    def _accepted_bound(self, results: TrafficResults, window: MeasurementWindow | None) -> float | None:
         """Return the upper bound on the accepted load.
 
         None: what was sent in the window is not known by pair, or links have no rate.
@@ -178,7 +178,7 @@ class InterconnectTrial(Trial[InterconnectConfiguration]):
         return longest_frame_bytes(self.configuration.traffic.agent_sizes)
 
     def _contradictions(
-        self, results: TrafficResults, found: PhaseResult, values: Mapping[str, Any], loads: Sequence[links.Load]
+        self, results: TrafficResults, found: PhaseResult, values: Mapping[str, Any], loads: Sequence[links.LinkLoad]
     ) -> Iterator[str]:
         configuration, counts = self.configuration, found.network.counts
         latency_us, p99_us = (
@@ -200,12 +200,12 @@ class InterconnectTrial(Trial[InterconnectConfiguration]):
                 yield from too_fast(results, self.topology, least_frame_bytes(configuration.traffic.agent_sizes))
 
     def _wrong(
-        self, results: TrafficResults, found: PhaseResult, values: Mapping[str, Any], loads: Sequence[links.Load]
+        self, results: TrafficResults, found: PhaseResult, values: Mapping[str, Any], loads: Sequence[links.LinkLoad]
     ) -> list[str]:
         """Return a line for each misdelivered packet, and for packets lost without a counter that explains it."""
         lines = []
         if not restarted_switches(self.configuration.faults):  # their counters are gone
-            lines += links.disagreements(self.topology, found.network.counts)
+            lines += links.sent_disagreements(self.topology, found.network.counts)
             lines += unexplained_ends(self.topology, found.network.counts)
             lines += self._contradictions(results, found, values, loads)
         lines += unexplained_drops(self.topology, found.network.counts, self.configuration.faults)

@@ -23,7 +23,7 @@ from gradbed.experiments.systems.ndn.counts import (
     router_packets,
     transmissions,
 )
-from gradbed.experiments.systems.ndn.metrics import Expected, total_time_s
+from gradbed.experiments.systems.ndn.metrics import ExchangeCost, total_time_s
 from gradbed.experiments.systems.ndn.phase import NdnPhase
 from gradbed.formats.ndn import HOP_LIMIT
 
@@ -48,7 +48,7 @@ def wrong_transmissions(phase: NdnPhase, found: PhaseResult) -> Iterator[str]:
     configuration = phase.configuration
     if phase.name in ALL_REDUCE or configuration.faults or configuration.topology.link.duplicate:
         return
-    expected = Expected(phase)
+    expected = ExchangeCost(phase)
     exact = undisturbed(phase, found)
     peers = {
         index: found.agents.final[key]

@@ -53,7 +53,7 @@ class ObserverSection(Section):
     """Nominal time from the beginning at which it leaves; null: at the end."""
 
 
-class _Workload(Section):
+class _NdnWorkload(Section):
     """Options that all workloads of peers share; times are nominal."""
 
     peers: int = option(16, "Hosts that train.", ge=2, le=1024)
@@ -83,17 +83,17 @@ class _Workload(Section):
     observers: tuple[ObserverSection, ...] = Field(default=(), json_schema_extra={"option": False})
 
 
-class SyntheticWorkload(SyntheticGradients, _Workload):
+class NdnSyntheticWorkload(SyntheticGradients, _NdnWorkload):
     """Random gradients, to load the network without learning."""
 
     values: int = option(960, "int32 values of a gradient.", ge=1)
 
 
-class TrainingWorkload(TrainedGradients, _Workload):
+class NdnTrainingWorkload(TrainedGradients, _NdnWorkload):
     """Gradients of a model that the peers train."""
 
 
-Workload = Annotated[SyntheticWorkload | TrainingWorkload, Field(discriminator="kind"), SYNTHETIC_UNLESS_SAID]
+Workload = Annotated[NdnSyntheticWorkload | NdnTrainingWorkload, Field(discriminator="kind"), SYNTHETIC_UNLESS_SAID]
 
 
 class NdnConfiguration(TrialConfiguration):
@@ -101,7 +101,7 @@ class NdnConfiguration(TrialConfiguration):
 
     clock: Clock = option("virtual", "real: Mininet, as root; virtual: one process, time goes from event to event.")
     routers: RoutersSection = RoutersSection()
-    workload: Workload = SyntheticWorkload()
+    workload: Workload = NdnSyntheticWorkload()
 
     def chance(self) -> tuple[str, ...]:
         return (*super().chance(), *(["training"] if self.workload.kind == "training" else []))
@@ -123,7 +123,7 @@ class NdnConfiguration(TrialConfiguration):
     def _possible(self) -> NdnConfiguration:
         workload = self.workload
         if workload.mode == "asynchronous" and (
-            not isinstance(workload, TrainingWorkload) or workload.exchange not in ("push", "unicast")
+            not isinstance(workload, NdnTrainingWorkload) or workload.exchange not in ("push", "unicast")
         ):
             raise ValueError("--mode asynchronous: such peers train (--workload training) and push (--exchange push)")
         if workload.observers and workload.exchange != "push":

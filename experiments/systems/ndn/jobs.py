@@ -11,7 +11,7 @@ from gradbed.controller.systems.ndn.messages import NdnRequest, Prefix
 from gradbed.experiments.configuration.sections import describe
 from gradbed.experiments.runtimes.agents import AgentSpec
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.systems.ndn.configuration import ALL_REDUCE, NdnConfiguration, TrainingWorkload
+from gradbed.experiments.systems.ndn.configuration import ALL_REDUCE, NdnConfiguration, NdnTrainingWorkload
 from gradbed.hosts.agents.description import worker_addresses
 from gradbed.hosts.collectives.job import CollectiveJob
 from gradbed.hosts.learning.fragments import as_sent
@@ -32,7 +32,7 @@ EPOCHS_A_REFRESH = 0.4
 
 
 @dataclass(frozen=True)
-class JobSetup:
+class NdnJobSetup:
     """Hosts of a job, its learning settings, and what its agents must report."""
 
     peers: tuple[str, ...]
@@ -66,7 +66,7 @@ class JobSetup:
         return 1 + next(reached, self.settings.rounds - 1) if self.mean_losses else None
 
 
-def job_setup(configuration: NdnConfiguration, topology: Topology, seed: int) -> JobSetup:
+def job_setup(configuration: NdnConfiguration, topology: Topology, seed: int) -> NdnJobSetup:
     """Return a job on hosts that are spread evenly, with observers on hosts between them where there are any."""
     workload = configuration.workload
     names = [host.name for host in topology.hosts]
@@ -81,18 +81,18 @@ def job_on(
     peers: tuple[str, ...],
     observers: tuple[str, ...] = (),
     outside: tuple[str, ...] = (),
-) -> JobSetup:
+) -> NdnJobSetup:
     """Return a job on these hosts.
 
     There is no reference where programs of others publish, as their gradients are not known.
     """
     workload = configuration.workload
-    if isinstance(workload, TrainingWorkload):
+    if isinstance(workload, NdnTrainingWorkload):
         training = workload.settings(workload.rounds, seed)
         if workload.mode == "asynchronous" or outside:
-            return JobSetup(peers, observers, training, outside)
+            return NdnJobSetup(peers, observers, training, outside)
         expected = list(reference(training, len(peers), workload.lanes))
-        return JobSetup(
+        return NdnJobSetup(
             peers,
             observers,
             training,
@@ -104,7 +104,7 @@ def job_on(
     synthetic = workload.settings(workload.rounds, seed)
     sums = [] if outside else _sums(synthetic, len(peers), workload.lanes)
     losses = dict.fromkeys(range(len(sums)), SyntheticWorkload.loss)
-    return JobSetup(peers, observers, synthetic, outside, sums=sums, mean_losses=losses)
+    return NdnJobSetup(peers, observers, synthetic, outside, sums=sums, mean_losses=losses)
 
 
 def _sums(settings: SyntheticSettings, peers: int, lanes: int) -> list[str]:
@@ -117,7 +117,7 @@ def _sums(settings: SyntheticSettings, peers: int, lanes: int) -> list[str]:
     return digests
 
 
-def ndn_job(job: JobSetup, configuration: NdnConfiguration, scale: Scale, number: int) -> NdnJob:
+def ndn_job(job: NdnJobSetup, configuration: NdnConfiguration, scale: Scale, number: int) -> NdnJob:
     """Return the configuration that all agents of a job share, in emulated units."""
     workload = configuration.workload
     assert workload.exchange not in ALL_REDUCE
@@ -143,7 +143,7 @@ def ndn_job(job: JobSetup, configuration: NdnConfiguration, scale: Scale, number
     )
 
 
-def request_of(job: JobSetup, configuration: NdnConfiguration) -> NdnRequest:
+def request_of(job: NdnJobSetup, configuration: NdnConfiguration) -> NdnRequest:
     """Return the service request: every publisher under every training name by which others subscribe to it."""
     exchange = configuration.workload.exchange
     if exchange == "unicast":
@@ -161,7 +161,7 @@ def request_of(job: JobSetup, configuration: NdnConfiguration) -> NdnRequest:
 
 
 def agent_specs(
-    job: JobSetup, configuration: NdnConfiguration, topology: Topology, scale: Scale, number: int
+    job: NdnJobSetup, configuration: NdnConfiguration, topology: Topology, scale: Scale, number: int
 ) -> list[AgentSpec]:
     """Return the agents of a job."""
     workload = configuration.workload
@@ -204,7 +204,7 @@ def agent_specs(
 
 
 def _all_reduce_specs(
-    job: JobSetup, configuration: NdnConfiguration, topology: Topology, algorithm: Algorithm, number: int
+    job: NdnJobSetup, configuration: NdnConfiguration, topology: Topology, algorithm: Algorithm, number: int
 ) -> list[AgentSpec]:
     workload = configuration.workload
     described = CollectiveJob(

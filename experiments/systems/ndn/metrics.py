@@ -29,7 +29,7 @@ from gradbed.hosts.learning.workload import gradient_values
 # ---- What an exchange takes, by the graph ----
 
 
-class Expected:
+class ExchangeCost:
     """Cost of a phase's exchange by the graph, once the service has answered."""
 
     def __init__(self, phase: NdnPhase) -> None:
@@ -142,7 +142,7 @@ def metrics(phase: NdnPhase, found: PhaseResult) -> dict[str, Any]:
     counts, topology, job = found.network.counts, phase.topology, phase.job
     peers = [report for name, report in phase.peers.items() if name not in phase.killed]
     rounds = max(1, max(len(report.versions) for report in peers))
-    expected = Expected(phase)
+    expected = ExchangeCost(phase)
     fragments = expected.fragments
     nominal = phase.task.scale.nominal_time
     agents = list(found.agents.final.values())

@@ -11,7 +11,7 @@ from gradbed.experiments.phases import Phase, Progress
 from gradbed.experiments.runtimes.agents import AgentSpec
 from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.systems.ndn.configuration import ALL_REDUCE, NdnConfiguration
-from gradbed.experiments.systems.ndn.jobs import JobSetup, agent_specs, request_of
+from gradbed.experiments.systems.ndn.jobs import NdnJobSetup, agent_specs, request_of
 from gradbed.hosts.learning.settings import TrainingSettings
 from gradbed.hosts.systems.ndn.asynchronous import replay
 from gradbed.topo.graph import Topology
@@ -32,7 +32,7 @@ class PeerReport:
 class NdnPhase(Phase):
     """Peers subscribe, train, and leave; observers follow them."""
 
-    def __init__(self, job: JobSetup, topology: Topology, task: TrialTask[NdnConfiguration]) -> None:
+    def __init__(self, job: NdnJobSetup, topology: Topology, task: TrialTask[NdnConfiguration]) -> None:
         configuration = task.configuration
         super().__init__(configuration.workload.exchange, [request_of(job, configuration)])
         self.job = job

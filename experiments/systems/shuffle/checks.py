@@ -23,7 +23,7 @@ from gradbed.experiments.systems.shuffle.loads import (
     planned_ways,
 )
 from gradbed.experiments.systems.shuffle.phase import ShufflePhase
-from gradbed.experiments.systems.shuffle.waits import Network, network_wait_failures, planned_wait_failures
+from gradbed.experiments.systems.shuffle.waits import NetworkTiming, network_wait_failures, planned_wait_failures
 from gradbed.formats.shuffle import frame_overhead_bytes
 from gradbed.hosts.systems.shuffle.samples import SampleSource, digest, original
 from gradbed.topo.graph import Topology, is_hop
@@ -62,7 +62,7 @@ def failures(
     lines += _count_failures(job, found.network.counts, topology, faults)
     lines += planned_wait_failures(job.schedule, packet_us(job), hop_delay_us(topology), threshold_us)
     if late_us is not None and not faults and lossless(found.network.counts):
-        network = Network(
+        network = NetworkTiming(
             topology,
             [job.interval_us(sender) for sender in range(len(job.instance.hosts))],
             [job.fragments(each) for each in job.schedule.transmissions],

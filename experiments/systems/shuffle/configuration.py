@@ -14,7 +14,7 @@ from gradbed.formats.shuffle import USUAL_BITS
 from gradbed.hosts.systems.shuffle.samples import DigitSamples, SampleSource, SyntheticSamples
 
 
-class SamplesSection(Section):
+class DataSetSection(Section):
     """The data set, and how much of it workers store."""
 
     data: Literal["digits", "synthetic"] = option("digits", "Handwritten digits (65 bytes each), or random bytes.")
@@ -73,7 +73,7 @@ class TrainingSection(Section):
 class ShuffleConfiguration(TrialConfiguration):
     """Everything that a sweep of a shuffle study can vary."""
 
-    samples: SamplesSection = SamplesSection()
+    samples: DataSetSection = DataSetSection()
     shuffle: ShuffleSection = ShuffleSection()
     training: TrainingSection = TrainingSection()
 

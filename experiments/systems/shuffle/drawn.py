@@ -20,7 +20,7 @@ MASTER_SCHEDULERS = ("coded-master",)
 
 
 @dataclass(frozen=True)
-class Drawn:
+class RandomInstances:
     """The random part of a trial."""
 
     source: SampleSource
@@ -30,7 +30,7 @@ class Drawn:
     """The shuffle before each epoch; endless."""
 
 
-def draw(task: TrialTask[ShuffleConfiguration], topology: Topology) -> Drawn:
+def draw(task: TrialTask[ShuffleConfiguration], topology: Topology) -> RandomInstances:
     """Draw the samples and shuffles of a trial; equal seeds give equal results."""
     shuffle, samples = task.configuration.shuffle, task.configuration.samples
     source = samples.source(task.seed)
@@ -38,7 +38,7 @@ def draw(task: TrialTask[ShuffleConfiguration], topology: Topology) -> Drawn:
     sizes_bytes = source.sizes_bytes(samples.samples)
     first = first_parts(source, samples.samples, len(workers), samples.first, task.seed)
     instances = epochs(workers, sizes_bytes, samples.storage, task.seed, samples.replacement, master, first)
-    return Drawn(source, first, instances)
+    return RandomInstances(source, first, instances)
 
 
 def choose_hosts(topology: Topology, workers: int, scheduler: str) -> tuple[list[str], str | None]:

@@ -38,7 +38,7 @@ CLASSES = (
 
 
 @dataclass(frozen=True)
-class Load:
+class ShuffleLinkLoad:
     """Load of one link direction."""
 
     transmissions: int = 0
@@ -46,8 +46,8 @@ class Load:
     packets: int = 0
     """Number of packets."""
 
-    def at_most(self, other: Load) -> Load:
-        return Load(min(self.transmissions, other.transmissions), min(self.packets, other.packets))
+    def at_most(self, other: ShuffleLinkLoad) -> ShuffleLinkLoad:
+        return ShuffleLinkLoad(min(self.transmissions, other.transmissions), min(self.packets, other.packets))
 
 
 def directions(topology: Topology) -> list[Direction]:
@@ -62,7 +62,7 @@ def planned_ways(job: ShuffleJob) -> Sequence[Collection[Direction]]:
     return transmission_links(job.topology, routes, job.instance, job.schedule, job.answer.deliveries)
 
 
-def planned_loads(job: ShuffleJob) -> dict[Direction, Load]:
+def planned_loads(job: ShuffleJob) -> dict[Direction, ShuffleLinkLoad]:
     """Return the load of each link direction by the schedule."""
     topology = job.topology
     transmissions: Counter[Direction] = Counter()
@@ -72,10 +72,10 @@ def planned_loads(job: ShuffleJob) -> dict[Direction, Load]:
         for direction in links:
             transmissions[direction] += 1
             packets[direction] += fragments
-    return {each: Load(transmissions[each], packets[each]) for each in directions(topology)}
+    return {each: ShuffleLinkLoad(transmissions[each], packets[each]) for each in directions(topology)}
 
 
-def counted_loads(topology: Topology, counts: Counts) -> dict[Direction, Load]:
+def counted_loads(topology: Topology, counts: Counts) -> dict[Direction, ShuffleLinkLoad]:
     """Return the load of each link direction by the counters of the sending switch; for hosts, of the receiving
     one.
     """
@@ -86,7 +86,10 @@ def counted_loads(topology: Topology, counts: Counts) -> dict[Direction, Load]:
             return counts.cell(receiver, f"{kind}_in", topology.port(receiver, sender)).packets
         return counts.cell(sender, f"{kind}_out", topology.port(sender, receiver)).packets
 
-    return {each: Load(counted(each, "transmissions"), counted(each, "scheduled")) for each in directions(topology)}
+    return {
+        each: ShuffleLinkLoad(counted(each, "transmissions"), counted(each, "scheduled"))
+        for each in directions(topology)
+    }
 
 
 def repair_hops(topology: Topology, counts: Counts) -> int:
@@ -106,7 +109,9 @@ def lossless(counts: Counts) -> bool:
 
 
 def disagreements(
-    planned: Mapping[Direction, Load], counted: Mapping[Direction, Load], word: str = "planned are"
+    planned: Mapping[Direction, ShuffleLinkLoad],
+    counted: Mapping[Direction, ShuffleLinkLoad],
+    word: str = "planned are",
 ) -> list[str]:
     """Return a line for each link direction that did not carry what the schedule says."""
     return [
@@ -117,7 +122,7 @@ def disagreements(
     ]
 
 
-def load_metrics(topology: Topology, counted: Mapping[Direction, Load]) -> dict[str, float | None]:
+def load_metrics(topology: Topology, counted: Mapping[Direction, ShuffleLinkLoad]) -> dict[str, float | None]:
     """Return how evenly links are loaded.
 
     The switches farthest from hosts are a fat-tree's cores, or a leaf-spine's spines.

@@ -24,7 +24,7 @@ from gradbed.experiments.tables.metric import Value
 from gradbed.experiments.validity.verdict import ValidityReport
 
 
-class PlannedTrial(Trial[ShuffleConfiguration]):
+class PlanOnlyTrial(Trial[ShuffleConfiguration]):
     """A trial that computes schedules and sends nothing."""
 
     def __init__(self, task: TrialTask[ShuffleConfiguration]) -> None:

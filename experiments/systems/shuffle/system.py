@@ -16,7 +16,7 @@ from gradbed.experiments.systems.shuffle.collectives import switch_collectives
 from gradbed.experiments.systems.shuffle.configuration import ShuffleConfiguration
 from gradbed.experiments.systems.shuffle.drawn import choose_hosts
 from gradbed.experiments.systems.shuffle.metrics import METRICS
-from gradbed.experiments.systems.shuffle.planned import PlannedTrial
+from gradbed.experiments.systems.shuffle.planned import PlanOnlyTrial
 from gradbed.experiments.systems.shuffle.trial import ShuffleTrial
 from gradbed.experiments.tables.metric import Metric
 from gradbed.formats.shuffle import most_fragment_bytes
@@ -70,5 +70,5 @@ class ShuffleSystem(System[ShuffleConfiguration]):
         return switch_collectives(self.name, self.service, topology, groups)
 
     def trial(self, task: TrialTask[ShuffleConfiguration]) -> Trial[ShuffleConfiguration]:
-        kind = PlannedTrial if task.configuration.shuffle.plan_only else ShuffleTrial
+        kind = PlanOnlyTrial if task.configuration.shuffle.plan_only else ShuffleTrial
         return kind(task)

@@ -22,7 +22,7 @@ FRAMES_ROUNDED = 4
 
 
 @dataclass(frozen=True)
-class Replay:
+class ScheduleReplay:
     """Times of each transmission in microseconds since all senders began."""
 
     turn_us: dict[int, float] = field(default_factory=dict)
@@ -38,14 +38,14 @@ class Replay:
 
 def replay(
     schedule: Schedule, span_us: Callable[[Transmission], float], way_us: Callable[[Transmission], float]
-) -> Replay:
+) -> ScheduleReplay:
     """Let every sender send its queue in order.
 
     Args:
         span_us: time that a transmission takes its sender.
         way_us: time after that until it is with its receivers.
     """
-    found = Replay()
+    found = ScheduleReplay()
     clock_us = [0.0] * len(schedule.queues)
     place = [0] * len(schedule.queues)
     waiting: defaultdict[int, list[int]] = defaultdict(list)
@@ -95,7 +95,7 @@ def planned_wait_failures(schedule: Schedule, packet_us: int, hop_delay_us: int,
 
 
 @dataclass(frozen=True)
-class Network:
+class NetworkTiming:
     """Properties of an undisturbed network that delay loans."""
 
     topology: Topology
@@ -134,7 +134,7 @@ class Network:
         )
 
 
-def network_wait_failures(schedule: Schedule, network: Network, waits_us: Mapping[int, int]) -> Iterator[str]:
+def network_wait_failures(schedule: Schedule, network: NetworkTiming, waits_us: Mapping[int, int]) -> Iterator[str]:
     """Yield a line for each packet that waited longer than its loans can have taken.
 
     The bound is the wait on a network without any other packets, and the longest that others can keep its loans in
@@ -162,14 +162,17 @@ def network_wait_failures(schedule: Schedule, network: Network, waits_us: Mappin
             )
 
 
-def _frames_until(loan: Transmission, schedule: Schedule, network: Network) -> int:
+def _frames_until(loan: Transmission, schedule: Schedule, network: NetworkTiming) -> int:
     """Return the number of frames that the sender sends until the loan is sent."""
     queue = schedule.queues[loan.sender]
     return sum(network.fragments[number] for number in queue[: queue.index(loan.number) + 1])
 
 
 def _queued_us(
-    loan: Transmission, alone: Replay, network: Network, crossing: Mapping[Direction, Sequence[Transmission]]
+    loan: Transmission,
+    alone: ScheduleReplay,
+    network: NetworkTiming,
+    crossing: Mapping[Direction, Sequence[Transmission]],
 ) -> float:
     """Return a bound on the time that packets of other senders keep a loan in queues: all that can be sent before
     it comes.

@@ -127,7 +127,7 @@ class CollectivesSection(Section):
         return (Rule(algorithm=self.algorithm, chunks=self.chunks), *self.table)
 
 
-class TransportSection(Section):
+class TrainingTransportSection(Section):
     """Transport of messages by queue pairs (hosts/agents/queue_pairs.py); times are nominal."""
 
     congestion_control: CongestionControlName = option(
@@ -151,7 +151,7 @@ class TransportSection(Section):
     )
 
 
-class SwitchesSection(Section):
+class TrainingSwitchesSection(Section):
     """Load balancing and marking in switches (p4src/training.p4)."""
 
     balancing: PolicyName = option(
@@ -263,8 +263,8 @@ class TrainingConfiguration(TrialConfiguration):
     workload: Workload = CollectiveWorkload()
     ranks: RanksSection = RanksSection()
     collectives: CollectivesSection = CollectivesSection()
-    transport: TransportSection = TransportSection()
-    switches: SwitchesSection = SwitchesSection()
+    transport: TrainingTransportSection = TrainingTransportSection()
+    switches: TrainingSwitchesSection = TrainingSwitchesSection()
 
     def ranks_of_a_job(self, hosts: int) -> int:
         """Return the number of ranks of each job.

@@ -13,7 +13,7 @@ from gradbed.experiments.runtimes.agents import NETWORK_CARD
 from gradbed.experiments.setup import NetworkSetup, SwitchCollectives, TrialTask, Underlay
 from gradbed.experiments.systems import find_system
 from gradbed.experiments.systems.training.checks import wrong_executions, wrong_results, wrong_times
-from gradbed.experiments.systems.training.configuration import SwitchesSection, TrainingConfiguration
+from gradbed.experiments.systems.training.configuration import TrainingConfiguration, TrainingSwitchesSection
 from gradbed.experiments.systems.training.metrics import (
     collective_rows,
     iteration_rows,
@@ -51,7 +51,7 @@ def _routers(topology: Topology) -> dict[str, SwitchProgram]:
     return {switch.name: program for switch in topology.switches}
 
 
-def underlay_of(section: SwitchesSection, topology: Topology, seed: int) -> Underlay | None:
+def underlay_of(section: TrainingSwitchesSection, topology: Topology, seed: int) -> Underlay | None:
     """Return the network whose switches carry all packets; None: training's own switches do.
 
     Raises:

@@ -20,7 +20,7 @@ from gradbed.experiments.configuration.sections import (
     option,
 )
 from gradbed.experiments.configuration.trial import Clock, Shorthands, TrialConfiguration
-from gradbed.experiments.own_program import entries_of
+from gradbed.experiments.custom_program import entries_of
 from gradbed.experiments.systems.workload.expectations import expectations_of, parse_expectation
 from gradbed.experiments.traffic.background import BackgroundSection
 from gradbed.experiments.traffic.configuration import TrafficSection

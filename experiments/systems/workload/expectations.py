@@ -31,7 +31,7 @@ _CELL = re.compile(r"(register|counter):(?:([A-Za-z]\w*):)?([A-Za-z_][\w.]*)\[(\
 
 
 @dataclass(frozen=True)
-class Cell:
+class StateCell:
     """A cell of a register or counter."""
 
     kind: str
@@ -45,7 +45,7 @@ class Cell:
 class Expectation:
     """A condition on one value."""
 
-    subject: str | Cell
+    subject: str | StateCell
     """Name of a metric, or a cell."""
     text: str
     holds: Callable[[float], bool]
@@ -60,7 +60,7 @@ def parse_expectation(subject: str, condition: float | str) -> Expectation:
     cell = _CELL.fullmatch(subject)
     if cell is None and ("[" in subject or ":" in subject):
         raise UserError(f"expect: {subject!r} is no register:NAME[INDEX] or counter:SWITCH:NAME[INDEX]")
-    about = subject if cell is None else Cell(cell[1], cell[2], cell[3], int(cell[4]))
+    about = subject if cell is None else StateCell(cell[1], cell[2], cell[3], int(cell[4]))
     words = condition.strip() if isinstance(condition, str) else f"{condition:g}"
     text = f"{subject} {words}" if words.startswith(tuple(_OPERATORS)) or ".." in words else f"{subject} == {words}"
     return Expectation(about, text, _condition(subject, condition))
@@ -118,14 +118,14 @@ def check_subjects(expect: Mapping[str, float | str], metrics: Mapping[str, obje
 
 
 def unmet(
-    expect: Mapping[str, float | str], metrics: Mapping[str, Value], cell_value: Callable[[Cell], int | None]
+    expect: Mapping[str, float | str], metrics: Mapping[str, Value], cell_value: Callable[[StateCell], int | None]
 ) -> list[str]:
     """Return a line for each expectation that does not hold."""
     lines = []
     for subject, condition in expect.items():
         expectation = parse_expectation(subject, condition)
         about = expectation.subject
-        value = cell_value(about) if isinstance(about, Cell) else metrics.get(about)
+        value = cell_value(about) if isinstance(about, StateCell) else metrics.get(about)
         if not isinstance(value, (int, float)):
             lines.append(f"expected {expectation.text}, but there is no such value here")
         elif not expectation.holds(float(value)):

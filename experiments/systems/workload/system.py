@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradbed.common.capabilities import GRADBED_SWITCHES
-from gradbed.experiments.own_program import SERVICE
+from gradbed.experiments.custom_program import SERVICE
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.system import LINKS_FIGURE, SwitchCapabilities, System, SystemOptions, SystemReport

@@ -13,14 +13,14 @@ from gradbed.controller.entries.planner import Traffic as TrafficJob
 from gradbed.experiments.configuration.faults import touched_agents
 from gradbed.experiments.conservation.checks import host_accounts
 from gradbed.experiments.conservation.host_links import HostAccount, first_lines, rows
-from gradbed.experiments.own_program import own_network
+from gradbed.experiments.custom_program import custom_network
 from gradbed.experiments.phases import PhaseResult, Trial, TrialResult
 from gradbed.experiments.programs import Program
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import NetworkSetup, TrialTask
 from gradbed.experiments.systems.workload.checks import packet_failures
 from gradbed.experiments.systems.workload.configuration import WorkloadConfiguration
-from gradbed.experiments.systems.workload.expectations import Cell, parse_expectation, unmet
+from gradbed.experiments.systems.workload.expectations import StateCell, parse_expectation, unmet
 from gradbed.experiments.systems.workload.metrics import (
     PERCENTILES,
     background_metrics,
@@ -36,7 +36,7 @@ from gradbed.experiments.systems.workload.metrics import (
 )
 from gradbed.experiments.systems.workload.report import notes
 from gradbed.experiments.tables.metric import Value
-from gradbed.experiments.traffic.agents import MODULE, Traffic, plan_traffic, sending_us
+from gradbed.experiments.traffic.agents import MODULE, TrafficPlan, plan_traffic, sending_us
 from gradbed.experiments.traffic.background import Background, plan_background
 from gradbed.experiments.traffic.choice import packet_choice
 from gradbed.experiments.traffic.connections import MODULE as CONNECTIONS
@@ -76,7 +76,7 @@ def network_of(configuration: WorkloadConfiguration, scale: Scale) -> NetworkSet
     """
     program = configuration.program
     topology = configuration.topology.build(scale)
-    return own_network(
+    return custom_network(
         topology,
         program.path,
         program.all_entries,
@@ -113,7 +113,7 @@ def traffic_of(
     scale: Scale,
     seed: int,
     background: Background | None = None,
-) -> Traffic | ConnectionTraffic:
+) -> TrafficPlan | ConnectionTraffic:
     """Return the traffic of a trial.
 
     Raises:
@@ -194,7 +194,7 @@ class WorkloadTrial(Trial[WorkloadConfiguration]):
         names = list(self.configuration.program.registers)
         for subject, condition in self.configuration.expect.items():
             cell = parse_expectation(subject, condition).subject
-            if isinstance(cell, Cell) and cell.kind == "register":
+            if isinstance(cell, StateCell) and cell.kind == "register":
                 names.append(cell.name if cell.switch is None else f"{cell.switch}:{cell.name}")
         found = []
         for name in names:
@@ -309,7 +309,7 @@ class WorkloadTrial(Trial[WorkloadConfiguration]):
         missing = self.network.trace is not None and not found.observed.trace
         return [
             *self.network.notes,
-            *(self.traffic.notes if isinstance(self.traffic, Traffic) else ()),
+            *(self.traffic.notes if isinstance(self.traffic, TrafficPlan) else ()),
             *notes(metrics, drop_rows(found.network.counts)),
             *(lost_lines(results.flow_rows()) if isinstance(results, ConnectionResults) else []),
             *([f"no packet was {self.configuration.program.trace}"] if missing else []),
@@ -326,7 +326,7 @@ class WorkloadTrial(Trial[WorkloadConfiguration]):
             page = html_page(report, SourceMap(None, folders))
             (self.task.folder / f"{name}.html").write_text(page, encoding="utf-8")
 
-    def _cell(self, found: PhaseResult, cell: Cell) -> int | None:
+    def _cell(self, found: PhaseResult, cell: StateCell) -> int | None:
         """Return the sum of a cell over the switches that it names; None: it cannot be read."""
         switches = [cell.switch] if cell.switch else [switch.name for switch in self.topology.switches]
         if cell.kind == "register":

@@ -12,7 +12,7 @@ from gradbed.cli.commands.new import new
 from gradbed.cli.p4.stf import stf
 from gradbed.common.errors import UserError
 from gradbed.controller.planning.routing import shortest_routes
-from gradbed.experiments.own_program import own_network
+from gradbed.experiments.custom_program import custom_network
 from gradbed.topo.shapes import leaf_spine
 
 
@@ -30,12 +30,12 @@ def test_program_entries_and_packet_test_fit_each_other(tmp_path: Path, capsys: 
     assert not [path for path in folder.iterdir() if "NAME" in path.read_text() or "FOLDER" in path.read_text()]
     assert stf(folder / "my_router.p4", [folder / "test.stf"]) == 0
     topology = leaf_spine(2, 2, 2)
-    setup = own_network(topology, folder / "my_router.p4", [folder / "entries.yaml"])
+    setup = custom_network(topology, folder / "my_router.p4", [folder / "entries.yaml"])
     assert shortest_routes(topology) and set(setup.switches) == {switch.name for switch in topology.switches}
     # Nobody has to name what lies beside the program.
-    assert own_network(topology, folder / "my_router.p4").settings == setup.settings
+    assert custom_network(topology, folder / "my_router.p4").settings == setup.settings
     (folder / "none.yaml").write_text("tables: {}\n")
-    assert own_network(topology, folder / "my_router.p4", [folder / "none.yaml"]).settings != setup.settings
+    assert custom_network(topology, folder / "my_router.p4", [folder / "none.yaml"]).settings != setup.settings
     assert f"./gradbed run workload {folder}/my_router.p4" in capsys.readouterr().out
 
 

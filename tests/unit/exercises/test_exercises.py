@@ -12,7 +12,7 @@ import yaml
 from gradbed.cli.commands.exercise import EXERCISES
 from gradbed.experiments.exercises.checking import KINDS, check_solution
 from gradbed.experiments.exercises.exercise import Exercise, exercises
-from gradbed.experiments.exercises.finding import Finding
+from gradbed.experiments.exercises.finding import SolutionFinding
 from gradbed.experiments.exercises.subject import copied
 
 MUTANTS = Path(__file__).parent / "mutants"
@@ -20,7 +20,7 @@ KNOWN = exercises(EXERCISES)
 WRONG = [(name, mutant) for name in KNOWN for mutant in yaml.safe_load((MUTANTS / f"{name}.yaml").read_text())]
 
 
-def told(finding: Finding | None) -> str:
+def told(finding: SolutionFinding | None) -> str:
     """All that the student reads, labels in front."""
     assert finding is not None
     return "\n".join([finding.what, *(f"{label} {text}" for label, text in finding.details)])

@@ -18,12 +18,12 @@ from gradbed.hosts.systems.ndn.description import NdnJob
 from gradbed.hosts.systems.shuffle.description import ShuffleDescription
 
 DESCRIBED: tuple[tuple[type[BaseModel], type[BaseModel]], ...] = (
-    (aggregation.SyntheticWorkload, AggregationJob),
-    (aggregation.TrainingWorkload, AggregationJob),
+    (aggregation.AggregationSyntheticWorkload, AggregationJob),
+    (aggregation.AggregationTrainingWorkload, AggregationJob),
     (compression.CompressionSection, CompressionJob),
     (compression.RatioSection, CompressionJob),
-    (compression.TransportSection, CompressionJob),
-    (ndn.SyntheticWorkload, NdnJob),
+    (compression.CompressionTransportSection, CompressionJob),
+    (ndn.NdnSyntheticWorkload, NdnJob),
     (shuffle.ShuffleSection, ShuffleDescription),
 )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gradbed.experiments.own_program import own_network
+from gradbed.experiments.custom_program import custom_network
 from gradbed.experiments.program_lines import programs_line, unused_programs_line
 from gradbed.experiments.systems import find_system
 from gradbed.topo.files import topology_file
@@ -103,10 +103,10 @@ def test_every_switch_is_told_with_its_program_and_entries(tmp_path: Path, monke
     Path("p4app.json").write_text(json.dumps({"p4_src": "mine.p4", "topology": network}))
     file = topology_file("p4app.json")
     assert file is not None
-    assert programs_line(own_network(file.topology, None, file=file)) == (
+    assert programs_line(custom_network(file.topology, None, file=file)) == (
         "s1, s3, s4, s5, s6, s7 and 2 more run mine.p4; s2 runs other.p4; entries: s1.txt"
     )
-    assert "no entries" in programs_line(own_network(file.topology, tmp_path / "mine.p4", file=None))
+    assert "no entries" in programs_line(custom_network(file.topology, tmp_path / "mine.p4", file=None))
 
 
 @pytest.mark.parametrize(

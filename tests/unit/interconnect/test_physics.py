@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gradbed.experiments.systems.interconnect.links import Window
+from gradbed.experiments.systems.interconnect.links import MeasurementWindow
 from gradbed.hosts.traffic.received_packets import ReceivedPackets
 from tests.unit.interconnect.test_point import run
 
@@ -91,7 +91,7 @@ def halved(whole: Callable[..., Any]) -> Callable[..., Any]:
 def test_a_link_that_carries_more_than_it_can_is_a_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, load: float
 ) -> None:
-    monkeypatch.setattr(Window, "capacity_bytes", halved(Window.capacity_bytes))
+    monkeypatch.setattr(MeasurementWindow, "capacity_bytes", halved(MeasurementWindow.capacity_bytes))
     found = run(tmp_path, traffic={"load": load})
     assert found.failures[0].startswith(("mesh", "light-path")) and "bytes where it can carry" in found.failures[0]
 
@@ -117,8 +117,8 @@ def test_hosts_that_tell_another_tale_than_their_links_are_a_failure(
 
         monkeypatch.setattr(ReceivedPackets, "statistics", less)
     else:
-        entered = Window.entered_bytes
-        monkeypatch.setattr(Window, "entered_bytes", lambda *arguments: entered(*arguments) * 29 // 30)
+        entered = MeasurementWindow.entered_bytes
+        monkeypatch.setattr(MeasurementWindow, "entered_bytes", lambda *arguments: entered(*arguments) * 29 // 30)
     found = run(tmp_path, traffic={"load": 0.8})
     *told_of, more = found.failures
     assert told_of and all(f" {word} " in line and "its link knows of" in line for line in told_of)

@@ -11,7 +11,7 @@ from gradbed.controller.systems.shuffle.messages import ShuffleJob, ShuffleReque
 from gradbed.controller.systems.shuffle.service import ShuffleService
 from gradbed.experiments.configuration.faults import AgentFault, stopped_agents
 from gradbed.experiments.runtimes.agents import AgentSpec
-from gradbed.experiments.systems.shuffle.loads import Load, load_metrics, max_over_mean
+from gradbed.experiments.systems.shuffle.loads import ShuffleLinkLoad, load_metrics, max_over_mean
 from gradbed.experiments.systems.shuffle.phase import ShufflePhase
 from gradbed.hosts.agents.virtual.context import VirtualContext
 from gradbed.topo.registry import parse_topology
@@ -26,10 +26,12 @@ def test_the_most_over_the_mean() -> None:
 def test_loads_of_the_fabric_and_of_the_switches_farthest_from_hosts() -> None:
     topology = parse_topology("leaf-spine:2,2,1")
     counted = {
-        pair: Load() for link in topology.links for pair in [(link.a.node, link.b.node), (link.b.node, link.a.node)]
+        pair: ShuffleLinkLoad()
+        for link in topology.links
+        for pair in [(link.a.node, link.b.node), (link.b.node, link.a.node)]
     }
-    counted["s1", "l1"], counted["s2", "l2"] = Load(1, 6), Load(1, 2)
-    counted["l1", "s1"], counted["h1", "l1"] = Load(1, 4), Load(1, 12)
+    counted["s1", "l1"], counted["s2", "l2"] = ShuffleLinkLoad(1, 6), ShuffleLinkLoad(1, 2)
+    counted["l1", "s1"], counted["h1", "l1"] = ShuffleLinkLoad(1, 4), ShuffleLinkLoad(1, 12)
     found = load_metrics(topology, counted)
     assert found["top_switch_share"] == 6 / 8
     assert found["fabric_load_max_over_mean"] == 6 / (12 / 8)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.systems.workload.expectations import Cell, check_subjects, parse_expectation, unmet
+from gradbed.experiments.systems.workload.expectations import StateCell, check_subjects, parse_expectation, unmet
 
 
 @pytest.mark.parametrize(
@@ -31,12 +31,12 @@ def test_conditions(condition: float | str, good: list[float], bad: list[float])
 @pytest.mark.parametrize(
     ("subject", "cell"),
     [
-        ("register:count[0]", Cell("register", None, "count", 0)),
-        ("counter:s1:seen[12]", Cell("counter", "s1", "seen", 12)),
-        ("register:Ingress.count[3]", Cell("register", None, "Ingress.count", 3)),
+        ("register:count[0]", StateCell("register", None, "count", 0)),
+        ("counter:s1:seen[12]", StateCell("counter", "s1", "seen", 12)),
+        ("register:Ingress.count[3]", StateCell("register", None, "Ingress.count", 3)),
     ],
 )
-def test_cells(subject: str, cell: Cell) -> None:
+def test_cells(subject: str, cell: StateCell) -> None:
     assert parse_expectation(subject, 0).subject == cell
 
 

@@ -17,8 +17,13 @@ from gradbed.controller.entries.planner import EntriesPlanner
 from gradbed.controller.entries.settings import EntriesSettings
 from gradbed.controller.planning.plan import SwitchPlan
 from gradbed.controller.planning.routing import shortest_routes
-from gradbed.experiments import own_program as program_watch
-from gradbed.experiments.own_program import OwnProgram, OwnProgramConfiguration, OwnProgramSystem, ProgramWatch
+from gradbed.experiments import custom_program as program_watch
+from gradbed.experiments.custom_program import (
+    CustomProgram,
+    CustomProgramConfiguration,
+    CustomProgramSystem,
+    ProgramWatch,
+)
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import NetworkSetup, TrialTask
 
@@ -53,8 +58,8 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def watched(mine: Path) -> Iterator[Runtime]:
     """No entries are named: those beside the program are taken."""
-    system = OwnProgramSystem(OwnProgram(mine / "mine.p4"))
-    configuration = OwnProgramConfiguration.model_validate({"topology": {"kind": "star:2"}})
+    system = CustomProgramSystem(CustomProgram(mine / "mine.p4"))
+    configuration = CustomProgramConfiguration.model_validate({"topology": {"kind": "star:2"}})
     runtime: Any = Runtime()
     with ProgramWatch(system, runtime, TrialTask(configuration, 1, Scale(), mine)):
         yield runtime

@@ -12,7 +12,10 @@ from gradbed.common.errors import UserError
 from gradbed.controller.systems.aggregation.messages import AggregationSettings, JobRequest
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import TrialTask
-from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration, TrainingWorkload
+from gradbed.experiments.systems.aggregation.configuration import (
+    AggregationConfiguration,
+    AggregationTrainingWorkload,
+)
 from gradbed.experiments.systems.aggregation.metrics import jain_index
 from gradbed.experiments.systems.aggregation.system import AggregationSystem
 from gradbed.experiments.systems.aggregation.trial import AggregationTrial, phases_of
@@ -101,7 +104,7 @@ def test_at_most_so_many_switches_may_be_more_than_there_are() -> None:
 
 def test_a_workload_is_synthetic_unless_said() -> None:
     assert configuration(workload={"values": 7}).workload.kind == "synthetic"
-    assert isinstance(configuration(workload={"kind": "training"}).workload, TrainingWorkload)
+    assert isinstance(configuration(workload={"kind": "training"}).workload, AggregationTrainingWorkload)
     with pytest.raises(ValidationError):
         configuration(workload={"hidden_units": 7})
 

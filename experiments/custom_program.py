@@ -1,7 +1,6 @@
 """Users' own programs on a network: what each switch runs, what fills its tables, and reloading when files change.
 
-The tables are filled by entries or by a controller of the user's own.
-"""
+The tables are filled by entries or by a controller of the user's own."""
 
 from __future__ import annotations
 
@@ -55,21 +54,21 @@ _BESIDE = "entries.yaml"
 SUFFIXES = (".yaml", ".yml", ".json", ".py", ".txt")
 
 
-class SwitchesSection(Section):
+class CustomSwitchesSection(Section):
     """Links between the switches that run the program."""
 
     links: Literal["memory", "veth"] = option("memory", "Between switches: memory, or veth to capture on.")
 
 
-class OwnProgramConfiguration(TrialConfiguration):
+class CustomProgramConfiguration(TrialConfiguration):
     """Configuration of a network whose switches run a user's program."""
 
     topology: AddressedTopologySection = Field(default_factory=AddressedTopologySection)
-    switches: SwitchesSection = SwitchesSection()
+    switches: CustomSwitchesSection = CustomSwitchesSection()
 
 
 @dataclass(frozen=True)
-class OwnProgram:
+class CustomProgram:
     """What `gradbed up` gets of a user."""
 
     program: Path | None
@@ -84,26 +83,26 @@ class OwnProgram:
     """Macros to compile the program with."""
 
 
-class OwnProgramSystem(System[OwnProgramConfiguration]):
+class CustomProgramSystem(System[CustomProgramConfiguration]):
     """A network without jobs, whose switches run a user's program."""
 
     name = "program"
-    configuration = OwnProgramConfiguration
+    configuration = CustomProgramConfiguration
     service = SERVICE
     metrics: Mapping[str, Metric] = {}
     switches = SwitchCapabilities(
         run_topology_programs=True,
     )
 
-    def __init__(self, given: OwnProgram) -> None:
+    def __init__(self, given: CustomProgram) -> None:
         self.given = given
 
-    def trial(self, task: TrialTask[OwnProgramConfiguration]) -> Trial[OwnProgramConfiguration]:
+    def trial(self, task: TrialTask[CustomProgramConfiguration]) -> Trial[CustomProgramConfiguration]:
         raise UserError(f"a program of your own runs with {COMMAND} run workload")
 
-    def network(self, task: TrialTask[OwnProgramConfiguration], skip_invalid: bool = False) -> NetworkSetup:
+    def network(self, task: TrialTask[CustomProgramConfiguration], skip_invalid: bool = False) -> NetworkSetup:
         configuration = task.configuration
-        setup = own_network(
+        setup = custom_network(
             configuration.topology.build(task.scale),
             self.given.program,
             self.given.entries,
@@ -124,11 +123,11 @@ class OwnProgramSystem(System[OwnProgramConfiguration]):
             found.add(sources.pop().with_name(_BESIDE))
         return found
 
-    def calibration(self, rate_mbps: float, seconds: float) -> OwnProgramConfiguration:
+    def calibration(self, rate_mbps: float, seconds: float) -> CustomProgramConfiguration:
         raise UserError("a machine is calibrated with gradbed's own programs")
 
     def at_prompt(
-        self, runtime: RealRuntime, task: TrialTask[OwnProgramConfiguration]
+        self, runtime: RealRuntime, task: TrialTask[CustomProgramConfiguration]
     ) -> AbstractContextManager[object]:
         if self.given.controller is not None:
             return outside_controller(runtime, self.given.controller)
@@ -143,7 +142,7 @@ def entries_of(program: Path | None) -> tuple[Path, ...]:
     return (beside,) if beside is not None and beside.is_file() else ()
 
 
-def own_network(
+def custom_network(
     topology: Topology,
     program: Path | None,
     entries: Sequence[Path] = (),
@@ -277,7 +276,7 @@ LOOK_EVERY_S = 0.25
 
 
 class Reloadable(Protocol):
-    """A system whose files are watched: gradbed.experiments.own_program.OwnProgramSystem."""
+    """A system whose files are watched: gradbed.experiments.custom_program.CustomProgramSystem."""
 
     def network(self, task: TrialTask[Any], skip_invalid: bool = False) -> NetworkSetup:
         """Return the network; with skip_invalid, entries that do not fit are left out."""
