@@ -20,7 +20,7 @@ from gradbed.common.errors import UserError
 from gradbed.common.modules import COMMAND
 from gradbed.experiments.results.run_folder import processor_model
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.tables.tables import replace_file
+from gradbed.experiments.tables.files import replace_file
 from gradbed.experiments.validity.verdict import ValidityReport
 
 NOMINAL_RATE_MBPS = 100.0

@@ -14,8 +14,8 @@ from gradbed.experiments.configuration.trial import Configuration
 from gradbed.experiments.conservation.counts import Counts, LinkBytes
 from gradbed.experiments.runtimes.agents import AgentSpec
 from gradbed.experiments.setup import NetworkSetup, TrialTask
+from gradbed.experiments.tables.files import Row
 from gradbed.experiments.tables.metric import Value
-from gradbed.experiments.tables.tables import Row
 from gradbed.experiments.validity.verdict import ValidityReport
 
 if TYPE_CHECKING:

@@ -88,7 +88,7 @@ class SystemTools:
     made, in words.
     """
     recorder: str | None = None
-    """Function that converts a recording of gradbed.hosts.torch_hook.recorder, as "module:function".
+    """ "module:function" that converts a recording of gradbed.hosts.torch_hook.recorder.
 
     `gradbed run torch --trace` calls it. Its arguments are the recording's folder, the number of its ranks and the
     folder for a trace; it returns what was made, in words.

@@ -14,7 +14,7 @@ from gradbed.common.modules import COMMAND
 
 if TYPE_CHECKING:
     from gradbed.experiments.exercises.exercise import Exercise
-    from gradbed.experiments.exercises.finding import CheckOutcome
+    from gradbed.experiments.exercises.solution import CheckOutcome
 
 EXERCISES = Path(__file__).resolve().parents[1] / "templates" / "exercises"
 LABEL_COLUMNS = 11
@@ -28,7 +28,7 @@ Folder = Annotated[Path, typer.Argument(help="Folder with your solution.", show_
 @app.command("list")
 def list_() -> int:
     """List the exercises in their order, and how far those of this folder are."""
-    from gradbed.experiments.exercises.work import progress
+    from gradbed.experiments.exercises.exercise import progress
 
     known = _exercises()
     states: dict[str, str] = {}
@@ -52,7 +52,7 @@ def start(
     ] = None,
 ) -> int:
     """Make a folder with an exercise's task and starter code."""
-    from gradbed.experiments.exercises.work import WorkRecord, write_record
+    from gradbed.experiments.exercises.exercise import WorkRecord, write_record
 
     exercise = _named(name)
     place = folder or Path(name)
@@ -65,8 +65,8 @@ def start(
 @app.command("check")
 def check(folder: Folder = Path()) -> int:
     """Run the exercise's checks on your solution, and say what is wrong. Exit status 1 if one fails."""
-    from gradbed.experiments.exercises.checking import check_solution
-    from gradbed.experiments.exercises.work import WorkRecord, digest, exercise_of, read_record, write_record
+    from gradbed.experiments.exercises.checks import check_solution
+    from gradbed.experiments.exercises.exercise import WorkRecord, digest, exercise_of, read_record, write_record
     from gradbed.switch.compiler import compile_p4
 
     exercise = exercise_of(folder, _exercises())
@@ -94,7 +94,7 @@ def hint(
     again: Annotated[bool, typer.Option("--again", help="Repeat the hints that you have had.")] = False,
 ) -> int:
     """Give the next hint. The later ones say more."""
-    from gradbed.experiments.exercises.work import WorkRecord, exercise_of, read_record, write_record
+    from gradbed.experiments.exercises.exercise import WorkRecord, exercise_of, read_record, write_record
 
     exercise = exercise_of(folder, _exercises())
     record = read_record(folder) or WorkRecord(exercise=exercise.name)

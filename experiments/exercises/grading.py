@@ -9,12 +9,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from gradbed.common.errors import UserError, unforeseen
-from gradbed.experiments.exercises.checking import check_solution
-from gradbed.experiments.exercises.exercise import Exercise
-from gradbed.experiments.exercises.work import found_in
+from gradbed.experiments.exercises.checks import check_solution
+from gradbed.experiments.exercises.exercise import Exercise, found_in
 from gradbed.switch.stf.isolated import each_in_own_process
 
-IMPORTS = ("gradbed.experiments.exercises.checking", "gradbed.experiments.runtimes.virtual")
+IMPORTS = ("gradbed.experiments.exercises.checks", "gradbed.experiments.runtimes.virtual")
 MEMORY_BYTES = 6 << 30
 FILE_BYTES = 1 << 30
 CPU_S_PER_SECOND = 2

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from gradbed.experiments.plotting.style import COLOURS, MARKERS, OTHER_CLOCK
-from gradbed.experiments.tables.intervals import Interval, confidence_interval
+from gradbed.experiments.tables.metric import Interval, confidence_interval
 from gradbed.experiments.validity.verdict import VerdictWord
 
 

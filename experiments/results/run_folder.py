@@ -23,7 +23,7 @@ from gradbed.common.caller import caller
 from gradbed.common.errors import UserError
 from gradbed.common.version import VERSION
 from gradbed.controller.planning.plan import Plan
-from gradbed.experiments.tables.tables import replace_file
+from gradbed.experiments.tables.files import replace_file
 from gradbed.topo.graph import Topology
 
 # ---- Files ----

@@ -33,7 +33,7 @@ from gradbed.experiments.study.running.runner import StudyRun
 from gradbed.experiments.study.switch_programs import check_switch_programs, suited_to_bmv2
 from gradbed.experiments.systems import find_system, studies_folder, systems
 from gradbed.experiments.tables.console import Columns, make_console, rows_table
-from gradbed.experiments.tables.tables import replace_file, write_csv, write_tables
+from gradbed.experiments.tables.files import replace_file, write_csv, write_tables
 from gradbed.topo.graph import Topology
 
 FILE = "chaos.yaml"

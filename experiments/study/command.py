@@ -44,7 +44,7 @@ from gradbed.experiments.study.switch_programs import check_switch_programs
 from gradbed.experiments.system import System
 from gradbed.experiments.systems import find_system
 from gradbed.experiments.tables.console import make_console
-from gradbed.experiments.tables.words import path_words, short_names
+from gradbed.experiments.tables.formatting import path_words, short_names
 from gradbed.topo.files import topology_file
 from gradbed.topo.places import places
 from gradbed.topo.words import drawing, link_words

@@ -20,7 +20,7 @@ from gradbed.experiments.study.command import INTERRUPTED, run_study_file
 from gradbed.experiments.study.running.executors import RunOptions
 from gradbed.experiments.systems import find_system, studies_folder
 from gradbed.experiments.tables.console import Columns, make_console, rows_table
-from gradbed.experiments.tables.tables import replace_file, write_csv
+from gradbed.experiments.tables.files import replace_file, write_csv
 
 # ---- How long they take ----
 

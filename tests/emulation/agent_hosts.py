@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from gradbed.common.signals import die_with_parent
 from gradbed.experiments.runtimes.agents import AgentSpec
-from gradbed.experiments.systems.aggregation.jobs import agent_specs
+from gradbed.experiments.systems.aggregation.phase import agent_specs
 from gradbed.hosts.agents.description import parse_description
 from gradbed.hosts.systems.aggregation.description import AggregationJob
 from tests.emulation.namespaces import Namespace

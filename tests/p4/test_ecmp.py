@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gradbed.experiments.exercises.frames import ipv4, routed
+from gradbed.experiments.exercises.bench import ipv4, routed
 from gradbed.experiments.programs import P4_SOURCES
 from gradbed.switch.codegen import BuiltProgram, build_program
 from gradbed.switch.compiler import compile_p4

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from gradbed.cli.commands.exercise import EXERCISES
-from gradbed.experiments.exercises.checking import KINDS
+from gradbed.experiments.exercises.checks import KINDS
 from gradbed.experiments.exercises.exercise import Exercise, exercises
-from gradbed.experiments.exercises.subject import Solution, copied
+from gradbed.experiments.exercises.solution import Solution, copied
 from gradbed.switch.compiler import compile_p4
 from gradbed.switch.p4lang.bmv2 import find_simple_switch
 from gradbed.switch.p4lang.p4c import compile_with_p4c, find_p4c

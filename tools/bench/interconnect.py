@@ -10,6 +10,7 @@ from rich.table import Table
 
 from gradbed.controller.systems.interconnect.entries import PolicyName
 from gradbed.experiments.systems.interconnect.comparison import PACKET_S, ROUTES, Case, Compared, compare, packets
+from gradbed.experiments.systems.interconnect.figures import balanced_dragonfly
 from gradbed.experiments.systems.interconnect.model import (
     OpticalElectrical,
     QueueNetwork,
@@ -17,7 +18,6 @@ from gradbed.experiments.systems.interconnect.model import (
     of_pattern,
     simulate,
 )
-from gradbed.experiments.systems.interconnect.sizes import balanced_dragonfly
 from gradbed.experiments.tables.console import Columns, make_console, rows_table
 from gradbed.topo.shapes import fat_tree, torus
 from tools.bench.measure import Stopwatch

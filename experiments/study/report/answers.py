@@ -12,9 +12,8 @@ from gradbed.experiments.study.evaluation.goals import crossings, judged
 from gradbed.experiments.study.evaluation.kinds import panels_of
 from gradbed.experiments.study.report import facts
 from gradbed.experiments.study.report.reading import Run
-from gradbed.experiments.tables.intervals import confidence_interval
-from gradbed.experiments.tables.metric import Metric
-from gradbed.experiments.tables.words import engineering, path_words, value_words
+from gradbed.experiments.tables.formatting import engineering, path_words, value_words
+from gradbed.experiments.tables.metric import Metric, confidence_interval
 
 PARAGRAPH = "\n\n"
 KIND = "topology.kind"

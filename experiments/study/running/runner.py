@@ -17,7 +17,7 @@ from gradbed.experiments.study.running.concurrent_trials import ConcurrentExecut
 from gradbed.experiments.study.running.digest import digest, identity, source_digest
 from gradbed.experiments.study.running.executors import Executor, RunOptions, open_executor
 from gradbed.experiments.study.running.worker import BrokenTrial
-from gradbed.experiments.tables.tables import write_tables
+from gradbed.experiments.tables.files import write_tables
 
 MOST_OF_THE_TIME = 0.05
 """Share of the time that may go into tables of all trials while there are more to come."""

@@ -18,7 +18,7 @@ from gradbed.experiments.conservation.host_links import Tally
 from gradbed.experiments.phases import PhaseResult
 from gradbed.experiments.systems.aggregation.counts import event_at
 from gradbed.experiments.systems.aggregation.phase import AggregationPhase
-from gradbed.experiments.tables.tables import Row
+from gradbed.experiments.tables.files import Row
 from gradbed.formats.aggregation import Designation
 
 SLOT_OWNER = "AggregationIngress.aggregation.slot_owner"

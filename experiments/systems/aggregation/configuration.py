@@ -8,8 +8,13 @@ from pydantic import Field
 
 from gradbed.controller.systems.aggregation.entries import DEFAULT_SLOTS
 from gradbed.controller.systems.aggregation.placement.planners import LimitedMethod, PlacementName, PlannerOptions
-from gradbed.experiments.configuration.gradients import SYNTHETIC_UNLESS_SAID, SyntheticGradients, TrainedGradients
-from gradbed.experiments.configuration.sections import Section, option
+from gradbed.experiments.configuration.sections import (
+    SYNTHETIC_UNLESS_SAID,
+    Section,
+    SyntheticGradients,
+    TrainedGradients,
+    option,
+)
 from gradbed.experiments.configuration.trial import TrialConfiguration
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.torch_scripts import ScriptSection

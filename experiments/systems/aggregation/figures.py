@@ -25,7 +25,7 @@ from gradbed.experiments.study.definition import CourseSection, FigureSection
 from gradbed.experiments.study.evaluation.figures import course_of, draw_line
 from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
 from gradbed.experiments.systems.aggregation.metrics import SHARE
-from gradbed.experiments.tables.intervals import confidence_interval
+from gradbed.experiments.tables.metric import confidence_interval
 from gradbed.formats.lanes import frame_bytes
 from gradbed.topo.registry import parse_topology
 

@@ -12,10 +12,14 @@ from gradbed.controller.systems.aggregation.placement.stored import stored_rates
 from gradbed.experiments.conservation.host_links import Tally
 from gradbed.experiments.phases import PhaseResult
 from gradbed.experiments.systems.aggregation.counts import EVENTS, account, acks_from, events_of, gradients_to
-from gradbed.experiments.systems.aggregation.jobs import AggregationJobSetup
-from gradbed.experiments.systems.aggregation.phase import PARAMETER_SERVER, AggregationPhase, Bounds
+from gradbed.experiments.systems.aggregation.phase import (
+    PARAMETER_SERVER,
+    AggregationJobSetup,
+    AggregationPhase,
+    Bounds,
+)
+from gradbed.experiments.tables.files import Row
 from gradbed.experiments.tables.metric import Metric
-from gradbed.experiments.tables.tables import Row
 from gradbed.formats.lanes import frame_bytes
 from gradbed.hosts.systems.aggregation.description import AggregationJob
 

@@ -15,9 +15,8 @@ from gradbed.experiments.system import SwitchCapabilities, System, SystemOptions
 from gradbed.experiments.systems.aggregation import figures as _figures  # noqa: F401  # their kinds
 from gradbed.experiments.systems.aggregation.collectives import switch_collectives
 from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration, AggregationScriptWorkload
-from gradbed.experiments.systems.aggregation.jobs import check_choice
 from gradbed.experiments.systems.aggregation.metrics import METRICS
-from gradbed.experiments.systems.aggregation.phase import check_script_jobs
+from gradbed.experiments.systems.aggregation.phase import check_choice, check_script_jobs
 from gradbed.experiments.systems.aggregation.trial import AggregationTrial, network_of, slots_of_a_job, underlay_of
 from gradbed.experiments.tables.metric import Metric
 from gradbed.hosts.torch_hook.torch_extra import require_torch

@@ -19,13 +19,16 @@ from gradbed.experiments.systems import find_system
 from gradbed.experiments.systems.aggregation.checks import SLOT_OWNER, wrong
 from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration, AggregationScriptWorkload
 from gradbed.experiments.systems.aggregation.counts import CLASSES, account, events_of
-from gradbed.experiments.systems.aggregation.jobs import Hosts, SharedSetup, choose_programmable, job_setup
 from gradbed.experiments.systems.aggregation.metrics import job_rows, metrics, round_rows, summary_rows
 from gradbed.experiments.systems.aggregation.phase import (
     IN_NETWORK,
     PARAMETER_SERVER,
     AggregationPhase,
     AggregationScriptPhase,
+    Hosts,
+    SharedSetup,
+    choose_programmable,
+    job_setup,
 )
 from gradbed.experiments.torch_scripts import MODULE as SCRIPTS
 from gradbed.formats.packet_class import in_any_form

@@ -7,8 +7,13 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.configuration.gradients import SYNTHETIC_UNLESS_SAID, SyntheticGradients, TrainedGradients
-from gradbed.experiments.configuration.sections import Section, option
+from gradbed.experiments.configuration.sections import (
+    SYNTHETIC_UNLESS_SAID,
+    Section,
+    SyntheticGradients,
+    TrainedGradients,
+    option,
+)
 from gradbed.experiments.configuration.trial import TrialConfiguration
 from gradbed.experiments.torch_scripts import ScriptSection
 from gradbed.hosts.compressors.methods import parsed

@@ -8,8 +8,8 @@ from typing import Any
 
 from gradbed.experiments.phases import PhaseResult
 from gradbed.experiments.systems.compression.phase import CompressionPhase, CompressionRoundReport, background_loss
+from gradbed.experiments.tables.files import Row
 from gradbed.experiments.tables.metric import Metric
-from gradbed.experiments.tables.tables import Row
 
 SHARE = (0.0, 1.0)
 

@@ -31,7 +31,7 @@ from gradbed.experiments.systems.interconnect.configuration import InterconnectC
 from gradbed.experiments.systems.interconnect.links import MeasurementWindow, loss_by_cause
 from gradbed.experiments.systems.interconnect.metrics import host_capacity_bytes, link_rows, loss_rows, metrics
 from gradbed.experiments.traffic.agents import MODULE, plan_traffic
-from gradbed.experiments.traffic.consistency import (
+from gradbed.experiments.traffic.checks import (
     latency_contradictions,
     loss_contradictions,
     mark_disagreements,

@@ -7,8 +7,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from gradbed.experiments.configuration.gradients import SYNTHETIC_UNLESS_SAID, SyntheticGradients, TrainedGradients
-from gradbed.experiments.configuration.sections import Section, option
+from gradbed.experiments.configuration.sections import (
+    SYNTHETIC_UNLESS_SAID,
+    Section,
+    SyntheticGradients,
+    TrainedGradients,
+    option,
+)
 from gradbed.experiments.configuration.trial import Clock, TrialConfiguration
 from gradbed.experiments.scale import Scale
 from gradbed.hosts.systems.ndn.description import Mode

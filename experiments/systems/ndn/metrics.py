@@ -20,8 +20,8 @@ from gradbed.experiments.systems.ndn.counts import (
     transmissions,
 )
 from gradbed.experiments.systems.ndn.phase import NdnPhase
+from gradbed.experiments.tables.files import Row
 from gradbed.experiments.tables.metric import Metric
-from gradbed.experiments.tables.tables import Row
 from gradbed.hosts.collectives.recursive_doubling import partners
 from gradbed.hosts.learning.fragments import fragment_count
 from gradbed.hosts.learning.workload import gradient_values

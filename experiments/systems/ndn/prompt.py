@@ -12,8 +12,7 @@ from gradbed.experiments.prompt.job_commands import JobCommands
 from gradbed.experiments.prompt.prompt import Prompt
 from gradbed.experiments.systems.ndn.configuration import NdnConfiguration
 from gradbed.experiments.systems.ndn.counts import DROP_REASONS
-from gradbed.experiments.systems.ndn.jobs import job_on
-from gradbed.experiments.systems.ndn.phase import NdnPhase
+from gradbed.experiments.systems.ndn.phase import NdnPhase, job_on
 
 JOB_OPTIONS = (
     *(f"workload.{each}" for each in ("kind", "peers", "rounds", "exchange", "mode", "pace", "window_fragments")),

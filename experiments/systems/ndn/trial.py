@@ -26,7 +26,6 @@ from gradbed.experiments.systems.ndn.checks import (
 )
 from gradbed.experiments.systems.ndn.configuration import NdnConfiguration
 from gradbed.experiments.systems.ndn.counts import CLASSES
-from gradbed.experiments.systems.ndn.jobs import MODULE, job_setup
 from gradbed.experiments.systems.ndn.metrics import (
     SUBSCRIPTION_NAMES,
     drop_rows,
@@ -36,7 +35,7 @@ from gradbed.experiments.systems.ndn.metrics import (
     router_rows,
     version_rows,
 )
-from gradbed.experiments.systems.ndn.phase import NdnPhase
+from gradbed.experiments.systems.ndn.phase import MODULE, NdnPhase, job_setup
 from gradbed.topo.graph import Topology
 
 REPEAT_TICKS, MOST_REPEAT_TICKS = 8, 0x7FFF

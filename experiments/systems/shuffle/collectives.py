@@ -16,7 +16,7 @@ from gradbed.controller.core.service import ServiceConfig
 from gradbed.controller.systems.shuffle.messages import ShuffleRequest, ShuffleSettings
 from gradbed.experiments.programs import Program
 from gradbed.experiments.setup import StreamGroup, SwitchCollectives
-from gradbed.experiments.systems.shuffle.loads import CLASSES
+from gradbed.experiments.systems.shuffle.metrics import CLASSES
 from gradbed.formats.addresses import ip_integer
 from gradbed.formats.datagram import DATAGRAM_BYTES
 from gradbed.formats.packet_class import udp_datagram

@@ -14,9 +14,8 @@ from gradbed.experiments.system import SwitchCapabilities, System, SystemOptions
 from gradbed.experiments.systems.shuffle import figures as _figures  # noqa: F401  # their kinds
 from gradbed.experiments.systems.shuffle.collectives import switch_collectives
 from gradbed.experiments.systems.shuffle.configuration import ShuffleConfiguration
-from gradbed.experiments.systems.shuffle.drawn import choose_hosts
 from gradbed.experiments.systems.shuffle.metrics import METRICS
-from gradbed.experiments.systems.shuffle.planned import PlanOnlyTrial
+from gradbed.experiments.systems.shuffle.planning import PlanOnlyTrial, choose_hosts
 from gradbed.experiments.systems.shuffle.trial import ShuffleTrial
 from gradbed.experiments.tables.metric import Metric
 from gradbed.formats.shuffle import most_fragment_bytes

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from gradbed.controller.systems.shuffle.scheduling.storage import parts
 from gradbed.experiments.phases import PhaseResult
 from gradbed.experiments.systems.shuffle.configuration import TrainingSection
-from gradbed.experiments.systems.shuffle.jobs import ShuffleJob
+from gradbed.experiments.systems.shuffle.phase import ShuffleJob
 from gradbed.hosts.learning.dataset import SHAPES, Samples, load
 from gradbed.hosts.learning.model import NeuralNetwork
 from gradbed.hosts.systems.shuffle.samples import DigitSamples, SampleSource, from_base64

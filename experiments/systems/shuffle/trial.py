@@ -20,11 +20,9 @@ from gradbed.experiments.programs import Program
 from gradbed.experiments.setup import NetworkSetup, TrialTask
 from gradbed.experiments.systems.shuffle.checks import contradictions, failures
 from gradbed.experiments.systems.shuffle.configuration import ShuffleConfiguration
-from gradbed.experiments.systems.shuffle.drawn import draw, scheduler_timing
-from gradbed.experiments.systems.shuffle.jobs import AGENT, ShuffleJob
-from gradbed.experiments.systems.shuffle.loads import CLASSES, counted_loads, load_metrics, repair_hops
-from gradbed.experiments.systems.shuffle.phase import ShufflePhase
-from gradbed.experiments.systems.shuffle.planned import below_bound, means, planned_row
+from gradbed.experiments.systems.shuffle.metrics import CLASSES, counted_loads, load_metrics, repair_hops
+from gradbed.experiments.systems.shuffle.phase import AGENT, ShuffleJob, ShufflePhase
+from gradbed.experiments.systems.shuffle.planning import below_bound, draw, means, planned_row, scheduler_timing
 from gradbed.experiments.systems.shuffle.training import accuracies, held, originals
 from gradbed.experiments.tables.metric import Value
 from gradbed.topo.graph import Switch

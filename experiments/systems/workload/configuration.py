@@ -21,7 +21,7 @@ from gradbed.experiments.configuration.sections import (
 )
 from gradbed.experiments.configuration.trial import Clock, Shorthands, TrialConfiguration
 from gradbed.experiments.custom_program import entries_of
-from gradbed.experiments.systems.workload.expectations import expectations_of, parse_expectation
+from gradbed.experiments.systems.workload.checks import expectations_of, parse_expectation
 from gradbed.experiments.traffic.background import BackgroundSection
 from gradbed.experiments.traffic.configuration import TrafficSection
 from gradbed.switch.program_cache import input_digest

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradbed.experiments.results.study_results import StudyResults
-from gradbed.experiments.systems.workload.expectations import parse_expectation
+from gradbed.experiments.systems.workload.checks import parse_expectation
 from gradbed.experiments.tables.metric import Value
 from gradbed.experiments.traffic.connections import lost_lines
 

@@ -10,14 +10,14 @@ from gradbed.experiments.custom_program import SERVICE
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.system import LINKS_FIGURE, SwitchCapabilities, System, SystemOptions, SystemReport
+from gradbed.experiments.systems.workload.checks import check_subjects
 from gradbed.experiments.systems.workload.configuration import WorkloadConfiguration, WorkloadShorthands
-from gradbed.experiments.systems.workload.expectations import check_subjects
 from gradbed.experiments.systems.workload.metrics import METRICS
 from gradbed.experiments.systems.workload.report import closing
 from gradbed.experiments.systems.workload.trial import WorkloadTrial, background_of, network_of, traffic_of
 from gradbed.experiments.tables.metric import Metric, metric_table
-from gradbed.experiments.traffic.choice import packet_choice
 from gradbed.experiments.traffic.connections import check_transport
+from gradbed.experiments.traffic.packet_options import packet_choice
 from gradbed.experiments.traffic.phase import check_faults_of_traffic
 
 if TYPE_CHECKING:

@@ -18,9 +18,8 @@ from gradbed.experiments.phases import PhaseResult, Trial, TrialResult
 from gradbed.experiments.programs import Program
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import NetworkSetup, TrialTask
-from gradbed.experiments.systems.workload.checks import packet_failures
+from gradbed.experiments.systems.workload.checks import StateCell, packet_failures, parse_expectation, unmet
 from gradbed.experiments.systems.workload.configuration import WorkloadConfiguration
-from gradbed.experiments.systems.workload.expectations import StateCell, parse_expectation, unmet
 from gradbed.experiments.systems.workload.metrics import (
     PERCENTILES,
     background_metrics,
@@ -38,10 +37,7 @@ from gradbed.experiments.systems.workload.report import notes
 from gradbed.experiments.tables.metric import Value
 from gradbed.experiments.traffic.agents import MODULE, TrafficPlan, plan_traffic, sending_us
 from gradbed.experiments.traffic.background import Background, plan_background
-from gradbed.experiments.traffic.choice import packet_choice
-from gradbed.experiments.traffic.connections import MODULE as CONNECTIONS
-from gradbed.experiments.traffic.connections import ConnectionResults, ConnectionTraffic, lost_lines, plan_connections
-from gradbed.experiments.traffic.consistency import (
+from gradbed.experiments.traffic.checks import (
     dropped_packets,
     flow_contradictions,
     latency_contradictions,
@@ -49,9 +45,11 @@ from gradbed.experiments.traffic.consistency import (
     too_fast,
     too_much,
 )
+from gradbed.experiments.traffic.connections import MODULE as CONNECTIONS
+from gradbed.experiments.traffic.connections import ConnectionResults, ConnectionTraffic, lost_lines, plan_connections
+from gradbed.experiments.traffic.packet_options import Template, packet_choice
 from gradbed.experiments.traffic.phase import TrafficPhase
 from gradbed.experiments.traffic.results import TrafficResults
-from gradbed.experiments.traffic.template import Template
 from gradbed.formats.datagram import ETHERNET_BYTES
 from gradbed.hosts.traffic.replay import Replay, read_capture
 from gradbed.hosts.traffic.sizes import longest_frame_bytes

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from gradbed.experiments.systems.aggregation.jobs import agent_specs
+from gradbed.experiments.systems.aggregation.phase import agent_specs
 from gradbed.formats.aggregation import GRADIENT_PORT
 from gradbed.formats.lanes import frame_bytes
 from gradbed.hosts.learning.reference import reference, synthetic_reference

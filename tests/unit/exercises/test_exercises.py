@@ -10,10 +10,9 @@ import pytest
 import yaml
 
 from gradbed.cli.commands.exercise import EXERCISES
-from gradbed.experiments.exercises.checking import KINDS, check_solution
+from gradbed.experiments.exercises.checks import KINDS, check_solution
 from gradbed.experiments.exercises.exercise import Exercise, exercises
-from gradbed.experiments.exercises.finding import SolutionFinding
-from gradbed.experiments.exercises.subject import copied
+from gradbed.experiments.exercises.solution import SolutionFinding, copied
 
 MUTANTS = Path(__file__).parent / "mutants"
 KNOWN = exercises(EXERCISES)

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from gradbed.cli.commands.exercise import EXERCISES
-from gradbed.experiments.exercises.bench import Bench
+from gradbed.experiments.exercises.bench import Bench, ipv4, routed
 from gradbed.experiments.exercises.exercise import exercises
-from gradbed.experiments.exercises.frames import ipv4, routed
-from gradbed.experiments.exercises.subject import copied
+from gradbed.experiments.exercises.solution import copied
 from tests.random_hashing import SIGMAS, assert_random, assert_random_choices
 
 RUNS = 40

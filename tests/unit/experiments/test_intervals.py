@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from gradbed.experiments.tables.intervals import confidence_interval
+from gradbed.experiments.tables.metric import confidence_interval
 
 
 def test_the_mean_by_student_s_t() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from gradbed.common.errors import UserError
 from gradbed.experiments.results.run_folder import RunFolder, environment
-from gradbed.experiments.tables.tables import write_tables
+from gradbed.experiments.tables.files import write_tables
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -99,7 +99,7 @@ def test_what_cannot_be_written_leaves_the_former_content(tmp_path: Path, monkey
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
     monkeypatch.setattr(Path, "write_text", no_space)
-    monkeypatch.setattr("gradbed.experiments.tables.tables.write_csv", lambda rows, target: no_space(target))
+    monkeypatch.setattr("gradbed.experiments.tables.files.write_csv", lambda rows, target: no_space(target))
     with pytest.raises(OSError, match="No space left"):
         folder.write_json("study.json", {"whole": False})
     with pytest.raises(OSError, match="No space left"):

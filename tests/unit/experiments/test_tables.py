@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from gradbed.experiments.tables.files import write_tables
 from gradbed.experiments.tables.metric import Metric, metric_table
-from gradbed.experiments.tables.tables import write_tables
 from tests.csv_files import read_csv
 
 ROWS = [

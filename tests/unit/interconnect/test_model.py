@@ -7,8 +7,8 @@ import pytest
 from gradbed.controller.systems.interconnect.entries import PolicyName
 from gradbed.experiments.systems.interconnect.bounds import least_largest_load
 from gradbed.experiments.systems.interconnect.comparison import Case, compare
+from gradbed.experiments.systems.interconnect.figures import balanced_dragonfly, size_of_network, sizes
 from gradbed.experiments.systems.interconnect.model import OpticalElectrical, ShortestPaths, of_pattern, simulate
-from gradbed.experiments.systems.interconnect.sizes import balanced_dragonfly, size_of_network, sizes
 from gradbed.experiments.tables.console import make_console
 from gradbed.topo.optical_electrical import optical_electrical
 from gradbed.topo.registry import parse_topology

@@ -10,7 +10,7 @@ import pytest
 from gradbed.controller.systems.shuffle.scheduling.schedulers import scheduler_named
 from gradbed.controller.systems.shuffle.scheduling.storage import epochs
 from gradbed.controller.systems.shuffle.scheduling.trees import Trees
-from gradbed.experiments.systems.shuffle.theory import coded_mapreduce, lee_average
+from gradbed.experiments.systems.shuffle.figures import coded_mapreduce, lee_average
 from gradbed.topo.shapes import star
 from tests.unit.documented_figures import figure_data, said
 

@@ -11,7 +11,7 @@ from gradbed.experiments.study.evaluation.figures import courses
 from gradbed.experiments.study.loading import load_study
 from gradbed.experiments.study.make_figures import studies_of
 from gradbed.experiments.systems.shuffle.figures import label, mean_times, networks
-from gradbed.experiments.systems.shuffle.planned import below_bound
+from gradbed.experiments.systems.shuffle.planning import below_bound
 from tests.unit.small_study import run_study_named_small
 
 STUDY = """

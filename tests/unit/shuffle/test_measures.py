@@ -11,7 +11,7 @@ from gradbed.controller.systems.shuffle.messages import ShuffleJob, ShuffleReque
 from gradbed.controller.systems.shuffle.service import ShuffleService
 from gradbed.experiments.configuration.faults import AgentFault, stopped_agents
 from gradbed.experiments.runtimes.agents import AgentSpec
-from gradbed.experiments.systems.shuffle.loads import ShuffleLinkLoad, load_metrics, max_over_mean
+from gradbed.experiments.systems.shuffle.metrics import ShuffleLinkLoad, load_metrics, max_over_mean
 from gradbed.experiments.systems.shuffle.phase import ShufflePhase
 from gradbed.hosts.agents.virtual.context import VirtualContext
 from gradbed.topo.registry import parse_topology

@@ -10,7 +10,7 @@ import pytest
 
 from gradbed.controller.systems.shuffle.scheduling.queues import Timing
 from gradbed.experiments.phases import TrialResult
-from gradbed.experiments.systems.shuffle import drawn
+from gradbed.experiments.systems.shuffle import planning as drawn
 from gradbed.hosts.systems.shuffle.sending import Sending
 from tests.unit.trials import virtual_trial
 

@@ -7,7 +7,7 @@ from scapy.layers.inet import IP, TCP, UDP, IPOption_NOP
 from scapy.layers.l2 import ARP, Ether
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.traffic.choice import packet_choice
+from gradbed.experiments.traffic.packet_options import packet_choice
 from gradbed.topo.shapes import star
 
 TOPOLOGY = star(3)

@@ -9,7 +9,7 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.traffic.template import Template
+from gradbed.experiments.traffic.packet_options import Template
 from gradbed.topo.shapes import star
 
 LAYERS = """

@@ -14,7 +14,7 @@ from gradbed.experiments.engine.trial import run_trial
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.systems.workload.system import WorkloadSystem
-from gradbed.experiments.traffic.template import Template
+from gradbed.experiments.traffic.packet_options import Template
 from gradbed.topo.addressing import addressed
 from gradbed.topo.registry import parse_topology
 from tests.unit.workload.runs import OWN, configuration, run, table

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gradbed.experiments.systems.workload import trial
-from gradbed.experiments.traffic.consistency import flow_contradictions
+from gradbed.experiments.traffic.checks import flow_contradictions
 from gradbed.experiments.traffic.results import TrafficResults
 from gradbed.hosts.traffic.received_packets import LatencyHistogram, ReceivedPackets
 from tests.unit.workload.runs import run

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.systems.workload.expectations import StateCell, check_subjects, parse_expectation, unmet
+from gradbed.experiments.systems.workload.checks import StateCell, check_subjects, parse_expectation, unmet
 
 
 @pytest.mark.parametrize(

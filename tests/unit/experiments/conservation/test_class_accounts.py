@@ -23,7 +23,7 @@ from gradbed.experiments.systems.aggregation.counts import CLASSES as AGGREGATIO
 from gradbed.experiments.systems.compression.trial import CLASSES as COMPRESSION
 from gradbed.experiments.systems.interconnect.trial import CLASSES as INTERCONNECT
 from gradbed.experiments.systems.ndn.counts import CLASSES as NDN
-from gradbed.experiments.systems.shuffle.loads import CLASSES as SHUFFLE
+from gradbed.experiments.systems.shuffle.metrics import CLASSES as SHUFFLE
 from gradbed.experiments.systems.training.trial import CLASSES as TRAINING
 from gradbed.formats.packet_class import BY_PROTOCOL, OTHER, PacketClass
 from gradbed.hosts.agents.frames.counts import ClassCounts as HostsClassCounts

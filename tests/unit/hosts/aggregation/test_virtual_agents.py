@@ -15,7 +15,7 @@ from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
 from gradbed.controller.systems.aggregation.entries import SlotRange, aggregation_role
 from gradbed.experiments.programs import P4_SOURCES
 from gradbed.experiments.runtimes.agents import Agents
-from gradbed.experiments.systems.aggregation.jobs import agent_specs, server_spec
+from gradbed.experiments.systems.aggregation.phase import agent_specs, server_spec
 from gradbed.formats.lanes import frame_bytes
 from gradbed.hosts.agents.description import parse_description
 from gradbed.hosts.agents.virtual.clock import VirtualClock

@@ -10,7 +10,7 @@ from gradbed.controller.systems.shuffle.scheduling.instance import Instance
 from gradbed.controller.systems.shuffle.scheduling.queues import Loan, Packet, Queues, Timing
 from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule
 from gradbed.controller.systems.shuffle.scheduling.trees import Trees
-from gradbed.experiments.systems.shuffle.waits import planned_wait_failures
+from gradbed.experiments.systems.shuffle.checks import planned_wait_failures
 from gradbed.topo.shapes import star
 
 WORKERS, SAMPLES, PACKET_US, DELAY_US = 5, 100, 10, 3

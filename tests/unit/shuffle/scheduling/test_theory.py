@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from gradbed.experiments.systems.shuffle.theory import CURVES, attia_tandon_worst, coded_mapreduce, lee_average
+from gradbed.experiments.systems.shuffle.figures import CURVES, attia_tandon_worst, coded_mapreduce, lee_average
 
 
 def counted_lee(workers: int, share: float, samples: int, seed: int) -> float:

@@ -6,8 +6,7 @@ import random
 import struct
 from collections import deque
 
-from gradbed.experiments.exercises.bench import Bench, Refusal
-from gradbed.experiments.exercises.frames import ethernet
+from gradbed.experiments.exercises.bench import Bench, Refusal, ethernet
 
 WORKERS, FRAGMENTS, WINDOW, LANES = 3, 300, 32, 4
 LOSS, DUPLICATES, LATE = 0.08, 0.05, 0.05

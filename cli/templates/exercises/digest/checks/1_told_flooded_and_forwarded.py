@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from gradbed.experiments.exercises.bench import Bench, Refusal
-from gradbed.experiments.exercises.frames import ethernet
+from gradbed.experiments.exercises.bench import Bench, Refusal, ethernet
 
 PORTS = (1, 2, 3)
 ADDRESS = 0x020000000000

@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from gradbed.experiments.exercises.bench import Bench, Refusal
-from gradbed.experiments.exercises.frames import TCP, UDP, ipv4, routed
+from gradbed.experiments.exercises.bench import TCP, UDP, Bench, Refusal, ipv4, routed
 
 PATHS, FLOWS, PACKETS = 4, 200, 3
 HOST = "10.0.1.2"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from gradbed.experiments.exercises.bench import Bench, LinkModel, Refusal
-from gradbed.experiments.exercises.frames import TCP, ipv4, ones_sum, routed
+from gradbed.experiments.exercises.bench import TCP, Bench, LinkModel, Refusal, ipv4, ones_sum, routed
 
 BURST, THRESHOLD = 40, 10
 SLOW = LinkModel(rate_bps=10_000_000, queue_packets=100)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from gradbed.experiments.exercises.bench import Bench, Refusal
-from gradbed.experiments.exercises.frames import ipv4, routed
+from gradbed.experiments.exercises.bench import Bench, Refusal, ipv4, routed
 
 PATHS = (3, 4)
 PAUSE_US = 500

@@ -6,8 +6,7 @@ import random
 import struct
 from collections import defaultdict
 
-from gradbed.experiments.exercises.bench import Bench
-from gradbed.experiments.exercises.frames import ethernet
+from gradbed.experiments.exercises.bench import Bench, ethernet
 
 PACKETS, NAMES, FACES, UPSTREAM = 1500, 40, (1, 2, 3), 4
 ETHER_TYPE, INTEREST, DATA = 0x8624, 1, 2

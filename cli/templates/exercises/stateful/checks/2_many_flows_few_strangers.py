@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import random
 
-from gradbed.experiments.exercises.bench import Bench, Refusal
-from gradbed.experiments.exercises.frames import TCP, UDP, ipv4, routed
+from gradbed.experiments.exercises.bench import TCP, UDP, Bench, Refusal, ipv4, routed
 
 FLOWS, STRANGERS = 500, 2000
 MOST = 80

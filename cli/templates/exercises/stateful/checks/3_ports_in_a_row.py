@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from gradbed.experiments.exercises.bench import Bench, Refusal
-from gradbed.experiments.exercises.frames import ipv4, routed
+from gradbed.experiments.exercises.bench import Bench, Refusal, ipv4, routed
 
 INSIDE, OUTSIDE, FIRST_PORT, FAR_PORT = "10.0.0.2", "10.1.0.2", 32768, 443
 FLOWS, STRANGERS = 500, 2000

@@ -1,7 +1,6 @@
 """Write raw rows as CSV and Parquet.
 
-Files are replaced as a whole, so that a reader never sees half of one.
-"""
+Files are replaced as a whole, so that a reader never sees half of one."""
 
 from __future__ import annotations
 

@@ -1,27 +1,84 @@
-"""Schedules that are computed and not sent: their hops beside the lower bounds, and their computation time."""
+"""Random instances of a shuffle, and trials that compute schedules and send nothing."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from statistics import mean
 
+from gradbed.common.errors import UserError
 from gradbed.controller.systems.shuffle.messages import ShuffleSettings
 from gradbed.controller.systems.shuffle.scheduling.bounds import bounds
 from gradbed.controller.systems.shuffle.scheduling.checking import check_schedule
 from gradbed.controller.systems.shuffle.scheduling.instance import Instance
+from gradbed.controller.systems.shuffle.scheduling.queues import Timing
 from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule
 from gradbed.controller.systems.shuffle.scheduling.schedulers import scheduler_named
+from gradbed.controller.systems.shuffle.scheduling.storage import epochs
 from gradbed.controller.systems.shuffle.scheduling.tree_choice import with_trees_chosen
 from gradbed.controller.systems.shuffle.scheduling.trees import Trees
 from gradbed.experiments.phases import PhaseResult, Trial, TrialResult
 from gradbed.experiments.setup import NetworkSetup, TrialTask
+from gradbed.experiments.systems.shuffle.checks import planned_wait_failures
 from gradbed.experiments.systems.shuffle.configuration import ShuffleConfiguration
-from gradbed.experiments.systems.shuffle.drawn import draw, scheduler_timing
-from gradbed.experiments.systems.shuffle.waits import planned_wait_failures
+from gradbed.experiments.systems.shuffle.phase import timing
+from gradbed.experiments.systems.shuffle.training import Parts, first_parts
 from gradbed.experiments.tables.metric import Value
 from gradbed.experiments.validity.verdict import ValidityReport
+from gradbed.hosts.systems.shuffle.samples import SampleSource
+from gradbed.topo.graph import Topology
+
+# ---- Random instances ----
+
+
+MASTER_SCHEDULERS = ("coded-master",)
+
+
+@dataclass(frozen=True)
+class RandomInstances:
+    """The random part of a trial."""
+
+    source: SampleSource
+    first: Parts
+    """Samples that each worker has at first."""
+    instances: Iterator[Instance]
+    """The shuffle before each epoch; endless."""
+
+
+def draw(task: TrialTask[ShuffleConfiguration], topology: Topology) -> RandomInstances:
+    """Draw the samples and shuffles of a trial; equal seeds give equal results."""
+    shuffle, samples = task.configuration.shuffle, task.configuration.samples
+    source = samples.source(task.seed)
+    workers, master = choose_hosts(topology, shuffle.workers, shuffle.scheduler)
+    sizes_bytes = source.sizes_bytes(samples.samples)
+    first = first_parts(source, samples.samples, len(workers), samples.first, task.seed)
+    instances = epochs(workers, sizes_bytes, samples.storage, task.seed, samples.replacement, master, first)
+    return RandomInstances(source, first, instances)
+
+
+def choose_hosts(topology: Topology, workers: int, scheduler: str) -> tuple[list[str], str | None]:
+    """Return the workers and the master.
+
+    Workers (0: all hosts) are spread evenly over the hosts; the master, if the scheduler takes one, is the last host.
+    """
+    names = [host.name for host in topology.hosts]
+    master = names.pop() if scheduler in MASTER_SCHEDULERS else None
+    if workers > len(names):
+        raise UserError(f"{workers} workers need as many hosts, {topology.name} has {len(names)} for them")
+    workers = workers or len(names)
+    return [names[place * len(names) // workers] for place in range(workers)], master
+
+
+def scheduler_timing(task: TrialTask[ShuffleConfiguration], topology: Topology, instance: Instance) -> Timing:
+    """Return the times by which a scheduler lets packets wait for loans."""
+    shuffle = task.configuration.shuffle
+    threshold_us = task.scale.time_us(shuffle.threshold_us)
+    return timing(topology, instance, shuffle.bits, shuffle.fragment_bytes, threshold_us)
+
+
+# ---- Trials without packets ----
 
 
 class PlanOnlyTrial(Trial[ShuffleConfiguration]):

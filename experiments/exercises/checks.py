@@ -1,19 +1,40 @@
-"""Check a solution by packets of an STF file; the first failure is reported with the packet that it is about."""
+"""Checks of a solution: by packets of an STF file, by traffic of a study, or by a conversation (bench.py)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.exercises.finding import Detail, SolutionFinding
-from gradbed.experiments.exercises.subject import Solution
-from gradbed.experiments.exercises.watch import WatchedSwitch, frame_text, outputs_text
+from gradbed.common.scratch import scratch_folder
+from gradbed.experiments.engine.trial import run_trial
+from gradbed.experiments.exercises.bench import check_conversation
+from gradbed.experiments.exercises.exercise import SUFFIXES, Exercise
+from gradbed.experiments.exercises.solution import (
+    CheckOutcome,
+    Detail,
+    Solution,
+    SolutionFinding,
+    WatchedSwitch,
+    copied,
+    frame_text,
+    labelled,
+    outputs_text,
+)
+from gradbed.experiments.phases import TrialResult
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.setup import TrialTask
+from gradbed.experiments.study.loading import load_study
 from gradbed.switch.bmv2_json.model import ProgramModel
 from gradbed.switch.insight.traced_switch import Passage
 from gradbed.switch.stf import read_stf, run_script
 from gradbed.switch.stf.runner import difference, run_on
 from gradbed.switch.stf.statements import CheckCounter, Expect, NoPacket, Packet, RegisterRead, Script, StfStatement
+
+# ---- By packets ----
 
 
 def check_packets(subject: Solution, test: Path) -> SolutionFinding | None:
@@ -29,7 +50,7 @@ def check_packets(subject: Solution, test: Path) -> SolutionFinding | None:
         try:
             run_on(watched, script)
         except UserError as error:  # it goes round in circles
-            return SolutionFinding(f"{_about(test, line)}: {error}", watched.watch.details())
+            return SolutionFinding(f"{_about_line(test, line)}: {error}", watched.watch.details())
         return watched.finding(test, line, said)
 
 
@@ -63,13 +84,13 @@ class _Watched:
         for packet, passage in self._passages:
             wrong = self._difference(packet, passage)
             if wrong is not None:
-                return SolutionFinding(f"{_about(test, packet.line)}: {wrong}", self._details(packet, passage))
+                return SolutionFinding(f"{_about_line(test, packet.line)}: {wrong}", self._details(packet, passage))
         before = [(packet, passage) for packet, passage in self._passages if packet.line <= line]
         failed = next((each for each in self._script.statements if each.line == line), None)
         # A command that does not fit the program is no matter of packets.
         if not before or not isinstance(failed, (Expect, NoPacket, RegisterRead, CheckCounter)):
-            return SolutionFinding(f"{_about(test, line)}: {said}")
-        return SolutionFinding(f"{_about(test, line)}: {said}", self._details(*before[-1]))
+            return SolutionFinding(f"{_about_line(test, line)}: {said}")
+        return SolutionFinding(f"{_about_line(test, line)}: {said}", self._details(*before[-1]))
 
     def _details(self, packet: Packet, passage: Passage) -> tuple[Detail, ...]:
         return (
@@ -124,8 +145,87 @@ def _digits(expect: Expect) -> str:
     return " ".join(part for part in parts if part) + ("" if expect.exact else " ...")
 
 
-def _about(test: Path, line: int) -> str:
+def _about_line(test: Path, line: int) -> str:
     """Return the comment above a line of the file."""
     lines = test.read_text(encoding="utf-8").splitlines()[:line]
     comments = [each.removeprefix("# ") for each in lines if each.startswith("# ")]
     return comments[-1] if comments else test.stem
+
+
+# ---- By traffic ----
+
+
+SHOWN = ("sent_packets", "received_packets", "duplicates", "reordered", "misdelivered")
+
+
+def check_traffic(subject: Solution, study: Path) -> SolutionFinding | None:
+    """Return the first failure of a trial, and what may be why; None: there is none."""
+    about = _about_study(study)
+    work = subject.folder
+    place = work / study.name
+    shutil.copyfile(study, place)
+    try:
+        loaded = load_study(place)
+        for trial in loaded.trials:
+            task = TrialTask(trial.configuration, trial.seed, Scale(), work)
+            result = run_trial(loaded.system, task)
+            if result.failures:
+                return SolutionFinding(f"{about}: {result.failures[0]}", _details(result))
+    except UserError as error:
+        return SolutionFinding(f"{about}: {re.sub(rf'^{re.escape(study.name)}:[0-9]+: ', '', subject.words(error))}")
+    finally:
+        place.unlink()
+    return None
+
+
+def _details(result: TrialResult) -> tuple[Detail, ...]:
+    numbers = ", ".join(
+        f"{name.replace('_', ' ')} {value}" for name in SHOWN if (value := result.metrics.get(name)) is not None
+    )
+    lost = [row for row in result.tables["pairs"] if row.get("lost")]
+    found = [Detail("came out", numbers)]
+    if lost:
+        first = lost[0]
+        found.append(Detail("", f"of {len(lost)} pairs with losses the first: {first['from']} to {first['to']}"))
+    return (*found, *labelled("hint", [str(row["note"]) for row in result.tables["notes"]]))
+
+
+def _about_study(study: Path) -> str:
+    first = study.read_text(encoding="utf-8").splitlines()[0]
+    return first.removeprefix("# ") if first.startswith("# ") else study.stem
+
+
+# ---- All checks ----
+
+
+class Check(Protocol):
+    def __call__(self, subject: Solution, file: Path, /) -> SolutionFinding | None: ...
+
+
+KINDS: Mapping[str, Check] = dict(zip(SUFFIXES, (check_packets, check_traffic, check_conversation), strict=True))
+
+
+def check_solution(exercise: Exercise, folder: Path) -> Iterator[CheckOutcome]:
+    """Yield the outcome of each check, in order; none but the first of a program that does not compile.
+
+    The folder is not changed.
+    """
+    with scratch_folder("exercise") as scratch:
+        try:
+            subject = copied(folder, exercise.program, scratch / "solution")
+            subject.built  # noqa: B018
+        except UserError as error:
+            # With compilers the line of the source, and where in it, come below.
+            what, *source = str(error).replace(f"{scratch / 'solution'}/", "").splitlines()
+            yield CheckOutcome(
+                "it compiles",
+                SolutionFinding(what, tuple(labelled("there", [line for line in source if line.strip()]))),
+            )
+            return
+        for file in exercise.checks:
+            name = file.stem.partition("_")[2].replace("_", " ")
+            try:
+                found = KINDS[file.suffix](subject, file)
+            except UserError as error:
+                found = SolutionFinding(subject.words(error))
+            yield CheckOutcome(name, found)
