@@ -1,8 +1,8 @@
 """What authors of plug-ins import, to extend gradbed from packages of their own.
 
-A package names its plug-ins by entry points of the groups gradbed.systems, topologies, compressors,
-congestion_controls and collectives (docs/plugins.md). What is importable elsewhere in gradbed is private, and may
-change any day.
+A package names its plug-ins by entry points of the groups gradbed.systems, topologies, placements, schedulers,
+compressors, congestion_controls and collectives (docs/plugins.md). What is importable elsewhere in gradbed is
+private, and may change any day.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from gradbed.common.errors import UserError
     from gradbed.controller.core.service import NoSettings, Service
     from gradbed.controller.planning.plan import Plan, SwitchPlan, TableEntry
+    from gradbed.controller.systems.aggregation.placement.rate_solver import RateSolver
+    from gradbed.controller.systems.shuffle.scheduling.instance import ShuffleInstance
+    from gradbed.controller.systems.shuffle.scheduling.trees import Trees
     from gradbed.experiments.configuration.sections import Section, option
     from gradbed.experiments.configuration.trial import TrialConfiguration
     from gradbed.experiments.conservation.checks import host_accounts
@@ -85,9 +88,11 @@ __all__ = [
     "Plan",
     "Program",
     "Progress",
+    "RateSolver",
     "Section",
     "Service",
     "Setting",
+    "ShuffleInstance",
     "Switch",
     "SwitchCapabilities",
     "SwitchPlan",
@@ -98,6 +103,7 @@ __all__ = [
     "TableEntry",
     "Tally",
     "Topology",
+    "Trees",
     "Trial",
     "TrialConfiguration",
     "TrialResult",
@@ -121,6 +127,9 @@ _MODULES = {
     "gradbed.common.errors": "UserError",
     "gradbed.controller.core.service": "NoSettings Service",
     "gradbed.controller.planning.plan": "Plan SwitchPlan TableEntry",
+    "gradbed.controller.systems.aggregation.placement.rate_solver": "RateSolver",
+    "gradbed.controller.systems.shuffle.scheduling.instance": "ShuffleInstance",
+    "gradbed.controller.systems.shuffle.scheduling.trees": "Trees",
     "gradbed.experiments.conservation.host_links": "HostAccount Tally disagreements rows",
     "gradbed.experiments.conservation.checks": "host_accounts",
     "gradbed.experiments.configuration.trial": "TrialConfiguration",

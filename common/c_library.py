@@ -32,7 +32,7 @@ def compiler() -> tuple[str, str]:
 
 
 def compiler_flags(optimise: str, extra_flags: Sequence[str] = ()) -> list[str]:
-    """All that the C compiler is told about how to compile; not where its files are."""
+    """Return all flags of the C compiler that decide what it compiles, without where files are."""
     return [*FLAGS, optimise, *extra_flags]
 
 

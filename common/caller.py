@@ -44,7 +44,7 @@ class Caller:
 
 
 def caller() -> Caller | None:
-    """The user who called sudo (SUDO_UID, SUDO_GID: sudo(8)); None for root itself, and without root."""
+    """Return the user who called sudo (SUDO_UID, SUDO_GID: sudo(8)); None for root itself, and without root."""
     if os.geteuid() != 0:
         return None
     try:
@@ -62,7 +62,7 @@ def trusted_uids() -> set[int]:
 
 @contextlib.contextmanager
 def as_root() -> Iterator[None]:
-    """For what needs root after `Caller.become`; nothing changes without that."""
+    """Act as root again after `Caller.become`, for what needs it; nothing changes without that."""
     former = os.geteuid()
     if os.getresuid()[2] == 0:
         os.seteuid(0)

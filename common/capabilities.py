@@ -15,7 +15,10 @@ class Capability:
     option: str
 
     def require(self, is_there: bool, what: str, *instead: str) -> None:
-        """UserError if `what` is asked of a network without it. instead: other choices, as options."""
+        """Raise UserError if `what` is asked of a network that cannot do it.
+
+        instead: other choices, as options.
+        """
         if not is_there:
             raise self.missing(what, *instead)
 

@@ -75,7 +75,7 @@ class _CutShort(Exception):
 
 
 class _Damaged(Exception):
-    """What it says is not possible."""
+    """A file whose contents contradict themselves."""
 
 
 def _records(path: Path, data: bytes) -> Iterator[Record]:
@@ -195,7 +195,7 @@ def _seen_by(interfaces: list[_Interface], number: int) -> _Interface:
 
 
 def _simple_packet(order: str, body: bytes, interfaces: list[_Interface]) -> Record:
-    """Of the section's first interface, without a time."""
+    """Read a packet of the section's first interface, which has no time."""
     interface = _seen_by(interfaces, 0)
     (original_bytes,) = struct.unpack_from(order + "I", body)
     captured_bytes = min(original_bytes, interface.snap_bytes or original_bytes)

@@ -59,7 +59,7 @@ def unforeseen(error: BaseException) -> str:
 
 
 def trouble(error: BaseException | None) -> UserError | None:
-    """What the user can put right of an exception that any write may raise: a full disk, or one that is read-only.
+    """Return the advice for an exception that any write may raise: a full disk, or one that is read-only.
 
     Libraries stumble over their half-written files afterwards, so the exceptions before this one count as well.
     """
@@ -77,7 +77,7 @@ def trouble(error: BaseException | None) -> UserError | None:
 
 
 def out_of_reach(error: BaseException) -> UserError | None:
-    """What the user can put right of a path that may not even be looked at.
+    """Return the advice for an exception about a path that may not even be looked at.
 
     Before Python 3.14, `Path.is_file` and the like raise this of a path in a folder that may not be searched.
     """
@@ -87,8 +87,10 @@ def out_of_reach(error: BaseException) -> UserError | None:
 
 
 def nobody_reads(error: BaseException) -> bool:
-    """Whether the error comes of a reader of standard output or standard error that has gone: `| head` (EPIPE), or a
-    terminal that was closed (EIO)."""
+    """Return whether an error means that the reader of standard output or error has gone.
+
+    `| head` has (EPIPE), or a terminal was closed (EIO).
+    """
     if not (isinstance(error, OSError) and error.errno in (errno.EPIPE, errno.EIO)):
         return False
     poller = select.poll()
@@ -98,7 +100,7 @@ def nobody_reads(error: BaseException) -> bool:
 
 
 def columns(stream: TextIO) -> int | None:
-    """Of the terminal that a stream is; None if it is none. TTY_COMPATIBLE as with rich."""
+    """Return the width of the terminal that a stream is; None if it is none. TTY_COMPATIBLE as with rich."""
     if not (stream.isatty() or os.environ.get("TTY_COMPATIBLE") == "1"):
         return None
     return shutil.get_terminal_size().columns

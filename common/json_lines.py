@@ -21,9 +21,11 @@ USER_ERROR_STATUS = 2
 
 
 def own_program(module: str, *arguments: str) -> list[str]:
-    """The command of a process that runs a module of this project as Python was told to run this one: isolated (-I),
-    and with what it compiles in another folder (-X pycache_prefix). What lies in the current directory is none of
-    its modules (-P, since Python 3.11)."""
+    """Return the command of a process that runs a module of this project as Python was told to run this one.
+
+    Isolated (-I), and with what it compiles in another folder (-X pycache_prefix). What lies in the current directory
+    is none of its modules (-P, since Python 3.11).
+    """
     options = ["-P"] if sys.version_info >= (3, 11) else []
     if sys.flags.isolated:
         options = ["-I"]
@@ -33,8 +35,13 @@ def own_program(module: str, *arguments: str) -> list[str]:
 
 
 def told_file(argument: str) -> Path:
-    """In such a process, the file of an argument; for "-" the one that the parent names once it is there:
-    {"command": "configure", "file": ...}. UserError."""
+    """Return the file of an argument in such a process.
+
+    For "-" it is the one that the parent names once it is there: {"command": "configure", "file": ...}.
+
+    Raises:
+        UserError: The parent names none.
+    """
     if argument != "-":
         return Path(argument)
     line = sys.stdin.readline()
@@ -81,7 +88,11 @@ class JsonLinesProcess:
             raise self._death() from None
 
     def event(self, timeout_s: float) -> dict[str, Any]:
-        """The next event. Raises if the process has ended, or says nothing for so long."""
+        """Return the next event.
+
+        Raises:
+            ProcessLost: The process has ended, or is silent for so long.
+        """
         line = self._line(time.monotonic() + timeout_s)
         try:
             event: dict[str, Any] = json.loads(line)
@@ -91,13 +102,13 @@ class JsonLinesProcess:
         return event
 
     def has_event(self, timeout_s: float) -> bool:
-        """Whether an event comes in that time, or the end of the process."""
+        """Return whether an event comes in that time, or the end of the process."""
         output = self._process.stdout
         assert output is not None
         return b"\n" in self._unread or bool(_poller(output).poll(1000 * max(0.0, timeout_s)))
 
     def expect(self, name: str, timeout_s: float) -> dict[str, Any]:
-        """The next event called `name`; others before it are skipped, but for "error", which is raised."""
+        """Return the next event called `name`; others before it are skipped, but for "error", which is raised."""
         deadline = time.monotonic() + timeout_s
         while True:
             event = self.event(deadline - time.monotonic())
@@ -120,7 +131,7 @@ class JsonLinesProcess:
         self._process.wait()
 
     def terminate(self, timeout_s: float) -> None:
-        """As `stop`, for a process that ends on SIGTERM."""
+        """Stop a process that ends on SIGTERM, as `stop` does."""
         self._process.terminate()
         self.stop(timeout_s)
 
@@ -139,7 +150,7 @@ class JsonLinesProcess:
         return line
 
     def _death(self) -> Exception:
-        """What to raise when it has gone."""
+        """Return the exception for a process that has gone."""
         status = self._process.wait()
         words = self.log.read_text(errors="replace").strip()
         if status == USER_ERROR_STATUS and words:
@@ -156,7 +167,7 @@ class JsonLinesProcess:
 
 
 def ended(status: int | None) -> str:
-    """How a process ended, of the status that subprocess gives."""
+    """Return how a process ended, from the status that subprocess gives."""
     if status is None:
         return "ended"
     if status >= 0:
@@ -165,7 +176,10 @@ def ended(status: int | None) -> str:
 
 
 def process_lost(name: str, what: str, log: Path) -> ProcessLost:
-    """The error, with a copy of the log where it stays: the log itself goes with the run's temporary folder."""
+    """Return the error, with a copy of the log where it stays.
+
+    The log itself goes with the run's temporary folder.
+    """
     words = log.read_text(errors="replace").strip() if log.exists() else ""
     kept = cache_dir() / "logs" / f"{name.replace(' ', '-')}.log"
     where = f"its log: {kept}"

@@ -24,7 +24,11 @@ class Feature:
 
 
 def has_veth() -> bool:
-    """Whether virtual Ethernet pairs can be made. Needs root; OSError without."""
+    """Return whether virtual Ethernet pairs can be made.
+
+    Raises:
+        OSError: It is not root that asks.
+    """
 
     def attempt() -> bool:
         with IPRoute() as netlink:
@@ -40,12 +44,12 @@ def has_veth() -> bool:
 
 
 def has_network_namespaces() -> bool:
-    """Whether this process may make network namespaces."""
+    """Return whether this process may make network namespaces."""
     return _works(lambda: in_new_network_namespace(lambda: None))
 
 
 def has_packet_sockets() -> bool:
-    """Whether this process may open AF_PACKET sockets (packet(7))."""
+    """Return whether this process may open AF_PACKET sockets (packet(7))."""
     return _works(lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW).close())
 
 

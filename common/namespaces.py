@@ -42,7 +42,7 @@ def _check(outcome: int, what: str) -> None:
 
 
 def require_root(what: str) -> None:
-    """UserError unless the effective user is root; `what` is the subject of the sentence."""
+    """Raise UserError unless the effective user is root; `what` is the subject of the sentence."""
     if os.geteuid() != 0:
         raise UserError(f"{what} needs root: run with sudo")
 

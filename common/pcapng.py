@@ -17,14 +17,14 @@ _NANOSECONDS = 9
 
 
 class Interface(NamedTuple):
-    """By number, packets say on which one they were seen."""
+    """An interface of a capture; packets refer to it by number."""
 
     name: str
     description: str
 
 
 def file_header(interfaces: Iterable[Interface]) -> bytes:
-    """The section and its interfaces, all Ethernet, with times in nanoseconds."""
+    """Return the section and its interfaces, all Ethernet, with times in nanoseconds."""
     section = struct.pack("=IHHQ", _BYTE_ORDER, 1, 0, _UNKNOWN_LENGTH)
     blocks = [_block(_SECTION_HEADER, section + _options([(_USER_APPLICATION, b"gradbed")]))]
     for each in interfaces:
@@ -40,7 +40,7 @@ def file_header(interfaces: Iterable[Interface]) -> bytes:
 
 
 def packet_block(interface: int, time_ns: int, frame: bytes, flags: int) -> bytes:
-    """A whole frame, seen at a time since 1970; flags: INBOUND or OUTBOUND."""
+    """Return the block of a whole frame, seen at a time since 1970; flags: INBOUND or OUTBOUND."""
     head = struct.pack("=IIIII", interface, time_ns >> 32, time_ns & 0xFFFFFFFF, len(frame), len(frame))
     return _block(_ENHANCED_PACKET, head + _padded(frame) + _options([(_FLAGS, struct.pack("=I", flags))]))
 

@@ -59,7 +59,7 @@ class LoopbackPeers:
             os.close(table)
 
     def owner(self, client: Address, server: Address) -> int | None:
-        """The user id of the process that has the client's end; None if no process has it."""
+        """Return the user id of the process that has the client's end; None if no process has it."""
         try:
             ends = (_plain(client), _plain(server))
         except ValueError:
@@ -108,13 +108,13 @@ class LoopbackPeers:
 
 
 def refused(uid: int | None) -> str:
-    """The line for a client of this account, or of a process that has gone."""
+    """Return the line for a client of this account, or of a process that has gone."""
     who = "a process that has gone" if uid is None else f"the account with user id {uid}"
     return f"refused to {who}: only the account that started this, and root, may use it over loopback"
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a numeric address is; a name is not."""
+    """Return whether a numeric address is a loopback one; a name is not."""
     try:
         packed, _ = _plain((host, 0))
     except ValueError:
@@ -129,7 +129,7 @@ def _plain(place: Address) -> tuple[bytes, int]:
 
 
 def _rows(table: int) -> Iterator[tuple[tuple[tuple[bytes, int], tuple[bytes, int]], int, int]]:
-    """Both ends of each socket, its owner's user id, and its inode."""
+    """Yield both ends of each socket, its owner's user id, and its inode."""
     os.lseek(table, 0, os.SEEK_SET)
     parts = []
     while part := os.read(table, 1 << 16):

@@ -1,25 +1,28 @@
-"""What other packages bring to gradbed, by name: systems, topologies, compressors, congestion controls, collectives.
+"""Plug-ins: what other packages bring to gradbed by name, such as systems, topologies, placements and collectives.
 
 A package names them in its metadata, as entry points (https://packaging.python.org/specifications/entry-points):
 
     [project.entry-points."gradbed.topologies"]
-    triangle = "my_package.shapes:triangle"
+    triangle = "my_package.topologies:triangle"
 
-Reading names loads nothing. A plug-in is loaded when somebody asks for it, and one that cannot be loaded costs nobody
-else anything.
+Reading names loads nothing. A plug-in is loaded when it is asked for, and one that cannot be loaded keeps nothing
+else from working.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import metadata
 from typing import Any, Literal
 
 from gradbed.common.errors import UserError, unforeseen
 from gradbed.common.modules import attribute
 
-Group = Literal["systems", "topologies", "compressors", "congestion_controls", "collectives"]
+Group = Literal[
+    "systems", "topologies", "placements", "schedulers", "compressors", "congestion_controls", "collectives"
+]
 
 
 @functools.cache
@@ -34,27 +37,43 @@ def load_plugin(group: Group, name: str) -> Any:
     Raises:
         UserError: It cannot be loaded, whatever its module raises, which is the cause.
     """
-    place = plugins(group)[name]
+    location = plugins(group)[name]
     try:
-        return attribute(place)
+        return attribute(location)
     except Exception as error:
         reason = unforeseen(error)
-        raise UserError(f"the plug-in {name!r} of gradbed.{group} ({place}) cannot be loaded: {reason}") from error
+        raise UserError(f"the plug-in {name!r} of gradbed.{group} ({location}) cannot be loaded: {reason}") from error
 
 
 def call_plugin(group: Group, name: str, *arguments: Any) -> Any:
     """Load a plug-in, call it, and return what it returns.
 
     Raises:
-        UserError: It cannot be loaded, it raises a UserError, or a ValueError for arguments that it does not take, or
-            anything else, which is its own mistake.
+        UserError: It cannot be loaded, or `plugin_failures` says so of what it raises.
     """
     plugin = load_plugin(group, name)
-    try:
+    with plugin_failures(group, name):
         return plugin(*arguments)
+
+
+@contextlib.contextmanager
+def plugin_failures(group: Group, name: str) -> Iterator[None]:
+    """Turn what a plug-in raises into an error of one line.
+
+    Raises:
+        UserError: The plug-in raises one, or a ValueError for arguments that it does not take, or anything else,
+            which is its own mistake.
+    """
+    try:
+        yield
     except UserError:
         raise
     except ValueError as error:
         raise UserError(f"{name}: {error}") from error
     except Exception as error:
-        raise UserError(f"the plug-in {name!r} of gradbed.{group} failed: {unforeseen(error)}") from error
+        raise plugin_failure(group, name, unforeseen(error)) from error
+
+
+def plugin_failure(group: Group, name: str, reason: str) -> UserError:
+    """Return the error of a plug-in that did what it must not."""
+    return UserError(f"the plug-in {name!r} of gradbed.{group} failed: {reason}")

@@ -135,7 +135,7 @@ def _relay_until_exit(monitor: int, init: int, woken: int) -> int:
 
 
 def _relay(number: int) -> int:
-    """The real-time signal that asks init to pass signal `number` on; init alone is sent it."""
+    """Return the real-time signal that asks init to pass signal `number` on; init alone is sent it."""
     return signal.SIGRTMIN + number
 
 
@@ -230,7 +230,7 @@ def _mount_proc_and_sys() -> None:
 
 
 def _mounts_below(top: str) -> list[str]:
-    """The mount points under `top`, without those under another of them."""
+    """Return the mount points under `top`, without those under another of them."""
     mountinfo = Path("/proc/self/mountinfo").read_text(encoding="utf-8")
     places = sorted({line.split()[4] for line in mountinfo.splitlines()})  # proc_pid_mountinfo(5)
     outer: list[str] = []

@@ -17,7 +17,7 @@ LOCK = ".lock"
 
 @contextlib.contextmanager
 def scratch_folder(purpose: str = "", place: Path | None = None) -> Iterator[Path]:
-    """A folder of its own, gradbed-PURPOSE-..., with all in it removed at the end.
+    """Make a folder gradbed-PURPOSE-..., and remove it with all in it at the end.
 
     place: a folder of the user's, for what is to be renamed into it; by default that of all temporary files.
     """

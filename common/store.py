@@ -22,15 +22,18 @@ def cache_dir() -> Path:
 
 
 def make_cache_folder(folder: Path) -> None:
-    """One of the cache, or all of it: nobody else can open it, since what is compiled is loaded and run. UserError as
-    of check_cache."""
+    """Make a folder of the cache, or all of it, that no other account can open: what is compiled is loaded and run.
+
+    Raises:
+        UserError: As `check_cache`.
+    """
     check_cache()
     for each in (cache_dir(), folder):
         each.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def check_cache() -> None:
-    """UserError where another account could put something into the cache, which then would run as this one."""
+    """Raise UserError where another account could put something into the cache, which would run as this one."""
     folder = cache_dir()
     try:
         found = folder.stat()
@@ -41,7 +44,7 @@ def check_cache() -> None:
 
 
 def digest_of(texts: Iterable[str | bytes], files: Iterable[Path] = ()) -> str:
-    """Of texts and of files, their names and contents."""
+    """Return the digest of texts and of files, their names and contents."""
     digest = hashlib.sha256()
     for text in texts:
         digest.update((text.encode() if isinstance(text, str) else text) + b"\0")

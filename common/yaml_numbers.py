@@ -35,5 +35,5 @@ def bounded_loader() -> Any:
 
 
 def _short(message: str) -> str:
-    """What `int` says quotes all digits."""
+    """Shorten the message of `int`, which quotes all digits."""
     return message if message.startswith("a number") else "a number is too large or malformed"

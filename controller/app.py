@@ -133,11 +133,11 @@ class GradbedController(app_manager.OSKenApp):  # type: ignore[misc]
         self.controller.southbound.stop()
 
     def message(self, switch: str, message: Message) -> None:
-        """From the mailbox: a switch sent a digest or a packet-in."""
+        """Handle a digest or a packet-in of a switch, from the mailbox."""
         self.controller.message(switch, message)
 
     def switch_changed(self, status: SwitchStatus) -> None:
-        """From the mailbox: a switch came or went."""
+        """Handle that a switch came or went, from the mailbox."""
         self.controller.switch_changed(status)
         if status.connected:
             self.logger.info("%s runs %s", status.name, status.pipeline)
@@ -188,7 +188,7 @@ def run(config: ControllerConfig) -> None:
 
 
 def _in_charge(config: ControllerConfig) -> tuple[Term | None, bool]:
-    """The term of this controller, if it has a journal, and whether another one was in charge until now."""
+    """Return the term of this controller, if it has a journal, and whether another one was in charge until now."""
     if config.journal is None:
         return None, False
     waited: list[str] = []

@@ -47,7 +47,7 @@ class ControllerClient:
         return dict(self._request("GET", f"/switches/{_quoted(switch)}/counters"))
 
     def differences(self, switch: str) -> list[str] | None:
-        """What the switch, asked now, holds otherwise than its part of the plan, a line each; None: it cannot
+        """Return what the switch, asked now, holds otherwise than its part of the plan, a line each; None: it cannot
         tell."""
         found = self._request("GET", f"/switches/{_quoted(switch)}/differences")
         return None if found is None else list(found)
@@ -66,11 +66,11 @@ class ControllerClient:
         self._request("POST", "/links", {"a": a, "b": b, "up": up})
 
     def jobs(self, system: str | None = None) -> list[dict[str, Any]]:
-        """The jobs of one system, or of all, each of which then tells its system."""
+        """Return the jobs of one system, or of all, each of which then names its system."""
         return list(self._request("GET", "/jobs" if system is None else _jobs_of(system)))
 
     def add_job(self, system: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer to the new job; the number of the job is its field `job`. request: the fields that the system's
+        """Add a job and return the answer, whose field `job` is its number. request: the fields that the system's
         service takes."""
         return dict(self._request("POST", _jobs_of(system), request))
 
@@ -78,11 +78,11 @@ class ControllerClient:
         self._request("DELETE", f"{_jobs_of(system)}/{number}")
 
     def plan(self) -> Plan:
-        """The plan in force."""
+        """Return the plan in force."""
         return Plan.model_validate(self._request("GET", "/plan"))
 
     def plan_text(self) -> str:
-        """The plan in force, for people."""
+        """Return the plan in force as text to read."""
         return str(self._request("GET", "/plan.txt"))
 
     def _request(self, method: str, path: str, body: Any = None) -> Any:

@@ -16,7 +16,7 @@ from gradbed.topo.graph import Topology
 
 
 class ProgramFiles(BaseModel):
-    """What a P4 compiler wrote: BMv2 JSON, and P4Info as text or binary. routed: the controller fills its table
+    """Files that a P4 compiler wrote: BMv2 JSON, and P4Info as text or binary. routed: the controller fills its table
     ipv4_routes, if it has one."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -33,7 +33,7 @@ class EventJobAdded(EventBase):  # type: ignore[misc]
 
 
 class EventJobDeleted(EventBase):  # type: ignore[misc]
-    """Nothing of a job is left in the switches."""
+    """The event that nothing of a job is left in the switches."""
 
     def __init__(self, job: Job) -> None:
         super().__init__()

@@ -52,7 +52,7 @@ class SouthboundByProtocol:
         self._plan = plan
 
     def status(self) -> list[SwitchStatus]:
-        """In the plan's order."""
+        """Return the status of switches in the plan's order."""
         found = {status.name: status for status in (*self._p4.status(), *self._openflow.status())}
         return [found[name] for name in self._plan.switches if name in found]
 
@@ -90,14 +90,18 @@ class SouthboundByProtocol:
 
 
 def load_pipelines(config: ControllerConfig) -> dict[str, Pipeline]:
-    """The programs of the configuration; UserError if one cannot be read."""
+    """Load the programs of the configuration.
+
+    Raises:
+        UserError: One cannot be read.
+    """
     return {
         name: Pipeline.load(name, files.json_, files.p4info, files.routed) for name, files in config.programs.items()
     }
 
 
 def unrouted_programs(pipelines: Mapping[str, Pipeline]) -> frozenset[str]:
-    """Those without a table for the controller's IPv4 routes, and those that want none."""
+    """Return those without a table for the controller's IPv4 routes, and those that want none."""
     return frozenset(name for name, each in pipelines.items() if not (each.routed and each.schema.routes_ipv4))
 
 
@@ -106,7 +110,7 @@ def has_openflow(config: ControllerConfig) -> bool:
 
 
 def openflow_southbound(config: ControllerConfig, term: Term | None) -> OpenFlowSouthbound | None:
-    """For the OpenFlow switches; None if there are none, and then none of os-ken's OpenFlow is loaded."""
+    """Return the southbound for OpenFlow switches; None, without loading os-ken's OpenFlow, if there are none."""
     names = _openflow_switches(config)
     if not names:
         return None
@@ -123,7 +127,7 @@ def southbound(
     openflow: OpenFlowSouthbound | None,
     term: Term | None,
 ) -> Southbound:
-    """For all switches.
+    """Return the southbound for all switches.
 
     takes_over: leave in P4 switches what is right already. openflow: what openflow_southbound gave. term: whose
     election ids are used, if the controller has one.

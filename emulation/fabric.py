@@ -15,7 +15,7 @@ from gradbed.switch.engine.statistics import Patterns
 from gradbed.switch.insight.recorder import TraceRecording
 from gradbed.topo.graph import Link, Topology
 from gradbed.topo.link import LinkModel
-from gradbed.topo.places import Place
+from gradbed.topo.selectors import Selection
 
 QUIET_S = 0.05
 """Nobody tells what foreign switches hold: so long without a packet on any link counts as nothing."""
@@ -39,7 +39,7 @@ class ForeignSwitches(Protocol):
     def restart_switch(self, switch: str) -> None: ...
 
     def thrift_ports(self) -> dict[str, int]:
-        """Of those that serve Thrift, by name."""
+        """Return the Thrift ports of switches that serve it, by name."""
 
 
 class Fabric(ABC):
@@ -65,7 +65,7 @@ class Fabric(ABC):
 
     @abstractmethod
     def link_statistics(self) -> list[DirectionStatistics]:
-        """One row per direction of every link, since the start."""
+        """Return one row per direction of every link, since the start."""
 
     @abstractmethod
     def set_link_up(self, a: str, b: str, up: bool) -> None:
@@ -83,18 +83,21 @@ class Fabric(ABC):
         raise GRADBED_SWITCHES.missing("to change a link of a network that is up")
 
     def link_model(self, a: str, b: str) -> LinkModel:
-        """What the link between two nodes does to packets now, when it is up."""
+        """Return what the link between two nodes does to packets now, when it is up."""
         return self._models.get(frozenset((a, b)), self.topology.link(a, b).model)
 
     def changed_rates_bps(self) -> dict[frozenset[str], int | None]:
-        """The rates that links have now, of those that were changed."""
+        """Return the rates that links have now, of those that were changed."""
         return {pair: model.rate_bps for pair, model in self._models.items()}
 
     # Switches.
 
     def control_address(self, switch: str) -> str:
-        """Where the controller reaches a switch, "127.0.0.1:PORT": its P4Runtime server (the device id is its
-        number), or the OpenFlow port at which it waits for a controller."""
+        """Return the address at which the controller reaches a switch, "127.0.0.1:PORT".
+
+        It is its P4Runtime server (the device id is its number), or the OpenFlow port at which it waits for a
+        controller.
+        """
         name = self.topology.switch(switch).name
         if name in self._foreign:
             return self._foreign[name].control_address(name)
@@ -104,7 +107,7 @@ class Fabric(ABC):
     def _p4runtime_address(self, switch: str) -> str: ...
 
     def thrift_ports(self) -> dict[str, int]:
-        """Of BMv2's switches, by name."""
+        """Return the Thrift ports of BMv2's switches, by name."""
         return {name: port for each in set(self._foreign.values()) for name, port in each.thrift_ports().items()}
 
     def restart_switch(self, switch: str) -> None:
@@ -120,8 +123,10 @@ class Fabric(ABC):
     def _restart_switch(self, switch: str) -> None: ...
 
     def device_statistics(self) -> dict[str, dict[str, int]]:
-        """By switch: what became of packets other than leaving it (the fields of
-        gradbed.switch.engine.DeviceStatistics); of switches that can tell."""
+        """Return what became of packets that did not leave a switch, by switch, of switches that count it.
+
+        The fields are those of gradbed.switch.engine.DeviceStatistics.
+        """
         return {}
 
     def program_drops(self) -> dict[str, dict[str, int]]:
@@ -133,7 +138,7 @@ class Fabric(ABC):
         """Let links and switches count packets by these classes from now on, those of them that can."""
 
     def classes(self) -> ClassCounts:
-        """What they have counted since."""
+        """Return what the classes have counted since."""
         return ClassCounts()
 
     # Packets.
@@ -154,19 +159,19 @@ class Fabric(ABC):
 
     @abstractmethod
     def _quiesce(self, timeout_s: float) -> bool:
-        """Of the switches that it runs, and the links."""
+        """Wait until the switches that it runs, and the links, are quiet."""
 
     def data_plane_statistics(self) -> DataPlaneStatistics | None:
-        """How well what runs switches and links kept up; None where nobody counts."""
+        """Return how well what runs switches and links kept up; None where nothing counts it."""
         return None
 
     def packets_in_flight(self) -> int | None:
-        """At most so many are now; None: nobody can tell."""
+        """Return an upper bound of the packets in flight now; None: it is not known."""
         found = None if self._foreign else self.data_plane_statistics()
         return None if found is None else found.live_packets
 
     def start_capture(
-        self, file: Path, place: Place, packets: int | None = None, seconds: float | None = None
+        self, file: Path, place: Selection, packets: int | None = None, seconds: float | None = None
     ) -> None:
         """Write what passes a link or a host's interfaces, both ways, to a pcapng file from now on: of a link each
         packet when the link begins to send it, also one that it then loses, with a comment; of a host what it sends
@@ -174,13 +179,21 @@ class Fabric(ABC):
         raise GRADBED_SWITCHES.missing("to capture what passes links")
 
     def captures(self) -> list[CaptureState]:
-        """Those that were started and not stopped."""
+        """Return the captures that were started and not stopped."""
         return []
 
     def stop_capture(self, file: Path) -> int:
-        """How many packets the file holds. UserError if it could not be written."""
+        """Stop a capture and return how many packets the file holds.
+
+        Raises:
+            UserError: It could not be written.
+        """
         raise GRADBED_SWITCHES.missing("to capture what passes links")
 
     def records(self, file: Path) -> TraceRecording:
-        """What programs did since the last call; the file is for the way. UserError if it was too much to keep."""
+        """Return what programs did since the last call; the file is for the way.
+
+        Raises:
+            UserError: It was too much to keep.
+        """
         raise GRADBED_SWITCHES.missing("to see what programs do")

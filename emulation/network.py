@@ -46,7 +46,7 @@ class SwitchRunner(Protocol):
     """Has switches of a network under Mininet; what they and their links can do is a Fabric's."""
 
     def check(self) -> None:
-        """UserError if it cannot work here; called before anything is made."""
+        """Raise UserError if it cannot work here; called before anything is made."""
 
     def add_nodes(self, net: Mininet, run_dir: Path) -> None:
         """Add a Mininet node per switch, without starting anything."""
@@ -163,7 +163,7 @@ class EmulatedNetwork:
             self._own_run_dir = None
 
     def host_pid(self, host: str) -> int:
-        """A process whose namespaces are the host's (its shell)."""
+        """Return a process whose namespaces are the host's (its shell)."""
         pid: int = self.mininet[self.topology.host(host).name].pid
         return pid
 
@@ -257,7 +257,7 @@ class EmulatedNetwork:
         return [self._veth_pair(interface_name(near), self._interface_mac(near), far)]
 
     def _veth_pair(self, name: str, mac: str, far: Endpoint) -> veth.VethPair:
-        """From the interface `name` here to the one at a link end."""
+        """Return the pair from the interface `name` here to the one at a link end."""
         return veth.VethPair(
             interface=name,
             mac=mac,
@@ -272,7 +272,7 @@ class EmulatedNetwork:
         )
 
     def _wire_mac(self, end: Endpoint) -> str:
-        """For the interface that faces the one at a link end."""
+        """Return the MAC address of the interface that faces the one at a link end."""
         return "02:03:" + self._interface_mac(end)[len("02:03:") :]
 
     def _interface_mac(self, end: Endpoint) -> str:

@@ -77,10 +77,10 @@ class RecordedLink(Link):  # type: ignore[misc]
 
     @classmethod
     def makeIntfPair(cls, *_args: Any, **_kwargs: Any) -> None:
-        """Nothing to do: gradbed.emulation.veth makes the interfaces, all at once."""
+        """Do nothing: gradbed.emulation.veth makes the interfaces, all at once."""
 
     def stop(self) -> None:
-        """Nothing to do: gradbed.emulation.veth deletes the interfaces, all at once."""
+        """Do nothing: gradbed.emulation.veth deletes the interfaces, all at once."""
 
 
 # ---- Switches that cost nothing until someone types a command for them ----
@@ -127,14 +127,14 @@ class QuietSwitch(Switch):  # type: ignore[misc]
         super().sendCmd(*args, **kwargs)
 
     def start(self, controllers: list[Any]) -> None:
-        """Nothing to do: the switch process is not Mininet's."""
+        """Do nothing: the switch process is not Mininet's."""
 
     def stop(self, deleteIntfs: bool = True) -> None:
-        """Nothing to do: whoever made the interfaces deletes them, all at once."""
+        """Do nothing: whoever made the interfaces deletes them, all at once."""
 
 
 class FabricSwitch(QuietSwitch):
-    """One device among the many of the fabric process, which is not Mininet's to start or stop."""
+    """A device among the many of the fabric process, which is not Mininet's to start or stop."""
 
 
 # ---- Open vSwitch ----
@@ -144,14 +144,14 @@ OPENFLOW_VERSION = "OpenFlow13"
 
 
 class OvsBridge(QuietSwitch):
-    """One bridge of the network's ovs-vswitchd. Its datapath id is the switch's number; run_dir has its sockets."""
+    """A bridge of the network's ovs-vswitchd. Its datapath id is the switch's number; run_dir has its sockets."""
 
     def __init__(self, name: str, number: int, run_dir: Path, **params: Any) -> None:
         super().__init__(name, number, **params)
         self.run_dir = run_dir
 
     def dpctl(self, *arguments: str) -> str:
-        """What ovs-ofctl says: `dpctl("dump-flows")`. Mininet's command line has it, too."""
+        """Return the output of ovs-ofctl: `dpctl("dump-flows")`. Mininet's command line has it, too."""
         command, *rest = arguments
         return subprocess.run(
             ["ovs-ofctl", "-O", OPENFLOW_VERSION, command, f"unix:{self.run_dir}/{self.name}.mgmt", *rest],
@@ -173,7 +173,7 @@ BMV2_STOP_TIMEOUT_S = 3.0
 
 @functools.cache
 def _has_thrift(binary: str) -> bool:
-    """Whether it was built with a Thrift server, which otherwise all switches would start on the same port."""
+    """Return whether it was built with a Thrift server, which otherwise all switches would start on the same port."""
     usage = subprocess.run([binary, "--help"], capture_output=True, text=True, check=False)
     return "--thrift-port" in usage.stdout
 
@@ -209,7 +209,7 @@ class Bmv2Switch(QuietSwitch):
         return _has_thrift(self.binary)
 
     def arguments(self) -> list[str]:
-        """The command line (BMv2's docs: targets/simple_switch_grpc/README.md)."""
+        """Return the command line (BMv2's docs: targets/simple_switch_grpc/README.md)."""
         ports = [f"--interface={port}@{intf.name}" for port, intf in sorted(self.intfs.items()) if port]
         thrift = [f"--thrift-port={self.thrift_port}"] if self.has_thrift else []
         general = ["--no-p4", f"--device-id={self.number}", "--log-console", "--log-level=warn"]
@@ -229,7 +229,7 @@ class Bmv2Switch(QuietSwitch):
                 )
 
     def connected(self) -> bool:
-        """Whether its P4Runtime server accepts connections."""
+        """Return whether its P4Runtime server accepts connections."""
         with socket.socket() as probe:
             return probe.connect_ex(("127.0.0.1", self.grpc_port)) == 0
 

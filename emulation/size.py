@@ -38,7 +38,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Machine:
-    """What it has to give. terminals: pseudo-terminals (pty(7)), of which each host's shell takes one."""
+    """Resources of this machine. terminals: pseudo-terminals (pty(7)), of which each host's shell takes one."""
 
     memory_bytes: int
     terminals: int
@@ -57,7 +57,7 @@ class Machine:
 
 
 def estimate(topology: Topology) -> Estimate:
-    """Of a network on the real clock with routes from every switch to every host."""
+    """Return what a network takes on the real clock, with routes from every switch to every host."""
     hosts, switches = len(topology.hosts), len(topology.switches)
     routes = hosts * switches
     return Estimate(
@@ -70,7 +70,11 @@ def estimate(topology: Topology) -> Estimate:
 
 
 def require_room(topology: Topology, machine: Machine | None = None) -> Estimate:
-    """What it will take. UserError if this machine cannot carry it."""
+    """Return what the network will take.
+
+    Raises:
+        UserError: This machine cannot carry it.
+    """
     found, machine = estimate(topology), machine or Machine.here()
     if found.hosts > machine.terminals:
         lacks = (

@@ -81,7 +81,7 @@ ByClass = tuple[int, ...]
 
 
 def added(rows: Iterable[Sequence[int]]) -> ByClass:
-    """By class; () of none."""
+    """Return the sums by class; () of none."""
     return tuple(map(sum, zip(*rows, strict=True)))
 
 
@@ -120,7 +120,7 @@ class DirectionClasses:
 
 @dataclass(frozen=True)
 class SwitchClasses:
-    """As gradbed.switch.engine.statistics.DeviceClasses."""
+    """The counts by class of a switch, as in gradbed.switch.engine.statistics.DeviceClasses."""
 
     left: tuple[ByClass, ...]
     from_controller: ByClass
@@ -143,7 +143,7 @@ class SwitchClasses:
 
 @dataclass(frozen=True)
 class ClassCounts:
-    """Of a network; empty where nobody counts by class."""
+    """The counts by class of a network; empty where nothing counts by class."""
 
     links: Mapping[Direction, DirectionClasses] = field(default_factory=dict)
     switches: Mapping[str, SwitchClasses] = field(default_factory=dict)

@@ -29,7 +29,8 @@ _OFFLOADS = (0x1F, 0x24, 0x2C, 0x17, 0x15, 0x19)
 
 @dataclass(frozen=True)
 class VethPair:
-    """One end stays in the caller's network namespace; the peer goes to that of process `peer_pid`, if given."""
+    """A veth pair. One end stays in the caller's network namespace; the peer goes to that of process `peer_pid`, if
+    given."""
 
     interface: str
     mac: str

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BeforeValidator
 
 from gradbed.experiments.results.run_folder import CAPTURES
-from gradbed.topo.places import Place, places
+from gradbed.topo.selectors import Selection, select_all
 
 if TYPE_CHECKING:
     from gradbed.emulation.fabric import Fabric
@@ -27,15 +27,15 @@ CaptureOrder = Annotated[bool | tuple[str, ...], BeforeValidator(capture_words)]
 """Links (A-B), hosts, or all, which are all links; True: the hosts that the system names, such as its server."""
 
 
-def ordered(order: CaptureOrder, fabric: Fabric, main_hosts: Sequence[str]) -> tuple[Place, ...]:
+def ordered(order: CaptureOrder, fabric: Fabric, main_hosts: Sequence[str]) -> tuple[Selection, ...]:
     """UserError for what the network does not have."""
     if isinstance(order, bool):
-        return places(fabric.topology, main_hosts if order else ())
-    return places(fabric.topology, order)
+        return select_all(fabric.topology, main_hosts if order else ())
+    return select_all(fabric.topology, order)
 
 
 @contextmanager
-def capturing(fabric: Fabric, wanted: Sequence[Place], folder: Path) -> Iterator[None]:
+def capturing(fabric: Fabric, wanted: Sequence[Selection], folder: Path) -> Iterator[None]:
     """A file for each place, NAME.pcapng in the subfolder pcap. UserError where one could not be written."""
     files = [folder / CAPTURES / f"{each.name}{SUFFIX}" for each in wanted]
     if files:

@@ -30,7 +30,7 @@ from gradbed.experiments.system import System
 from gradbed.switch.server.addresses import OutsideAddress, check_address
 from gradbed.switch.server.server_tls import ServerTls
 from gradbed.topo.files import topology_file
-from gradbed.topo.places import Place, places
+from gradbed.topo.selectors import Selection, select_all
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def run_interactive(
     if p4runtime_address is not None:
         check_address(p4runtime_address)
     topology = configuration.topology.build(Scale())
-    wanted = () if keeps is None else places(topology, keeps.captures)
+    wanted = () if keeps is None else select_all(topology, keeps.captures)
     is_gradbed = configuration.program.model == "gradbed"
     GRADBED_SWITCHES.require(is_gradbed or p4runtime_address is None, "--p4runtime-address")
     require_room(topology)
@@ -115,7 +115,7 @@ def _prompt(
     task: TrialTask,
     rest: socket.socket,
     outside: OutsideAddress | None,
-    wanted: Sequence[Place],
+    wanted: Sequence[Selection],
     into: Path,
     observer: LiveObserver | None,
 ) -> int:

@@ -11,7 +11,11 @@ ENTRY_POINTS = """
 [gradbed.systems]
 tiny = tiny.system:TinySystem
 [gradbed.topologies]
-circle = tiny.shapes:circle
+circle = tiny.topologies:circle
+[gradbed.placements]
+near-server = tiny.placements:near_server
+[gradbed.schedulers]
+first-holder = tiny.schedulers:first_holder
 [gradbed.compressors]
 every = tiny.compressors:every
 [gradbed.congestion_controls]

@@ -31,7 +31,7 @@ def make_switch(name: str, number: int, tier: Tier) -> Switch:
 
 
 def make_host(name: str, subnet: str, index: int, gateway: Switch) -> Host:
-    """The host number `index` (from 0) below `gateway`; `subnet` is the first three bytes, as in "10.0.0"."""
+    """Return host number `index` (from 0) below `gateway`; `subnet` is the first three bytes, as in "10.0.0"."""
     ip = f"{subnet}.{FIRST_HOST + index}"
     return Host(
         name=name,
@@ -54,8 +54,10 @@ def port_mac(number: int, port: int) -> str:
 
 
 def addressed(topology: Topology, addressing: Addressing) -> Topology:
-    """The same network with the same addresses. l2: all hosts are of one subnet and send to each other's MAC
-    addresses; l3: they send to their gateways'."""
+    """Return the same network with the same addresses, for another way to send.
+
+    l2: all hosts are of one subnet and send to each other's MAC addresses; l3: they send to their gateways'.
+    """
     if addressing == "l3":
         changes: dict[str, object] = {"on_link": False}
     else:

@@ -33,7 +33,7 @@ def _ipv4(text: str) -> str:
 
 
 def _known_fields(value: Any) -> Any:
-    """A misspelt field would otherwise silently leave the link without it."""
+    """Refuse unknown fields: a misspelt one would otherwise silently leave the link without it."""
     if isinstance(value, dict):
         unknown = value.keys() - LinkModel.__dataclass_fields__.keys()
         if unknown:
@@ -70,7 +70,7 @@ class Host(_Node):
 
     @property
     def network(self) -> IPv4Network:
-        """Its subnet."""
+        """The host's subnet."""
         return IPv4Network(f"{self.ip}/{self.prefix_bits}", strict=False)
 
 
@@ -82,7 +82,7 @@ class Switch(_Node):
 
 
 class Endpoint(_Value):
-    """One end of a link. The ports of a switch count from 1, those of a host from 0 without gaps."""
+    """An end of a link. The ports of a switch count from 1, those of a host from 0 without gaps."""
 
     node: str
     port: int = Field(ge=0)
@@ -96,14 +96,18 @@ class Link(_Value):
     model: CheckedLinkModel = LinkModel()
 
     def end(self, node: str) -> Endpoint:
-        """The end at `node`; UserError if the link does not touch it."""
+        """Return the end at `node`.
+
+        Raises:
+            UserError: The link does not touch it.
+        """
         for end in (self.a, self.b):
             if end.node == node:
                 return end
         raise UserError(f"the link between {self.a.node} and {self.b.node} does not touch {node}")
 
     def other(self, node: str) -> Endpoint:
-        """The end away from `node`."""
+        """Return the end away from `node`."""
         return self.b if self.end(node) == self.a else self.a
 
 
@@ -154,7 +158,7 @@ class Topology(_Value):
         return self
 
     def __copy__(self) -> Topology:
-        """Without what was computed from the fields, since `model_copy` may change these."""
+        """Copy without what was computed from the fields, since `model_copy` may change these."""
         copied = super().__copy__()
         for name in copied.__dict__.keys() - Topology.model_fields.keys():
             del copied.__dict__[name]
@@ -180,7 +184,7 @@ class Topology(_Value):
         return {host.name: number for number, host in enumerate(self.hosts, 1)}
 
     def host_number(self, name: str) -> int:
-        """The place of a host among all, from 1."""
+        """Return the place of a host among all, from 1."""
         return self._host_numbers[self.host(name).name]
 
     @cached_property
@@ -201,7 +205,7 @@ class Topology(_Value):
         return {label: next(iter(names)) for label, names in found.items() if len(names) == 1}
 
     def node_name(self, text: str) -> str:
-        """The name of the node that is called or labelled so; else the text itself."""
+        """Return the name of the node that is called or labelled so; else the text itself."""
         return text if text in self.graph else self._names_by_label.get(text, text)
 
     def host(self, name: str) -> Host:
@@ -223,7 +227,11 @@ class Topology(_Value):
             raise UserError(f"{self.name} has no switch with number {number}") from None
 
     def is_host(self, name: str) -> bool:
-        """Whether `name` is a host (else it is a switch); UserError for neither."""
+        """Return whether `name` is a host; else it is a switch.
+
+        Raises:
+            UserError: It is neither.
+        """
         self._require_node(name)
         return name in self._hosts_by_name
 
@@ -232,13 +240,13 @@ class Topology(_Value):
             raise UserError(f"{self.name} has no node {name!r}")
 
     def neighbours(self, name: str) -> dict[str, int]:
-        """The nodes linked to `name`, each with the port of `name` that leads there, in order of ports."""
+        """Return the nodes linked to `name`, each with the port of `name` that leads there, in order of ports."""
         self._require_node(name)
         ports = {other: data["link"].end(name).port for other, data in self.graph.adj[name].items()}
         return dict(sorted(ports.items(), key=lambda item: item[1]))
 
     def link(self, a: str, b: str) -> Link:
-        """The link between two nodes, in whichever order they are named."""
+        """Return the link between two nodes, in whichever order they are named."""
         try:
             found: Link = self.graph.edges[a, b]["link"]
         except KeyError:
@@ -246,11 +254,11 @@ class Topology(_Value):
         return found
 
     def port(self, node: str, neighbour: str) -> int:
-        """The port of `node` that leads to `neighbour`."""
+        """Return the port of `node` that leads to `neighbour`."""
         return self.link(node, neighbour).end(node).port
 
     def destination_mac(self, sender: str, receiver: str) -> str:
-        """The destination MAC address of a frame from one host to another, as it leaves the first."""
+        """Return the destination MAC address of a frame from one host to another, as it leaves the first."""
         source, target = self.host(sender), self.host(receiver)
         direct = source.on_link and IPv4Address(target.ip) in source.network
         return target.mac if direct else source.gateway_mac
@@ -261,7 +269,7 @@ class Topology(_Value):
         return {a.node: self.switch(b.node) for a, b in ends if a.port == 0}
 
     def attachment(self, host: str) -> Switch:
-        """The switch that a host's port 0 hangs on."""
+        """Return the switch that a host's port 0 is linked to."""
         found = self._attachments.get(self.host(host).name)
         if found is None:
             raise UserError(f"host {host} of {self.name} is not linked to any switch")
@@ -281,7 +289,7 @@ class Topology(_Value):
         return link.a.node in self._hosts_by_name or link.b.node in self._hosts_by_name
 
     def with_links(self, chosen: Iterable[tuple[str, str]] | Callable[[Link], bool], **fields: Any) -> Topology:
-        """The same network with some fields of the chosen links' models changed.
+        """Return the same network with some fields of the chosen links' models changed.
 
         `chosen` names links by their two nodes, or is a predicate; `fields` are fields of LinkModel. Example:
         topology.with_links([("h1", "e1")], rate_bps=10_000_000).
@@ -301,7 +309,11 @@ class Topology(_Value):
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Topology:
-        """The inverse of to_json; UserError if the text is not a topology."""
+        """Return the topology of a text that `to_json` made.
+
+        Raises:
+            UserError: The text is no topology.
+        """
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:
@@ -321,11 +333,11 @@ def _require_unique(what: str, values: Iterable[Any]) -> None:
 
 
 RELAY = "relay"
-"""Tier of a switch that is the forwarding part of a server (gradbed.topo.shapes)."""
+"""Tier of a switch that is the forwarding part of a server (gradbed.topo.generators)."""
 
 
 def is_hop(topology: Topology, link: Link) -> bool:
-    """Whether crossing the link costs a hop."""
+    """Return whether crossing the link costs a hop."""
     ends = (link.a.node, link.b.node)
     hosts = [end for end in ends if topology.is_host(end)]
     return not hosts or all(topology.switch(end).tier != RELAY for end in ends if end not in hosts)

@@ -87,7 +87,7 @@ class LinkModel:
 
 
 def pfc_thresholds(usual: LinkModel, xoff_bytes: int | None, xon_bytes: int | None) -> tuple[int, int]:
-    """(pfc_xoff_bytes, pfc_xon_bytes) where one of them was given, or both. xoff alone: xon is half of it."""
+    """Return (pfc_xoff_bytes, pfc_xon_bytes) where one of them was given, or both. xoff alone: xon is half of it."""
     xoff = usual.pfc_xoff_bytes if xoff_bytes is None else xoff_bytes
     return xoff, xoff // 2 if xon_bytes is None else xon_bytes
 

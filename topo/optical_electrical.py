@@ -19,6 +19,7 @@ from itertools import combinations, product
 
 from gradbed.common.errors import UserError
 from gradbed.topo.addressing import MAX_HOSTS_PER_SWITCH, make_host, make_switch
+from gradbed.topo.generators import topology_generator
 from gradbed.topo.graph import Endpoint, Link, Topology
 from gradbed.topo.link import UNLIMITED, LinkModel
 
@@ -40,17 +41,22 @@ def optical_name(index: int) -> str:
 
 
 def mesh_port(n: int, sub_unit: int, other: int) -> int:
-    """The port of a hybrid switch to another one of its unit."""
+    """Return the port of a hybrid switch to another one of its unit."""
     return n + 1 + other - (other > sub_unit)
 
 
 def uplink_port(n: int, plane: int) -> int:
-    """The port of a hybrid switch to the optical switch of one of its planes, 0 or 1."""
+    """Return the port of a hybrid switch to the optical switch of one of its planes, 0 or 1."""
     return 2 * n + plane
 
 
+@topology_generator(KIND)
 def optical_electrical(n: int, model: LinkModel = UNLIMITED) -> Topology:
-    """The network of N = n; `model`: of every link. UserError for an n that cannot be built."""
+    """Return the network of N = n, with `model` for every link.
+
+    Raises:
+        UserError: It cannot be built with so many units.
+    """
     if not 1 <= n <= MAX_HOSTS_PER_SWITCH:
         raise UserError(f"an optical and electrical network has 1 to {MAX_HOSTS_PER_SWITCH} units, got {n}")
     places = list(product(range(n), repeat=2))
@@ -94,13 +100,13 @@ def size_of(topology: Topology) -> int:
 
 
 def place_of(switch: str) -> tuple[int, int]:
-    """(unit, sub-unit) of a hybrid switch."""
+    """Return (unit, sub-unit) of a hybrid switch."""
     unit, sub_unit = switch.removeprefix("m").split("_")
     return int(unit), int(sub_unit)
 
 
 def light_links(topology: Topology, plane: int | None = None) -> Iterable[tuple[str, str]]:
-    """The links between hybrid and optical switches (hybrid, optical), of one plane or of both."""
+    """Yield the links (hybrid, optical) between hybrid and optical switches, of one plane or of both."""
     n = size_of(topology)
     for link in topology.switch_links:
         ends = link.a.node, link.b.node
@@ -110,7 +116,7 @@ def light_links(topology: Topology, plane: int | None = None) -> Iterable[tuple[
 
 
 def with_wavelengths(topology: Topology) -> Topology:
-    """Each wavelength of a fibre is a channel of its own, with the link's rate."""
+    """Return the network in which each wavelength of a fibre is a channel of its own, with the link's rate."""
     return topology.with_links(light_links(topology), channels=size_of(topology))
 
 

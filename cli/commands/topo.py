@@ -26,16 +26,16 @@ def topo() -> None:
 @app.command()
 def show(kind: Kind, rate_mbps: Rate = None, delay_us: Delay = 0) -> int:
     """Say what a topology has: hosts, switches by tier, links, and how far hosts are from each other."""
-    from gradbed.topo.words import drawing, link_words
+    from gradbed.topo.drawing import describe_link, describe_tiers
 
     found = _topology(kind, rate_mbps, delay_us)
     tiers = ", ".join(f"{count} {tier}" for tier, count in Counter(each.tier for each in found.switches).items())
     print(
         f"{found.name}: {len(found.hosts)} hosts, {len(found.switches)} switches ({tiers}), {len(found.links)} links"
     )
-    for model, count in Counter(link_words(link.model) for link in found.links).items():
+    for model, count in Counter(describe_link(link.model) for link in found.links).items():
         print(f"{count} x {model}")
-    print(drawing(found))
+    print(describe_tiers(found))
     if found.labels:
         print("labels: " + ", ".join(f"{name} {label}" for name, label in found.labels))
     if len(found.hosts) > 1:
@@ -130,18 +130,18 @@ def _dot(topology: Any) -> str:
 
 
 def _svg(topology: Any) -> str:
-    """Draw the nodes where reports draw them (topo/layout.py)."""
+    """Draw the nodes where reports draw them (topo/drawing.py)."""
     import io
 
     import networkx
 
     from gradbed.experiments.plotting.style import COLOURS, figure
-    from gradbed.topo.layout import places
+    from gradbed.topo.drawing import node_positions
 
     hosts = [host.name for host in topology.hosts]
     switches = [switch.name for switch in topology.switches]
     graph = topology.graph
-    found = {node: (x, -y) for node, (x, y) in places(topology).items()}
+    found = {node: (x, -y) for node, (x, y) in node_positions(topology).items()}
     width, height = (max(each) - min(each) + 1 for each in zip(*found.values(), strict=True))
     with figure(width_in=max(4.0, 0.45 * width), height_in=max(2.0, 0.45 * height)) as (made, [axes]):
         for nodes, shape, colour in ((hosts, "s", COLOURS[6]), (switches, "o", COLOURS[4])):

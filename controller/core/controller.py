@@ -91,13 +91,13 @@ class Controller:
         self._jobs.write_down()
 
     def plan(self) -> Plan:
-        """What all switches should hold now."""
+        """Return what all switches should hold now."""
         return self._together(self._job_plans)
 
     # Jobs
 
     def jobs(self, system: str | None = None) -> list[Job]:
-        """Of one system or of all."""
+        """Return the jobs of one system or of all."""
         return self._jobs.all() if system is None else self._jobs.of(self._known(system))
 
     def add_job(self, system: str, request: BaseModel | Mapping[str, Any]) -> Job:
@@ -129,18 +129,18 @@ class Controller:
         self._on_job_deleted(deleted)
 
     def answer(self, job: Job) -> BaseModel:
-        """What the job's agents and callers are told."""
+        """Return the answer to a job's request, for its agents and callers."""
         answer: BaseModel = self.services[job.system].answer(job.number, job.state)
         return answer
 
     def listed(self, job: Job) -> BaseModel:
-        """The job in a list of jobs."""
+        """Return the job as the list of jobs shows it."""
         return self.services[job.system].listed(job.number, job.state)
 
     # What happens in the network
 
     def links_down(self) -> frozenset[LinkName]:
-        """Those of which link_changed said so."""
+        """Return the links that `link_changed` took down."""
         return self._down
 
     def link_changed(self, a: str, b: str, up: bool) -> None:
@@ -163,8 +163,10 @@ class Controller:
             self._bring_to_plan()
 
     def message(self, switch: str, message: Message) -> None:
-        """A switch sent a digest or a packet-in: the services whose program it runs learn of it. Errors are logged,
-        since nobody waits for an answer."""
+        """Pass a switch's digest or packet-in to the services whose program it runs.
+
+        Errors are logged, since no caller waits for an answer.
+        """
         with self._lock:
             for name, service in self.services.items():
                 if self._switches.get(switch) not in service.programs:
@@ -181,7 +183,7 @@ class Controller:
                     _logger.warning("%s: a message of %s: %s", name, switch, error)
 
     def switch_changed(self, status: SwitchStatus) -> None:
-        """A switch came or went: what it could not be told meanwhile it is told now."""
+        """Handle that a switch came or went: it gets now what it missed."""
         if not status.connected or not self._overdue:
             return
         with self._lock:
@@ -231,7 +233,7 @@ class Controller:
         return self._held(job.system, self.services[job.system].plan(job.number, job.state))
 
     def _held(self, system: str, plan: Plan) -> Plan:
-        """A service's plan, as switches of whatever kind hold it."""
+        """Return a service's plan as switches of whatever kind hold it."""
         service = self.services[system]
         return as_switches_hold_it(plan, self.topology, self._switches, service.programs, service.plain)
 

@@ -47,7 +47,11 @@ class Journal:
         self.path = path
 
     def read(self) -> JournalContents | None:
-        """None if there is no file yet; UserError if it cannot be read or is no journal."""
+        """Return the journal, or None if there is no file yet.
+
+        Raises:
+            UserError: It cannot be read, or is no journal.
+        """
         try:
             return JournalContents.model_validate_json(self.path.read_bytes())
         except FileNotFoundError:
@@ -58,7 +62,7 @@ class Journal:
             raise self.is_none(first_problem(error)) from None
 
     def is_none(self, problem: str) -> UserError:
-        """The error for a file that is no journal of this controller's."""
+        """Return the error for a file that is no journal of this controller's."""
         return UserError(f"{self.path} is no journal of a controller ({problem}): remove it to start afresh")
 
     def write(self, contents: JournalContents) -> None:
@@ -151,7 +155,7 @@ class Jobs:
         self._keep({other: job for other, job in self._jobs.items() if other != number})
 
     def _keep(self, jobs: dict[int, Job]) -> None:
-        """As before if they cannot be written down."""
+        """Write the jobs down; if that fails, go back to those before."""
         self._write_down(jobs)
         self._jobs = jobs
 

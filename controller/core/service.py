@@ -24,7 +24,7 @@ AnswerT = TypeVar("AnswerT", bound=BaseModel)
 
 
 class NoSettings(BaseModel, frozen=True, extra="forbid"):
-    """Of a system that has nothing to be set."""
+    """The settings of a system that has none."""
 
 
 class Service(ABC, Generic[SettingsT, RequestT, StateT, AnswerT]):
@@ -63,7 +63,7 @@ class Service(ABC, Generic[SettingsT, RequestT, StateT, AnswerT]):
         return ()
 
     def base(self) -> Plan:
-        """What switches hold beside the routes and whatever jobs there are, as of what the service knows now."""
+        """Return what switches hold beside the routes and jobs, by what the service knows now."""
         return Plan(switches={})
 
     @abstractmethod
@@ -73,23 +73,31 @@ class Service(ABC, Generic[SettingsT, RequestT, StateT, AnswerT]):
 
     @abstractmethod
     def plan(self, number: int, state: StateT) -> Plan:
-        """What switches hold for a job."""
+        """Return what switches hold for a job."""
 
     @abstractmethod
     def answer(self, number: int, state: StateT) -> AnswerT: ...
 
     def listed(self, number: int, state: StateT) -> BaseModel:
-        """The job in a list of jobs."""
+        """Return the job as the list of jobs shows it."""
         return self.answer(number, state)
 
     def plain(self, switch: str, entry: TableEntry) -> TableEntry | None:
-        """What a switch that only forwards holds for an entry of this system's program, in the tables of
-        p4src/forward.p4; None: nothing. UserError if it cannot be done there."""
+        """Return what a switch that only forwards holds for an entry of this system's program; None: nothing.
+
+        Its tables are those of p4src/forward.p4.
+
+        Raises:
+            UserError: It cannot be done there.
+        """
         return entry
 
     def on_message(self, switch: str, message: Message) -> Plan | None:
-        """A switch with a program of this system's sent something. The answer is the base plan from now on; None: it
-        has not changed. What a service learns so is not in the journal."""
+        """Handle what a switch with a program of this system sent.
+
+        Returns the base plan from now on, or None if it has not changed. What a service learns so is not in the
+        journal.
+        """
         return None
 
     def reroute(self, topology: Topology, routes: Routes) -> None:
@@ -128,7 +136,11 @@ class LoadedService:
 
 
 def load_services(configs: Sequence[ServiceConfig]) -> list[LoadedService]:
-    """UserError if a service cannot be loaded, or does not take its settings."""
+    """Load the services of systems.
+
+    Raises:
+        UserError: A service cannot be loaded, or does not take its settings.
+    """
     return [_load(config) for config in configs]
 
 

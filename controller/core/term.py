@@ -60,7 +60,11 @@ class Term:
         return self.folder / "jobs.json"
 
     def election_id(self, at_least: int) -> int:
-        """To be primary with at a switch: higher than all of the terms before. Superseded."""
+        """Return the election id to be primary with at a switch, higher than in all terms before.
+
+        Raises:
+            Superseded: Another controller is in charge.
+        """
         bid = max(self.number, at_least, time.time_ns())
         # Not earlier: whoever takes charge after this bids later, and so more.
         self.beat()
@@ -133,7 +137,7 @@ def _take_charge(journal: Path, standing_by: Callable[[], None], patience_s: flo
 
 
 def _current(journal: Path) -> int:
-    """The number of the term that is; 0, which nobody has had, for a new journal."""
+    """Return the number of the present term; 0, which no term has, for a new journal."""
     for _ in range(_LOOKS_FOR_A_TERM):
         with contextlib.suppress(FileNotFoundError):
             numbers = [int(name) for name in os.listdir(journal) if name.isdecimal()]
@@ -145,7 +149,7 @@ def _current(journal: Path) -> int:
 
 
 def _make(journal: Path) -> None:
-    """A journal appears with its first term in it, once, whoever else makes it."""
+    """Make the journal with its first term in it, once, whoever else makes it."""
     draft = Path(tempfile.mkdtemp(prefix=f"{journal.name}.", dir=journal.parent))
     try:
         (draft / "0").mkdir()
@@ -161,7 +165,7 @@ def _sign(folder: Path) -> Path:
 
 
 def _look(sign: Path) -> tuple[int, bool]:
-    """When it was touched last, in nanoseconds, and whether a process has it locked."""
+    """Return when it was touched last, in nanoseconds, and whether a process has it locked."""
     try:
         file = os.open(sign, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -176,7 +180,7 @@ def _look(sign: Path) -> tuple[int, bool]:
 
 
 def _claim(journal: Path, held: int) -> Term | None:
-    """None if another one was faster."""
+    """Claim the next term; None if another process was faster."""
     before, folder = journal / str(held), journal / str(max(held + 1, time.time_ns()))
     sign = before / _sign(folder).name
     try:

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
-from gradbed.controller.entries.document import EntriesError, Place
+from gradbed.controller.entries.document import EntriesError, FilePosition
 from gradbed.controller.planning.plan import (
     CloneSession,
     DefaultAction,
@@ -27,8 +27,8 @@ _logger = logging.getLogger(__name__)
 
 
 class Rank(NamedTuple):
-    """Which of two that contradict each other holds, the greater; of one rank it is a mistake. scope: of all
-    switches, of a tier, of one switch. written: rather than made by a rule."""
+    """The rank of a value, of which the greater holds where two contradict each other; in one rank it is a mistake.
+    scope: all switches, a tier, or one switch. written: rather than made by a rule."""
 
     scope: int
     written: bool = True
@@ -36,7 +36,7 @@ class Rank(NamedTuple):
 
 @dataclass(frozen=True)
 class EntryRates:
-    """Of the direct meter of a table: for each of its entries that has none of its own."""
+    """Rates of a table's direct meter, for each of its entries that has none of its own."""
 
     table: str
     meter_name: str
@@ -47,7 +47,7 @@ class EntryRates:
 class _Kept(Generic[T]):
     value: T
     rank: Rank
-    place: Place
+    place: FilePosition
 
 
 @dataclass
@@ -58,8 +58,8 @@ class Collection:
     skip_invalid: bool = False
     _kept: dict[Hashable, _Kept[object]] = field(default_factory=dict)
 
-    def add(self, value: object, rank: Rank, place: Place) -> None:
-        """An entry whose priority is 0, in a table that needs one, gets it in `plan`: the first the highest."""
+    def add(self, value: object, rank: Rank, place: FilePosition) -> None:
+        """Add a value. An entry of priority 0 in a table that needs one gets it in `plan`: the first the highest."""
         key = _key(value)
         earlier = self._kept.get(key)
         if earlier is None or rank > earlier.rank:
@@ -69,7 +69,7 @@ class Collection:
 
     @contextlib.contextmanager
     def leaving_out(self) -> Iterator[None]:
-        """What is wrong inside is told in the log, where invalid entries are skipped."""
+        """Log what is wrong inside rather than raise it, where invalid entries are skipped."""
         try:
             yield
         except EntriesError as error:

@@ -16,7 +16,7 @@ from finsy.proto import p4r
 
 from gradbed.common.errors import UserError
 from gradbed.controller.entries.collection import Collection, Rank
-from gradbed.controller.entries.document import Place, blamed
+from gradbed.controller.entries.document import FilePosition, blamed
 from gradbed.controller.planning.plan import DefaultAction, MeterCell, MeterRates, RegisterValue
 from gradbed.controller.southbound.p4runtime.codec import (
     decode_clone,
@@ -59,7 +59,7 @@ def read_commands(file: Path, p4info: Any, schema: ProgramSchema, collection: Co
     memory = _Memory(p4info)
     shell = _Shell(memory)
     for line_number, line in enumerate(lines, 1):
-        place = memory.place = Place(file, line_number, 1)
+        place = memory.place = FilePosition(file, line_number, 1)
         words = line.split()
         if not words or words[0].startswith(("#", "//")) or _is_left_out(words[0]):
             continue
@@ -76,7 +76,7 @@ def read_commands(file: Path, p4info: Any, schema: ProgramSchema, collection: Co
 
 
 def not_applied(file: Path) -> list[str]:
-    """A line for each command of a file that changes nothing here, though it would change BMv2."""
+    """Return a line for each command of a file that changes nothing here, though it would change BMv2."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
@@ -94,7 +94,7 @@ def _is_left_out(command: str) -> bool:
 
 
 class _Shell(SimpleSwitchShell):
-    """One whose mistakes are the caller's."""
+    """A shell whose mistakes are the caller's."""
 
     def __init__(self, memory: _Memory) -> None:
         super().__init__(memory)  # type: ignore[arg-type]
@@ -104,14 +104,14 @@ class _Shell(SimpleSwitchShell):
 
 
 class _Memory:
-    """What the shell's commands ask of a client: entities by their keys, with the lines that wrote them last."""
+    """A client as the shell's commands use it: entities by their keys, with the lines that wrote them last."""
 
     def __init__(self, p4info: Any) -> None:
         self.p4info = p4info
-        self.place = Place(Path(), 1, 1)
-        self._entities: dict[bytes, tuple[Place, Any]] = {}
+        self.place = FilePosition(Path(), 1, 1)
+        self._entities: dict[bytes, tuple[FilePosition, Any]] = {}
 
-    def written(self) -> list[tuple[Place, Any]]:
+    def written(self) -> list[tuple[FilePosition, Any]]:
         return list(self._entities.values())
 
     def insert(self, entity: Any) -> None:
@@ -154,7 +154,7 @@ class _Memory:
         return getattr(found, found.WhichOneof("entity"))
 
     def _set_rates(self, message: Any) -> None:
-        """A direct meter's are those of its entry."""
+        """Set the rates of a direct meter, which are those of its entry."""
         _, entity = self._entities[_key(p4r.Entity(table_entry=message.table_entry))]
         entity.table_entry.meter_config.CopyFrom(message.config)
 
@@ -164,7 +164,7 @@ class _Memory:
                 raise CommandError("it is not there")
 
     def read(self, entity: Any) -> Sequence[Any]:
-        """Those of the kind that have the identifiers that are given."""
+        """Return the entities of a kind that have the given identifiers."""
         kind = entity.WhichOneof("entity")
         wanted = getattr(entity, kind)
         found = [getattr(each, kind) for _, each in self._entities.values() if each.WhichOneof("entity") == kind]
@@ -182,7 +182,7 @@ class _Memory:
 
 
 def _key(entity: Any) -> bytes:
-    """Of an entity without its contents."""
+    """Return an entity without its contents."""
     bare = type(entity)()
     bare.CopyFrom(entity)
     inner = getattr(bare, bare.WhichOneof("entity"))
@@ -206,8 +206,8 @@ def _key(entity: Any) -> bytes:
     return key
 
 
-def _values(entity: Any, schema: ProgramSchema, place: Place) -> list[Any]:
-    """An entity as parts of a plan."""
+def _values(entity: Any, schema: ProgramSchema, place: FilePosition) -> list[Any]:
+    """Return an entity as parts of a plan."""
     kind = entity.WhichOneof("entity")
     message = getattr(entity, kind)
     if kind == "table_entry" and message.is_default_action:

@@ -28,7 +28,7 @@ class EntriesError(UserError):
 
 
 @dataclass(frozen=True)
-class Place:
+class FilePosition:
     """Line and column count from 1."""
 
     file: Path
@@ -43,7 +43,7 @@ class Place:
 
 
 @contextlib.contextmanager
-def blamed(place: Place) -> Iterator[None]:
+def blamed(place: FilePosition) -> Iterator[None]:
     """Whatever UserError comes of what is done inside is said to be of this place."""
     try:
         yield
@@ -61,7 +61,7 @@ class Element:
         self._node = node
         self._file = file
         mark = node.start_mark
-        self.place = Place(file, mark.line + 1, mark.column + 1)
+        self.place = FilePosition(file, mark.line + 1, mark.column + 1)
 
     def error(self, message: str) -> EntriesError:
         return self.place.error(message)
@@ -79,7 +79,7 @@ class Element:
 
     @property
     def is_nothing(self) -> bool:
-        """Nothing is written behind the key."""
+        """Whether nothing is written behind the key."""
         return isinstance(self._node, yaml.ScalarNode) and self._node.tag == _NULL_TAG
 
     def text(self) -> str:
@@ -109,7 +109,7 @@ class Element:
         return found
 
     def fields(self, known: Collection[str], required: Collection[str] = ()) -> dict[str, Element]:
-        """The values of a mapping whose keys are words that are known."""
+        """Return the values of a mapping, all of whose keys must be known."""
         found = {}
         for key, value in self.pairs():
             if key.text() not in known:
@@ -121,13 +121,13 @@ class Element:
         return found
 
     def known_fields(self, known: Collection[str], required: Collection[str] = ()) -> dict[str, Element]:
-        """As `fields`, in a form whose readers pass over keys of the writer's own; not those that look misspelled."""
+        """Return the values of a mapping; unknown keys are passed over unless they look misspelled."""
         own = {key.text() for key, _ in self.pairs() if not get_close_matches(key.text(), known, n=1)}
         found = self.fields({*known, *own}, required)
         return {name: value for name, value in found.items() if name in known}
 
     def integer(self, least: int = 0) -> int:
-        """A number in any of Python's notations."""
+        """Return a number, in any of Python's notations."""
         try:
             value = int(self.text(), 0)
         except ValueError:
@@ -142,7 +142,11 @@ class Element:
 
 
 def read_document(file: Path) -> Element:
-    """The one document of a file. EntriesError with the place for what is no YAML (JSON is YAML)."""
+    """Read the one document of a file (JSON is YAML).
+
+    Raises:
+        EntriesError: It is no YAML; with the position.
+    """
     try:
         text = file.read_text(encoding="utf-8")
     except OSError as error:
@@ -153,17 +157,17 @@ def read_document(file: Path) -> Element:
 
 
 def parse_document(text: str, file: Path) -> Element:
-    """As read_document, of a text; `file` is named in messages."""
+    """Read a document from a text; `file` is named in messages."""
     try:
         top = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        place = Place(file, mark.line + 1 if mark else 1, mark.column + 1 if mark else 1)
+        place = FilePosition(file, mark.line + 1 if mark else 1, mark.column + 1 if mark else 1)
         raise place.error(error.problem or "this is no YAML") from None
     except yaml.YAMLError as error:
-        raise Place(file, 1, 1).error(" ".join(str(error).split())) from None
+        raise FilePosition(file, 1, 1).error(" ".join(str(error).split())) from None
     except RecursionError:
-        raise Place(file, 1, 1).error("this is nested too deeply") from None
+        raise FilePosition(file, 1, 1).error("this is nested too deeply") from None
     if top is None:
-        raise Place(file, 1, 1).error("the file is empty")
+        raise FilePosition(file, 1, 1).error("the file is empty")
     return Element(top, file)

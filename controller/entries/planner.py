@@ -16,7 +16,7 @@ from gradbed.common.errors import UserError
 from gradbed.controller.core.service import Service
 from gradbed.controller.entries.collection import Collection
 from gradbed.controller.entries.commands import read_commands
-from gradbed.controller.entries.document import Element, Place, read_document
+from gradbed.controller.entries.document import Element, FilePosition, read_document
 from gradbed.controller.entries.function import call_function
 from gradbed.controller.entries.runtime_json import is_runtime_json, read_runtime_json
 from gradbed.controller.entries.sections import Reader
@@ -55,7 +55,11 @@ class EntriesPlanner:
         return {name: ProgramSchema(p4info) for name, p4info in self._p4infos.items()}
 
     def plan(self, topology: Topology, routes: Routes) -> Plan:
-        """What every switch of the settings should hold. UserError, as a rule with FILE:LINE:COLUMN."""
+        """Return what every switch of the settings should hold.
+
+        Raises:
+            UserError: Something in the files is wrong, as a rule with FILE:LINE:COLUMN.
+        """
         files = {*self._settings.files, *self._settings.switch_files.values()}
         if any(file.suffix == ".py" for file in files):
             return self._plan(topology, routes)  # which may read whatever it likes
@@ -127,7 +131,7 @@ class EntriesPlanner:
         return self._documents[file]
 
     def _with(self, plan: Plan, part: Plan, file: Path) -> Plan:
-        place = Place(file, 1, 1)
+        place = FilePosition(file, 1, 1)
         for name, switch in part.switches.items():
             if name not in plan.switches:
                 raise place.error(f"the plan names {name}, which is no switch that runs a program")

@@ -55,7 +55,7 @@ def read_table(
     collection: Collection,
     rank: Rank,
 ) -> None:
-    """As read_item, of the item's fields."""
+    """Read entries of a table as `read_item` does, from the item's fields."""
     if "default_action" in fields:
         _read_default(table, fields, item, variables, collection, rank)
         return
@@ -70,7 +70,7 @@ def read_table(
 
 
 def _of_rule(fields: Mapping[str, Element], variables: Variables) -> Iterator[Values | None]:
-    """The values of each entry that is to be made; None: the one that is written."""
+    """Return the values of each entry that is to be made; None: the one that is written."""
     if "routes" in fields:
         which = _word(fields["routes"], ("shortest", "all", "prefixes"))
         if which == "prefixes":
@@ -96,7 +96,7 @@ def _word(element: Element, known: tuple[str, ...]) -> str:
 
 
 def _entries(table: TableSchema, fields: Mapping[str, Element], item: Element) -> Callable[[Variables], TableEntry]:
-    """What makes an item's entries, of which a rule can have many thousand: they differ in their variables alone."""
+    """Yield an item's entries, of which a rule can have many thousand: they differ in their variables alone."""
     given: list[tuple[FieldSchema, Element]] = []
     for key, value in fields["match"].pairs() if "match" in fields else []:
         with key.blamed():
@@ -155,7 +155,7 @@ def _read_default(
 
 
 def _params(action: ActionSchema, given: Element | None, where: Element) -> list[tuple[FieldSchema, Element]]:
-    """What an action's parameters are to be: all are there, and no others."""
+    """Return an action's parameters, after a check that all are there, and no others."""
     params: list[tuple[FieldSchema, Element]] = []
     for key, value in given.pairs() if given is not None else []:
         with key.blamed():
@@ -168,7 +168,7 @@ def _params(action: ActionSchema, given: Element | None, where: Element) -> list
 
 
 def read_rates(element: Element) -> MeterRates:
-    """A meter's rates and bursts."""
+    """Read a meter's rates and bursts."""
     fields = element.fields(RATES, RATES)
     rates = MeterRates(**{name: value.integer() for name, value in fields.items()})
     if rates.peak_rate < rates.committed_rate:
@@ -287,7 +287,7 @@ class Reader:
         return index
 
     def _is_of_others(self, key: Element, names: Callable[[ProgramSchema], Names[Any]], rank: Rank) -> bool:
-        """Whether a name of a section for several switches is that of another program alone."""
+        """Return whether a name in a section for several switches is that of another program alone."""
         return (
             rank.scope != _SWITCH
             and key.text() not in names(self.schema)
@@ -330,7 +330,7 @@ class Reader:
 
 
 def _read_rates_of_all(array: ArraySchema, value: Element, collection: Collection, rank: Rank) -> None:
-    """Of each cell, or of each entry of the table that has the meter."""
+    """Read the rates of each cell, or of each entry of the table that has the meter."""
     rates = read_rates(value)
     if array.table:
         collection.add(EntryRates(array.table, array.name, rates), rank, value.place)

@@ -24,7 +24,7 @@ Values = Mapping[str, int | str]
 
 
 class Variables:
-    """What variables stand for on one switch. values: those of a rule, for one of its entries."""
+    """Values of variables on one switch. values: those of a rule, for one of its entries."""
 
     def __init__(self, topology: Topology, routes: Routes, switch: Switch, values: Values | None = None) -> None:
         self._topology = topology
@@ -33,11 +33,11 @@ class Variables:
         self._values = {"switch_number": switch.number, "switch_mac": switch.mac, **(values or {})}
 
     def bound(self, values: Values) -> Variables:
-        """With those of a rule, too."""
+        """Return these variables with those of a rule."""
         return Variables(self._topology, self._routes, self._switch, values)
 
     def filled_in(self, element: Element) -> str:
-        """A text with its variables' values in their places."""
+        """Return a text with its variables' values in their places."""
         return _VARIABLE.sub(lambda found: str(self._value(found[1], element)), element.text())
 
     def _value(self, name: str, element: Element) -> int | str:
@@ -67,8 +67,8 @@ class Variables:
     # What rules make entries for.
 
     def destinations(self, to_switches: bool, every_next_hop: bool) -> Iterator[Values]:
-        """For each host (or each other switch): how this switch reaches it, over one or over all of the equally short
-        ways."""
+        """Yield for each host (or each other switch) how this switch reaches it, over one or all of the shortest
+        paths."""
         topology = self._topology
         nodes = topology.switches if to_switches else topology.hosts
         towards: dict[str, list[str]] = {}
@@ -88,14 +88,14 @@ class Variables:
                 yield {**common, "choice": choice, **self._neighbour(hop)}
 
     def prefixes(self) -> Iterator[Values]:
-        """For each prefix of this switch's shortest routes: those that together name every host once."""
+        """Yield each prefix of this switch's shortest routes; together they name every host once."""
         topology = self._topology
         routes = prefix_routes(topology, self._routes, self._switch.name, prefixes_behind(topology))
         for prefix, hop in routes.items():
             yield {"dst_prefix": str(prefix), **self._neighbour(hop)}
 
     def ports(self, hosts: bool, switches: bool) -> Iterator[Values]:
-        """For each port that leads to a host, or to a switch."""
+        """Yield each port that leads to a host, or to a switch."""
         for neighbour in self._topology.neighbours(self._switch.name):
             if hosts if self._topology.is_host(neighbour) else switches:
                 yield self._neighbour(neighbour)
@@ -115,7 +115,7 @@ def node_values(topology: Topology, node: str) -> dict[str, int | str]:
 
 
 def next_hops(topology: Topology, routes: Routes, switch: str, destination: str) -> list[str]:
-    """The neighbours on shortest paths to a node, that of the routes first."""
+    """Return the neighbours on shortest paths to a node, that of the routes first."""
     target = topology.attachment(destination).name if topology.is_host(destination) else destination
     if target == switch:
         return [destination]
@@ -129,7 +129,7 @@ def next_hops(topology: Topology, routes: Routes, switch: str, destination: str)
 
 
 def port_towards(topology: Topology, routes: Routes, switch: str, node: str) -> int:
-    """The port by which the routes lead from a switch to a node."""
+    """Return the port by which the routes lead from a switch to a node."""
     if topology.graph.has_edge(switch, node):
         return topology.port(switch, node)
     return topology.port(switch, next_hops(topology, routes, switch, node)[0])
@@ -145,17 +145,18 @@ _ANY = ("*", "any")
 
 
 def parse_param(element: Element, field: FieldSchema, variables: Variables) -> int:
-    """An argument of an action, or what a register keeps."""
+    """Read an argument of an action, or a register's value."""
     if element.is_list and len(element.items()) == 1:  # as p4lang/tutorials may write it
         (element,) = element.items()
     return _number(variables.filled_in(element), field, element)
 
 
 def parse_match(element: Element, field: FieldSchema, variables: Variables) -> Match | None:
-    """What a field has to be; None: anything.
+    """Read a match of a field; None: anything.
 
-    As text, such as 10.0.0.0/8, 0x10 &&& 0xf0, 80..443, or as a list of two: value and prefix length, value and mask,
-    low and high."""
+    It is text, such as 10.0.0.0/8, 0x10 &&& 0xf0, 80..443, or a list of two: value and prefix length, value and mask,
+    low and high.
+    """
     if element.is_list:
         parts = [variables.filled_in(part) for part in element.items()]
         if len(parts) > 2 or not parts:
@@ -250,7 +251,7 @@ def _number(text: str, field: FieldSchema, element: Element) -> int:
 
 @functools.lru_cache(maxsize=1 << 16)
 def _read(text: str) -> int | None:
-    """The number that a text is; None: it is none. Kept, as each switch has entries for the same addresses."""
+    """Return the number that a text is, or None. Cached, as each switch has entries for the same addresses."""
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
     if _MAC.fullmatch(text):

@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Changes(Generic[T]):
-    """What to insert, what to change in place and what to delete; deletions carry the old contents."""
+    """Changes from one plan to another: inserted, changed in place and deleted; deletions have the old contents."""
 
     insert: tuple[T, ...] = ()
     modify: tuple[T, ...] = ()

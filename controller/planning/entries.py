@@ -75,8 +75,10 @@ def congestion_plan(
     always_packets: int | None = None,
     p_max: float = 1.0,
 ) -> Plan:
-    """Every port of `switches`, which run `program`, marks packets that find `packets` or more in its queue; with
-    always_packets only those that find so many, and the others by chance, up to p_max."""
+    """Let every port of `switches`, which run `program`, mark packets that find `packets` or more in its queue.
+
+    With always_packets only those that find so many are always marked, and the others by chance, up to p_max.
+    """
 
     def entry(port: int) -> TableEntry:
         if always_packets is None or always_packets <= packets:

@@ -9,8 +9,10 @@ from gradbed.topo.graph import Topology
 
 
 def choose_hosts_of_jobs(topology: Topology, jobs: int, workers: int) -> list[tuple[tuple[str, ...], str]]:
-    """(worker names, server name) for each of several jobs that share no host: servers and workers are spread evenly
-    over the hosts, and neighbours belong to different jobs."""
+    """Return (worker names, server name) for each of several jobs that share no host.
+
+    Servers and workers are spread evenly over the hosts, and neighbours belong to different jobs.
+    """
     if jobs < 1:
         raise UserError(f"a run needs at least one job, got {jobs}")
     if jobs == 1:
@@ -30,8 +32,7 @@ def choose_hosts_of_jobs(topology: Topology, jobs: int, workers: int) -> list[tu
 
 
 def choose_hosts(topology: Topology, workers: int, busy: Collection[str] = ()) -> tuple[tuple[str, ...], str]:
-    """(worker names, server name): the server is the first host that is not busy, the workers are spread evenly over
-    the others."""
+    """Return (worker names, server name): the first idle host serves, workers are spread over the others."""
     if workers < 1:
         raise UserError(f"a job needs at least one worker, got {workers}")
     names = [host.name for host in topology.hosts if host.name not in busy]

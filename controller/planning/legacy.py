@@ -115,16 +115,19 @@ UserError if the switch would have to run the program."""
 
 
 def table_programs(switches: Mapping[str, str]) -> dict[str, str]:
-    """The program whose tables each switch is planned with: an OpenFlow switch's are those of p4src/forward.p4."""
+    """Return the program whose tables each switch is planned with: for OpenFlow switches p4src/forward.p4."""
     return {name: FORWARD_PROGRAM if program == OPENFLOW else program for name, program in switches.items()}
 
 
 def as_switches_hold_it(
     plan: Plan, topology: Topology, switches: Mapping[str, str], programs: Collection[str], plain: PlainView
 ) -> Plan:
-    """A system's plan, with the plain view of it where a switch runs none of the system's programs.
+    """Return a system's plan, with the plain view of it where a switch runs none of the system's programs.
 
-    switches: what each runs, by name. UserError for what a switch cannot do.
+    switches: what each runs, by name.
+
+    Raises:
+        UserError: A switch cannot do it.
     """
 
     def held(name: str, part: SwitchPlan) -> SwitchPlan:

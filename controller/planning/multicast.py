@@ -86,7 +86,7 @@ def multicast_tree(topology: Topology, server: str, receivers: Sequence[str], vi
 
 
 def _behind(graph: nx.Graph, distance: Mapping[str, int], via: Iterable[str]) -> Counter[str]:
-    """For each node how many switches of `via` lie on shortest paths to it from the root, itself included."""
+    """Return for each node how many switches of `via` lie on shortest paths to it from the root, itself included."""
     behind: Counter[str] = Counter()
     for switch in via:
         found = {switch}

@@ -67,8 +67,10 @@ EntryKey = tuple[str, tuple[tuple[str, Match], ...], int]
 
 
 class MeterRates(Value):
-    """Of a two-rate three-colour meter (RFC 2698): rates in packets or bytes per second, bursts in packets or bytes,
-    as the program counts."""
+    """Rates of a two-rate three-colour meter (RFC 2698).
+
+    Rates are in packets or bytes per second, bursts in packets or bytes, as the program counts.
+    """
 
     committed_rate: Unsigned
     committed_burst: Unsigned
@@ -77,18 +79,19 @@ class MeterRates(Value):
 
 
 class TableEntry(Value):
-    """One entry of a table. Priority matters to tables with ternary, range or optional fields only: high wins. meter:
-    of a table with a direct meter; None: whatever matches is green. watch_port: of a table with an action selector:
-    while this port is down, switches do nothing in place of the action, at once and by themselves (P4Runtime
-    specification, section 9.2.3, "watch_port")."""
+    """An entry of a table."""
 
     table: str
     match: Mapping[str, Match]
     action: str
     params: Mapping[str, Unsigned] = {}
     priority: Unsigned = 0
+    """It matters only to tables with ternary, range or optional fields: high wins."""
     meter: MeterRates | None = None
+    """Rates, in a table with a direct meter; None: whatever matches is green."""
     watch_port: Unsigned | None = None
+    """A port, in a table with an action selector: while it is down, switches do nothing in place of the action, at
+    once and by themselves (P4Runtime specification, section 9.2.3, "watch_port")."""
 
     @property
     def key(self) -> EntryKey:
@@ -133,8 +136,11 @@ FlowKey = tuple[int, tuple[tuple[str, Match], ...]]
 
 
 class Flow(Value):
-    """One flow of an OpenFlow switch's only table. Fields are named as in OpenFlow's OXM (specification 1.3, section
-    7.2.3.7), actions are applied in turn; of several flows that match a packet the highest priority wins."""
+    """A flow of an OpenFlow switch's only table.
+
+    Fields are named as in OpenFlow's OXM (specification 1.3, section 7.2.3.7), actions are applied in turn; of
+    several flows that match a packet the highest priority wins.
+    """
 
     priority: Annotated[int, Field(ge=0, le=0xFFFF)]
     match: Mapping[str, Match]
@@ -153,7 +159,7 @@ class Flow(Value):
 
 
 class DefaultAction(Value):
-    """What a table does with packets that no entry matches, in place of what its program says."""
+    """The action of a table for packets that no entry matches, in place of its program's."""
 
     table: str
     action: str
@@ -161,12 +167,13 @@ class DefaultAction(Value):
 
 
 class Replicas(Value):
-    """One copy to each port, in ascending order. instances: what each copy finds in egress_rid, one for each port;
-    none: 1 for all. With instances, a port may get several copies."""
+    """Copies of a packet, one to each port."""
 
     id: Annotated[int, Field(ge=1, le=0xFFFF)]
     ports: tuple[Unsigned, ...]
+    """In ascending order. With instances, a port may get several copies."""
     instances: tuple[Unsigned, ...] = ()
+    """The egress_rid of each copy, one for each port; none: 1 for all."""
 
     @model_validator(mode="after")
     def _canonical(self) -> Replicas:
@@ -197,13 +204,14 @@ class MulticastGroup(Replicas):
 
 
 class CloneSession(Replicas):
-    """Where clones of a packet go (v1model's clone); truncate_bytes: they keep so much of it, 0 all."""
+    """Ports of clones of a packet (v1model's clone)."""
 
     truncate_bytes: Unsigned = 0
+    """The bytes that clones keep; 0: all."""
 
 
 class RegisterValue(Value):
-    """One cell of a register; index None: every cell."""
+    """A cell of a register; index None: every cell."""
 
     register_name: str
     index: Unsigned | None
@@ -211,7 +219,7 @@ class RegisterValue(Value):
 
 
 class MeterCell(Value):
-    """One cell of a meter array."""
+    """A cell of a meter array."""
 
     meter_name: str
     index: Unsigned
@@ -222,14 +230,12 @@ SwitchPlanKind = Literal["p4", "openflow"]
 
 
 class SwitchPlan(Value):
-    """Everything that one switch should hold, in canonical order.
-
-    kind: "p4" (all but flows) or "openflow" (flows, groups); program: what it runs, or, of an OpenFlow switch, what
-    its flows make of it.
-    """
+    """Everything that one switch should hold, in canonical order."""
 
     kind: SwitchPlanKind = "p4"
+    """"p4" (all but flows) or "openflow" (flows, groups)."""
     program: str
+    """The program that it runs, or, of an OpenFlow switch, the one that its flows imitate."""
     entries: tuple[TableEntry, ...] = ()
     groups: tuple[MulticastGroup, ...] = ()
     registers: tuple[RegisterValue, ...] = ()
@@ -265,8 +271,11 @@ class SwitchPlan(Value):
         clones: Iterable[CloneSession] = (),
         meters: Iterable[MeterCell] = (),
     ) -> SwitchPlan:
-        """Build one, in canonical order. Two entries, groups, cells or flows with one key and different contents are
-        a ValueError; equal ones count once."""
+        """Build a plan in canonical order; equal entries, groups, cells and flows count once.
+
+        Raises:
+            ValueError: Two of one key have different contents.
+        """
         return cls(
             kind=kind,
             program=program,
@@ -280,7 +289,11 @@ class SwitchPlan(Value):
         )
 
     def merged(self, *others: SwitchPlan) -> SwitchPlan:
-        """All together; ValueError where they contradict each other."""
+        """Merge these parts.
+
+        Raises:
+            ValueError: They contradict each other.
+        """
         for other in others:
             if (self.kind, self.program) != (other.kind, other.program):
                 raise ValueError(f"one switch cannot run {self.program} and {other.program}")
@@ -307,7 +320,11 @@ class Plan(Value):
         return self.switches[switch]
 
     def merged(self, *others: Plan) -> Plan:
-        """All together, so that parts made by several planners make one plan; ValueError on contradictions."""
+        """Merge plans, so that parts made by several planners make one.
+
+        Raises:
+            ValueError: They contradict each other.
+        """
         return Merger().merged(self, *others)
 
     def to_json(self) -> str:
@@ -315,7 +332,11 @@ class Plan(Value):
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Plan:
-        """Inverse of to_json; UserError if it is no plan."""
+        """Return the plan of a text that `to_json` made.
+
+        Raises:
+            UserError: The text is no plan.
+        """
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:
@@ -340,7 +361,7 @@ class Merger:
         self._last: dict[str, tuple[list[SwitchPlan], SwitchPlan]] = {}
 
     def merged(self, *plans: Plan) -> Plan:
-        """As Plan.merged."""
+        """Merge plans of one switch, as Plan.merged."""
         parts: dict[str, list[SwitchPlan]] = {}
         for plan in plans:
             for name, part in plan.switches.items():
@@ -357,7 +378,7 @@ class Merger:
 
 
 def _merged(name: str, first: SwitchPlan, *others: SwitchPlan) -> SwitchPlan:
-    """Of a switch with one part that part itself: most switches have nothing to do with most jobs."""
+    """Merge parts of a switch; one part stays itself, for most switches have nothing to do with most jobs."""
     try:
         return first.merged(*others) if others else first
     except ValueError as error:
@@ -390,7 +411,7 @@ def _default_key(default: DefaultAction) -> str:
 
 
 def _cell_key(cell: RegisterValue) -> tuple[str, int]:
-    """Every cell (index None) comes first: single cells are written on top."""
+    """Sort a register's cells with every cell (index None) first: single cells are written on top."""
     return cell.register_name, -1 if cell.index is None else cell.index
 
 

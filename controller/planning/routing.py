@@ -133,7 +133,7 @@ class Routes:
         return self.distances[destination][switch]
 
     def path(self, switch: str, destination: str) -> tuple[str, ...]:
-        """The switches from `switch` to `destination`, both included."""
+        """Return the switches from `switch` to `destination`, both included."""
         path = [switch]
         while path[-1] != destination:
             path.append(self.next_hop(path[-1], destination))
@@ -141,7 +141,11 @@ class Routes:
 
 
 def switch_graph(topology: Topology) -> nx.Graph:
-    """The switches and the links between them; UserError if some cannot reach others."""
+    """Return the switches and the links between them.
+
+    Raises:
+        UserError: Some cannot reach others.
+    """
     graph = nx.Graph(topology.graph.subgraph(switch.name for switch in topology.switches))
     components = sorted(map(sorted, nx.connected_components(graph)), key=len)
     if len(components) > 1:
@@ -188,8 +192,10 @@ def shortest_routes(topology: Topology) -> Routes:
 
 
 def equal_cost_path(topology: Topology, source: str, destination: str, flow: str) -> tuple[str, ...]:
-    """A shortest path between two switches, both included, as ECMP would find it: each switch on it chooses among the
-    next hops by a hash of the flow's name, with a seed of its own."""
+    """Return a shortest path between two switches, both included, as ECMP would find it.
+
+    Each switch on it chooses among the next hops by a hash of the flow's name, with a seed of its own.
+    """
     graph = switch_graph(topology)
     distance = nx.single_source_shortest_path_length(graph, destination)
     path = [source]
@@ -202,7 +208,7 @@ def equal_cost_path(topology: Topology, source: str, destination: str, flow: str
 
 
 def _last_hops(neighbours: Mapping[str, list[str]], distance: Mapping[str, int]) -> dict[str, list[str]]:
-    """For each switch the neighbours of the destination (distance 0) over which shortest paths from it arrive."""
+    """Return for each switch the neighbours of the destination over which shortest paths from it arrive."""
     found: dict[str, list[str]] = {}
     for switch in sorted(distance, key=distance.__getitem__):
         if distance[switch] == 1:
@@ -264,7 +270,7 @@ def prefix_routes(
 
 
 def prefixes_behind(topology: Topology) -> dict[str, list[IPv4Network]]:
-    """For each switch that has hosts, the fewest prefixes that name them and no host of another switch."""
+    """Return for each switch that has hosts the fewest prefixes that name them and no host of another switch."""
     subnets: defaultdict[IPv4Network, list[tuple[Host, str]]] = defaultdict(list)
     for host in topology.hosts:
         subnet = IPv4Network(f"{host.ip}/{host.prefix_bits}", strict=False)

@@ -29,7 +29,7 @@ from gradbed.controller.planning.plan import (
 
 
 def plan_text(plan: Plan) -> str:
-    """All switches, in the plan's order."""
+    """Return the plan of all switches as text, in the plan's order."""
     return "\n".join(switch_text(name, switch) for name, switch in plan.switches.items())
 
 
@@ -112,7 +112,7 @@ def action_text(action: FlowAction) -> str:
 
 
 def match_text(field: str, how: Match) -> str:
-    """A match as it is usually written: 10.0.0.0/8, 0x10 &&& 0xf0, 5..9, 7."""
+    """Return a match as it is usually written: 10.0.0.0/8, 0x10 &&& 0xf0, 5..9, 7."""
     if isinstance(how, Lpm):
         return f"{_number(field, how.value)}/{how.prefix_bits}"
     if isinstance(how, Ternary):

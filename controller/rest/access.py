@@ -68,7 +68,7 @@ class AccessCheck:
 
 
 def _name(host: str) -> str:
-    """Without the port."""
+    """Return the host without its port."""
     name, colon, port = host.lower().rpartition(":")
     return name if colon and port.isdecimal() else host.lower()
 

@@ -8,7 +8,11 @@ from gradbed.common.errors import UserError
 
 
 def unix_path(address: str) -> Path | None:
-    """The path of a unix socket's address; None if the address is HOST:PORT; UserError if it is neither."""
+    """Return the path of a unix socket's address; None if the address is HOST:PORT.
+
+    Raises:
+        UserError: It is neither.
+    """
     if address.startswith("unix:"):
         return Path(address.removeprefix("unix:"))
     if "/" in address:

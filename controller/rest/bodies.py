@@ -27,7 +27,7 @@ _HANG_UP = {"Connection": "close"}
 
 
 class BodyLimits:
-    """Between the server and an application, whose handlers then see the HTTPException where they read the body."""
+    """Middleware that bounds bodies; handlers see its HTTPException where they read the body."""
 
     def __init__(self, app: ASGIApp, max_bytes: int = MAX_BODY_BYTES, patience_s: float = BODY_PATIENCE_S) -> None:
         self._app = app
@@ -75,7 +75,7 @@ class _Body:
 
 
 def strict(model: type[BaseModel]) -> Any:
-    """The type of an endpoint's body."""
+    """Return the type of an endpoint's body."""
 
     def check(value: Any) -> BaseModel:
         if isinstance(value, bytes):

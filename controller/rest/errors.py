@@ -35,7 +35,7 @@ class Problem(BaseModel):
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """What an endpoint may answer besides, for its parameter `responses`."""
+    """Return what an endpoint may answer besides, for its parameter `responses`."""
     return {status: {"model": Problem, "description": MEANINGS[status]} for status in statuses}
 
 
@@ -67,7 +67,7 @@ def errors_in_one_line(app: FastAPI) -> None:
 
 
 def _methods_at(request: Request) -> set[str]:
-    """Of all endpoints at the path; Starlette knows those of the first one."""
+    """Return the methods of all endpoints at the path; Starlette knows those of the first one."""
     return {
         method
         for route in request.app.routes

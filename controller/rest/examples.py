@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradbed.topo.generators import star
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes import star
 
 TOPOLOGY: dict[str, Any] = star(2, LinkModel(rate_bps=20_000_000)).model_dump(mode="json", by_alias=True)
 

@@ -27,7 +27,7 @@ from gradbed.topo.graph import Topology
 
 
 def documented_app(title: str, description: str) -> FastAPI:
-    """An application without endpoints yet, whose / leads to its description."""
+    """Make an application without endpoints, whose / leads to its description."""
     app = FastAPIOffline(title=title, description=description)
 
     @app.get("/", include_in_schema=False)
@@ -38,7 +38,7 @@ def documented_app(title: str, description: str) -> FastAPI:
 
 
 def example(value: Any, media_type: str = "application/json", status: int = 200) -> dict[int | str, dict[str, Any]]:
-    """What an endpoint may answer, for its parameter `responses`."""
+    """Return what an endpoint may answer, for its parameter `responses`."""
     return {status: {"content": {media_type: {"example": value}}}}
 
 
@@ -56,7 +56,7 @@ def add_job_endpoints(app: FastAPI, controller: Controller) -> None:
 
     @app.get("/jobs", tags=["jobs"], responses=example(listed))
     def get_all_jobs() -> list[dict[str, Any]]:
-        """The jobs of all systems that run now."""
+        """List the jobs of all systems that run now."""
         return [{"system": job.system, **controller.listed(job).model_dump(mode="json")} for job in controller.jobs()]
 
     @app.api_route("/systems/{system}/jobs", methods=["GET", "POST"], include_in_schema=False)
@@ -140,7 +140,7 @@ class LinkState(BaseModel):
 
 
 def create_app(controller: Controller) -> FastAPI:
-    """The interface of a controller. Handlers are plain functions: FastAPI runs them in threads."""
+    """Make the interface of a controller. Handlers are plain functions: FastAPI runs them in threads."""
     app = documented_app("gradbed controller", DESCRIPTION)
     _add_network_endpoints(app, controller)
     _add_switch_endpoints(app, controller)
@@ -160,7 +160,7 @@ def _add_network_endpoints(app: FastAPI, controller: Controller) -> None:
 
     @app.get("/links", tags=["network"], responses=example(examples.LINKS))
     def get_links() -> list[LinkState]:
-        """The links, and which of them the controller plans with."""
+        """List the links, and which of them the controller plans with."""
         down = controller.links_down()
         return [LinkState(a=link.a.node, b=link.b.node, up=link_name(link) not in down) for link in topology.links]
 
@@ -187,7 +187,7 @@ def _add_switch_endpoints(app: FastAPI, controller: Controller) -> None:
 
     @app.get("/switches", tags=["switches"], responses=example(examples.SWITCHES))
     def get_switches() -> list[dict[str, Any]]:
-        """The switches: whether each is connected, and the program that it runs."""
+        """List the switches: whether each is connected, and the program that it runs."""
         return [
             {
                 "name": status.name,
@@ -205,7 +205,7 @@ def _add_switch_endpoints(app: FastAPI, controller: Controller) -> None:
         responses=example(examples.COUNTERS) | problems(404, 422, *OF_SWITCHES),
     )
     def get_counters(name: str) -> dict[str, list[dict[str, int]]]:
-        """A switch's counters by name: those of their cells that are not zero."""
+        """Return a switch's counters by name: those of their cells that are not zero."""
         require(name)
         return {
             counter: [
@@ -222,8 +222,11 @@ def _add_switch_endpoints(app: FastAPI, controller: Controller) -> None:
         responses=example(examples.DIFFERENCES) | problems(404, 422, *OF_SWITCHES),
     )
     def get_differences(name: str) -> list[str] | None:
-        """What a switch, asked now, holds otherwise than its part of the plan: a line for each change that would
-        bring it there; empty: it holds all. null: it cannot tell. Registers and meters are not asked for."""
+        """Ask a switch what it holds otherwise than its part of the plan: a line for each change that would bring it
+        there.
+
+        Empty: it holds all. null: it cannot tell. Registers and meters are not asked for.
+        """
         require(name)
         found = southbound.differences(name)
         return None if found is None else list(found)
@@ -234,8 +237,10 @@ def _add_switch_endpoints(app: FastAPI, controller: Controller) -> None:
         responses=example(examples.REGISTER) | problems(404, 422, *OF_SWITCHES),
     )
     def get_register(name: str, register: str) -> list[dict[str, int | None]]:
-        """One register array of a switch: those of its cells that are not zero. null: one that the
-        switch cannot tell (BMv2: from 2^63 - 1 on)."""
+        """Return one register array of a switch: those of its cells that are not zero.
+
+        null: one that the switch cannot tell (BMv2: from 2^63 - 1 on).
+        """
         require(name)
         try:
             cells = southbound.registers(name, register)
@@ -247,7 +252,7 @@ def _add_switch_endpoints(app: FastAPI, controller: Controller) -> None:
 def _add_plan_endpoints(app: FastAPI, controller: Controller) -> None:
     @app.get("/plan", tags=["plan"], responses=example(examples.PLAN))
     def get_plan() -> Response:
-        """What all switches should hold now: table entries, multicast groups, registers."""
+        """Return what all switches should hold now: table entries, multicast groups, registers."""
         return Response(controller.plan().to_json(), media_type="application/json")
 
     @app.get(
@@ -257,5 +262,5 @@ def _add_plan_endpoints(app: FastAPI, controller: Controller) -> None:
         responses=example(examples.PLAN_TEXT, "text/plain"),
     )
     def get_plan_text() -> PlainTextResponse:
-        """The same, to be read."""
+        """Return the plan as text to read."""
         return PlainTextResponse(plan_text(controller.plan()) + "\n")

@@ -72,7 +72,7 @@ class ImpatientProtocol(H11Protocol):
             self._request.start()
 
     def _make_room(self) -> None:
-        """Of those who have not sent a request, who came first has to go: a client that wants something sends it."""
+        """Close the oldest connection that has not sent a request: a client that wants something sends it."""
         waiting = [each for each in self.connections if isinstance(each, ImpatientProtocol) and each._request.is_on]
         first = min(waiting, key=lambda each: each._request.ends_s, default=self)
         first._request.stop()
@@ -111,7 +111,7 @@ class _Timer:
 
     @property
     def ends_s(self) -> float:
-        """By the event loop's time; infinite if it is not on."""
+        """The event loop's time at which it runs out; infinite if it is not on."""
         return math.inf if self._handle is None else self._handle.when()
 
     def start(self) -> None:

@@ -26,7 +26,11 @@ ACCEPTED_AT_ONCE = 128
 
 
 def inherited_socket(fd: int) -> socket.socket:
-    """The bound stream socket behind a file descriptor of the parent's; UserError if it is none."""
+    """Return the bound stream socket behind a file descriptor of the parent's.
+
+    Raises:
+        UserError: It is none.
+    """
     try:
         inherited = socket.socket(fileno=fd)
     except OSError as error:

@@ -32,7 +32,7 @@ class Session:
 
     @property
     def plan(self) -> SwitchPlan:
-        """What the switch is kept to."""
+        """The plan that the switch is kept to."""
         return self._wanted
 
     def _require_connected(self) -> None:

@@ -25,7 +25,7 @@ class Bmv2Switches:
         self._nodes: dict[str, Bmv2Switch] = {}
 
     def check(self) -> None:
-        """UserError without BMv2, and for links that its ports are not made for."""
+        """Raise UserError without BMv2, and for links that its ports are not made for."""
         from gradbed.switch.p4lang.bmv2 import find_simple_switch_grpc
 
         find_simple_switch_grpc()

@@ -30,17 +30,17 @@ def interface_name(end: Endpoint) -> str:
 
 
 def wire_interface_name(end: Endpoint) -> str:
-    """The fabric process's end of the veth pair whose other end is the interface at a link end."""
+    """Return the fabric process's end of the veth pair whose other end is the interface at a link end."""
     return f"{end.node}-w{end.port}"
 
 
 def is_wire(topology: Topology, link: Link, foreign: Collection[str]) -> bool:
-    """Whether neither end is a port of the fabric process: it then sits in the middle, as the link's model."""
+    """Return whether neither end is a port of the fabric process: it then sits in the middle, as the link's model."""
     return all(topology.is_host(end.node) or end.node in foreign for end in (link.a, link.b))
 
 
 def link_seed(seed: int, link: Link) -> int:
-    """The seed of a link's random generators: 63 bits that depend on the network's seed and the link's place."""
+    """Return the seed of a link's random generators: 63 bits of the network's seed and the link's place."""
     return _seed(f"{seed} {link.a.node}:{link.a.port} {link.b.node}:{link.b.port}")
 
 
@@ -55,8 +55,13 @@ def fabric_config(
     grpc_addresses: Sequence[str],
     foreign: Collection[str] = (),
 ) -> FabricConfig:
-    """The configuration of the fabric process. seed: of what links and programs draw.
-    foreign: switches that other programs run. UserError for links that cannot be as they should."""
+    """Return the configuration of the fabric process.
+
+    seed: of what links and programs draw. foreign: switches that other programs run.
+
+    Raises:
+        UserError: Some link cannot be as it should.
+    """
     _check_pfc(topology, kind, foreign)
     interfaces: list[InterfaceConfig] = []
     memory_links: list[LinkConfig] = []
@@ -103,7 +108,7 @@ def fabric_config(
 
 
 def _check_pfc(topology: Topology, kind: LinkKind, foreign: Collection[str]) -> None:
-    """Who pauses and who is paused have to be in the fabric process, next to each other."""
+    """Check that who pauses and who is paused are in the fabric process, next to each other."""
     for link in topology.links:
         between = not any(topology.is_host(end.node) for end in (link.a, link.b))
         others = [end.node for end in (link.a, link.b) if end.node in foreign]
@@ -127,7 +132,7 @@ def _wire(topology: Topology, link: Link, seed: int) -> WireConfig:
 def name_statistics(
     topology: Topology, kind: LinkKind, rows: Iterable[Mapping[str, Any]], foreign: Collection[str] = ()
 ) -> Iterator[DirectionStatistics]:
-    """The fabric's rows with the names of the nodes at both ends, one per direction of every link.
+    """Return the fabric's rows with the names of the nodes at both ends, one per direction of every link.
 
     The far port of a veth link between two of its switches models nothing (see fabric_config): its rows repeat those
     of the near port, but for what it lost itself while the link was cut, or had no room for.
@@ -177,8 +182,11 @@ def name_statistics(
 def name_classes(
     topology: Topology, kind: LinkKind, rows: Iterable[Mapping[str, Any]], foreign: Collection[str] = ()
 ) -> dict[Direction, DirectionClasses]:
-    """The fabric's rows of gradbed.switch.engine.statistics.LinkClasses, likewise. A veth link between two of its
-    switches is one after the other: what leaves the sender's port, and what comes in at the other."""
+    """Return the fabric's rows of gradbed.switch.engine.statistics.LinkClasses with the names of nodes.
+
+    A veth link between two of its switches is one after the other: what leaves the sender's port, and what comes in
+    at the other.
+    """
     ends, far_ends = _nodes_at_ports(topology, kind, foreign)
     found: dict[Direction, list[Mapping[str, Any]]] = {}
     for row in rows:
@@ -201,7 +209,8 @@ def _is_outside(topology: Topology, foreign: Collection[str], node: str) -> bool
 def _nodes_at_ports(
     topology: Topology, kind: LinkKind, foreign: Collection[str]
 ) -> tuple[dict[tuple[int, int], Direction], dict[tuple[int, int], Direction]]:
-    """By device id and port: the node there, and that at the other end; and likewise of ports that model nothing."""
+    """Return by device id and port the node there and that at the other end; and likewise of ports that model
+    nothing."""
     ends: dict[tuple[int, int], Direction] = {}
     far_ends: dict[tuple[int, int], Direction] = {}
     for link in topology.links:

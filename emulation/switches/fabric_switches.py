@@ -49,11 +49,15 @@ class FabricProcess:
         return self._process.pid
 
     def configure(self, config: Path) -> None:
-        """For the command with "-"."""
+        """Send the configuration, for the command with "-"."""
         self._process.send("configure", file=str(config))
 
     def wait_ready(self) -> None:
-        """UserError in the fabric's words if it cannot serve."""
+        """Wait until the fabric serves.
+
+        Raises:
+            UserError: It cannot; in its own words.
+        """
         self.grpc_ports = tuple(self._process.expect("ready", READY_TIMEOUT_S)["grpc_ports"])
 
     def ask(self, command: Command) -> Answer:
@@ -105,7 +109,7 @@ class FabricSwitches(GradbedFabric):
         self._process = loading
 
     def check(self) -> None:
-        """The gradbed switch needs nothing but a C compiler, and says so itself."""
+        """Do nothing: the gradbed switch needs only a C compiler, and reports itself when there is none."""
 
     def add_nodes(self, net: Mininet, run_dir: Path) -> None:
         from gradbed.emulation.nodes import FabricSwitch

@@ -29,11 +29,12 @@ from gradbed.switch.fabric_commands import (
 )
 from gradbed.topo.graph import Endpoint, Link, Topology
 from gradbed.topo.link import LinkModel
-from gradbed.topo.places import Place
+from gradbed.topo.selectors import Selection
 
 
 class GradbedFabric(Fabric):
-    """What is the same wherever the switches run. links: as of gradbed.emulation.network.EmulatedNetwork."""
+    """The parts of a fabric of gradbed's switches that are the same wherever these run. links: as of
+    gradbed.emulation.network.EmulatedNetwork."""
 
     def __init__(self, topology: Topology, links: LinkKind, foreign: Sequence[ForeignSwitches] = ()) -> None:
         super().__init__(topology, foreign)
@@ -77,13 +78,13 @@ class GradbedFabric(Fabric):
         )
 
     def start_capture(
-        self, file: Path, place: Place, packets: int | None = None, seconds: float | None = None
+        self, file: Path, place: Selection, packets: int | None = None, seconds: float | None = None
     ) -> None:
         interfaces = self._host_interfaces(place) if place.host is not None else self._link_interfaces(place)
         self._ask(StartCapture(file=file, interfaces=interfaces, packets=packets, seconds=seconds))
 
-    def _link_interfaces(self, place: Place) -> tuple[CaptureInterface, ...]:
-        """One for each direction."""
+    def _link_interfaces(self, place: Selection) -> tuple[CaptureInterface, ...]:
+        """Return one interface for each direction."""
         (link,) = place.links
         first = place.name.partition("-")[0]
         found = []
@@ -93,8 +94,8 @@ class GradbedFabric(Fabric):
             found.append(CaptureInterface(f"{sender}->{receiver}", "when the link begins to send it", (tap,)))
         return tuple(sorted(found, key=lambda each: each.name != f"{first}->{link.other(first).node}"))
 
-    def _host_interfaces(self, place: Place) -> tuple[CaptureInterface, ...]:
-        """What the host sends, when its link begins to; what it gets, when it has it."""
+    def _host_interfaces(self, place: Selection) -> tuple[CaptureInterface, ...]:
+        """Return interfaces for what the host sends, when its link begins to, and what it gets, when it has it."""
         assert place.host is not None
         found = []
         for link in place.links:
@@ -138,10 +139,10 @@ class GradbedFabric(Fabric):
             self._ask(SetLinkUp(device_id=device_id, port=port, up=up))
 
     def _ports(self, link: Link) -> list[tuple[int, int]]:
-        """(device id, port) of the ends at which the engine has a link."""
+        """Return (device id, port) of the ends at which the engine has a link."""
         return [(self.topology.switch(end.node).number, end.port) for end in self._engine_ends(link)]
 
     def _engine_ends(self, link: Link) -> list[Endpoint]:
-        """At its own switches, or else at those that it stands for."""
+        """Return the ends at its own switches, or else at those that it stands for."""
         ends = [end for end in (link.a, link.b) if not self.topology.is_host(end.node)]
         return [end for end in ends if end.node not in self.foreign] or ends

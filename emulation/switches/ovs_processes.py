@@ -26,7 +26,11 @@ ADVICE = f"apt-get install --no-install-recommends openvswitch-switch, or {P4_IN
 
 
 def find_programs() -> dict[str, str]:
-    """Where the programs are; UserError, one line, without Open vSwitch."""
+    """Return where Open vSwitch's programs are.
+
+    Raises:
+        UserError: It is not installed; one line.
+    """
     found = {name: find_program(name) for name in PROGRAMS}
     missing = [name for name, place in found.items() if place is None]
     if missing:
@@ -35,7 +39,7 @@ def find_programs() -> dict[str, str]:
 
 
 def require_open_vswitch() -> None:
-    """UserError where it cannot run."""
+    """Raise UserError where Open vSwitch cannot run."""
     find_programs()
     _schema()
     if not TUN_DEVICE.exists():

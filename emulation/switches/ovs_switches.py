@@ -45,7 +45,7 @@ class OvsSwitches:
         self._processes: OvsProcesses | None = None
 
     def check(self) -> None:
-        """UserError without Open vSwitch."""
+        """Raise UserError without Open vSwitch."""
         require_open_vswitch()
 
     def add_nodes(self, net: Mininet, run_dir: Path) -> None:
@@ -78,7 +78,7 @@ class OvsSwitches:
         self._require_working_ports(self._processes)
 
     def control_address(self, switch: str) -> str:
-        """Where the bridge waits for its controller, as "127.0.0.1:PORT"."""
+        """Return where the bridge waits for its controller, as "127.0.0.1:PORT"."""
         return f"127.0.0.1:{self._ports[switch]}"
 
     def thrift_ports(self) -> dict[str, int]:
@@ -97,11 +97,11 @@ class OvsSwitches:
             yield from ("--", "set", "interface", interface, f"ofport_request={number}")
 
     def _controller_target(self, switch: str) -> str:
-        """It waits to be called, so that controllers reach it at once, whoever starts first."""
+        """Let the bridge wait to be called, so that controllers reach it at once, whoever starts first."""
         return f"ptcp:{self._ports[switch]}:127.0.0.1"
 
     def _require_working_ports(self, processes: OvsProcesses) -> None:
-        """UserError for a port that the daemon cannot open here, RuntimeError for one of another number."""
+        """Raise UserError for a port that the daemon cannot open here, RuntimeError for one of another number."""
         table = json.loads(
             processes.vsctl("--format=json", "--columns=name,ofport,ofport_request,error", "list", "interface")
         )

@@ -22,7 +22,7 @@ class SteppedClock(Protocol):
 
 
 class VirtualSwitches(GradbedFabric):
-    """On a fabric with links in memory, whose time goes on by the clock."""
+    """Switches on a fabric with links in memory, whose time goes on by the clock."""
 
     def __init__(self, topology: Topology, fabric: EngineFabric, clock: SteppedClock) -> None:
         super().__init__(topology, "memory")
@@ -36,7 +36,7 @@ class VirtualSwitches(GradbedFabric):
         raise REAL_CLOCK.missing("a server of P4Runtime")
 
     def _quiesce(self, timeout_s: float) -> bool:
-        """Of the virtual clock."""
+        """Let the virtual clock run until nothing is in flight."""
         end_ns = self._clock.now_ns + round(1e9 * timeout_s)
         while not self._fabric.engine.quiesce(0):
             if self._clock.now_ns > end_ns or not self._clock.step():

@@ -17,7 +17,7 @@ from gradbed.common.problems import first_problem
 from gradbed.experiments.configuration.sections import LinkOverride, Section
 from gradbed.experiments.tables.formatting import value_words
 from gradbed.topo.graph import Topology
-from gradbed.topo.places import place
+from gradbed.topo.selectors import select
 
 TEXT = "KIND[:NAME][,FIELD=VALUE]@MS"
 """Form of a fault as text."""
@@ -152,7 +152,7 @@ def fault_of_text(text: str, topology: Topology) -> Fault:
         raise UserError(f"{text!r} is not {TEXT}, such as link-down:e1-a1@20 or controller-restart@50")
     plain: dict[str, Any] = {"fault": kind, "at_ms": time}
     if named == "link":
-        ends = place(topology, name)
+        ends = select(topology, name)
         if ends.host is not None:
             raise UserError(f"{text!r}: {name} is a host: name a link of it")
         plain["link"] = (ends.links[0].a.node, ends.links[0].b.node)

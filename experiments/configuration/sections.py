@@ -13,10 +13,11 @@ from gradbed.experiments.scale import Scale
 from gradbed.hosts.learning.settings import SyntheticSettings, TrainingSettings
 from gradbed.topo.addressing import Addressing, addressed
 from gradbed.topo.files import is_topology_file
+from gradbed.topo.generators import GENERATORS
 from gradbed.topo.graph import Direction, Link, Topology
 from gradbed.topo.link import UNLIMITED, LinkModel, pfc_thresholds
-from gradbed.topo.places import with_node_names
-from gradbed.topo.registry import SHAPES, parse_topology, usage
+from gradbed.topo.registry import parse_topology, usage
+from gradbed.topo.selectors import with_node_names
 
 HOST_CLASS = "host"
 
@@ -130,7 +131,7 @@ class LinkSection(Section):
 class TopologySection(Section):
     """A topology and its links."""
 
-    kind: str = option("fat-tree:4", f"{', '.join(map(usage, SHAPES))}.")
+    kind: str = option("fat-tree:4", f"{', '.join(map(usage, GENERATORS))}.")
     link: LinkSection = LinkSection()
     tiers: dict[str, LinkOverride] = Field(default_factory=dict)
     """Overrides by class of link.

@@ -13,7 +13,7 @@ from gradbed.controller.southbound.interface import SouthboundError
 from gradbed.experiments.programs import Program
 from gradbed.experiments.runtimes.interface import Runtime
 from gradbed.experiments.setup import NetworkSetup, TrialTask
-from gradbed.topo.places import place
+from gradbed.topo.selectors import select
 
 # ---- Packets of a link ----
 
@@ -56,7 +56,7 @@ class LinkWatch:
         link = self._runtime.topology.links[number]
         self._number += 1
         try:
-            wanted = place(self._runtime.topology, f"{link.a.node}-{link.b.node}")
+            wanted = select(self._runtime.topology, f"{link.a.node}-{link.b.node}")
             self._runtime.fabric.start_capture(self._file, wanted, packets=MOST_PACKETS)
         except UserError as error:
             self._tell({"kind": "event", "level": "note", "text": str(error)})

@@ -20,7 +20,7 @@ from gradbed.controller.planning.text import entry_text, flow_text
 from gradbed.experiments.captures import SUFFIX
 from gradbed.experiments.prompt.base import BasePrompt, starting
 from gradbed.topo.graph import Topology
-from gradbed.topo.places import place
+from gradbed.topo.selectors import select
 
 # ---- A packet's way, as the plan in force has it ----
 
@@ -214,7 +214,7 @@ MOST_SECONDS = 1e6
 class _Running(NamedTuple):
     """A capture in progress."""
 
-    place: str
+    selection: str
     drops: int
     """Packets that the kernel had dropped before."""
 
@@ -264,7 +264,7 @@ class CaptureCommands(BasePrompt):
         super().close()
 
     def _start_capture(self, words: list[str]) -> None:
-        found = place(self.topology, words[0])
+        found = select(self.topology, words[0])
         rest = words[1:]
         name = rest.pop(0) if rest and rest[0] not in LIMITS else f"{found.name}{SUFFIX}"
         limits = _limits(rest)
@@ -282,8 +282,8 @@ class CaptureCommands(BasePrompt):
             self.say("nothing is being captured; 'capture l1-s1' would begin, see help capture")
 
     def _stop_captures(self, names: list[str]) -> None:
-        wanted = [place(self.topology, name).name for name in names]
-        files = [file for file, running in self._captures.items() if not wanted or running.place in wanted]
+        wanted = [select(self.topology, name).name for name in names]
+        files = [file for file, running in self._captures.items() if not wanted or running.selection in wanted]
         if names and not files:
             raise UserError(f"{names[0]} is not being captured")
         for file in files:
@@ -296,7 +296,7 @@ class CaptureCommands(BasePrompt):
             person.own(file)
         lost = self._kernel_drops() - running.drops
         unseen = f"; the kernel lost {_packets(lost)} before the switches saw them" if lost else ""
-        self.say(f"{running.place}: {_packets(packets)} in {file}{unseen}")
+        self.say(f"{running.selection}: {_packets(packets)} in {file}{unseen}")
 
     def _kernel_drops(self) -> int:
         found = self.runtime.fabric.data_plane_statistics()

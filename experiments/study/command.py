@@ -45,9 +45,9 @@ from gradbed.experiments.system import System
 from gradbed.experiments.systems import find_system
 from gradbed.experiments.tables.console import make_console
 from gradbed.experiments.tables.formatting import path_words, short_names
+from gradbed.topo.drawing import describe_link, describe_tiers
 from gradbed.topo.files import topology_file
-from gradbed.topo.places import places
-from gradbed.topo.words import drawing, link_words
+from gradbed.topo.selectors import select_all
 
 # ---- What ran, for people ----
 
@@ -60,8 +60,8 @@ IN_THE_NETWORK = ("clock", "topology.kind", "topology.link")
 def network_words(configuration: TrialConfiguration) -> str:
     """Describe the network, as in "fat-tree:4 on the virtual clock: 16 hosts --16-- 8 edge; links: 100 Mbit/s"."""
     topology = configuration.topology.build(Scale())
-    models = {link_words(link.model): None for link in topology.links}
-    return f"{topology.name} {CLOCKS[configuration.clock]}: {drawing(topology)}; links: {' or '.join(models)}"
+    models = {describe_link(link.model): None for link in topology.links}
+    return f"{topology.name} {CLOCKS[configuration.clock]}: {describe_tiers(topology)}; links: {' or '.join(models)}"
 
 
 def chosen_words(system: System[Any], configuration: TrialConfiguration) -> str:
@@ -198,7 +198,7 @@ def _check_captures(study: Study) -> None:
     """UserError for names that a network of the study does not have."""
     if not isinstance(study.head.pcap, bool):
         for trial in study.trials:
-            places(trial.configuration.topology.build(Scale()), study.head.pcap)
+            select_all(trial.configuration.topology.build(Scale()), study.head.pcap)
 
 
 def _say_captures(run: StudyRun, console: Console) -> None:

@@ -7,7 +7,7 @@ import pytest
 from gradbed.controller.core.controller import Controller
 from gradbed.controller.rest.interface import create_app
 from gradbed.controller.rest.server import RestServer, listening_socket
-from gradbed.topo.shapes import star
+from gradbed.topo.generators import star
 from tests.browser.browser import BROWSER, WHY_NOT, dom
 from tests.unit.controller.fake_southbound import FakeSouthbound
 from tests.unit.controller.lamps import LAMPS

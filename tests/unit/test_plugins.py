@@ -1,13 +1,26 @@
-"""Topologies and compressors of other packages, and packages that cannot be loaded."""
+"""Topologies, placements, schedulers and compressors of other packages, and packages that cannot be loaded."""
 
 from __future__ import annotations
 
 import ast
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
+from gradbed.common.errors import UserError
 from gradbed.common.modules import homes_of
+from gradbed.common.plugins import plugins
+from gradbed.controller.systems.aggregation.placement.lp_planner import place
+from gradbed.controller.systems.aggregation.placement.options import PlannerOptions
+from gradbed.controller.systems.aggregation.placement.problem import AggregationProblem
+from gradbed.controller.systems.shuffle.scheduling.instance import ShuffleInstance
+from gradbed.controller.systems.shuffle.scheduling.schedulers import scheduler_named
+from gradbed.controller.systems.shuffle.scheduling.trees import Trees
+from gradbed.topo.generators import leaf_spine, star
+from gradbed.topo.link import LinkModel
 from tests.command import ROOT, gradbed, rows, run_well
 from tests.tiny import install_tiny
 
@@ -116,13 +129,117 @@ def test_a_parameter_that_a_compressor_refuses(outside: Path) -> None:
     assert refused.stderr == "gradbed: --compress: every: it takes a whole number from 1 on, such as every:4\n"
 
 
+PLACED = ["run", "aggregation", "--clock", "virtual", "--topology", "leaf-spine:2,2,2", "--workers", "3"]
+PLACED += ["--rounds", "2", "--workload", "synthetic", "--values", "700", "--programmable", "2", "--placement"]
+SHUFFLED = ["run", "shuffle", "--plan-only", "--topology", "star:4", "--samples", "12"]
+SHUFFLED += ["--storage", "0.5", "--scheduler"]
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path], None]]:
+    """Plug-ins of a folder in this process."""
+
+    def install(folder: Path) -> None:
+        monkeypatch.syspath_prepend(folder)
+        plugins.cache_clear()
+
+    yield install
+    plugins.cache_clear()
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("tiny", "broken")]:
+        del sys.modules[name]
+
+
+def problem() -> AggregationProblem:
+    return AggregationProblem.of(leaf_spine(2, 2, 2, LinkModel(rate_bps=10)), ["h2", "h3", "h4"], "h1")
+
+
+def shuffle() -> tuple[ShuffleInstance, Trees]:
+    stored = {"h1": [0, 1], "h2": [1, 2], "h3": [2, 0]}
+    instance = ShuffleInstance.of(stored, {"h1": [2], "h2": [0], "h3": [1]}, [100] * 3)
+    return instance, Trees(star(3), instance.hosts)
+
+
+def test_a_placement(outside: Path, installed: Callable[[Path], None]) -> None:
+    installed(outside)
+    chosen = place(problem(), 2, "near-server")
+    assert set(chosen.programmable) == {"s1", "s2"}
+    planner = PlannerOptions(placement="near-server", programmable=2).planner()
+    assert planner is not None
+    asked = problem()
+    choice = planner.choose(asked.topology, asked.routes, asked.workers, asked.server)
+    assert choice.programmable == chosen.programmable and choice.rates is not None
+    with pytest.raises(ValidationError, match="'near-server'"):
+        PlannerOptions(placement="near-sever")
+
+
+def test_a_scheduler(outside: Path, installed: Callable[[Path], None]) -> None:
+    installed(outside)
+    instance, trees = shuffle()
+    schedule = scheduler_named("first-holder").schedule(instance, trees, seed=1)
+    assert [each.sender for each in schedule.transmissions] == [1, 0, 0]
+    with pytest.raises(UserError, match=r"first-holder$"):
+        scheduler_named("first-hodler")
+
+
+@pytest.mark.thorough
+def test_both_on_the_command_line(outside: Path, tmp_path: Path) -> None:
+    run_well(*PLACED, "near-server", "--output", tmp_path, PYTHONPATH=outside)
+    (point,) = rows(tmp_path / "aggregation" / "latest" / "points.csv")
+    assert float(point["throughput_bps"]) > 0
+    run_well(*SHUFFLED, "first-holder", "--output", tmp_path, PYTHONPATH=outside)
+    (point,) = rows(tmp_path / "shuffle" / "latest" / "points.csv")
+    assert float(point["samples_per_packet"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("return ['s1', 's2', 'l2']", "it chose 3 switches, of at most 2"),
+        ("return ['h1']", "leaf-spine:2,2,2 has no switch 'h1'"),
+        ("return None", "TypeError: 'NoneType' object is not iterable"),
+        ("yield 1 / 0", "ZeroDivisionError: division by zero"),
+    ],
+)
+def test_a_placement_that_fails_is_one_line(
+    code: str, reason: str, tmp_path: Path, installed: Callable[[Path], None]
+) -> None:
+    install_broken(tmp_path, "[gradbed.placements]\nfaulty = broken:choose\n")
+    (tmp_path / "broken" / "__init__.py").write_text(f"def choose(solver, maximum, seed):\n    {code}\n")
+    installed(tmp_path)
+    with pytest.raises(UserError) as caught:
+        place(problem(), 2, "faulty")
+    assert str(caught.value) == f"the plug-in 'faulty' of gradbed.placements failed: {reason}"
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("return []", "BadSchedule: worker 0 never gets sample 2; 3 demands are left"),
+        ("return [(0, ((1, 2),))]", "BadSchedule: packet 0: its sender 0 lacks [2]"),
+        ("return 7", "TypeError: 'int' object is not iterable"),
+    ],
+)
+def test_a_scheduler_that_fails_is_one_line(
+    code: str, reason: str, tmp_path: Path, installed: Callable[[Path], None]
+) -> None:
+    install_broken(tmp_path, "[gradbed.schedulers]\nfaulty = broken:plan\n")
+    (tmp_path / "broken" / "__init__.py").write_text(f"def plan(instance, trees, seed):\n    {code}\n")
+    installed(tmp_path)
+    with pytest.raises(UserError) as caught:
+        scheduler_named("faulty").schedule(*shuffle(), seed=1)
+    assert str(caught.value) == f"the plug-in 'faulty' of gradbed.schedulers failed: {reason}"
+
+
 @pytest.mark.parametrize("place", ["broken:it", "absent.module:it", "json:absent"])
 def test_a_plugin_that_cannot_be_loaded_is_one_line(place: str, tmp_path: Path) -> None:
-    groups = ("systems", "topologies", "compressors", "congestion_controls", "collectives")
+    groups = ("systems", "topologies", "placements", "schedulers", "compressors")
+    groups += ("congestion_controls", "collectives")
     install_broken(tmp_path, "".join(f"[gradbed.{group}]\nfaulty = {place}\n" for group in groups))
     asked = {
         "systems": ["run", "faulty"],
         "topologies": ["topo", "show", "faulty:1"],
+        "placements": [*PLACED, "faulty"],
+        "schedulers": [*SHUFFLED, "faulty"],
         "compressors": ["run", "compression", "--compress", "faulty:1"],
         "congestion_controls": ["run", "training", "--topology", "star:2", "--congestion-control", "faulty"],
         "collectives": ["run", "training", "--topology", "star:2", "--algorithm", "faulty"],

@@ -19,7 +19,7 @@ from gradbed.experiments.systems.interconnect.model import (
     simulate,
 )
 from gradbed.experiments.tables.console import Columns, make_console, rows_table
-from gradbed.topo.shapes import fat_tree, torus
+from gradbed.topo.generators import fat_tree, torus
 from tools.bench.measure import Stopwatch
 
 ACCEPTED_GOAL, LATENCY_GOAL = 0.10, 0.20

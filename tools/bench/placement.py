@@ -14,8 +14,6 @@ from rich.table import Table
 
 from gradbed.common.errors import UserError
 from gradbed.controller.planning.hosts import choose_hosts
-from gradbed.controller.systems.aggregation.placement.baselines import highest_degree
-from gradbed.controller.systems.aggregation.placement.exhaustive import exhaustive
 from gradbed.controller.systems.aggregation.placement.greedy import (
     exchanged,
     greedy,
@@ -23,14 +21,15 @@ from gradbed.controller.systems.aggregation.placement.greedy import (
     packet_rate_bps,
     refined,
 )
-from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
-from gradbed.controller.systems.aggregation.placement.rates.rates import RateSolver
+from gradbed.controller.systems.aggregation.placement.methods import exhaustive
+from gradbed.controller.systems.aggregation.placement.problem import AggregationProblem, highest_degree
+from gradbed.controller.systems.aggregation.placement.rate_solver import RateSolver
 from gradbed.experiments.plotting.style import figure, save
 from gradbed.experiments.tables.console import Columns, make_console, rows_table
 from gradbed.topo.addressing import make_host, make_switch
+from gradbed.topo.generators import fat_tree
 from gradbed.topo.graph import Endpoint, Host, Link, Topology
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes import fat_tree
 from tools.bench.measure import Stopwatch, seconds_goal
 
 # ---- Random networks ----

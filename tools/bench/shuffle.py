@@ -13,18 +13,15 @@ from rich.table import Table
 from gradbed.common.errors import UserError
 from gradbed.controller.systems.shuffle.scheduling.baselines import Unicast
 from gradbed.controller.systems.shuffle.scheduling.bounds import bounds
-from gradbed.controller.systems.shuffle.scheduling.checking import check_schedule
 from gradbed.controller.systems.shuffle.scheduling.clusters import Exact, Improved
 from gradbed.controller.systems.shuffle.scheduling.hop_aware import HopAware, Limits
-from gradbed.controller.systems.shuffle.scheduling.instance import Instance
-from gradbed.controller.systems.shuffle.scheduling.schedule import Scheduler
-from gradbed.controller.systems.shuffle.scheduling.storage import epochs
-from gradbed.controller.systems.shuffle.scheduling.tree_choice import with_trees_chosen
+from gradbed.controller.systems.shuffle.scheduling.instance import ShuffleInstance, epochs
+from gradbed.controller.systems.shuffle.scheduling.schedule import Scheduler, check_schedule, with_trees_chosen
 from gradbed.controller.systems.shuffle.scheduling.trees import Trees
 from gradbed.experiments.systems.shuffle.figures import SCHEDULING_GOALS_S
 from gradbed.experiments.tables.console import Columns, make_console, rows_table
+from gradbed.topo.generators import fat_tree
 from gradbed.topo.registry import parse_topology
-from gradbed.topo.shapes import fat_tree
 from tools.bench.measure import Stopwatch, seconds_goal
 
 # ---- Thirty shuffles ----
@@ -55,7 +52,7 @@ class PublicInstance:
         """What tables call it."""
         return f"{self.fabric} {self.share:g} epoch {self.epoch}"
 
-    def build(self) -> tuple[Instance, Trees]:
+    def build(self) -> tuple[ShuffleInstance, Trees]:
         """Return the instance and its trees."""
         topology = parse_topology(self.fabric)
         hosts = [host.name for host in topology.hosts]

@@ -112,7 +112,7 @@ class Bmv2Alone(Closing):
         return out
 
     def registers(self, info: p4i.P4Info) -> dict[str, list[int]]:
-        """By Thrift: BMv2's P4Runtime reads none."""
+        """Read registers by Thrift: BMv2's P4Runtime reads none."""
         if not info.registers:
             return {}
         shell = Shell(self._cli, self._switch.thrift_port)
@@ -134,7 +134,7 @@ class Bmv2Alone(Closing):
         return found
 
     def _is_busy(self) -> bool:
-        """Whether a thread of the switch runs, or waits for a processor."""
+        """Return whether a thread of the switch runs, or waits for a processor."""
         assert self._switch.process is not None
         if self._switch.process.poll() is not None:
             raise UserError(f"{self.name} has ended: BMv2 does not survive everything that a program does")
@@ -146,7 +146,7 @@ class Bmv2Alone(Closing):
 
 
 class _Interface:
-    """As much of Mininet's as the node looks at."""
+    """The part of Mininet's interface that the node looks at."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -158,7 +158,7 @@ def _version(binary: str) -> str:
 
 
 def _words(error: grpc.RpcError) -> str:
-    """In one line; of a batch the word of its one update."""
+    """Return an error in one line; of a batch the message of its one update."""
     for key, value in error.trailing_metadata() or ():
         if key == "grpc-status-details-bin":
             status = rpc_status.Status()
@@ -172,7 +172,7 @@ def _words(error: grpc.RpcError) -> str:
 
 @contextlib.contextmanager
 def _primary(stub: Any) -> Iterator[None]:
-    """A stream by which we are the primary controller, for as long as it is open."""
+    """Open a stream as the primary controller, for as long as it is open."""
     requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
     arbitration = p4r.MasterArbitrationUpdate(device_id=_DEVICE_ID, election_id=U128.encode(_ELECTION_ID))
     requests.put(p4r.StreamMessageRequest(arbitration=arbitration))
@@ -205,7 +205,7 @@ def _received(end: socket.socket) -> Iterator[bytes]:
 
 
 def _with_tag(data: bytes, ancillary: list[tuple[int, int, bytes]]) -> bytes:
-    """With the 802.1Q tag that Linux took off."""
+    """Return the frame with the 802.1Q tag that Linux took off."""
     for level, kind, content in ancillary:
         if (level, kind) == (_SOL_PACKET, _AUXDATA):
             status, _, _, _, _, tag, protocol = _AUXDATA_FORMAT.unpack(content[: _AUXDATA_FORMAT.size])

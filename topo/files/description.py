@@ -104,7 +104,11 @@ class Described:
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def build(self, name: str, usual: LinkModel, scale_factor: float) -> Topology:
-        """The network. UserError or ValueError (pydantic's ValidationError) for what cannot be."""
+        """Return the network.
+
+        Raises:
+            UserError: It cannot be; also ValueError, such as pydantic's ValidationError.
+        """
         numbers = {**_numbers(self.switches), **self.numbers}
         switches = {}
         for each in self.switches:
@@ -137,7 +141,7 @@ class Described:
 
 @contextmanager
 def about(what: str) -> Iterator[None]:
-    """What is wrong inside is about this."""
+    """Make errors inside name this part of the file."""
     try:
         yield
     except ValidationError as error:
@@ -147,7 +151,11 @@ def about(what: str) -> Iterator[None]:
 
 
 def time_us(text: Any) -> float:
-    """Of "5ms", "10us", "0"; numbers without a unit are milliseconds. UserError for anything else."""
+    """Return the microseconds of "5ms", "10us" or "0"; numbers without a unit are milliseconds.
+
+    Raises:
+        UserError: It is nothing of these.
+    """
     found = re.fullmatch(r"\s*([0-9.]+)\s*(us|ms|s)?\s*", str(text))
     try:
         if found:
@@ -158,7 +166,7 @@ def time_us(text: Any) -> float:
 
 
 def _numbers(names: tuple[str, ...]) -> dict[str, int]:
-    """The digits at the end of each name, or, if they are no numbers of their own, the places in the file."""
+    """Return the digits at the end of each name, or, if they are no numbers of their own, places in the file."""
     digits = [re.search(r"[0-9]+$", name) for name in names]
     numbers = [int(found[0]) for found in digits if found]
     if len(set(numbers)) == len(names) and 0 not in numbers:
@@ -213,7 +221,7 @@ def _host(host: HostDescription, switches: Mapping[str, Switch], below: Counter[
 
 
 def _other_address(interface: IPv4Interface) -> object:
-    """Of the host's subnet, its last address but the host's own."""
+    """Return the last address of the host's subnet but the host's own."""
     network = IPv4Network(interface.network)
     last = network.broadcast_address if network.prefixlen >= 31 else network.broadcast_address - 1
     return last if last != interface.ip else last - 1

@@ -5,7 +5,7 @@ have tier, ip and mac; edges rate_mbps, delay_us, jitter_us, loss, duplicate, bi
 pfc_xoff_bytes and pfc_xon_bytes. Of the Topology Zoo's attributes LinkSpeedRaw (bit/s) is the rate, and the way of
 light between two places (Latitude, Longitude) the delay of an edge that names none. Parallel edges are one link: of
 the sum of the rates that they name, and else of what the first of them says that says it. Nodes' labels are kept:
-links can be named by them (topo/places.py).
+links can be named by them (topo/selectors.py).
 """
 
 from __future__ import annotations
@@ -37,12 +37,16 @@ _LABEL = "label"
 
 
 def describe(path: Path) -> Described:
-    """UserError; pydantic.ValidationError for what an edge says."""
+    """Read a GraphML or GML file.
+
+    Raises:
+        UserError: It is none, or no network; also pydantic's ValidationError for attributes of an edge.
+    """
     return _described_graph(_read(path))
 
 
 def describe_node_link(data: Mapping[str, Any]) -> Described:
-    """The same as networkx writes it in JSON: nodes with their id, links (or edges) with source and target."""
+    """Read node-link JSON as networkx writes it: nodes with their id, links (or edges) with source and target."""
     file = _NodeLink.model_validate(data)
     graph = networkx.MultiDiGraph() if file.directed else networkx.MultiGraph()
     for node in file.nodes:
@@ -108,7 +112,7 @@ def _described_graph(graph: Any) -> Described:
 
 
 def _read(path: Path) -> Any:
-    """The graph, with at least one node. UserError."""
+    """Return the graph, with at least one node."""
     form = "GML" if path.suffix == GML else "GraphML"
     try:
         graph = _read_gml(path) if form == "GML" else networkx.read_graphml(path)
@@ -187,7 +191,7 @@ def _edges(graph: Any) -> dict[tuple[Any, Any], dict[str, Any]]:
 
 
 def _number(data: Mapping[str, Any], name: str) -> float:
-    """An attribute, 0 where it is not there. UserError for what is no number."""
+    """Return an attribute as a number, 0 where it is not there."""
     try:
         return float(data.get(name) or 0)
     except (TypeError, ValueError):
@@ -195,7 +199,7 @@ def _number(data: Mapping[str, Any], name: str) -> float:
 
 
 def _distance_km(a: Mapping[str, Any], b: Mapping[str, Any]) -> float | None:
-    """Between two places, on a great circle (haversine formula)."""
+    """Return the distance between two places on a great circle (haversine formula)."""
     if not all("Latitude" in place and "Longitude" in place for place in (a, b)):
         return None
     (a_north, a_east), (b_north, b_east) = (
@@ -207,7 +211,7 @@ def _distance_km(a: Mapping[str, Any], b: Mapping[str, Any]) -> float | None:
 
 
 def as_graphml(topology: Topology) -> str:
-    """The network with the attributes that `describe` reads."""
+    """Return the network in GraphML with the attributes that `describe` reads."""
     graph = networkx.Graph(name=topology.name)
     labels = {name: {_LABEL: label} for name, label in topology.labels}
     for host in topology.hosts:

@@ -25,7 +25,11 @@ _found: dict[tuple[str, int, int], dict[str, Any]] = {}
 
 
 def describe(path: Path) -> Described:
-    """What the script says. UserError with the line where it raises an exception."""
+    """Return the network of a script.
+
+    Raises:
+        UserError: The script raises an exception; with its line.
+    """
     script = path.resolve()
     try:
         state = script.stat()
@@ -77,6 +81,6 @@ def _end(status: int) -> str:
 
 
 def _last(lines: list[str]) -> str:
-    """The last line that a script wrote to standard error."""
+    """Return the last line that a script wrote to standard error."""
     text = next((line.strip() for line in reversed(lines) if line.strip()), "")
     return f": {text}" if text else ""

@@ -29,7 +29,7 @@ class _Started(BaseException):
 
 
 class _Refused(Exception):
-    """What cannot be in a network from a file, in a line."""
+    """A line of a script that asks for what networks from files cannot have."""
 
 
 class NetworkAPI:
@@ -144,7 +144,7 @@ class NetworkAPI:
         self._set("max_queue_size", max_queue_size)
 
     def _set(self, what: str, value: float, *ends: str) -> None:
-        """Of the link between two nodes, or of all."""
+        """Set a property of the link between two nodes, or of all."""
         for a, b, options in self.told_links:
             if not ends or {a, b} == set(ends):
                 options[what] = value
@@ -201,7 +201,7 @@ def _run(script: str) -> dict[str, Any]:
 
 
 def _described(script: str, error: BaseException) -> str:
-    """The exception with the innermost line of the script that was on the way to it."""
+    """Describe an exception with the innermost line of the script on the way to it."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == script]
     line = error.lineno if isinstance(error, SyntaxError) and error.filename == script else None
     line = line or next(iter(reversed(lines)), 1)

@@ -20,7 +20,7 @@ class _Part(BaseModel):
 
 
 class LinkFields(_Part):
-    """What a link says of itself; where it says nothing, the command's options do."""
+    """Properties that a link gives itself; the command's options give the others."""
 
     rate_mbps: float | None = Field(default=None, gt=0)
     delay_us: float | None = Field(default=None, ge=0)
@@ -77,7 +77,11 @@ class _File(_Part):
 
 
 def describe(path: Path) -> Described:
-    """UserError with the line for what is no YAML; pydantic.ValidationError."""
+    """Read a file in gradbed's own form.
+
+    Raises:
+        UserError: It is no YAML; with the line. Also pydantic's ValidationError.
+    """
     import yaml  # none of the layers for help texts has it
 
     try:
@@ -116,7 +120,7 @@ def describe(path: Path) -> Described:
 
 
 def as_yaml(topology: Topology) -> str:
-    """The network as a file of this form: read again, it is the same. Rates and times are those of its links."""
+    """Return the network as a file of this form: read again, it is the same. Rates are those of its links."""
     import yaml
 
     has_pfc = any(link.model.pfc_xoff_bytes for link in topology.links)

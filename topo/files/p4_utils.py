@@ -20,8 +20,8 @@ STRATEGIES = ("l2", "mixed", "l3", "manual")
 
 @dataclass
 class Network:
-    """As a person describes it to p4-utils. hosts, switches, links: with their options. strategy None: hosts have
-    addresses of their own, or the next of 10.0.0.0/8."""
+    """A network as it is described to p4-utils. Without a strategy hosts keep their addresses, or take the next ones
+    of 10.0.0.0/8."""
 
     hosts: dict[str, dict[str, Any]] = field(default_factory=dict)
     switches: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Network:
         )
 
     def switch_of(self, host: str) -> str:
-        """The switch that a host is linked to."""
+        """Return the switch that a host is linked to."""
         ends = ((a, b) for one, other, _ in self.links for a, b in ((one, other), (other, one)))
         found = next((b for a, b in ends if a == host and b in self.switches), None)
         if found is None:
@@ -71,7 +71,7 @@ class _Network(BaseModel):
 
 
 class _File(BaseModel):
-    """What has to be there, and of which type."""
+    """The fields that the file must have, and their types."""
 
     topology: _Network
     p4_src: str | None = None
@@ -79,7 +79,11 @@ class _File(BaseModel):
 
 
 def describe(data: Mapping[str, Any]) -> Described:
-    """What a p4app.json says. pydantic.ValidationError."""
+    """Read a p4app.json of p4-utils.
+
+    Raises:
+        ValidationError: Of pydantic.
+    """
     _File.model_validate(data)
     network = data["topology"]
     usual = network.get("default") or {}
@@ -161,7 +165,7 @@ class _Addresses:
         return HostDescription(name, f"{ip}/24", options.get("mac") or _mac(ip), gateway, _mac(ip, 1))
 
     def _number(self, name: str, subnet: str) -> int:
-        """Of a host in its subnet."""
+        """Return the number of a host in its subnet."""
         if found := re.fullmatch(r"h([0-9]+)", name):
             return int(found[1])
         if subnet not in self._free:

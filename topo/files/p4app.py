@@ -34,7 +34,11 @@ class _File(BaseModel):
 
 
 def describe(data: Mapping[str, Any]) -> Described:
-    """What the target says that has links, `multiswitch` first. UserError; pydantic.ValidationError."""
+    """Read a p4app.json of p4lang/p4app: its target that has links, `multiswitch` first.
+
+    Raises:
+        UserError: No target has links; also pydantic's ValidationError.
+    """
     file = _File.model_validate(data)
     found = [name for name, each in file.targets.items() if isinstance(each, dict) and "links" in each]
     if not found:

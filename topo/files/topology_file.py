@@ -75,7 +75,7 @@ class TopologyFile:
     form: str = ""
 
     def files(self, program: Path | None) -> list[Path]:
-        """All that the network depends on, besides what programs include. program: as for `sources`."""
+        """Return all files that the network depends on, besides what programs include. program: as for `sources`."""
         try:
             sources = list(self.sources(program).values())
         except UserError:  # said where programs are compiled
@@ -83,11 +83,13 @@ class TopologyFile:
         return [self.path, *dict.fromkeys(sources), *self.entries.values()]
 
     def sources(self, program: Path | None) -> dict[str, Path]:
-        """The source of every switch's program.
+        """Return the source of every switch's program.
 
-        program: what a person gives for all switches; switches of which the file says that they run another keep
-        theirs if its source is there, but for files that name others alone. None: the file's own programs; UserError
-        where it does not say what a switch runs, or the source is missing.
+        program: the one given for all switches; switches with another one in the file keep theirs if its source is
+        there, but for files that name others alone. None: the file's own programs.
+
+        Raises:
+            UserError: The file does not say what a switch runs, or the source is not there.
         """
         if program is None:
             return {switch.name: self._own_source(switch.name) for switch in self.topology.switches}
@@ -103,7 +105,7 @@ class TopologyFile:
         return found
 
     def own_programs(self) -> dict[str, str]:
-        """What the file says that switches run, as it spells it; those of which it says nothing are left out."""
+        """Return the programs of switches as the file spells them; switches without one are left out."""
         default = {} if self.program is None else {each.name: self.program.name for each in self.topology.switches}
         return {**default, **self.named_programs}
 
@@ -120,7 +122,8 @@ class TopologyFile:
         return source
 
     def _source(self, name: str | None, *before: Path) -> Path | None:
-        """The P4 file of a program's name, first in the folders `before`. Its path counts where it is one of P4."""
+        """Return the P4 file of a program's name, first in the folders `before`. Its path counts where it is one of
+        P4."""
         if name is None:
             return None
         folders = [*before, *_folders(self.path)]
@@ -131,17 +134,17 @@ class TopologyFile:
 
 
 def _stem(name: str) -> str:
-    """Of a program's name, as files spell it: "basic", "build/basic.json", "basic.p4"."""
+    """Return a program's name without folder and ending, as of "basic", "build/basic.json" and "basic.p4"."""
     return Path(name).name.removesuffix(".json").removesuffix(".p4")
 
 
 def is_topology_file(kind: str) -> bool:
-    """Whether a topology's kind names a file, and not a shape such as "fat-tree:4"."""
+    """Return whether a topology's kind names a file, and no generator such as "fat-tree:4"."""
     return Path(kind.strip()).suffix in SUFFIXES
 
 
 def unread_file(kind: str) -> str | None:
-    """What a file is, in a line, that a topology's kind names and that is not read; None if it names none."""
+    """Return a line about a file that a topology's kind names and that is not read; None if it names none."""
     path = Path(kind.strip())
     what = _OF_OTHERS.get(path.suffix.lower())
     if what is None and not (path.suffix and path.is_file()):
@@ -150,10 +153,13 @@ def unread_file(kind: str) -> str | None:
 
 
 def topology_file(kind: str, link: LinkModel | None = None, scale_factor: float = 1.0) -> TopologyFile | None:
-    """What the file says that a topology's kind names; None if it names none, but a shape such as "fat-tree:4".
+    """Return the file that a topology's kind names; None if it names none, but a generator such as "fat-tree:4".
 
-    link: where the file says nothing. scale_factor: emulated over nominal rate, for what it says. UserError, one
-    line, for what is wrong."""
+    link: where the file gives nothing. scale_factor: emulated over nominal rate, for what it gives.
+
+    Raises:
+        UserError: Something in the file is wrong; one line.
+    """
     found = _built(kind, link, scale_factor)
     return None if found is None else _with_files(*found)
 
@@ -209,7 +215,7 @@ def _read(path: Path) -> Described:
 
 
 def _read_form(data: Mapping[str, Any]) -> Described:
-    """By what it holds. UserError with the form; also for JSON of none."""
+    """Read a file in the form that its contents have."""
     for form, keys, describe in _JSON_FORMS:
         if keys <= data.keys():
             try:
@@ -223,7 +229,7 @@ def _read_form(data: Mapping[str, Any]) -> Described:
 
 
 def read_topology(kind: str, link: LinkModel | None = None, scale_factor: float = 1.0) -> Topology | None:
-    """As topology_file, the network alone: other files that it names need not be there."""
+    """Return the network of a file as `topology_file` does; other files that it names need not be there."""
     found = _built(kind, link, scale_factor)
     return None if found is None else found[1]
 
@@ -239,7 +245,7 @@ def _with_files(path: Path, topology: Topology, described: Described) -> Topolog
 
 
 def _found(path: Path, name: str) -> Path:
-    """A file that another one names, absolute."""
+    """Return the absolute path of a file that another one names."""
     for folder in _folders(path):
         if (folder / name).is_file():
             return (folder / name).resolve()

@@ -27,7 +27,7 @@ class _Host(BaseModel):
 
 
 class _File(BaseModel):
-    """What has to be there, and of which type."""
+    """The fields that the file must have, and their types."""
 
     hosts: dict[str, _Host]
     switches: dict[str, dict[str, Any]]
@@ -35,7 +35,7 @@ class _File(BaseModel):
 
 
 class _OldFile(BaseModel):
-    """Of the tutorials before 2019: hosts have their addresses by rule."""
+    """A file of the tutorials before 2019: hosts have their addresses by rule."""
 
     hosts: list[str]
     switches: dict[str, dict[str, Any]]
@@ -43,7 +43,11 @@ class _OldFile(BaseModel):
 
 
 def describe(data: Mapping[str, Any]) -> Described:
-    """What the file says. UserError; pydantic.ValidationError."""
+    """Read a topology.json of p4lang/tutorials.
+
+    Raises:
+        UserError: It is none; also pydantic's ValidationError.
+    """
     if isinstance(data.get("hosts"), list):
         _OldFile.model_validate(data)
         links = ordered_links(data["links"], data["hosts"], data["switches"])
@@ -117,7 +121,7 @@ def _numbered_host(name: str, switch: str | None) -> HostDescription:
 
 
 def program_of(runtime: Path) -> str | None:
-    """The program that a runtime file is for, if it says so."""
+    """Return the program that a runtime file is for, if it names one."""
     if runtime.suffix != ".json":
         return None
     try:

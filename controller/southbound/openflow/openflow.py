@@ -90,7 +90,7 @@ class OpenFlowSession(Session):
     # From os-ken's threads
 
     def left(self, reason: str) -> None:
-        """There is no connection, or no longer."""
+        """Handle that there is no connection, or no longer."""
         # Let go because it refused: that is what there is to say.
         let_go = self.refused and self._datapath is not None
         self._datapath = None
@@ -103,7 +103,7 @@ class OpenFlowSession(Session):
             self._set_status(SwitchStatus(self.name, False, error=reason))
 
     def message(self, message: Any) -> None:
-        """A reply or an error of the switch."""
+        """Handle a reply or an error of the switch."""
         exchange = self._exchange
         if exchange is None or message.xid not in exchange.subjects:
             return
@@ -125,7 +125,7 @@ class OpenFlowSession(Session):
     # From the threads of the southbound
 
     def arrived(self, datapath: Any) -> None:
-        """A connection: bring the switch to its plan. One that refuses is let go, to be tried again."""
+        """Handle a connection: bring the switch to its plan. One that refuses is closed, to be tried again."""
         with self._lock:
             self._datapath = datapath
             self._held = None
@@ -155,7 +155,7 @@ class OpenFlowSession(Session):
                     self._bring_to_plan()
 
     def differences(self) -> list[str]:
-        """What the switch holds otherwise than its plan, a line for each change."""
+        """Return what the switch holds otherwise than its plan, a line for each change."""
         with self._lock:
             self._require_connected()
             held, strange = self._read()
@@ -209,14 +209,14 @@ class OpenFlowSession(Session):
         self._set_status(SwitchStatus(self.name, True, LABEL))
 
     def _read_back(self) -> SwitchPlan:
-        """What the switch holds of ours; flows that are of no kind of ours are deleted."""
+        """Return what the switch holds of ours; flows that are of no kind of ours are deleted."""
         held, strange = self._read()
         datapath = self._connected()
         self._write([_Message(reported_flow_delete(datapath, report), "strange flow") for report in strange])
         return held
 
     def _read(self) -> tuple[SwitchPlan, list[Any]]:
-        """What the switch holds of ours, and its flows of no kind of ours, as it reports them."""
+        """Return what the switch holds of ours, and its flows of no kind of ours, as it reports them."""
         datapath = self._connected()
         flows, strange = held_flows(self._ask(flows_request(datapath), "flows"))
         described = self._ask(datapath.ofproto_parser.OFPGroupDescStatsRequest(datapath, 0), "groups")
@@ -252,7 +252,7 @@ class OpenFlowSession(Session):
             self._send([*messages, _Message(barrier, "barrier")])
 
     def _ask(self, request: Any, what: str) -> list[Any]:
-        """All parts of a multipart reply."""
+        """Return all parts of a multipart reply."""
         return self._send([_Message(request, what)]).parts
 
     def _send(self, messages: Sequence[_Message]) -> _Exchange:
@@ -353,7 +353,7 @@ class OpenFlowSouthbound(SessionsSouthbound[OpenFlowSession]):
     # For the os-ken application
 
     def arrived(self, datapath: Any) -> None:
-        """A switch has connected and told its datapath id."""
+        """Handle that a switch has connected and sent its datapath id."""
         session = self._by_datapath_id.get(datapath.id)
         if session is None:
             datapath.close()
@@ -361,7 +361,7 @@ class OpenFlowSouthbound(SessionsSouthbound[OpenFlowSession]):
             self._workers.submit(self._meet, session, datapath)
 
     def message(self, message: Any) -> None:
-        """A switch has answered."""
+        """Handle a switch's answer."""
         session = self._by_datapath_id.get(message.datapath.id)
         if session is not None:
             session.message(message)

@@ -69,7 +69,10 @@ def _delete(datapath: Any, priority: int, match: Any) -> Any:
 
 
 def group_mod(datapath: Any, command: int, group: MulticastGroup) -> Any:
-    """A group of type ALL, one bucket a port. command: OFPGC_ADD, OFPGC_MODIFY, or OFPGC_DELETE, without buckets."""
+    """Return a group of type ALL, one bucket a port.
+
+    command: OFPGC_ADD, OFPGC_MODIFY, or OFPGC_DELETE, without buckets.
+    """
     parser, ofproto = datapath.ofproto_parser, datapath.ofproto
     ports = () if command == ofproto.OFPGC_DELETE else group.ports
     buckets = [parser.OFPBucket(actions=[parser.OFPActionOutput(port)]) for port in ports]
@@ -82,7 +85,7 @@ def flows_request(datapath: Any) -> Any:
 
 
 def decode_flow(statistics: Any) -> Flow | None:
-    """A flow as a switch reports it; None if it is of no kind that plans have."""
+    """Return a flow as a switch reports it; None if it is of no kind that plans have."""
     match = _decoded_match(statistics.match)
     instructions = statistics.instructions
     if match is None or statistics.table_id != 0 or len(instructions) != 1:
@@ -95,7 +98,7 @@ def decode_flow(statistics: Any) -> Flow | None:
 
 
 def decode_group(description: Any, all_type: int) -> MulticastGroup:
-    """A group as a switch reports it. One of another kind than ours comes out without ports, so that it differs."""
+    """Return a group as a switch reports it. One of another kind than ours has no ports, so that it differs."""
     ports: set[int] = set()
     if description.type == all_type:
         for bucket in description.buckets:
@@ -173,7 +176,7 @@ def _decoded_action(action: Any) -> FlowAction | None:
 
 
 def held_flows(statistics: Iterable[Any]) -> tuple[list[Flow], list[Any]]:
-    """What a switch reports, as flows, and those reports that are none."""
+    """Return what a switch reports, as flows, and those reports that are none."""
     flows, strange = [], []
     for report in statistics:
         flow = decode_flow(report)

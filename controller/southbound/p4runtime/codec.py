@@ -41,7 +41,7 @@ DIGEST_ACK_TIMEOUT_NS = 1_000_000_000
 
 
 def canonical_bytes(value: int) -> bytes:
-    """The shortest big-endian form, at least one byte (P4Runtime specification, section 8.4 "Bytestrings")."""
+    """Return the shortest big-endian form, at least one byte (P4Runtime specification, section 8.4 "Bytestrings")."""
     return value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big")
 
 
@@ -103,8 +103,10 @@ def _encode_match(field: FieldSchema, how: Match) -> Any:
 
 
 def decode_entry(schema: ProgramSchema, message: Any) -> TableEntry | None:
-    """A table entry as a switch reports it, normalised; None for what plans do not manage: the program's own
-    entries, default actions, and entries that use action profiles."""
+    """Return a table entry as a switch reports it, normalised; None for what plans do not manage.
+
+    That is the program's own entries, default actions, and entries that use action profiles.
+    """
     table = schema.tables.by_id(message.table_id)
     if table is None or table.has_own_entries or message.is_const or message.is_default_action:
         return None
@@ -139,7 +141,7 @@ def decode_entry(schema: ProgramSchema, message: Any) -> TableEntry | None:
 
 
 def decode_params(action: ActionSchema, call: Any) -> dict[str, int] | None:
-    """The parameters of an Action message by name; None if the action has no such ones."""
+    """Return the parameters of an Action message by name; None if the action has no such ones."""
     params = {}
     for part in call.params:
         param = action.params.by_id(part.param_id)
@@ -150,7 +152,7 @@ def decode_params(action: ActionSchema, call: Any) -> dict[str, int] | None:
 
 
 def _single_call(action: Any) -> tuple[Any, int | None]:
-    """The Action message of an entry that has exactly one, and the port that it watches; else None."""
+    """Return the Action message of an entry that has exactly one, and the port that it watches; else None."""
     kind = action.WhichOneof("type")
     if kind == "action_profile_action_set":
         members = action.action_profile_action_set.action_profile_actions
@@ -192,12 +194,12 @@ def _add_replicas(entry: Any, replicas: Replicas) -> None:
 
 
 def decode_group(message: Any) -> MulticastGroup:
-    """A multicast group as a switch reports it."""
+    """Return a multicast group as a switch reports it."""
     return MulticastGroup(id=message.multicast_group_id, **_replicas(message))
 
 
 def decode_clone(message: Any) -> CloneSession:
-    """A clone session as a switch reports it."""
+    """Return a clone session as a switch reports it."""
     return CloneSession(id=message.session_id, truncate_bytes=message.packet_length_bytes, **_replicas(message))
 
 
@@ -246,7 +248,7 @@ def encode_digest_config(digest: DigestSchema) -> Any:
 
 
 def decode_digest(schema: ProgramSchema, message: Any) -> Digest | None:
-    """A digest list; None for one that the program does not have."""
+    """Return a digest list; None for one that the program does not have."""
     digest = schema.digests.by_id(message.digest_id)
     if digest is None:
         return None
@@ -282,8 +284,10 @@ class Update(NamedTuple):
 
 
 def batches(schema: ProgramSchema, held: SwitchPlan, wanted: SwitchPlan) -> list[list[Update]]:
-    """From one normalised plan to another, in the order in which they are to be written: updates of one Write may
-    take effect in any order, so what must be there first is in an earlier batch."""
+    """Yield the changes from one normalised plan to another in batches, in the order in which they are written.
+
+    Updates of one Write may take effect in any order, so what must be there first is in an earlier batch.
+    """
     diff = switch_diff(held, wanted)
     lasting = _tables_that_keep_prefixes(schema, held, diff)
     insert, modify, delete = p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE

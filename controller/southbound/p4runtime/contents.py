@@ -31,7 +31,7 @@ _AWAY = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode
 
 
 def is_away(error: grpc.aio.AioRpcError) -> bool:
-    """Whether the other side did not answer, as opposed to answering that it will not."""
+    """Return whether the other side did not answer, as opposed to answering that it will not."""
     return error.code() in _AWAY
 
 
@@ -118,7 +118,11 @@ class SwitchContents:
         self._digests_enabled = False
 
     def pipeline(self, plan: SwitchPlan) -> Pipeline:
-        """The pipeline that a plan names; UserError if there is none."""
+        """Return the pipeline that a plan names.
+
+        Raises:
+            UserError: There is none.
+        """
         if plan.program not in self._pipelines:
             raise UserError(f"{self._name}: no pipeline is named {plan.program!r}")
         return self._pipelines[plan.program]
@@ -160,7 +164,7 @@ class SwitchContents:
             await self._enable_digests(pipeline)
 
     async def counters(self, plan: SwitchPlan) -> dict[str, list[CounterCell]]:
-        """All counter arrays of the plan's program by short name, every cell."""
+        """Return all counter arrays of the plan's program by short name, every cell."""
         arrays = self.pipeline(plan).schema.counters
         cells: dict[str, list[CounterCell]] = {array.short: [] for array in arrays}
         by_id = {array.id: cells[array.short] for array in arrays}
@@ -174,7 +178,8 @@ class SwitchContents:
         return cells
 
     async def differences(self, plan: SwitchPlan) -> list[str] | None:
-        """What the switch, read now, holds otherwise than the plan, a line for each change; None: it cannot tell."""
+        """Return what the switch, read now, holds otherwise than the plan, a line for each change; None: it cannot
+        tell."""
         pipeline = self.pipeline(plan)
         if await self._read_cookie() != pipeline.cookie:
             return [f"program: not {plan.program}"]
@@ -185,7 +190,11 @@ class SwitchContents:
         return str(switch_diff(held, pipeline.schema.normalised(plan))).splitlines()
 
     async def register(self, plan: SwitchPlan, name: str) -> list[int]:
-        """Every cell of a register array of the plan's program. UserError if it has none of that name."""
+        """Return every cell of a register array of the plan's program.
+
+        Raises:
+            UserError: It has none of that name.
+        """
         array = self.pipeline(plan).schema.registers[name]
         wanted = [p4r.Entity(register_entry=p4r.RegisterEntry(register_id=array.id))]
         try:
@@ -248,7 +257,7 @@ class SwitchContents:
         self._digests_enabled = True
 
     async def _enabled_digests(self) -> dict[int, Any]:
-        """How each digest is sent, by its number; none of a switch that cannot tell."""
+        """Return how each digest is sent, by its number; none of a switch that cannot tell."""
         try:
             found = await self._read("read digests", [p4r.Entity(digest_entry=p4r.DigestEntry())])
         except _Unreadable:
@@ -256,7 +265,7 @@ class SwitchContents:
         return {entity.digest_entry.digest_id: entity.digest_entry.config for entity in found}
 
     async def _read_back_or_clear(self, pipeline: Pipeline) -> SwitchPlan:
-        """What the switch holds; one that cannot tell (not every target reads groups) is made to start afresh."""
+        """Return what the switch holds; one that cannot tell (not every target reads groups) starts afresh."""
         try:
             return await self._read_back(pipeline)
         except _Unreadable:
@@ -264,8 +273,10 @@ class SwitchContents:
             return SwitchPlan(program=pipeline.name)
 
     async def _read_back(self, pipeline: Pipeline) -> SwitchPlan:
-        """What the switch holds. Registers, meter arrays and default actions are taken as we wrote them: programs
-        change registers rightfully, and the others cannot be told from the program's own."""
+        """Return what the switch holds, registers, meter arrays and default actions as we wrote them.
+
+        Programs change registers rightfully, and the others cannot be told from the program's own.
+        """
         every_entry = p4r.Entity(table_entry=p4r.TableEntry(table_id=0))
         if any(table.has_meter for table in pipeline.schema.tables):
             every_entry.table_entry.meter_config.SetInParent()

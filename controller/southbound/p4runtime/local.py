@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 
 
 class LocalSwitches(Protocol):
-    """By device id; gradbed.switch.virtual.VirtualFabric."""
+    """Switches of this process by device id (gradbed.switch.virtual.VirtualFabric)."""
 
     def set_pipeline(self, device_id: int, config: Any) -> None: ...
 
@@ -67,11 +67,13 @@ class LocalSouthbound:
                 self._listener.switch_changed(status)
 
     def wait_ready(self, timeout_s: float) -> None:
-        """They always are."""
+        """Do nothing: they are always ready."""
 
     def apply(self, plan: Plan) -> None:
-        """If any switch refuses, all that were told go back to the plan before. Those that are away get it when they
-        return."""
+        """Bring all switches to a plan. If any refuses, all go back to the plan before.
+
+        Those that are away get it when they return.
+        """
         told = []
         try:
             for name, contents in self._contents.items():
@@ -87,11 +89,11 @@ class LocalSouthbound:
         self._plan = plan
 
     def lost(self, switch: str) -> None:
-        """A switch has lost everything, and is away until it is restored."""
+        """Handle that a switch has lost everything, and is away until it is restored."""
         self._away.add(switch)
 
     def restore(self, switch: str) -> None:
-        """A switch is back, with nothing: bring it to the plan again."""
+        """Bring a switch that is back with nothing to the plan again."""
         self._away.discard(switch)
         contents = self._contents[switch]
         _complete(contents.rediscover(keep_pipeline=False))
@@ -116,10 +118,10 @@ class LocalSouthbound:
         """Nobody else can reach them."""
 
     def stop(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
     def take(self, device_id: int, message: Any) -> None:
-        """A p4.v1.StreamMessageResponse of a switch: told to the listener; digests are acknowledged."""
+        """Pass a p4.v1.StreamMessageResponse of a switch to the listener; digests are acknowledged."""
         name = self._names[device_id]
         schema = self._contents[name].pipeline(self._plan.switches[name]).schema
         kind = message.WhichOneof("update")
@@ -173,7 +175,7 @@ def _refusals(switch: str) -> Iterator[None]:
 
 
 def _complete(coroutine: Coroutine[Any, Any, Result]) -> Result:
-    """The result of a coroutine that waits for nothing."""
+    """Return the result of a coroutine that waits for nothing."""
     try:
         coroutine.send(None)
     except StopIteration as stop:

@@ -47,7 +47,7 @@ Bid = Callable[[int], int]
 
 
 def time_as_bid(at_least: int) -> int:
-    """A later controller takes over from one that hangs."""
+    """Return the time as an election id: a later controller takes over from one that hangs."""
     return max(at_least, time.time_ns())
 
 
@@ -117,23 +117,23 @@ class SwitchSession(Session):
         self._set_status(SwitchStatus(self.name, False, error="handed over to another controller"))
 
     async def counters(self) -> dict[str, list[CounterCell]]:
-        """All counter arrays by short name, every cell."""
+        """Return all counter arrays by short name, every cell."""
         self._require_connected()
         return await self._contents.counters(self._wanted)
 
     async def differences(self) -> list[str] | None:
-        """What the switch holds otherwise than its plan; None: it cannot tell."""
+        """Return what the switch holds otherwise than its plan; None: it cannot tell."""
         async with self._lock:
             self._require_connected()
             return await self._contents.differences(self._wanted)
 
     async def register(self, name: str) -> list[int]:
-        """Every cell of a register array."""
+        """Return every cell of a register array."""
         self._require_connected()
         return await self._contents.register(self._wanted, name)
 
     def register_name(self, name: str) -> str:
-        """In full, as the program's compiler has it."""
+        """Return the full name, as the program's compiler has it."""
         self._require_connected()
         found: str = self._schema().registers[name].name
         return found
@@ -295,7 +295,7 @@ class P4RuntimeSouthbound(SessionsSouthbound[SwitchSession]):
         ]
 
     async def _apply(self, plan: Plan) -> None:
-        """All switches at once; if any fails or is late, all go back to the plan before."""
+        """Bring all switches to a plan at once; if any fails or is late, all go back to the plan before."""
         async with self._one_plan_at_a_time:
             await self._apply_or_restore(plan)
 

@@ -47,7 +47,7 @@ class Pipeline:
         return f"{self.name} {self.cookie:016x}"
 
     def config(self) -> Any:
-        """The ForwardingPipelineConfig message."""
+        """Return the ForwardingPipelineConfig message."""
         return p4r.ForwardingPipelineConfig(
             p4info=self.p4info,
             p4_device_config=self.device_config,
@@ -56,7 +56,11 @@ class Pipeline:
 
 
 def read_p4info(path: Path) -> Any:
-    """A P4Info message, of protobuf text or binary; UserError if the file is neither."""
+    """Return a P4Info message from a file of protobuf text or binary.
+
+    Raises:
+        UserError: The file is neither.
+    """
     p4info = p4i.P4Info()
     data = _read(path)
     try:

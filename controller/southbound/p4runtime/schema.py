@@ -63,14 +63,18 @@ class Names(Generic[Named]):
         return iter(self._objects)
 
     def __contains__(self, name: str) -> bool:
-        """Whether some object, or several, have the name."""
+        """Return whether some object, or several, have the name."""
         return name in self._by_name or name in self._by_tail
 
     def by_id(self, number: int) -> Named | None:
         return self._by_id.get(number)
 
     def __getitem__(self, name: str) -> Named:
-        """The one object of that name; UserError if there is none or more than one."""
+        """Return the one object of that name.
+
+        Raises:
+            UserError: There is none, or more than one.
+        """
         if name in self._by_name:
             return self._by_name[name]
         found = self._by_tail.get(name, [])
@@ -196,8 +200,12 @@ class ProgramSchema:
         return any(table.name.split(".")[-1] == "ipv4_routes" for table in self.tables)
 
     def normalised(self, plan: SwitchPlan) -> SwitchPlan:
-        """The same plan with full names throughout and without fields that match anything, so that it can be
-        compared with what a switch reports. UserError for unknown names and values that do not fit."""
+        """Return the same plan with full names and without fields that match anything, to compare with what a switch
+        reports.
+
+        Raises:
+            UserError: Names are unknown, or values do not fit.
+        """
         return SwitchPlan.of(
             plan.program,
             (self._entry(entry) for entry in plan.entries),
@@ -274,7 +282,7 @@ def _normalised_params(table: TableSchema, action: ActionSchema, given: Mapping[
 
 
 def _normalised_match(field: FieldSchema, how: Match, table: str) -> Match | None:
-    """None if it matches anything."""
+    """Return a match, or None if it matches anything."""
     where = f"{table}: {field.name}"
     expected: dict[int, type] = {
         MatchType.EXACT: int,

@@ -16,7 +16,11 @@ class ThriftReader:
         self._lock = threading.Lock()
 
     def registers(self, switch: str, port: int, register: str) -> list[int | None]:
-        """Every cell; None: larger than BMv2 tells. SouthboundError where it does not answer."""
+        """Return every cell; None: larger than BMv2 tells.
+
+        Raises:
+            SouthboundError: It does not answer.
+        """
         with self._lock:
             try:
                 if port not in self._shells:

@@ -32,7 +32,11 @@ class SlotRange:
 
 
 def free_range(switch: str, slots: int, wanted: int, taken: Iterable[SlotRange]) -> SlotRange:
-    """The first gap of `wanted` slots among the `slots` of a switch; UserError if there is none."""
+    """Return the first gap of `wanted` slots among the `slots` of a switch.
+
+    Raises:
+        UserError: There is none.
+    """
     first = 0
     held = sorted(taken, key=lambda each: each.first_slot)
     for each in held:
@@ -69,15 +73,17 @@ def designated_route(switch_number: int, port: int) -> TableEntry:
 
 
 def plain_designated_route(entry: TableEntry) -> TableEntry:
-    """What stands for a designated route where gradient headers are not known: the number of the designated switch is
-    in the UDP source port, too."""
+    """Return what stands for a designated route where gradient headers are not known.
+
+    The number of the designated switch is in the UDP source port, too.
+    """
     (switch_number,) = entry.match.values()
     assert isinstance(switch_number, int)
     return udp_route(GRADIENT_PORT, switch_number, entry.params["port"])
 
 
 def aggregation_role(job: int, switch_number: int, policy: SlotPolicy, slots: SlotRange) -> TableEntry:
-    """The switch that bears `switch_number` sums the gradients of `job` that name it, in these slots of its own."""
+    """Let the switch with `switch_number` sum the gradients of `job` that name it, in these slots of its own."""
     # With a static range no worker is further ahead than the range is long.
     distance = slots.slots if policy == "static" else RECLAIM_DISTANCE
     return TableEntry(

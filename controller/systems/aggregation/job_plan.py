@@ -84,7 +84,7 @@ class AckTree:
 
 @dataclass(frozen=True)
 class JobPlan:
-    """What switches hold for the job of this number.
+    """The entries of switches for the job of this number.
 
     ack_trees: the tree of every fragment's ACK, in turn like designations. Empty without designated switches: then
     the server sums alone and acknowledges each worker by unicast.
@@ -113,7 +113,11 @@ def choose_job(
     planner: AggregationPlanner,
     slots: int = DEFAULT_SLOTS,
 ) -> AggregationJob:
-    """A job that shares all `slots` of its switches; UserError if workers, server or choice make no sense here."""
+    """Return a job that shares all `slots` of its switches.
+
+    Raises:
+        UserError: Workers, server or choice make no sense here.
+    """
     check_hosts(topology, workers, server)
     choice = planner.choose(topology, routes, workers, server)
     job = AggregationJob(workers=tuple(workers), server=server, designations=choice.designations)
@@ -122,7 +126,7 @@ def choose_job(
 
 
 def job_plan(topology: Topology, routes: Routes, number: int, job: AggregationJob) -> JobPlan:
-    """What the switches need for the job of this number."""
+    """Return what the switches need for the job of this number."""
     if not job.designated_switches:
         return JobPlan(number, job, (), Plan(switches={}))
     designated = {topology.switch_by_number(each).name: each for each in job.designated_switches}
@@ -149,8 +153,10 @@ def job_plan(topology: Topology, routes: Routes, number: int, job: AggregationJo
 
 
 def _ack_trees(topology: Topology, number: int, job: AggregationJob) -> tuple[AckTree, ...]:
-    """For every fragment in turn the tree of its ACK. The rarest sets of switches share one tree if there are too
-    many."""
+    """Return for every fragment in turn the tree of its ACK.
+
+    The rarest sets of switches share one tree if there are too many.
+    """
     turns = job.turns
     by_frequency = [switches for switches, _ in Counter(turns).most_common()]
     kept, rest = by_frequency, frozenset[int]()
@@ -166,7 +172,7 @@ def _ack_trees(topology: Topology, number: int, job: AggregationJob) -> tuple[Ac
 
 
 def check_hosts(topology: Topology, workers: Sequence[str], server: str) -> None:
-    """UserError unless workers and server are distinct hosts, as many as a job may have."""
+    """Raise UserError unless workers and server are distinct hosts, as many as a job may have."""
     if not workers:
         raise UserError("a job needs at least one worker")
     if len(workers) > MAX_WORKERS:

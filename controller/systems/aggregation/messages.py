@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gradbed.controller.systems.aggregation.entries import DEFAULT_SLOTS, SlotRange
 from gradbed.controller.systems.aggregation.job_plan import Acknowledgement, JobPlan
-from gradbed.controller.systems.aggregation.placement.planners import PlannerOptions
+from gradbed.controller.systems.aggregation.placement.options import PlannerOptions
 from gradbed.formats.addresses import MulticastAddress
 from gradbed.formats.aggregation import Designation, SlotPolicy
 
@@ -82,7 +82,7 @@ class ListedJob(NewJob):
 
 
 def new_job(plan: JobPlan) -> NewJob:
-    """The answer to a new job."""
+    """Return the answer to a new job."""
     job = plan.job
     return NewJob(
         job=plan.number,
@@ -96,7 +96,7 @@ def new_job(plan: JobPlan) -> NewJob:
 
 
 def listed_job(plan: JobPlan) -> ListedJob:
-    """The same job in a list."""
+    """Return a job as the list of jobs shows it."""
     job = plan.job
     return ListedJob(
         **dict(new_job(plan)), workers=list(job.workers), server=job.server, slot_ranges=dict(job.slot_ranges)

@@ -77,7 +77,7 @@ class CompressionService(Service[CompressionSettings, JobRequest, JobRequest, Ad
 
 
 def check_hosts(topology: Topology, workers: Sequence[str], server: str) -> None:
-    """UserError unless workers and server are distinct hosts."""
+    """Raise UserError unless workers and server are distinct hosts."""
     for name in (*workers, server):
         topology.host(name)
     repeated = sorted({name for name in workers if workers.count(name) > 1})

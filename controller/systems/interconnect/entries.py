@@ -14,7 +14,7 @@ from typing import Literal, get_args
 from gradbed.controller.planning.legacy import FORWARD_PROGRAM
 from gradbed.controller.planning.plan import Flow, Lpm, Output, SwitchPlan, TableEntry
 from gradbed.controller.planning.routing import hash_seed
-from gradbed.controller.systems.interconnect.reach import Place, Reach
+from gradbed.controller.systems.interconnect.reach import Reach, SwitchPosition
 from gradbed.formats.addresses import mac_number
 from gradbed.topo.graph import Topology
 from gradbed.topo.optical_electrical import PLANES, hybrid_name, mesh_port, uplink_port
@@ -26,7 +26,7 @@ PolicyName = Literal["least-loaded", "random-plane", "fixed-plane", "mesh-first"
 
 
 class Rule(IntEnum):
-    """Of two ways that are there (choose_path.p4)."""
+    """Rules that choose between two ways that are there (choose_path.p4)."""
 
     LEAST_LOADED = 0
     FIRST = 1
@@ -61,9 +61,12 @@ SUBNET_BITS = 24
 
 
 def self_entry(
-    reach: Reach, place: Place, policy: Policy, per_wavelength: bool, flowlet_us: int, seed: int
+    reach: Reach, place: SwitchPosition, policy: Policy, per_wavelength: bool, flowlet_us: int, seed: int
 ) -> TableEntry:
-    """Who the switch is, and how it chooses. seed: of the network's; each switch hashes flows with one of its own."""
+    """Return the entry of the switch's own number and its policy.
+
+    seed: of the network; each switch hashes flows with one of its own.
+    """
     unit, sub_unit = place
     return TableEntry(
         table="self",
@@ -82,8 +85,8 @@ def self_entry(
     )
 
 
-def path_entries(reach: Reach, place: Place) -> Iterator[TableEntry]:
-    """The ports of the mesh and of both optical switches; each watches its own."""
+def path_entries(reach: Reach, place: SwitchPosition) -> Iterator[TableEntry]:
+    """Yield the ports of the mesh and of both optical switches; each watches its own."""
     n, (unit, sub_unit) = reach.n, place
     for other in range(n):
         if other != sub_unit:
@@ -95,7 +98,7 @@ def path_entries(reach: Reach, place: Place) -> Iterator[TableEntry]:
             yield _way(f"{word}_lights", "wavelength", wavelength, f"{word}_light", port, reach, far)
 
 
-def _way(table: str, field: str, value: int, action: str, port: int, reach: Reach, far: Place) -> TableEntry:
+def _way(table: str, field: str, value: int, action: str, port: int, reach: Reach, far: SwitchPosition) -> TableEntry:
     return TableEntry(
         table=table,
         match={field: value},
@@ -105,8 +108,8 @@ def _way(table: str, field: str, value: int, action: str, port: int, reach: Reac
     )
 
 
-def destination_entries(reach: Reach, place: Place) -> Iterator[TableEntry]:
-    """The switch's own hosts, and the subnets of all other hybrid switches."""
+def destination_entries(reach: Reach, place: SwitchPosition) -> Iterator[TableEntry]:
+    """Yield the entries for the switch's own hosts, and for the subnets of all other hybrid switches."""
     topology, name = reach.topology, hybrid_name(*place)
     hosts = {topology.attachment(host.name).name: host for host in reversed(topology.hosts)}
     for host in topology.hosts:
@@ -125,8 +128,8 @@ def destination_entries(reach: Reach, place: Place) -> Iterator[TableEntry]:
             yield _destination(subnet, SUBNET_BITS, *_straight(*_towards(reach, place, neighbour, mac)))
 
 
-def _towards(reach: Reach, place: Place, neighbour: Place, mac: str) -> tuple[int, str, int]:
-    """(port, MAC, wavelength) to a switch of the unit or of the same number in another."""
+def _towards(reach: Reach, place: SwitchPosition, neighbour: SwitchPosition, mac: str) -> tuple[int, str, int]:
+    """Return (port, MAC, wavelength) to a switch of the unit or of the same number in another."""
     n, (unit, sub_unit) = reach.n, place
     if neighbour[0] == unit:
         return mesh_port(n, sub_unit, neighbour[1]), mac, 0
@@ -143,7 +146,7 @@ def _destination(address: int, bits: int, action: str, params: dict[str, int]) -
     return TableEntry(table="destinations", match=match, action=action, params=params)
 
 
-def _mac(topology: Topology, place: Place) -> int:
+def _mac(topology: Topology, place: SwitchPosition) -> int:
     return mac_number(topology.switch(hybrid_name(*place)).mac)
 
 

@@ -17,7 +17,7 @@ import networkx as nx
 from gradbed.topo.graph import Topology
 from gradbed.topo.optical_electrical import PLANES, hybrid_name, optical_name, size_of
 
-Place = tuple[int, int]
+SwitchPosition = tuple[int, int]
 """(unit, sub-unit) of a hybrid switch."""
 
 MESH_FIRST = 1 << PLANES
@@ -27,7 +27,7 @@ mesh first."""
 
 @dataclass(frozen=True)
 class Reach:
-    """Of one network; `topology` has the links that are up."""
+    """Reachability in one network; `topology` has the links that are up."""
 
     topology: Topology
 
@@ -36,12 +36,14 @@ class Reach:
         return size_of(self.topology)
 
     @property
-    def places(self) -> Iterator[Place]:
+    def places(self) -> Iterator[SwitchPosition]:
         return product(range(self.n), range(self.n))
 
-    def usable(self, here: Place, there: Place) -> int | None:
-        """The ways for packets from `here` to another hybrid switch, as p4src/include/interconnect/ways.p4 has them
-        (none of its bits: the mesh link of the unit). None: none is up."""
+    def usable(self, here: SwitchPosition, there: SwitchPosition) -> int | None:
+        """Return the ways for packets from `here` to another hybrid switch, in the bits of interconnect/ways.p4.
+
+        None of its bits is the mesh link of the unit. None: none is up.
+        """
         (unit, sub_unit), (to_unit, to_sub_unit) = here, there
         if unit == to_unit:
             return 0 if self._mesh(here, there) else None
@@ -55,23 +57,23 @@ class Reach:
             found |= MESH_FIRST
         return found or None
 
-    def detour(self, here: Place, there: Place) -> Place | None:
-        """The neighbour to send to where no way is usable; None: `there` is cut off."""
+    def detour(self, here: SwitchPosition, there: SwitchPosition) -> SwitchPosition | None:
+        """Return the neighbour to send to where no way is usable; None: `there` is cut off."""
         distances = self._distances.get(there, {})
         nearer = [
             other for other in sorted(self._graph[here]) if distances.get(other, here) == distances.get(here, -1) - 1
         ]
         return nearer[0] if nearer else None
 
-    def light(self, plane: int, here: Place, there: Place) -> bool:
-        """Whether the light path by that plane is up, between switches of one sub-unit number in two units."""
+    def light(self, plane: int, here: SwitchPosition, there: SwitchPosition) -> bool:
+        """Return whether the light path by that plane is up, between switches of one sub-unit number in two units."""
         optical = optical_name(here[1] + self.n * plane)
         return all((hybrid_name(*end), optical) in self._up for end in (here, there))
 
-    def _planes(self, here: Place, there: Place) -> list[int]:
+    def _planes(self, here: SwitchPosition, there: SwitchPosition) -> list[int]:
         return [plane for plane in range(PLANES) if self.light(plane, here, there)]
 
-    def _mesh(self, here: Place, there: Place) -> bool:
+    def _mesh(self, here: SwitchPosition, there: SwitchPosition) -> bool:
         return (hybrid_name(*here), hybrid_name(*there)) in self._up
 
     @cached_property
@@ -93,5 +95,5 @@ class Reach:
         return graph
 
     @cached_property
-    def _distances(self) -> Mapping[Place, Mapping[Place, int]]:
+    def _distances(self) -> Mapping[SwitchPosition, Mapping[SwitchPosition, int]]:
         return dict(nx.all_pairs_shortest_path_length(self._graph))

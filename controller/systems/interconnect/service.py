@@ -51,7 +51,7 @@ class Traffic(BaseModel, frozen=True, extra="forbid"):
 
 
 class AdmittedTraffic(BaseModel, frozen=True):
-    """Its number."""
+    """The answer to admitted traffic: its number."""
 
     job: int
 

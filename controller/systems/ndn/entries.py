@@ -19,8 +19,11 @@ _CRC16_POLYNOMIAL = 0xA001  # 0x8005 mirrored (CRC-16/ARC)
 
 
 def components(uri: str) -> tuple[bytes, ...]:
-    """The generic components of "/training/h1", percent-decoded (NDN Packet Format, "NDN URI Scheme"). UserError if a
-    router cannot hold the name."""
+    """Return the generic components of "/training/h1", percent-decoded (NDN Packet Format, "NDN URI Scheme").
+
+    Raises:
+        UserError: A router cannot hold the name.
+    """
     parts = tuple(unquote_to_bytes(part) for part in uri.strip("/").split("/"))
     if not uri.startswith("/") or not all(parts):
         raise UserError(f"{uri!r} is not a name such as /training/h1")
@@ -32,13 +35,13 @@ def components(uri: str) -> tuple[bytes, ...]:
 
 
 def job_name(uri: str, job: int) -> str:
-    """The name that a job gets in place of "/training/h1": "/training-7/h1"."""
+    """Return the name that a job gets in place of "/training/h1": "/training-7/h1"."""
     first, slash, rest = uri.lstrip("/").partition("/")
     return f"/{job_component(first, job)}{slash}{rest}"
 
 
 def name_id(parts: Sequence[bytes]) -> int:
-    """The identity of a name of generic components."""
+    """Return the identity of a name of generic components."""
     identity = 0
     for part in parts:
         data = identity.to_bytes(8, "big") + generic(part)
@@ -87,7 +90,7 @@ def fib_entry(prefix: Sequence[bytes], port: int) -> TableEntry:
 
 
 def port_set(ports: Iterable[int]) -> int:
-    """As a bit mask, which is the number of the set's multicast group, too."""
+    """Return ports as a bit mask, which is the number of the set's multicast group, too."""
     return sum(1 << (port - 1) for port in ports)
 
 
@@ -105,7 +108,7 @@ def one_set(bits: int) -> TableEntry:
 
 
 def all_sets_of(ports: Sequence[int]) -> tuple[list[TableEntry], list[MulticastGroup]]:
-    """The group of every set of ports, and the one entry that says so."""
+    """Return the group of every set of ports, and the one entry that announces them."""
     everything = port_set(ports)
     sets = [port_set(chosen) for size in range(1, len(ports) + 1) for chosen in combinations(ports, size)]
     return [_set_entry(0, _ALL & ~everything, priority=1)], [group_of(bits) for bits in sets]

@@ -44,7 +44,7 @@ def _groups(sets: frozenset[int]) -> SwitchPlan:
 
 
 class NdnJob(NdnRequest):
-    """What is kept of a job: the request alone decides everything."""
+    """The state of a job: the request alone decides everything."""
 
 
 class NdnService(Service[NoSettings, NdnRequest, NdnJob, NdnAnswer]):
@@ -106,7 +106,7 @@ class NdnService(Service[NoSettings, NdnRequest, NdnJob, NdnAnswer]):
         return None  # a switch that only forwards knows no names
 
     def on_message(self, switch: str, message: Message) -> Plan | None:
-        """A switch has copies to make for a set of ports without a group."""
+        """Add a group for the set of ports to which a switch has copies to send."""
         if not isinstance(message, Digest):
             return None
         known = self._sets.setdefault(switch, set())
@@ -128,7 +128,7 @@ class NdnService(Service[NoSettings, NdnRequest, NdnJob, NdnAnswer]):
         return MulticastTree(path[0], dict(zip(path, ((each,) for each in (*path[1:], *consumers)), strict=True)))
 
     def _next_hops(self, prefix: Prefix, tree: MulticastTree) -> dict[str, str]:
-        """For each switch where Interests go next: along the tree, or by the shortest path."""
+        """Return for each switch where Interests go next: along the tree, or by the shortest path."""
         parents = {child: parent for parent, child in tree.edges()}
         return {
             switch.name: prefix.host

@@ -11,7 +11,7 @@ from gradbed.controller.planning.entries import multicast_route
 from gradbed.controller.planning.plan import MulticastGroup, Plan, SwitchPlan, TableEntry
 from gradbed.controller.planning.routing import Routes
 from gradbed.controller.systems.shuffle.messages import Delivery, Multicast, ShuffleJob, Unicast
-from gradbed.controller.systems.shuffle.scheduling.instance import Instance
+from gradbed.controller.systems.shuffle.scheduling.instance import ShuffleInstance
 from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
 from gradbed.controller.systems.shuffle.scheduling.trees import Tree, Trees
 from gradbed.topo.graph import Topology, is_hop
@@ -29,7 +29,7 @@ def group_address(number: int) -> str:
 
 
 def route_links(topology: Topology, routes: Routes, sender: str, receiver: str) -> Links:
-    """Of IPv4 packets from host to host."""
+    """Return the links of IPv4 packets from host to host."""
     switches = routes.path(topology.attachment(sender).name, topology.attachment(receiver).name)
     nodes = (sender, *switches, receiver)
     return tuple(pairwise(nodes))
@@ -39,16 +39,16 @@ def hop_count(topology: Topology, links: Links) -> int:
     return sum(is_hop(topology, topology.link(a, b)) for a, b in links)
 
 
-def tree_links(instance: Instance, schedule: Schedule, transmission: Transmission) -> Links:
-    """Of a transmission on its tree."""
+def tree_links(instance: ShuffleInstance, schedule: Schedule, transmission: Transmission) -> Links:
+    """Return the links of a transmission on its tree."""
     receivers = [instance.hosts[worker] for worker, _ in transmission.receivers]
     return schedule.trees[transmission.tree].branches(instance.hosts[transmission.sender], receivers)
 
 
 def transmission_links(
-    topology: Topology, routes: Routes, instance: Instance, schedule: Schedule, deliveries: Sequence[Delivery]
+    topology: Topology, routes: Routes, instance: ShuffleInstance, schedule: Schedule, deliveries: Sequence[Delivery]
 ) -> list[Links]:
-    """Of every transmission."""
+    """Return the links of every transmission."""
     ips = {topology.host(name).ip for name in instance.hosts}
     found = []
     for transmission, delivery in zip(schedule.transmissions, deliveries, strict=True):
@@ -63,15 +63,17 @@ def transmission_links(
 def choose_deliveries(
     topology: Topology,
     routes: Routes,
-    instance: Instance,
+    instance: ShuffleInstance,
     schedule: Schedule,
     multicast: Multicast,
     unicast: Unicast,
     first_bift_id: int,
     first_address: int,
 ) -> tuple[tuple[Delivery, ...], int]:
-    """For each transmission, and how many multicast addresses they take. A single receiver's route must take the hops
-    that the scheduler counted, else the packet goes on the tree."""
+    """Return how each transmission travels, and how many multicast addresses they take.
+
+    A single receiver's route must take the hops that the scheduler counted, else the packet goes on the tree.
+    """
     addresses: dict[tuple[int, int, frozenset[int]], int] = {}
     found = []
     for transmission in schedule.transmissions:
@@ -92,7 +94,7 @@ def choose_deliveries(
 
 
 def shuffle_plan(topology: Topology, job: ShuffleJob) -> Plan:
-    """What switches hold for a shuffle, beside IPv4 routes. Of trees that have lost a link others are made."""
+    """Return what switches hold for a shuffle, beside IPv4 routes. Trees that have lost a link are made anew."""
     builder = _Builder(topology, job.first_group)
     trees = [intact(topology, job.instance, tree) for tree in job.schedule.trees]
     used = {delivery.bift_id for delivery in job.deliveries if delivery.dst_ip is None}
@@ -112,8 +114,8 @@ def shuffle_plan(topology: Topology, job: ShuffleJob) -> Plan:
     return builder.plan()
 
 
-def intact(topology: Topology, instance: Instance, tree: Tree) -> Tree:
-    """The tree, or where a link of it is gone another one from the same root to all hosts."""
+def intact(topology: Topology, instance: ShuffleInstance, tree: Tree) -> Tree:
+    """Return the tree, or where a link of it is gone another one from the same root to all hosts."""
     if all(topology.graph.has_edge(parent, child) for parent, child in tree.links):
         return tree
     others = [host for host in instance.hosts if host != tree.root]
@@ -121,7 +123,7 @@ def intact(topology: Topology, instance: Instance, tree: Tree) -> Tree:
 
 
 def hosts_behind(tree: Tree, hosts: Sequence[str]) -> Mapping[tuple[str, str], int]:
-    """For each direction (from, to) of a tree's links which of these hosts are behind it, as a set of bits."""
+    """Return for each direction (from, to) of a tree's links which of these hosts are behind it, as a set of bits."""
     everybody = sum(1 << number for number, host in enumerate(hosts) if host in tree.nodes)
     below = {host: 1 << number for number, host in enumerate(hosts)}
     found = {}

@@ -6,10 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from gradbed.controller.systems.shuffle.scheduling.instance import Instance
+from gradbed.controller.systems.shuffle.scheduling.instance import ShuffleInstance
 from gradbed.controller.systems.shuffle.scheduling.queues import Timing
-from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule
-from gradbed.controller.systems.shuffle.scheduling.tree_choice import TreeChoice
+from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule, TreeChoice
 from gradbed.formats.shuffle import USUAL_BITS
 
 Multicast = Literal["bit-string", "groups"]
@@ -75,7 +74,7 @@ class ShuffleJob(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    instance: Instance
+    instance: ShuffleInstance
     schedule: Schedule
     deliveries: tuple[Delivery, ...]
     first_bift_id: int

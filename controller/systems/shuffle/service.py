@@ -21,10 +21,9 @@ from gradbed.controller.systems.shuffle.messages import (
     ShuffleRequest,
     ShuffleSettings,
 )
-from gradbed.controller.systems.shuffle.scheduling.checking import check_schedule
-from gradbed.controller.systems.shuffle.scheduling.instance import Instance
+from gradbed.controller.systems.shuffle.scheduling.instance import ShuffleInstance
+from gradbed.controller.systems.shuffle.scheduling.schedule import check_schedule, with_trees_chosen
 from gradbed.controller.systems.shuffle.scheduling.schedulers import scheduler_named
-from gradbed.controller.systems.shuffle.scheduling.tree_choice import with_trees_chosen
 from gradbed.controller.systems.shuffle.scheduling.trees import Trees
 
 
@@ -39,7 +38,9 @@ class ShuffleService(Service[ShuffleSettings, ShuffleRequest, ShuffleJob, NewShu
     programs: Collection[str] = (PROGRAM,)
 
     def admit(self, number: int, request: ShuffleRequest, others: Mapping[int, ShuffleJob]) -> ShuffleJob:
-        instance = Instance(request.workers, request.sizes_bytes, request.stored, request.needed, request.master)
+        instance = ShuffleInstance(
+            request.workers, request.sizes_bytes, request.stored, request.needed, request.master
+        )
         if request.multicast == "bit-string" and len(instance.workers) > self.settings.bits:
             raise UserError(
                 f"{len(instance.workers)} workers do not fit bit strings of {self.settings.bits} bits: take longer "

@@ -49,7 +49,7 @@ class Policy:
     flowlet_us: int
 
     def choice(self, number: int, next_hops: int) -> tuple[str, dict[str, int]]:
-        """The action of a destination, and its parameters, that takes one of the set `number`."""
+        """Return the action of a destination, and its parameters, that takes one of the set `number`."""
         params = {"next_hop_set": number, "next_hops": next_hops}
         match self.name:
             case "ecmp":
@@ -64,7 +64,7 @@ class Policy:
                 return "flowlets", params | {"seed": self.seed, "pause_us": self.flowlet_us}
 
     def set_entries(self, switch: str, number: int, next_hops: Sequence[NextHop]) -> Iterator[TableEntry]:
-        """What the set `number` is made of."""
+        """Return the entries of the set `number`."""
         if len(next_hops) > MOST_NEXT_HOPS:
             raise UserError(f"{switch} has {len(next_hops)} equally short ways, it can choose among {MOST_NEXT_HOPS}")
         if self.name != "least-loaded":
@@ -86,7 +86,7 @@ class Policy:
 
 
 def _blocks(next_hops: int) -> int:
-    """Of how many candidates there have to be for so many; as good as equally large."""
+    """Return how many candidates there have to be for so many, as good as equally large."""
     return -(-next_hops // MOST_CANDIDATES)
 
 
@@ -107,7 +107,7 @@ MOST_SETS = 4096
 
 
 class Paths:
-    """All shortest paths of one network."""
+    """The shortest paths of one network."""
 
     def __init__(self, topology: Topology) -> None:
         self.topology = topology
@@ -118,7 +118,11 @@ class Paths:
             self._hosts.setdefault(topology.attachment(host.name).name, []).append(host)
 
     def entries(self, switch: str, policy: Policy) -> Iterator[TableEntry]:
-        """UserError if the switch's tables would be too small."""
+        """Return the entries of a switch.
+
+        Raises:
+            UserError: Its tables would be too small.
+        """
         for host in self._hosts.get(switch, ()):
             port = self.topology.port(switch, host.name)
             params = {"port": port, "dst_mac": mac_number(host.mac)}

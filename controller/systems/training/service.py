@@ -44,7 +44,7 @@ class Marking(BaseModel, frozen=True, extra="forbid"):
         return self
 
     def packets(self, threshold: int) -> int:
-        """A threshold in packets, upwards."""
+        """Return a threshold in packets, rounded up."""
         return threshold if self.frame_bytes is None else -(-threshold // self.frame_bytes)
 
 
@@ -137,7 +137,7 @@ class TrainingService(Service[TrainingSettings, JobRequest, JobRequest, Admitted
 
 
 def check_job(topology: Topology, request: JobRequest) -> None:
-    """UserError unless ranks are on distinct hosts, and groups are made of them."""
+    """Raise UserError unless ranks are on distinct hosts, and groups are made of them."""
     for name in request.hosts:
         topology.host(name)
     repeated = sorted({name for name in request.hosts if request.hosts.count(name) > 1})

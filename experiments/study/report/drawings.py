@@ -17,8 +17,8 @@ from gradbed.experiments.study.definition import FigureSection
 from gradbed.experiments.study.report.facts import HtmlTable, plain_table
 from gradbed.experiments.study.report.reading import Run
 from gradbed.experiments.tables.formatting import column_words, engineering, path_words
+from gradbed.topo.drawing import Position, is_ring, node_positions
 from gradbed.topo.graph import Direction, Topology
-from gradbed.topo.layout import Place, is_ring, places
 
 # ---- The network, each direction of a link in the colour of its load ----
 
@@ -143,7 +143,7 @@ def draw_network(
     if any(name not in topology.graph for direction in of for name in direction):
         return None
     loads, of_bytes = _loads(of)
-    at = {name: (MARGIN + UNIT * x, MARGIN + UNIT * y) for name, (x, y) in places(topology).items()}
+    at = {name: (MARGIN + UNIT * x, MARGIN + UNIT * y) for name, (x, y) in node_positions(topology).items()}
     bends = not is_ring(topology)
     lines = []
     for link in topology.links:
@@ -190,7 +190,7 @@ def _words(topology: Topology, direction: Direction, row: Mapping[str, Any] | No
     return f"{arrow}:{share} {row['packets']:,} packets, {engineering(row['bytes'], 'B')}{lost}"
 
 
-def _path(start: Place, end: Place, bends: bool) -> str:
+def _path(start: Position, end: Position, bends: bool) -> str:
     """A line beside the one between two nodes; where it would run through others of its row, a bow."""
     length = math.dist(start, end) or 1.0
     right = -(end[1] - start[1]) / length * APART, (end[0] - start[0]) / length * APART

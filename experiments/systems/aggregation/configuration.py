@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from gradbed.controller.systems.aggregation.entries import DEFAULT_SLOTS
-from gradbed.controller.systems.aggregation.placement.planners import LimitedMethod, PlacementName, PlannerOptions
+from gradbed.controller.systems.aggregation.placement.options import (
+    PlacementName,
+    PlannerOptions,
+    is_limited,
+    placement_names,
+)
 from gradbed.experiments.configuration.sections import (
     SYNTHETIC_UNLESS_SAID,
     Section,
@@ -32,7 +37,7 @@ They are the parameter server alone, ring all-reduce among the workers, and all-
 class AggregationSwitchesSection(Section):
     """Selection of the switches that sum, and their limits."""
 
-    placement: PlacementName = option("greedy", "Which switches sum.")
+    placement: PlacementName = option("greedy", f"Which switches sum: {', '.join(placement_names())}.")
     programmable: int = option(1, "Largest number of switches that sum, besides the servers' ToRs (M).", ge=0)
     named: tuple[str, ...] | None = option(
         None, "The switches that sum, for explicit and lp, and for up (default: all).", name="switches"
@@ -58,7 +63,7 @@ class AggregationSwitchesSection(Section):
     @property
     def is_limited(self) -> bool:
         """Whether the placement chooses at most `programmable` switches; the others do not ask."""
-        return self.placement in get_args(LimitedMethod)
+        return is_limited(self.placement)
 
     def planner_options(self, topology: Topology, seed: int, scale: Scale) -> PlannerOptions:
         """Return the options of the placement planner, in emulated units.

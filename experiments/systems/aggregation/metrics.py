@@ -6,9 +6,9 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
-from gradbed.controller.systems.aggregation.placement.rates.realised import realised_rates
-from gradbed.controller.systems.aggregation.placement.stored import stored_rates
+from gradbed.controller.systems.aggregation.placement.labels import achievable_rates
+from gradbed.controller.systems.aggregation.placement.options import stored_rates
+from gradbed.controller.systems.aggregation.placement.problem import AggregationProblem
 from gradbed.experiments.conservation.host_links import Tally
 from gradbed.experiments.phases import PhaseResult
 from gradbed.experiments.systems.aggregation.counts import EVENTS, account, acks_from, events_of, gradients_to
@@ -206,7 +206,7 @@ def _solved_bounds_bps(phase: AggregationPhase, job: AggregationJobSetup, descri
     capacity_bps = phase.scale.rate_bps(switches.capacity_mbps)
     problem = AggregationProblem(topology, phase.shared.routes, tuple(job.workers), job.server, capacity_bps)
     labels = dict(zip(job.workers, description.designations or [()] * len(job.workers), strict=True))
-    packets_bps = realised_rates(problem, labels, returned_sums=True).gamma_bps
+    packets_bps = achievable_rates(problem, labels, returned_sums=True).gamma_bps
     if phase.name == PARAMETER_SERVER:
         return stored_rates(problem, (), server_tor=False).gamma_bps, packets_bps
     chosen = [name for name in phase.shared.summing if name != problem.server_tor]

@@ -13,9 +13,9 @@ from gradbed.common.errors import UserError
 from gradbed.controller.planning.routing import Routes, shortest_routes
 from gradbed.controller.systems.aggregation.job_plan import check_hosts
 from gradbed.controller.systems.aggregation.messages import JobRequest
+from gradbed.controller.systems.aggregation.placement.options import PlannerOptions
 from gradbed.controller.systems.aggregation.placement.planner import AggregationChoice
-from gradbed.controller.systems.aggregation.placement.planners import PlannerOptions
-from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
+from gradbed.controller.systems.aggregation.placement.problem import AggregationProblem
 from gradbed.experiments.configuration.faults import stopped_agents
 from gradbed.experiments.configuration.sections import describe
 from gradbed.experiments.phases import Phase, Progress

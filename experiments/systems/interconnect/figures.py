@@ -14,9 +14,9 @@ from gradbed.experiments.plotting.style import COLOURS, MARKERS
 from gradbed.experiments.study.evaluation.figures import draw_line
 from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
 from gradbed.experiments.tables.metric import confidence_interval
+from gradbed.topo.generators import dragonfly, fat_tree, torus
 from gradbed.topo.graph import Topology
 from gradbed.topo.optical_electrical import OPTICAL, optical_electrical
-from gradbed.topo.shapes import dragonfly, fat_tree, torus
 
 # ---- Sizes of networks ----
 

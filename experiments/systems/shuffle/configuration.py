@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 from gradbed.controller.systems.shuffle.messages import Multicast, Unicast
+from gradbed.controller.systems.shuffle.scheduling.instance import Replacement
+from gradbed.controller.systems.shuffle.scheduling.schedule import TreeChoice
 from gradbed.controller.systems.shuffle.scheduling.schedulers import SCHEDULERS
-from gradbed.controller.systems.shuffle.scheduling.storage import Replacement
-from gradbed.controller.systems.shuffle.scheduling.tree_choice import TreeChoice
 from gradbed.experiments.configuration.sections import Section, option
 from gradbed.experiments.configuration.trial import TrialConfiguration
 from gradbed.formats.shuffle import USUAL_BITS

@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import Any
 
 from gradbed.controller.systems.shuffle.messages import NewShuffle, ShuffleRequest
-from gradbed.controller.systems.shuffle.scheduling.instance import Instance
+from gradbed.controller.systems.shuffle.scheduling.instance import ShuffleInstance
 from gradbed.controller.systems.shuffle.scheduling.queues import Timing
 from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
 from gradbed.controller.systems.shuffle.scheduling.trees import Trees, bits_of, links_above
@@ -48,7 +48,7 @@ class ShuffleJob:
         self,
         task: TrialTask[ShuffleConfiguration],
         topology: Topology,
-        instance: Instance,
+        instance: ShuffleInstance,
         keep: Sequence[Sequence[int]],
         answer: Mapping[str, Any],
         source: SampleSource,
@@ -202,7 +202,9 @@ def frame_interval_us(topology: Topology, host: str, bits: int, fragment_bytes: 
     return 1e6 * 8 * (frame_overhead_bytes(bits) + fragment_bytes) / min(rates_bps) if rates_bps else 0.0
 
 
-def timing(topology: Topology, instance: Instance, bits: int, most_fragment_bytes: int, threshold_us: int) -> Timing:
+def timing(
+    topology: Topology, instance: ShuffleInstance, bits: int, most_fragment_bytes: int, threshold_us: int
+) -> Timing:
     """Return how long hosts and switches take to send a packet as long as the longest sample, and links to deliver
     it.
     """

@@ -11,13 +11,10 @@ from statistics import mean
 from gradbed.common.errors import UserError
 from gradbed.controller.systems.shuffle.messages import ShuffleSettings
 from gradbed.controller.systems.shuffle.scheduling.bounds import bounds
-from gradbed.controller.systems.shuffle.scheduling.checking import check_schedule
-from gradbed.controller.systems.shuffle.scheduling.instance import Instance
+from gradbed.controller.systems.shuffle.scheduling.instance import ShuffleInstance, epochs
 from gradbed.controller.systems.shuffle.scheduling.queues import Timing
-from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule
+from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule, check_schedule, with_trees_chosen
 from gradbed.controller.systems.shuffle.scheduling.schedulers import scheduler_named
-from gradbed.controller.systems.shuffle.scheduling.storage import epochs
-from gradbed.controller.systems.shuffle.scheduling.tree_choice import with_trees_chosen
 from gradbed.controller.systems.shuffle.scheduling.trees import Trees
 from gradbed.experiments.phases import PhaseResult, Trial, TrialResult
 from gradbed.experiments.setup import NetworkSetup, TrialTask
@@ -43,7 +40,7 @@ class RandomInstances:
     source: SampleSource
     first: Parts
     """Samples that each worker has at first."""
-    instances: Iterator[Instance]
+    instances: Iterator[ShuffleInstance]
     """The shuffle before each epoch; endless."""
 
 
@@ -71,7 +68,7 @@ def choose_hosts(topology: Topology, workers: int, scheduler: str) -> tuple[list
     return [names[place * len(names) // workers] for place in range(workers)], master
 
 
-def scheduler_timing(task: TrialTask[ShuffleConfiguration], topology: Topology, instance: Instance) -> Timing:
+def scheduler_timing(task: TrialTask[ShuffleConfiguration], topology: Topology, instance: ShuffleInstance) -> Timing:
     """Return the times by which a scheduler lets packets wait for loans."""
     shuffle = task.configuration.shuffle
     threshold_us = task.scale.time_us(shuffle.threshold_us)
@@ -94,7 +91,7 @@ class PlanOnlyTrial(Trial[ShuffleConfiguration]):
         found = [self._planned(number, instance, failures) for number, instance in enumerate(shuffles, start=1)]
         return TrialResult(metrics=means(found), failures=failures, validity=ValidityReport(verdict="model"))
 
-    def _planned(self, number: int, instance: Instance, failures: list[str]) -> dict[str, Value]:
+    def _planned(self, number: int, instance: ShuffleInstance, failures: list[str]) -> dict[str, Value]:
         """Return the metrics of one shuffle; its schedule is checked like those that are sent."""
         task, shuffle, topology = self.task, self.configuration.shuffle, self.topology
         timing = scheduler_timing(task, topology, instance)
@@ -111,7 +108,7 @@ class PlanOnlyTrial(Trial[ShuffleConfiguration]):
         return {**row, "schedule_s": took_s}
 
 
-def planned_row(instance: Instance, schedule: Schedule, trees: Trees) -> dict[str, Value]:
+def planned_row(instance: ShuffleInstance, schedule: Schedule, trees: Trees) -> dict[str, Value]:
     """Return what is known of a shuffle before anything is sent."""
     carrying = [each for each in schedule.transmissions if each.lent_for is None]
     demands = len(instance.demands)

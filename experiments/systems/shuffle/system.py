@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from gradbed.common.errors import UserError
+from gradbed.controller.systems.shuffle.scheduling.instance import places_of
 from gradbed.controller.systems.shuffle.scheduling.schedulers import scheduler_named
-from gradbed.controller.systems.shuffle.scheduling.storage import places_of
 from gradbed.experiments.phases import Trial
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import SwitchCollectives, TrialTask

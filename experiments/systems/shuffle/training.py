@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gradbed.controller.systems.shuffle.scheduling.storage import parts
+from gradbed.controller.systems.shuffle.scheduling.instance import parts
 from gradbed.experiments.phases import PhaseResult
 from gradbed.experiments.systems.shuffle.configuration import TrainingSection
 from gradbed.experiments.systems.shuffle.phase import ShuffleJob

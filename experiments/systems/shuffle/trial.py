@@ -10,7 +10,7 @@ from typing import Any
 
 from gradbed.controller.systems.shuffle.delivery import PROGRAM
 from gradbed.controller.systems.shuffle.messages import ShuffleRequest, ShuffleSettings
-from gradbed.controller.systems.shuffle.scheduling.instance import Instance
+from gradbed.controller.systems.shuffle.scheduling.instance import ShuffleInstance
 from gradbed.experiments.configuration.faults import stopped_agents
 from gradbed.experiments.configuration.sections import link_classes
 from gradbed.experiments.conservation.checks import host_accounts
@@ -61,7 +61,7 @@ class ShuffleTrial(Trial[ShuffleConfiguration]):
     def _ports(self, switch: Switch) -> int:
         return max(self.topology.neighbours(switch.name).values(), default=0)
 
-    def _phase(self, number: int, instance: Instance, keep: Sequence[Sequence[int]]) -> ShufflePhase:
+    def _phase(self, number: int, instance: ShuffleInstance, keep: Sequence[Sequence[int]]) -> ShufflePhase:
         shuffle = self.configuration.shuffle
         request = ShuffleRequest(
             workers=instance.workers,

@@ -19,8 +19,8 @@ from gradbed.common.json_lines import own_program
 from gradbed.controller.planning.legacy import OPENFLOW
 from gradbed.experiments.study.running.distributed import LOCAL
 from gradbed.switch.fabric_config import FabricConfig
+from gradbed.topo.generators import star
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes import star
 from tests.command import ROOT
 from tests.emulation.prompt import Prompt
 from tests.listening import Listening, listening

@@ -16,7 +16,7 @@ from gradbed.controller.southbound.p4runtime.codec import decode_entry, decode_g
 from gradbed.controller.southbound.p4runtime.p4runtime import P4RuntimeSouthbound
 from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
 from gradbed.switch.program_cache import compiled_files
-from gradbed.topo.shapes import star
+from gradbed.topo.generators import star
 from tests.emulation.sandboxed import in_sandbox
 from tests.p4.switch_under_test import BMV2, needs_bmv2
 from tests.unit.controller.networks import routes_alone, shared_path_job

@@ -21,8 +21,8 @@ from gradbed.common.namespaces import in_network_namespace
 from gradbed.emulation.fabric import Fabric
 from gradbed.emulation.network import EmulatedNetwork
 from gradbed.emulation.statistics import DirectionStatistics
+from gradbed.topo.generators import fat_tree, star
 from gradbed.topo.graph import Topology
-from gradbed.topo.shapes import fat_tree, star
 from tests.emulation.sandboxed import in_sandbox
 
 pytestmark = pytest.mark.root

@@ -17,10 +17,10 @@ from gradbed.common.namespaces import in_network_namespace
 from gradbed.common.sandbox import run_in_sandbox
 from gradbed.emulation.network import EmulatedNetwork
 from gradbed.topo.addressing import host_port_mac, make_host, make_switch
+from gradbed.topo.generators import fat_tree, leaf_spine
 from gradbed.topo.graph import Endpoint, Link, Topology
 from gradbed.topo.link import LinkModel
-from gradbed.topo.places import place
-from gradbed.topo.shapes import fat_tree, leaf_spine
+from gradbed.topo.selectors import select
 from tests.emulation.programs import PATIENCE_S, descendants, eventually, started
 from tests.emulation.sandboxed import in_sandbox
 
@@ -154,7 +154,7 @@ def test_bmv2_routers_on_links_that_change(tmp_path: Path) -> None:
         for row in rows.values():
             assert (row.packets, row.bytes, row.queue_drops) == (3, 3 * 98, 0)
         net.fabric.change_link("l1", "s1", duplicate=0.99, delay_us=0)
-        net.fabric.start_capture(tmp_path / "l1-s1.pcapng", place(topology, "l1-s1"))
+        net.fabric.start_capture(tmp_path / "l1-s1.pcapng", select(topology, "l1-s1"))
         assert "DUP!" in net.mininet["h1"].cmd("ping -c 2 -i 0.2 -W 5 10.0.1.2")
         assert net.fabric.stop_capture(tmp_path / "l1-s1.pcapng") >= 4
         net.fabric.change_link("l1", "s1", duplicate=0.0)

@@ -17,8 +17,8 @@ from scapy.layers.l2 import ARP, Ether
 from gradbed.common.errors import UserError
 from gradbed.formats.aggregation import Flags
 from gradbed.hosts.systems.aggregation.gradient import Gradient, gradient_frame
+from gradbed.topo.generators import leaf_spine, star
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes import leaf_spine, star
 from tests.emulation.programs import PATIENCE_S, eventually
 from tests.emulation.sandboxed import in_sandbox
 

@@ -9,7 +9,7 @@ from finsy.proto import p4r
 
 from gradbed.emulation.network import EmulatedNetwork
 from gradbed.emulation.switches.fabric_switches import P4RUNTIME_SOCKET, SOCKET_PATH_BYTES
-from gradbed.topo.shapes import star
+from gradbed.topo.generators import star
 from tests.emulation.sandboxed import in_sandbox
 from tests.unit.p4runtime.client import TIMEOUT_S, Client
 

@@ -13,7 +13,7 @@ from gradbed.cli.p4.stf import stf
 from gradbed.common.errors import UserError
 from gradbed.controller.planning.routing import shortest_routes
 from gradbed.experiments.custom_program import custom_network
-from gradbed.topo.shapes import leaf_spine
+from gradbed.topo.generators import leaf_spine
 
 
 def test_program_entries_and_packet_test_fit_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

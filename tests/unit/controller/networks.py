@@ -12,8 +12,8 @@ from gradbed.controller.planning.routing import routing_plan, shortest_routes
 from gradbed.controller.systems.aggregation.job_plan import JobPlan, choose_job, job_plan
 from gradbed.controller.systems.aggregation.placement.planner import SharedPathPlacement
 from gradbed.topo.addressing import make_host, make_switch
+from gradbed.topo.generators import fat_tree, leaf_spine, star
 from gradbed.topo.graph import Endpoint, Link, Topology
-from gradbed.topo.shapes import fat_tree, leaf_spine, star
 
 REGULAR = {
     "fat-tree:4": fat_tree(4),

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gradbed.topo.shapes import leaf_spine
+from gradbed.topo.generators import leaf_spine
 
 ROOT = Path(__file__).parents[3]
 TOPOLOGY = leaf_spine(2, 1, 2)

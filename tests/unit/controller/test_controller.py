@@ -17,8 +17,8 @@ from gradbed.controller.core.service import ServiceConfig, load_services
 from gradbed.controller.planning.plan import Plan, SwitchPlan, TableEntry
 from gradbed.controller.planning.routing import link_name, remaining_network, shortest_routes
 from gradbed.controller.southbound.interface import Digest, PacketIn, SouthboundError, SwitchStatus
+from gradbed.topo.generators import leaf_spine
 from gradbed.topo.graph import Topology
-from gradbed.topo.shapes import leaf_spine
 from tests.unit.controller.fake_southbound import FakeSouthbound
 from tests.unit.controller.lamps import BELLS, LAMPS, LampService
 from tests.unit.controller.networks import network, routes_alone

@@ -23,7 +23,7 @@ from gradbed.controller.planning.plan import (
     Ternary,
 )
 from gradbed.controller.planning.text import plan_text
-from gradbed.topo.shapes import leaf_spine
+from gradbed.topo.generators import leaf_spine
 from tests.unit.controller.networks import routes_alone, shared_path_job
 
 

@@ -15,9 +15,9 @@ from gradbed.common.errors import UserError
 from gradbed.controller.planning.diff import switch_diff
 from gradbed.controller.planning.plan import Lpm, SwitchPlan
 from gradbed.controller.planning.routing import link_name, remaining_network, routing_plan, shortest_routes
+from gradbed.topo.generators import fat_tree, leaf_spine
 from gradbed.topo.graph import Topology
 from gradbed.topo.registry import parse_topology
-from gradbed.topo.shapes import fat_tree, leaf_spine
 from tests.examples import examples
 from tests.unit.controller.networks import REGULAR, network, random_networks, routes_alone
 from tests.unit.controller.plan_walker import IPV4_DST, PlanWalker

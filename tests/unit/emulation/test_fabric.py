@@ -15,9 +15,9 @@ from gradbed.emulation.switches.fabric_layout import fabric_config
 from gradbed.emulation.switches.virtual_switches import VirtualSwitches
 from gradbed.hosts.agents.virtual.clock import VirtualClock
 from gradbed.switch.virtual import VirtualFabric
+from gradbed.topo.generators import leaf_spine
 from gradbed.topo.link import LinkModel
-from gradbed.topo.places import place
-from gradbed.topo.shapes import leaf_spine
+from gradbed.topo.selectors import select
 from tests.pcapng import read_pcapng
 from tests.unit.engine.instructed import instructed_program, pass_through
 from tests.unit.virtual.test_hosts import rows, texts
@@ -124,7 +124,7 @@ def test_it_is_told_what_is_on_its_way(network: Network) -> None:
 
 def test_a_hosts_link_is_captured_both_ways(network: Network, tmp_path: Path) -> None:
     file = tmp_path / "h1.pcapng"
-    network.fabric.start_capture(file, place(TOPOLOGY, "h1"))
+    network.fabric.start_capture(file, select(TOPOLOGY, "h1"))
     network.way_us()
     network.way_us(BACK, back=True)
     assert network.fabric.captures() == [(file, 2, False)]
@@ -141,7 +141,7 @@ def test_a_link_is_captured_both_ways_where_packets_enter_it(
     network: Network, a: str, b: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "link.pcapng"
-    network.fabric.start_capture(file, place(TOPOLOGY, f"{a}-{b}"), packets=3)
+    network.fabric.start_capture(file, select(TOPOLOGY, f"{a}-{b}"), packets=3)
     network.way_us()
     network.way_us(BACK, back=True)
     network.fabric.set_link_up(a, b, False)
@@ -165,7 +165,7 @@ def test_a_link_is_captured_both_ways_where_packets_enter_it(
 
 def test_a_capture_ends_when_its_time_is_over(network: Network, tmp_path: Path) -> None:
     file = tmp_path / "short.pcapng"
-    network.fabric.start_capture(file, place(TOPOLOGY, "h1-l1"), seconds=1e-6 * DELAY_US)
+    network.fabric.start_capture(file, select(TOPOLOGY, "h1-l1"), seconds=1e-6 * DELAY_US)
     network.way_us()
     assert network.fabric.captures() == [(file, 1, True)]
     network.way_us()
@@ -196,7 +196,7 @@ def test_what_a_back_end_cannot_do_is_one_line() -> None:
         plain.change_link("h1", "l1", loss=0.1)
     assert plain.link_model("h1", "l1") == TOPOLOGY.link("h1", "l1").model and plain.changed_rates_bps() == {}
     with pytest.raises(UserError, match=r"^to capture what passes links needs gradbed's switches"):
-        plain.start_capture(Path("x"), place(TOPOLOGY, "h1"))
+        plain.start_capture(Path("x"), select(TOPOLOGY, "h1"))
     with pytest.raises(UserError, match=r"^to see what programs do needs gradbed's switches: use --switch gradbed$"):
         plain.records(Path("x"))
     assert (plain.packets_in_flight(), plain.device_statistics(), plain.thrift_ports()) == (None, {}, {})

@@ -8,9 +8,9 @@ import pytest
 from gradbed.emulation.statistics import DirectionStatistics, added
 from gradbed.emulation.switches.fabric_layout import fabric_config, link_seed, name_classes, name_statistics
 from gradbed.switch.fabric_config import FabricConfig, ForeignEnd, HostEnd
+from gradbed.topo.generators import fat_tree
 from gradbed.topo.graph import Topology
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes import fat_tree
 
 
 @pytest.fixture

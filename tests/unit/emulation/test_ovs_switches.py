@@ -15,7 +15,7 @@ from gradbed.common.errors import UserError
 from gradbed.emulation import veth
 from gradbed.emulation.switches import ovs_processes, ovs_switches
 from gradbed.emulation.switches.ovs_switches import FIRST_PORT, OvsSwitches
-from gradbed.topo.shapes import leaf_spine
+from gradbed.topo.generators import leaf_spine
 
 NOTHING = ["set", []]
 

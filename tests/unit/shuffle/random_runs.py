@@ -23,8 +23,8 @@ from hypothesis import strategies as st
 from gradbed.common.errors import UserError
 from gradbed.controller.systems.shuffle import delivery
 from gradbed.controller.systems.shuffle.messages import ShuffleJob, ShuffleRequest
-from gradbed.controller.systems.shuffle.scheduling import checking
-from gradbed.controller.systems.shuffle.scheduling.checking import BadSchedule
+from gradbed.controller.systems.shuffle.scheduling import schedule as checking
+from gradbed.controller.systems.shuffle.scheduling.schedule import BadSchedule
 from gradbed.controller.systems.shuffle.scheduling.trees import Trees
 from gradbed.controller.systems.shuffle.service import ShuffleService
 from gradbed.experiments.phases import TrialResult

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from gradbed.controller.systems.shuffle.scheduling.instance import epochs
 from gradbed.controller.systems.shuffle.scheduling.schedulers import scheduler_named
-from gradbed.controller.systems.shuffle.scheduling.storage import epochs
 from gradbed.controller.systems.shuffle.scheduling.trees import Trees
 from gradbed.experiments.systems.shuffle.figures import coded_mapreduce, lee_average
-from gradbed.topo.shapes import star
+from gradbed.topo.generators import star
 from tests.unit.documented_figures import figure_data, said
 
 PAGE = "docs/shuffle.md"

@@ -12,8 +12,8 @@ from gradbed.controller.systems.shuffle.scheduling.trees import Trees
 from gradbed.formats.shuffle import COMPONENTS
 from gradbed.hosts.systems.shuffle.description import RepairGroup, RepairTree
 from gradbed.hosts.systems.shuffle.sending import RepairPlanner, RepairRoute, Wanted
+from gradbed.topo.generators import fat_tree
 from gradbed.topo.registry import parse_topology
-from gradbed.topo.shapes import fat_tree
 
 TOPOLOGY = fat_tree(4)
 TREES = Trees(TOPOLOGY, [host.name for host in TOPOLOGY.hosts])

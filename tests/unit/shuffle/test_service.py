@@ -15,11 +15,11 @@ from gradbed.controller.planning.plan import Plan
 from gradbed.controller.planning.routing import link_name, remaining_network, shortest_routes
 from gradbed.controller.systems.shuffle.delivery import hop_count, route_links, transmission_links
 from gradbed.controller.systems.shuffle.messages import ShuffleJob, ShuffleRequest, ShuffleSettings
-from gradbed.controller.systems.shuffle.scheduling.storage import epochs
+from gradbed.controller.systems.shuffle.scheduling.instance import epochs
 from gradbed.controller.systems.shuffle.service import ShuffleService
+from gradbed.topo.generators import star
 from gradbed.topo.graph import Topology, is_hop
 from gradbed.topo.registry import parse_topology
-from gradbed.topo.shapes import star
 
 SAMPLES = 48
 

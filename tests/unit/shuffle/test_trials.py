@@ -12,8 +12,8 @@ import pytest
 
 from gradbed.common.errors import UserError
 from gradbed.controller.systems.shuffle import service
-from gradbed.controller.systems.shuffle.scheduling import checking
-from gradbed.controller.systems.shuffle.scheduling.checking import BadSchedule
+from gradbed.controller.systems.shuffle.scheduling import schedule as checking
+from gradbed.controller.systems.shuffle.scheduling.schedule import BadSchedule
 from gradbed.controller.systems.shuffle.scheduling.schedulers import SCHEDULERS
 from gradbed.controller.systems.shuffle.scheduling.trees import Trees
 from gradbed.experiments.phases import TrialResult

@@ -8,8 +8,8 @@ import networkx
 import pytest
 
 from gradbed.common.errors import UserError
+from gradbed.topo.generators import dragonfly, torus
 from gradbed.topo.graph import Topology
-from gradbed.topo.shapes import dragonfly, torus
 
 
 def between_switches(topology: Topology) -> networkx.Graph:

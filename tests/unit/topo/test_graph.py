@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from gradbed.common.errors import UserError
 from gradbed.topo.addressing import host_port_mac, make_host, make_switch
+from gradbed.topo.generators import fat_tree, leaf_spine, star
 from gradbed.topo.graph import Endpoint, Link, Topology
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes import fat_tree, leaf_spine, star
 
 link_fields = st.fixed_dictionaries(
     {},

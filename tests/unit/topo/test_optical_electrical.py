@@ -75,7 +75,7 @@ def test_wiring_and_ports(n: int) -> None:
 
 
 def test_other_networks_have_no_n() -> None:
-    from gradbed.topo.shapes import star
+    from gradbed.topo.generators import star
 
     with pytest.raises(UserError, match="star:3 is not of the kind optical-electrical:N"):
         size_of(star(3))

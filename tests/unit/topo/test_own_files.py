@@ -12,10 +12,11 @@ import pytest
 from gradbed.common.errors import UserError
 from gradbed.topo.files.graphml import as_graphml
 from gradbed.topo.files.own_form import as_yaml
+from gradbed.topo.generators import GENERATORS
 from gradbed.topo.graph import Topology
 from gradbed.topo.link import LinkModel
-from gradbed.topo.places import place
-from gradbed.topo.registry import SHAPES, parse_topology
+from gradbed.topo.registry import parse_topology
+from gradbed.topo.selectors import select
 
 RING = """
 link: {rate_mbps: 100, delay_us: 50}
@@ -71,7 +72,7 @@ def test_what_is_written_as_yaml_reads_as_the_same_network(kind: str, tmp_path: 
     model = LinkModel(rate_bps=25_000_000, delay_us=30, loss=0.25, queue_packets=17)
     built = parse_topology(kind, model)
     again = parse_topology(written(tmp_path, as_yaml(built)), USUAL)
-    assert kind.partition(":")[0] in SHAPES
+    assert kind.partition(":")[0] in GENERATORS
     if kind.startswith("optical"):  # channels and turns are this shape's own
         assert (again.hosts, again.switches) == (built.hosts, built.switches)
     else:
@@ -185,11 +186,11 @@ def test_links_are_named_by_labels(tmp_path: Path) -> None:
     found = parse_topology(written(tmp_path, ZOO_GML, "zoo.gml"), USUAL)
     wanted = found.link("s1", "s2")
     for word in ("New York-Saint-Denis", "Saint-Denis-New_York", "s1-Saint-Denis", "s2-s1"):
-        assert place(found, word).links == (wanted,)
+        assert select(found, word).links == (wanted,)
     with pytest.raises(UserError, match="s1 is a switch"):
-        place(found, "New York")
+        select(found, "New York")
     with pytest.raises(UserError, match="has no link or host 'Saint-Denis-Rome'"):
-        place(found, "Saint-Denis-Rome")  # which of the two?
+        select(found, "Saint-Denis-Rome")  # which of the two?
 
 
 @pytest.mark.parametrize("form", [(as_graphml, "net.graphml"), (as_yaml, "net.yaml")])

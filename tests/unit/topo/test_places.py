@@ -5,21 +5,21 @@ from __future__ import annotations
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.topo.places import place, places
-from gradbed.topo.shapes import leaf_spine
+from gradbed.topo.generators import leaf_spine
+from gradbed.topo.selectors import select, select_all
 
 TOPOLOGY = leaf_spine(2, 1, 1)
 
 
 def test_links_and_hosts_by_their_names() -> None:
-    assert [place(TOPOLOGY, name).links for name in ("l1-s1", "s1-l1")] == [(TOPOLOGY.link("l1", "s1"),)] * 2
-    assert place(TOPOLOGY, "l1-s1").host is None
-    host = place(TOPOLOGY, "h1")
+    assert [select(TOPOLOGY, name).links for name in ("l1-s1", "s1-l1")] == [(TOPOLOGY.link("l1", "s1"),)] * 2
+    assert select(TOPOLOGY, "l1-s1").host is None
+    host = select(TOPOLOGY, "h1")
     assert (host.name, host.host, host.links) == ("h1", "h1", (TOPOLOGY.link("h1", "l1"),))
 
 
 def test_all_are_all_links_and_each_comes_once() -> None:
-    everything = places(TOPOLOGY, ["all", "s1-l1", "h1", "h1"])
+    everything = select_all(TOPOLOGY, ["all", "s1-l1", "h1", "h1"])
     assert [each.links for each in everything if each.host is None] == [(link,) for link in TOPOLOGY.links]
     assert [each.name for each in everything if each.host is not None] == ["h1"]
 
@@ -37,5 +37,5 @@ def test_all_are_all_links_and_each_comes_once() -> None:
 )
 def test_other_words_are_one_line(word: str, told: str) -> None:
     with pytest.raises(UserError) as caught:
-        place(TOPOLOGY, word)
+        select(TOPOLOGY, word)
     assert told in str(caught.value) and "\n" not in str(caught.value)

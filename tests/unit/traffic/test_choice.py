@@ -8,7 +8,7 @@ from scapy.layers.l2 import ARP, Ether
 
 from gradbed.common.errors import UserError
 from gradbed.experiments.traffic.packet_options import packet_choice
-from gradbed.topo.shapes import star
+from gradbed.topo.generators import star
 
 TOPOLOGY = star(3)
 H1, H2 = (TOPOLOGY.host(name).ip for name in ("h1", "h2"))

@@ -12,8 +12,8 @@ from gradbed.experiments.scale import Scale
 from gradbed.experiments.traffic.agents import pair_rates, shares
 from gradbed.experiments.traffic.configuration import TrafficSection
 from gradbed.experiments.traffic.patterns import demands, pods, read_matrix
+from gradbed.topo.generators import fat_tree, leaf_spine, star
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes import fat_tree, leaf_spine, star
 
 FAT_TREE = fat_tree(4, LinkModel(rate_bps=100_000_000))
 HOSTS = [host.name for host in FAT_TREE.hosts]

@@ -10,7 +10,7 @@ from scapy.layers.l2 import Ether
 
 from gradbed.common.errors import UserError
 from gradbed.experiments.traffic.packet_options import Template
-from gradbed.topo.shapes import star
+from gradbed.topo.generators import star
 
 LAYERS = """
 from scapy.fields import ByteField, ShortField

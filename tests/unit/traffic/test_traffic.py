@@ -10,8 +10,8 @@ import pytest
 
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.traffic.configuration import TrafficSection
+from gradbed.topo.generators import fat_tree, star
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes import fat_tree, star
 from tests.unit.traffic.bare import run_traffic
 
 RATE_BPS = 10_000_000

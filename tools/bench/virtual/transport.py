@@ -16,9 +16,9 @@ from gradbed.formats.addresses import ip_integer
 from gradbed.hosts.agents.queue_pairs import QueuePairOptions
 from gradbed.switch.engine.queue_pairs import HostQueuePairs
 from gradbed.switch.virtual import VirtualFabric
+from gradbed.topo.generators import star
 from gradbed.topo.graph import Host, Topology
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes import star
 from tools.bench.measure import Goal, exit_status, goals_table
 from tools.bench.virtual.measure import install, mac
 from tools.bench.virtual.workload import Permutation

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv4Network
 
+from gradbed.topo.generators import fat_tree
 from gradbed.topo.graph import Host, Topology
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes import fat_tree
 
 LINK_RATE_BPS = 1_000_000_000
 PAYLOAD_BYTES = 1000

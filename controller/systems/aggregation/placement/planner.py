@@ -1,4 +1,4 @@
-"""Which switches sum a job's gradients, and which gradient goes to which of them."""
+"""What a planner of aggregation chooses, and the planners that solve nothing: which switches sum which gradient."""
 
 from __future__ import annotations
 
@@ -12,44 +12,50 @@ from gradbed.controller.planning.routing import Routes
 from gradbed.formats.aggregation import Designation
 from gradbed.topo.graph import Topology
 
+# ---- What a planner returns ----
+
 
 @dataclass(frozen=True)
 class Rates:
-    """An optimal solution of the linear program, all in bit/s.
-
-    gamma_bps: the rate of every worker. y_bps[worker][switch]: what the worker sends to a programmable switch or to
-    the server's ToR for summing; x_bps[worker]: what it sends to the server unaggregated; together they are
-    gamma_bps. a_bps[switch], b_bps[switch]: sums that a programmable switch sends to the server, and to the server's
-    ToR. f_bps: sums from the server's ToR to the server.
-    """
+    """An optimal solution of problem P2 of the source (claim 3), in the letters of docs/placement.md."""
 
     programmable: tuple[str, ...]
+    """S: the switches that sum, without the server's ToR."""
     gamma_bps: float
+    """The rate at which every worker's gradients reach the global sum: `y_bps` and `x_bps` of a worker together."""
     y_bps: Mapping[str, Mapping[str, float]]
+    """y(w, s) and y(w, sd): by worker and switch, gradients to a programmable switch or to the server's ToR."""
     x_bps: Mapping[str, float]
+    """x(w): by worker, gradients that no switch sums."""
     a_bps: Mapping[str, float]
+    """a(s): by switch, sums to the server."""
     b_bps: Mapping[str, float]
+    """b(s): by switch, sums to the server's ToR, which sums them once more."""
     f_bps: float
+    """f: sums from the server's ToR to the server."""
 
 
 @dataclass(frozen=True)
 class AggregationChoice:
-    """programmable: names of the switches that sum, in the order of choice, without the server's ToR.
-
-    designations: for every worker; packet number n bears designations[worker][n % len(designations[worker])], and
-    with an empty tuple it goes straight to the server. rates: of the linear program; None where none was solved.
-    """
+    """A choice of switches that sum a job's gradients, and the labels of its packets."""
 
     programmable: tuple[str, ...]
+    """Names of the switches that sum, in the order of choice, without the server's ToR."""
     designations: Mapping[str, tuple[Designation, ...]]
+    """Labels by worker: packet n has designations[worker][n % len(designations[worker])]; with an empty tuple all
+    packets go straight to the server."""
     rates: Rates | None = None
+    """The solution of the linear program that the labels follow; None where none was solved."""
+
+
+# ---- Planners that solve nothing ----
 
 
 class AggregationPlanner(Protocol):
-    """Makes a job's choice: the seam behind which planners of any kind fit."""
+    """Chooses for a job which switches sum, and labels its packets."""
 
     def choose(self, topology: Topology, routes: Routes, workers: Sequence[str], server: str) -> AggregationChoice:
-        """Choose for a job whose workers and server are hosts of the topology.
+        """Return the choice for a job of these hosts.
 
         Raises:
             UserError: The request cannot be met.
@@ -65,7 +71,7 @@ class NoPlacement:
 
 @dataclass(frozen=True)
 class ExplicitPlacement:
-    """The switches that somebody named, each dealt the same share of the fragments in turn."""
+    """The switches that the request names; fragments are dealt to them in turn."""
 
     switches: tuple[str, ...]
 
@@ -129,7 +135,7 @@ class OwnTorPlacement:
 def dealt_in_turn(
     topology: Topology, switches: Sequence[str], workers: Sequence[str], server: str
 ) -> AggregationChoice:
-    """Fragments dealt to `switches` in turn, the same for all workers; sums go on by way of the server's ToR."""
+    """Return labels that deal fragments to `switches` in turn, and send sums on by way of the server's ToR."""
     last = topology.attachment(server)
     labels = tuple(
         Designation(number, len(workers))

@@ -13,12 +13,14 @@ from gradbed.topo.graph import Topology
 
 
 def least_spanning_edges(topology: Topology, hosts: Sequence[str]) -> int:
-    """How many links the least tree has that connects these hosts (the Steiner tree), exactly.
+    """Return the number of links of the least tree that connects these hosts (the Steiner tree), exactly.
 
     By the multi-commodity flow formulation (Wong, "A dual ascent approach for Steiner tree problems on a directed
     graph", Mathematical Programming 28, 1984): from the first host a unit flows to each of the others, over directed
-    links that were bought. Its relaxation is tight on most networks, so that HiGHS hardly has to branch. UserError if
-    the network is not connected.
+    links that were bought. Its relaxation is tight on most networks, so that HiGHS hardly has to branch.
+
+    Raises:
+        UserError: The network is not connected.
     """
     root, *others = hosts
     if not others:

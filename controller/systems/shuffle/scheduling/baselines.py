@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from gradbed.common.errors import UserError
 from gradbed.controller.systems.shuffle.scheduling.dependencies import Cluster, DependencyGraph
-from gradbed.controller.systems.shuffle.scheduling.instance import Instance
-from gradbed.controller.systems.shuffle.scheduling.queues import Packet, Queues
+from gradbed.controller.systems.shuffle.scheduling.instance import ShuffleInstance
+from gradbed.controller.systems.shuffle.scheduling.queues import CodedPacket, SendQueues
 from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule
 from gradbed.controller.systems.shuffle.scheduling.trees import Trees, members
 
@@ -17,7 +17,7 @@ from gradbed.controller.systems.shuffle.scheduling.trees import Trees, members
 
 @dataclass(frozen=True)
 class Unicast:
-    """nearest: from the holder with the fewest hops (of equally near ones any), else from any holder."""
+    """Sends each sample on its own, from the holder with the fewest hops (nearest) or from any holder."""
 
     nearest: bool
 
@@ -25,9 +25,9 @@ class Unicast:
     def name(self) -> str:
         return "unicast-nearest" if self.nearest else "unicast-random"
 
-    def schedule(self, instance: Instance, trees: Trees, seed: int) -> Schedule:
+    def schedule(self, instance: ShuffleInstance, trees: Trees, seed: int) -> Schedule:
         draw = random.Random(seed)
-        queues = Queues(instance, trees)
+        queues = SendQueues(instance, trees)
         # In any order, as coded packets: one worker after the other would all be sent to at the same time.
         for worker, sample in draw.sample(instance.demands, len(instance.demands)):
             queues.add(unicast(instance, trees, worker, sample, draw, nearest=self.nearest))
@@ -35,9 +35,9 @@ class Unicast:
 
 
 def unicast(
-    instance: Instance, trees: Trees, worker: int, sample: int, draw: random.Random, *, nearest: bool = True
-) -> Packet:
-    """The packet that brings a worker one sample."""
+    instance: ShuffleInstance, trees: Trees, worker: int, sample: int, draw: random.Random, *, nearest: bool = True
+) -> CodedPacket:
+    """Return the packet that brings a worker one sample."""
     holders = list(members(instance.holders[sample]))
     if nearest:
         distances = trees.distances[holders, worker].tolist()
@@ -45,7 +45,7 @@ def unicast(
         holders = [holder for holder, distance in zip(holders, distances, strict=True) if distance == least]
     sender = draw.choice(holders)
     hops, tree = trees.best(sender, 1 << worker)
-    return Packet(sender, ((worker, sample),), tree, hops)
+    return CodedPacket(sender, ((worker, sample),), tree, hops)
 
 
 # ---- Multicast without coding: each sample once, to all who need it ----
@@ -53,12 +53,12 @@ def unicast(
 
 @dataclass(frozen=True)
 class UncodedMulticast:
-    """The holder of each sample whose tree to all who need it has the fewest links."""
+    """Sends each sample once, from the holder whose tree to all who need it has the fewest links."""
 
     name: str = "uncoded-multicast"
 
-    def schedule(self, instance: Instance, trees: Trees, seed: int) -> Schedule:
-        queues = Queues(instance, trees)
+    def schedule(self, instance: ShuffleInstance, trees: Trees, seed: int) -> Schedule:
+        queues = SendQueues(instance, trees)
         receivers: dict[int, list[int]] = {}
         for worker, sample in instance.demands:
             receivers.setdefault(sample, []).append(worker)
@@ -66,7 +66,7 @@ class UncodedMulticast:
             wanted = sum(1 << worker for worker in workers)
             found = [(*trees.best(holder, wanted), holder) for holder in members(instance.holders[sample])]
             hops, tree, sender = min(found)
-            queues.add(Packet(sender, tuple((worker, sample) for worker in workers), tree, hops))
+            queues.add(CodedPacket(sender, tuple((worker, sample) for worker in workers), tree, hops))
         return queues.schedule(self.name)
 
 
@@ -91,19 +91,19 @@ class LargestCluster:
     def name(self) -> str:
         return "coded-master" if self.master else "coded-largest"
 
-    def schedule(self, instance: Instance, trees: Trees, seed: int) -> Schedule:
+    def schedule(self, instance: ShuffleInstance, trees: Trees, seed: int) -> Schedule:
         if self.master and instance.master is None:
             raise UserError(f"{self.name} needs a master: a host that is no worker and stores every sample")
         draw = random.Random(seed)
         graph = DependencyGraph(instance)
-        queues = Queues(instance, trees)
+        queues = SendQueues(instance, trees)
         for worker, sample in draw.sample(instance.demands, len(instance.demands)):
             if not graph.is_open(worker, sample):
                 continue
             cluster = self._grown(graph, graph.cluster(worker, sample), draw)
             sender = len(instance.workers) if self.master else draw.choice(list(members(cluster.holders)))
             hops, tree = trees.best(sender, cluster.workers)
-            queues.add(Packet(sender, cluster.receivers, tree, hops))
+            queues.add(CodedPacket(sender, cluster.receivers, tree, hops))
             for receiver in cluster.receivers:
                 graph.close(*receiver)
         return queues.schedule(self.name)

@@ -16,8 +16,8 @@ from scipy.sparse import csc_array
 
 from gradbed.common.errors import UserError
 from gradbed.controller.systems.shuffle.scheduling.bounds import regions
-from gradbed.controller.systems.shuffle.scheduling.instance import Instance
-from gradbed.controller.systems.shuffle.scheduling.queues import Packet, Queues
+from gradbed.controller.systems.shuffle.scheduling.instance import ShuffleInstance
+from gradbed.controller.systems.shuffle.scheduling.queues import CodedPacket, SendQueues
 from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule
 from gradbed.controller.systems.shuffle.scheduling.trees import JoinedTrees, SteinerTrees, Trees, bits_of, members
 
@@ -42,9 +42,9 @@ class Column:
 
 
 class Network:
-    """What clusters cost on a network; shared by all lists of an instance."""
+    """Costs of clusters on a network; shared by all lists of an instance."""
 
-    def __init__(self, instance: Instance, trees: Trees) -> None:
+    def __init__(self, instance: ShuffleInstance, trees: Trees) -> None:
         self.instance = instance
         self.trees = trees
         self.holders = instance.holders
@@ -53,7 +53,7 @@ class Network:
 
     @cached_property
     def stored(self) -> NDArray[np.bool_]:
-        """(workers, samples)"""
+        """Whether each worker stores each sample, of shape (workers, samples)."""
         found = np.zeros((len(self.instance.workers), self.instance.samples), bool)
         for worker, samples in enumerate(self.instance.stored):
             found[worker, list(samples)] = True
@@ -78,13 +78,15 @@ class Network:
         return found
 
     def hops(self, sender: int, receivers: int) -> int:
-        """The fewest of a packet, on any tree."""
+        """Return the fewest hops of a packet, on any tree."""
         shortest = None if self.steiner is None else self.steiner.hops(receivers)
         return self.trees.hops(sender, receivers) if shortest is None else int(shortest[sender])
 
     def least_hops(self, holders: int, receivers: int, *, every: bool) -> int:
-        """From the best sender among some holders. every: look at all of them, and not only at some of the nearest of
-        each receiver."""
+        """Return the fewest hops from the best sender among some holders.
+
+        every: look at all of them, and not only at some of the nearest of each receiver.
+        """
         shortest = None if self.steiner is None else self.steiner.hops(receivers)
         if shortest is not None:
             return int(shortest[list(members(holders))].min())
@@ -92,7 +94,7 @@ class Network:
         return min(self.trees.hops_of_each(senders, receivers))
 
     def nearest_senders(self, holders: int, receivers: int, most: int) -> Iterator[int]:
-        """For each receiver the holders nearest to it, at most so many of them."""
+        """Return for each receiver the holders nearest to it, at most so many of them."""
         seen = 0
         for receiver in members(receivers):
             near = next(each & holders for each in self.by_distance[receiver] if each & holders) & ~seen
@@ -100,7 +102,7 @@ class Network:
             yield from islice(members(near), most)
 
     def senders(self, demands: Sequence[Demand]) -> int:
-        """Who stores all samples of a cluster, as a set."""
+        """Return the workers that store all samples of a cluster, as a set."""
         found = -1
         for _, sample in demands:
             found &= self.holders[sample]
@@ -108,8 +110,10 @@ class Network:
 
 
 def compatible(network: Network, demands: Sequence[Demand]) -> NDArray[np.bool_]:
-    """(demands, demands): which two fit into one packet, since each worker stores the other's sample or needs the
-    same one."""
+    """Return which two demands fit into one packet, of shape (demands, demands).
+
+    Each worker stores the other's sample, or needs the same one.
+    """
     workers = np.array([worker for worker, _ in demands])
     samples = np.array([sample for _, sample in demands])
     stores = network.stored[np.ix_(workers, samples)]
@@ -119,8 +123,10 @@ def compatible(network: Network, demands: Sequence[Demand]) -> NDArray[np.bool_]
 
 
 def near_enough(network: Network, demands: Sequence[Demand]) -> NDArray[np.bool_]:
-    """(demands, demands): which two could save hops on their own: a packet for both takes at least half of their
-    distance and their unicasts."""
+    """Return which two demands could save hops on their own, of shape (demands, demands).
+
+    A packet for both takes at least half of their distance and their unicasts.
+    """
     workers = np.array([worker for worker, _ in demands])
     nearest = network.nearest(demands)
     found: NDArray[np.bool_] = network.distances[np.ix_(workers, workers)] < nearest[:, None] + nearest
@@ -192,7 +198,7 @@ def best_columns(demands: int, offered: Sequence[Column], gap: float = 0.0, node
 
 
 def _one_after_the_other(offered: Sequence[Column]) -> list[Column]:
-    """Of the columns that save most for each demand, as many as are disjoint."""
+    """Return as many as are disjoint of the columns that save most for each demand."""
     taken: set[int] = set()
     found = []
     for column in sorted(offered, key=lambda column: -column.saved / len(column.demands)):
@@ -214,12 +220,12 @@ def emit(name: str, network: Network, clusters: Sequence[Sequence[Demand]], seed
     all be sent to at the same time.
 
     Of the senders with fewest hops the one with the shortest queue sends. Where only a Steiner tree is so short, it
-    is added to the trees; which of equally short ones a packet takes is chosen later (tree_choice.py).
+    is added to the trees; which of equally short ones a packet takes is chosen later (schedule.py).
     """
     instance, trees = network.instance, network.trees
     clustered = {demand for cluster in clusters for demand in cluster}
     alone = [[demand] for demand in instance.demands if demand not in clustered]
-    queues = Queues(instance, trees)
+    queues = SendQueues(instance, trees)
     queued: Counter[int] = Counter()
     shorter = JoinedTrees()
     for cluster in random.Random(seed).sample([*clusters, *alone], len(clusters) + len(alone)):
@@ -235,7 +241,7 @@ def emit(name: str, network: Network, clusters: Sequence[Sequence[Demand]], seed
         if hops_on_best > least:
             assert network.steiner is not None, "breadth-first trees are as short as any"
             tree = len(trees.trees) + shorter.add(network.steiner.tree(sender, receivers))
-        queues.add(Packet(sender, tuple(cluster), tree, least))
+        queues.add(CodedPacket(sender, tuple(cluster), tree, least))
     schedule = queues.schedule(name)
     return replace(schedule, trees=(*schedule.trees, *shorter.trees))
 
@@ -249,11 +255,11 @@ MAX_COLUMNS = 100_000
 
 @dataclass(frozen=True)
 class Exact:
-    """For small instances; UserError for others."""
+    """The scheduler with the fewest hops of all schedules without loans, for small instances (ours)."""
 
     name: str = "exact"
 
-    def schedule(self, instance: Instance, trees: Trees, seed: int) -> Schedule:
+    def schedule(self, instance: ShuffleInstance, trees: Trees, seed: int) -> Schedule:
         network = Network(instance, trees)
         offered = list(islice(columns(network, instance.demands, every=True), MAX_COLUMNS + 1))
         if len(offered) > MAX_COLUMNS:
@@ -297,7 +303,7 @@ class Improved:
     rounds: int = 1
     name: str = "improved"
 
-    def schedule(self, instance: Instance, trees: Trees, seed: int) -> Schedule:
+    def schedule(self, instance: ShuffleInstance, trees: Trees, seed: int) -> Schedule:
         draw = random.Random(seed)
         network = Network(instance, trees)
         found = [[demand] for demand in instance.demands]
@@ -329,7 +335,7 @@ class Improved:
         return -(-len(demands) // size)
 
     def _solved(self, network: Network, clusters: Sequence[Cluster], every: int = 0) -> list[Cluster]:
-        """The same demands in clusters that take fewer hops, or as many."""
+        """Return the same demands in clusters that take fewer hops, or as many."""
         demands = [demand for cluster in clusters for demand in cluster]
         offered = list(islice(columns(network, demands, every=True), every + 1)) if every else []
         if not 0 < len(offered) <= every:
@@ -342,7 +348,7 @@ class Improved:
         return [[demands[place] for place in places] for places in (*chosen, *alone)]
 
     def _former(self, network: Network, clusters: Sequence[Cluster], demands: Sequence[Demand]) -> Iterator[Column]:
-        """The clusters of before as columns."""
+        """Return the clusters of before as columns."""
         nearest = network.nearest(demands).tolist()
         place = 0
         for cluster in clusters:

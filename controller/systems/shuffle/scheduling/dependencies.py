@@ -11,27 +11,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradbed.controller.systems.shuffle.scheduling.instance import Instance
+from gradbed.controller.systems.shuffle.scheduling.instance import ShuffleInstance
 from gradbed.controller.systems.shuffle.scheduling.trees import Trees, members
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Receivers whose samples fit into one packet: each stores the samples of all others.
-
-    workers: the receivers as a set of bits. holders: workers outside that store every sample of the cluster, from
-    which senders and further receivers come. receivers: (worker, sample) in the order in which they joined.
-    """
+    """Receivers whose samples fit into one packet: each stores the samples of all others (the cluster of S3)."""
 
     workers: int
+    """The receivers as a set of bits."""
     holders: int
+    """Workers outside that store every sample of the cluster, from which senders and further receivers come."""
     receivers: tuple[tuple[int, int], ...]
+    """Pairs (worker, sample) in the order in which they joined."""
 
 
 class DependencyGraph:
-    """The demands that are still open. Bit p of a worker's sets is the p-th sample that it needed at first."""
+    """The demands that are still open (S2). Bit p of a worker's sets is the p-th sample that it needed at first."""
 
-    def __init__(self, instance: Instance) -> None:
+    def __init__(self, instance: ShuffleInstance) -> None:
         self.instance = instance
         self.holders = instance.holders
         self.samples: list[list[int]] = [[] for _ in instance.workers]
@@ -48,7 +47,7 @@ class DependencyGraph:
         """wanted[v][u]: which of v's needs u stores."""
 
     def cluster(self, worker: int, sample: int) -> Cluster:
-        """The smallest: one worker, one sample."""
+        """Return the smallest cluster: one worker, one sample (S3)."""
         return Cluster(1 << worker, self.holders[sample] & ~(1 << worker), ((worker, sample),))
 
     def joined(self, cluster: Cluster, worker: int, sample: int) -> Cluster:
@@ -60,7 +59,8 @@ class DependencyGraph:
         )
 
     def joinable(self, cluster: Cluster, worker: int) -> int:
-        """Which open needs of a holder of the cluster all its workers store: with any of them it may join."""
+        """Return the open needs of a holder that all workers of the cluster store: with any of them it may join
+        (S4.1)."""
         found = self.open[worker]
         wanted = self.wanted[worker]
         for other, _ in cluster.receivers:
@@ -68,7 +68,8 @@ class DependencyGraph:
         return found
 
     def joinable_or_short(self, cluster: Cluster, worker: int) -> tuple[int, int]:
-        """The same for any worker outside, and which open needs all the cluster's workers but one store."""
+        """Return `joinable` of any worker outside, and the open needs that all the cluster's workers but one
+        store."""
         every, one_short = self.open[worker], 0
         wanted = self.wanted[worker]
         for other, _ in cluster.receivers:
@@ -78,7 +79,7 @@ class DependencyGraph:
         return every, one_short
 
     def reach(self, trees: Trees, sample: int) -> int:
-        """Workers that store a sample or have a neighbour that does."""
+        """Return the workers that store a sample or have a neighbour that does (S4, "neighbours")."""
         found = self._reach.get(sample)
         if found is None:
             found = self.holders[sample]
@@ -92,13 +93,13 @@ class DependencyGraph:
         return bool(self.open[worker] >> self.place[worker, sample] & 1)
 
     def close(self, worker: int, sample: int) -> None:
-        """A demand is met (S6)."""
+        """Take away a demand that is met (S6)."""
         bit = 1 << self.place[worker, sample]
         assert self.open[worker] & bit, "a demand is met once"
         self.open[worker] ^= bit
 
 
-def _wanted(instance: Instance, samples: list[list[int]]) -> list[list[int]]:
+def _wanted(instance: ShuffleInstance, samples: list[list[int]]) -> list[list[int]]:
     workers = len(instance.workers)
     stored = np.zeros((workers, instance.samples), bool)
     for worker, held in enumerate(instance.stored):

@@ -1,10 +1,11 @@
-"""The source's scheduler: clusters grown from random edges, judged by hops (S3 to S6).
+"""The source's scheduler: clusters grown from random edges, rated by hops (S3 to S6).
 
 A demand that no cluster takes is sent by its nearest holder, and one that several workers have is met for each of
 them. The source's loss looks at the hops of the coded packet alone, so that loans seem free; `count_loans` adds
 theirs.
-Bounded: how many samples of a worker are tried, how many loans a packet may have, and how many clusters are
-expanded that promise to grow; the source leaves all three open, and the last grows exponentially.
+
+Three numbers are bounded, which the source leaves open: samples of a worker that are tried, loans of a packet, and
+clusters of greater potential that are expanded, whose queue grows exponentially (S4.5 to S4.7).
 """
 
 from __future__ import annotations
@@ -16,35 +17,38 @@ from heapq import heappop, heappush
 from itertools import chain, count, islice
 
 from gradbed.controller.systems.shuffle.scheduling.dependencies import Cluster, DependencyGraph
-from gradbed.controller.systems.shuffle.scheduling.instance import Instance
-from gradbed.controller.systems.shuffle.scheduling.queues import Loan, Packet, Queues, Timing
+from gradbed.controller.systems.shuffle.scheduling.instance import ShuffleInstance
+from gradbed.controller.systems.shuffle.scheduling.queues import CodedPacket, Loan, SendQueues, Timing
 from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule
 from gradbed.controller.systems.shuffle.scheduling.trees import Trees, members
 
 
 @dataclass(frozen=True)
 class Limits:
-    """samples: of a worker that may join, tried at each step. loans: of a packet. expansions: clusters of greater
-    potential that are grown beside the first one (the queue of S4.5)."""
+    """Bounds of the search (ours)."""
 
     samples: int = 8
+    """Samples of a worker that may join, tried at each step."""
     loans: int = 1
+    """Loans of a packet."""
     expansions: int = 8
+    """Clusters of greater potential that are grown beside the first one (the queue of S4.5)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """A feasible solution of S4: a cluster, its sender, and what both borrow. loss: hops for each sample."""
+    """A feasible solution of S4: a cluster, its sender, and what both borrow."""
 
     cluster: Cluster
     sender: int
     loans: tuple[Loan, ...]
     loss: float
+    """Hops for each sample (the loss function of S4)."""
 
 
 @dataclass(frozen=True)
 class HopAware:
-    """count_loans: whether a cluster's loss has the hops of its loans; the source's has not."""
+    """The source's scheduler. count_loans: the loss includes the hops of loans, which the source's leaves out."""
 
     timing: Timing = field(default_factory=Timing)
     limits: Limits = field(default_factory=Limits)
@@ -54,17 +58,17 @@ class HopAware:
     def name(self) -> str:
         return "hop-aware-loans-counted" if self.count_loans else "hop-aware"
 
-    def schedule(self, instance: Instance, trees: Trees, seed: int) -> Schedule:
+    def schedule(self, instance: ShuffleInstance, trees: Trees, seed: int) -> Schedule:
         draw = random.Random(seed)
         graph = DependencyGraph(instance)
-        queues = Queues(instance, trees, self.timing)
+        queues = SendQueues(instance, trees, self.timing)
         growth = Growth(graph, trees, queues, self.limits, self.count_loans, draw)
         for worker, sample in draw.sample(instance.demands, len(instance.demands)):
             if not graph.is_open(worker, sample):
                 continue
             best = growth.expanded(graph.cluster(worker, sample))
             hops, tree = trees.best(best.sender, best.cluster.workers)
-            queues.add(Packet(best.sender, best.cluster.receivers, tree, hops, best.loans))
+            queues.add(CodedPacket(best.sender, best.cluster.receivers, tree, hops, best.loans))
             for receiver in best.cluster.receivers:
                 graph.close(*receiver)
         return queues.schedule(self.name)
@@ -72,18 +76,19 @@ class HopAware:
 
 @dataclass(frozen=True)
 class Growth:
-    """Grows clusters on what is still open."""
+    """Grows clusters on the demands that are still open (S4)."""
 
     graph: DependencyGraph
     trees: Trees
-    queues: Queues
+    queues: SendQueues
     limits: Limits
     count_loans: bool
     draw: random.Random
     _loans: dict[tuple[int, int], Loan | None] = field(default_factory=dict)
 
     def expanded(self, cluster: Cluster) -> Solution:
-        """S4: of the local optima that can be reached from a cluster, the one with the least loss."""
+        """Return the solution of least loss among the local optima that can be reached from a cluster (S4.1 to
+        S4.7)."""
         start = self.solution(cluster, ())
         assert start is not None, "whoever stores a sample can send it on its own"
         order = count()
@@ -98,15 +103,15 @@ class Growth:
                 for receiver, loans in self.joinable_edges(current)
                 if (solution := self._joined(current, receiver, loans)) is not None
             ]
-            found = min([current, *compared], key=lambda solution: solution.loss)
-            if expansions:
+            found = min([current, *compared], key=lambda solution: solution.loss)  # S4.4
+            if expansions:  # S4.5
                 potential = self.potential(found)
                 for solution in compared:
                     key = frozenset(solution.cluster.receivers)
                     if key not in seen and (own := self.potential(solution)) > potential:
                         seen.add(key)
                         heappush(waiting, (-own, next(order), solution))
-            if found is not current:
+            if found is not current:  # S4.6
                 current = found
                 continue
             if found.loss < best.loss:
@@ -114,16 +119,17 @@ class Growth:
             current = None
             if waiting and expansions:
                 expansions -= 1
-                current = heappop(waiting)[2]
+                current = heappop(waiting)[2]  # S4.7
         return best
 
     def joinable_edges(self, solution: Solution) -> Iterator[tuple[tuple[int, int], tuple[Loan, ...]]]:
-        """S4.1: (worker, sample) that may join, with what is to be borrowed then, the sender's loans left out."""
+        """Yield edges (worker, sample) that may join, with what is borrowed then, the sender's loans left out
+        (S4.1)."""
         for worker in self.joinable_nodes(solution.cluster, self._loans_left(solution)):
             yield from self._edges_of(solution, worker)
 
     def _loans_left(self, solution: Solution) -> int:
-        """The sender's are none, since another may send."""
+        """Return the loans that are left; the sender's do not count, since another may send."""
         return self.limits.loans - sum(loan.borrower != solution.sender for loan in solution.loans)
 
     def _edges_of(self, solution: Solution, worker: int) -> Iterator[tuple[tuple[int, int], tuple[Loan, ...]]]:
@@ -145,7 +151,7 @@ class Growth:
                     yield (worker, sample), (*borrowed, *lent)
 
     def joinable_nodes(self, cluster: Cluster, loans: int) -> Iterator[int]:
-        """Workers outside that store every sample of the cluster, or could borrow what is missing."""
+        """Yield workers outside that store every sample of the cluster, or could borrow what is missing (S4)."""
         # lacking[n]: those who lack n of the samples, and have neighbours for them.
         lacking = [-1, *(0 for _ in range(loans))]
         for _, sample in cluster.receivers:
@@ -155,13 +161,13 @@ class Growth:
         return members(sum(lacking) & ~cluster.workers)
 
     def potential(self, solution: Solution) -> int:
-        """Receivers, and nodes that could join."""
+        """Return the potential: receivers, and nodes that could join (the potential function of S4)."""
         nodes = self.joinable_nodes(solution.cluster, self._loans_left(solution))
         joinable = sum(any(True for _ in self._edges_of(solution, worker)) for worker in nodes)
         return len(solution.cluster.receivers) + joinable
 
     def _tried(self, worker: int, places: int) -> Sequence[int]:
-        """As many of a worker's samples as are allowed, from any of them on."""
+        """Return as many of a worker's samples as are tried, from a random one on."""
         own = self.graph.samples[worker]
         if places.bit_count() > self.limits.samples:
             start = self.draw.randrange(len(own))
@@ -175,8 +181,10 @@ class Growth:
         return self.solution(self.graph.joined(former.cluster, *receiver), loans)
 
     def solution(self, cluster: Cluster, loans: tuple[Loan, ...]) -> Solution | None:
-        """S4.2, S4.3: a cluster with the sender of least loss; None if none can send it in time. loans: to its
-        receivers."""
+        """Return a cluster with the sender of least loss (S4.2, S4.3); None if none can send it in time (S5).
+
+        loans: those to its receivers.
+        """
         best: Solution | None = None
         samples = [sample for _, sample in cluster.receivers]
         left = self.limits.loans - len(loans) if len(samples) > 1 else 0
@@ -188,13 +196,13 @@ class Growth:
             borrowed = (*loans, *own)
             if self.count_loans:
                 hops += sum(int(self.trees.distances[loan.lender, loan.borrower]) for loan in borrowed)
-            loss = hops / len(samples)
+            loss = hops / len(samples)  # the loss function of S4
             if (best is None or loss < best.loss) and self.queues.fits(sender, borrowed):
                 best = Solution(cluster, sender, borrowed, loss)
         return best
 
     def _borrowed(self, worker: int, samples: Sequence[int]) -> tuple[Loan, ...] | None:
-        """What a worker lacks of some samples, each from its nearest neighbour that has it; None if none has."""
+        """Return loans for what a worker lacks, each from its nearest neighbour that has it; None if none has."""
         found = []
         for sample in samples:
             if not self.graph.holders[sample] >> worker & 1:

@@ -1,31 +1,38 @@
-"""What a shuffle is asked to do: who stores which samples, and who needs which (S2 of the source)."""
+"""What a shuffle is asked to do (S2 of the source): who stores which samples, and who needs which, epoch after
+epoch."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 from gradbed.common.errors import UserError
 
 
 @dataclass(frozen=True)
-class Instance:
-    """Storage before a shuffle and demand after it; samples are numbered from 0, workers by their place in `workers`.
+class ShuffleInstance:
+    """Storage before a shuffle and demand after it: the two inputs of the dependency graph (S2).
 
-    workers: hosts' names. sizes_bytes: of every sample. stored, needed: for each worker sample numbers in ascending
-    order. needed is all that a worker must hold in the end; what it stores already is no demand. master: a host that
-    is no worker and stores every sample; it has the number len(workers), and only the classical scheme uses it.
+    Samples are numbered from 0, workers by their place in `workers`.
 
-    Making one checks it: UserError for unknown samples, for one that somebody needs and nobody stores, and for
-    lists that do not fit together.
+    Raises:
+        UserError: A sample is unknown, or needed and not stored by any host, or the lists do not fit together.
     """
 
     workers: tuple[str, ...]
+    """Names of hosts."""
     sizes_bytes: tuple[int, ...]
+    """The size of every sample."""
     stored: tuple[tuple[int, ...], ...]
+    """For each worker the samples that it stores, in ascending order."""
     needed: tuple[tuple[int, ...], ...]
+    """For each worker all samples that it must hold in the end, in ascending order; what it stores is no demand."""
     master: str | None = None
+    """A host that is no worker and stores every sample, for the classical scheme; its number is len(workers)."""
 
     def __post_init__(self) -> None:
         if len(set(self.workers)) != len(self.workers):
@@ -57,8 +64,8 @@ class Instance:
         needed: Mapping[str, Iterable[int]],
         sizes_bytes: Sequence[int],
         master: str | None = None,
-    ) -> Instance:
-        """From sets of samples by host; workers are the hosts of `stored`, in its order."""
+    ) -> ShuffleInstance:
+        """Make an instance from sets of samples by host; workers are the hosts of `stored`, in its order."""
         unknown = needed.keys() - stored.keys()
         if unknown:
             raise UserError(f"{min(unknown)} needs samples, but is no worker")
@@ -72,17 +79,17 @@ class Instance:
 
     @property
     def samples(self) -> int:
-        """How many samples there are."""
+        """The number of samples."""
         return len(self.sizes_bytes)
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """By number: the workers, then the master where there is one."""
+        """Hosts by number: the workers, then the master where there is one."""
         return self.workers if self.master is None else (*self.workers, self.master)
 
     @cached_property
     def holders(self) -> tuple[int, ...]:
-        """For each sample the workers that store it, as a set of bits: bit w is worker w. The master is none."""
+        """The workers that store each sample, as a set of bits: bit w is worker w. The master is none of them."""
         found = [0] * len(self.sizes_bytes)
         for worker, samples in enumerate(self.stored):
             for sample in samples:
@@ -91,13 +98,13 @@ class Instance:
 
     @cached_property
     def every_holder(self) -> tuple[int, ...]:
-        """The same with the master, where there is one."""
+        """`holders` with the master, where there is one."""
         master = 0 if self.master is None else 1 << len(self.workers)
         return tuple(holders | master for holders in self.holders)
 
     @cached_property
     def demands(self) -> tuple[tuple[int, int], ...]:
-        """(worker, sample) of everything that is needed and not stored, in ascending order."""
+        """Pairs (worker, sample) of what is needed and not stored, in ascending order: the edges' sources of S2."""
         return tuple(
             (worker, sample)
             for worker, (needed, stored) in enumerate(zip(self.needed, map(set, self.stored), strict=True))
@@ -106,7 +113,73 @@ class Instance:
         )
 
     def stores(self, sender: int, sample: int) -> bool:
-        """Whether a worker, or the master, stores a sample."""
+        """Return whether a worker, or the master, stores a sample."""
         if sender == len(self.workers):
             return self.master is not None
         return bool(self.holders[sample] >> sender & 1)
+
+
+# ---- Storage models: what workers store before each epoch (ours; the source says nothing of them) ----
+
+
+Replacement = Literal["random", "least-recent"]
+"""Which samples leave a full cache: any, or those that were needed longest ago."""
+
+
+def parts(samples: int, workers: int, draw: random.Random) -> list[list[int]]:
+    """Deal every sample to one worker, in parts that differ by at most one: the demand of an epoch."""
+    order = draw.sample(range(samples), samples)
+    return [sorted(order[worker::workers]) for worker in range(workers)]
+
+
+def places_of(samples: int, workers: int, share: float) -> int:
+    """Return the number of samples that a worker stores.
+
+    Raises:
+        UserError: The workers together could not store everything.
+    """
+    places = min(samples, math.ceil(share * samples - 1e-9))
+    if not 0 < share <= 1 or places < math.ceil(samples / workers):
+        raise UserError(f"a worker stores between 1/{workers} and 1 of all samples, got {share:g}")
+    return places
+
+
+def epochs(
+    hosts: Sequence[str],
+    sizes_bytes: Sequence[int],
+    share: float,
+    seed: int,
+    replacement: Replacement = "random",
+    master: str | None = None,
+    first: Sequence[Sequence[int]] | None = None,
+) -> Iterator[ShuffleInstance]:
+    """Yield the shuffle before each epoch, one after the other without end.
+
+    Before the first, each worker stores a part of its own and, as long as there is room, others by chance. After a
+    shuffle it stores what it needed, and what the rule keeps of the rest. first: the workers' own parts before the
+    first; None: by chance.
+    """
+    samples, workers = len(sizes_bytes), len(hosts)
+    places = places_of(samples, workers, share)
+    draw = random.Random(seed)
+    # For each worker the samples that it stores, those that it needed last at the end.
+    kept: list[list[int]] = []
+    for own in first or parts(samples, workers, draw):
+        of_others = sorted(set(range(samples)).difference(own))
+        kept.append([*draw.sample(of_others, places - len(own)), *own])
+    while True:
+        needed = parts(samples, workers, draw)
+        yield ShuffleInstance(
+            workers=tuple(hosts),
+            sizes_bytes=tuple(sizes_bytes),
+            stored=tuple(tuple(sorted(own)) for own in kept),
+            needed=tuple(map(tuple, needed)),
+            master=master,
+        )
+        for worker, new in enumerate(needed):
+            fresh = set(new)
+            former = [sample for sample in kept[worker] if sample not in fresh]
+            room = min(len(former), places - len(new))
+            if replacement == "random":
+                former = draw.sample(former, len(former))
+            kept[worker] = [*former[len(former) - room :], *new]

@@ -10,24 +10,27 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from gradbed.controller.systems.shuffle.scheduling.instance import Instance
+from gradbed.controller.systems.shuffle.scheduling.instance import ShuffleInstance
 from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
 from gradbed.controller.systems.shuffle.scheduling.trees import Trees
 
 
 @dataclass(frozen=True)
 class Timing:
-    """host_us, router_us: how long a host and a switch take to send a packet. threshold_us: how long an A packet may
-    wait for its loan once it is its turn; a cluster whose packet would wait longer is none. hop_delay_us: the longest
-    propagation delay of a hop, which the source leaves out."""
+    """The model of time of S5; links have a propagation delay, which the source assumes to be none."""
 
     host_us: int = 120
+    """The time that a host takes to send a packet."""
     router_us: int = 120
+    """The time that a switch takes to send a packet."""
     threshold_us: int = 1200
+    """The longest wait of an A packet for its loan once it is its turn; a cluster that would wait longer is none."""
     hop_delay_us: int = 0
+    """The longest propagation delay of a hop (ours)."""
 
     def transfer_us(self, hops: int) -> int:
-        """How long a packet is on its way between neighbours."""
+        """Return the time that a packet takes between neighbours: (hops - 1) router_us + host_us (S5), and its
+        delay."""
         return (hops - 1) * self.router_us + self.host_us + hops * self.hop_delay_us
 
 
@@ -41,15 +44,16 @@ class Loan:
 
 
 @dataclass(frozen=True, slots=True)
-class Packet:
-    """What a scheduler puts into a queue. receivers: (worker, the sample that it decodes). tree, hops: as in
-    Transmission; loans: what its sender and receivers borrow for it."""
+class CodedPacket:
+    """A packet as a scheduler puts it into a queue."""
 
     sender: int
     receivers: tuple[tuple[int, int], ...]
+    """Pairs (worker, the sample that it decodes)."""
     tree: int
     hops: int
     loans: tuple[Loan, ...] = ()
+    """What its sender and receivers borrow for it."""
 
     @property
     def samples(self) -> tuple[int, ...]:
@@ -57,7 +61,7 @@ class Packet:
 
 
 class _Queue:
-    """One sender's. a, b, c: numbers of its packets by class, each list in sending order."""
+    """The queue of one sender: numbers of its packets by class (S5), each list in sending order."""
 
     def __init__(self) -> None:
         self.a: list[int] = []
@@ -65,10 +69,10 @@ class _Queue:
         self.c: list[int] = []
 
 
-class Queues:
+class SendQueues:
     """The queues of all senders while a schedule grows."""
 
-    def __init__(self, instance: Instance, trees: Trees, timing: Timing | None = None) -> None:
+    def __init__(self, instance: ShuffleInstance, trees: Trees, timing: Timing | None = None) -> None:
         self.instance = instance
         self.trees = trees
         self.timing = timing or Timing()
@@ -80,8 +84,10 @@ class Queues:
         return len(self._sent)
 
     def fits(self, sender: int, loans: Sequence[Loan]) -> bool:
-        """Whether a packet that the sender makes with these loans can be put in so that it waits no longer than the
-        threshold (S4 asks before a cluster becomes a candidate)."""
+        """Return whether a packet with these loans waits no longer than the threshold (S5).
+
+        S4 asks before a cluster becomes a candidate.
+        """
         if not any(loan.borrower == sender for loan in loans):
             return True
         lent: Counter[int] = Counter()
@@ -98,8 +104,8 @@ class Queues:
         ready_us = self._last_ready_us(sender, lent=lent[sender])
         return max(arrivals_us) - ready_us <= self.timing.threshold_us
 
-    def add(self, packet: Packet) -> None:
-        """Put a packet and its loans into the queues; `fits` holds for it."""
+    def add(self, packet: CodedPacket) -> None:
+        """Put a packet and its loans into the queues (S5); `fits` holds for it."""
         number = len(self._sent) + len(packet.loans)
         loans = []
         for loan in packet.loans:
@@ -141,8 +147,8 @@ class Queues:
             self._queues[packet.sender].c.append(number)
 
     def _place_of_b(self, queue: _Queue, first: int = 0, before: int = 0) -> int:
-        """Where a new B packet ends up: from the end of its region it moves forward as long as those that it
-        overtakes do not keep their A packets waiting longer than the threshold.
+        """Return the place of a new B packet (S5): from the end of its region it moves forward as long as those that
+        it overtakes do not keep their A packets waiting longer than the threshold.
 
         first: the foremost place that it may take, behind the loans for the same packet. before: how many of those
         are still to be put there.
@@ -163,6 +169,7 @@ class Queues:
         return arrival_us - self._ready_us(packet.sender, sender.a.index(dependent)) <= self.timing.threshold_us
 
     def _insert_a(self, number: int) -> None:
+        """Put in a new A packet (S5): from the front of its region it moves back until its wait is short enough."""
         packet = self._sent[number]
         queue = self._queues[packet.sender]
         arrival_us = max(self._arrival_us(loan) for loan in packet.waits_for)
@@ -175,14 +182,14 @@ class Queues:
         queue.a.insert(place, number)
 
     def _arrival_us(self, loan: int, place: int | None = None) -> int:
-        """When a loan is there. place: in its queue, if not where it is now."""
+        """Return the time at which a loan arrives (S5). place: in its queue, if not where it is now."""
         transmission = self._sent[loan]
         if place is None:
             place = self._queues[transmission.sender].b.index(loan)
         return place * self.timing.host_us + self.timing.transfer_us(transmission.hops)
 
     def _waits(self, sender: int) -> list[int]:
-        """How long each A packet of a queue waits, in its order."""
+        """Return the waits of a queue's A packets in order: arrival of the loan less ready time, at least 0 (S5)."""
         queue = self._queues[sender]
         ready_us = (len(queue.b) + len(queue.c)) * self.timing.host_us
         waits = []
@@ -193,7 +200,7 @@ class Queues:
         return waits
 
     def _last_ready_us(self, sender: int, lent: int) -> int:
-        """When a new A packet behind all others could be sent at the earliest. lent: B packets that come with it."""
+        """Return when a new A packet behind all others could be sent. lent: B packets that come with it."""
         queue = self._queues[sender]
         ready_us = (len(queue.b) + len(queue.c) + lent) * self.timing.host_us
         for number in queue.a:
@@ -202,13 +209,13 @@ class Queues:
         return ready_us
 
     def _ready_us(self, sender: int, place: int) -> int:
-        """When the A packet at a place could be sent if its loan were there."""
+        """Return when the A packet at a place could be sent if its loan were there (S5, "ready")."""
         queue = self._queues[sender]
         before = len(queue.b) + len(queue.c) + place
         return before * self.timing.host_us + sum(self._waits(sender)[:place])
 
     def schedule(self, name: str) -> Schedule:
-        """The schedule as it stands, with the waiting times of its A packets."""
+        """Return the schedule as it stands, with the waiting times of its A packets."""
         sent = list(self._sent)
         for sender, queue in enumerate(self._queues):
             for number, wait_us in zip(queue.a, self._waits(sender), strict=True):

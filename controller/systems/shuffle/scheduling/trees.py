@@ -21,7 +21,7 @@ from gradbed.topo.graph import Topology, is_hop
 
 
 def members(bits: int) -> Iterator[int]:
-    """The numbers in a set, in ascending order."""
+    """Yield the numbers in a set, in ascending order."""
     while bits:
         lowest = bits & -bits
         yield lowest.bit_length() - 1
@@ -29,7 +29,7 @@ def members(bits: int) -> Iterator[int]:
 
 
 def bits_of(numbers: Iterable[int]) -> int:
-    """The set of some numbers."""
+    """Return the set of some numbers."""
     found = 0
     for number in numbers:
         found |= 1 << number
@@ -62,8 +62,11 @@ class Tree:
     links: tuple[tuple[str, str], ...]
 
     def branches(self, sender: str, receivers: Iterable[str]) -> tuple[tuple[str, str], ...]:
-        """The links (from, to) that a packet takes from a host to others, each after the one that leads to it;
-        links inside servers are among them."""
+        """Return the links (from, to) that a packet takes from a host to others, each after the one that leads to it
+        (S1).
+
+        Links inside servers are among them.
+        """
         ends = {sender, *receivers}
         passed = Counter(link for end in ends for link in self._to_root(end))
         beside: defaultdict[str, list[str]] = defaultdict(list)
@@ -129,12 +132,14 @@ class Trees:
 
     @cached_property
     def _lengths(self) -> dict[int, NDArray[np.int64]]:
-        """For each tree how many links lie between any two hosts, those inside servers included."""
+        """For each tree the number of links between any two hosts, those inside servers included."""
         return {}
 
     def _of_unequal_lengths(self, trees: Sequence[int]) -> tuple[int, ...]:
-        """Of some trees the first of each length between all hosts. Lengths between them say what a tree's part for
-        any of them takes, so the others take as many hops."""
+        """Return of some trees the first of each length between all hosts.
+
+        Lengths between them say what a tree's part for any of them takes, so the others take as many hops.
+        """
         found: list[int] = []
         for tree in trees:
             if not any(self._alike(tree, other) for other in found):
@@ -165,11 +170,12 @@ class Trees:
         return bool(self.of_sender) and bool(set.intersection(*map(set, self.of_sender)))
 
     def is_inside(self, a: str, b: str) -> bool:
-        """Whether a link is the inside of a server, which counts as no hop."""
+        """Return whether a link is the inside of a server, which counts as no hop."""
         return not is_hop(self.topology, self.topology.link(a, b))
 
     def up(self, tree: int) -> tuple[int, ...]:
-        """For each host the links between it and the tree's root as a set of bits, without those inside servers.
+        """Return for each host the links between it and the tree's root as a set of bits, without those inside
+        servers.
 
         A packet between some hosts takes the links that are in one of their sets and not in all.
         """
@@ -193,7 +199,7 @@ class Trees:
         return ((span[0] | up) ^ (span[1] & up)).bit_count()
 
     def hops_of_each(self, senders: Iterable[int], receivers: int) -> Iterator[int]:
-        """The fewest hops from each of some hosts to a set of hosts."""
+        """Return the fewest hops from each of some hosts to a set of hosts."""
         spans: dict[int, tuple[int, int]] = {}
         for sender in senders:
             unequal = self._unequal[sender]
@@ -203,16 +209,16 @@ class Trees:
             yield min(self._joined(tree, sender, spans[tree]) for tree in unequal)
 
     def best(self, sender: int, receivers: int) -> tuple[int, int]:
-        """The fewest hops, and the first of the sender's trees that takes no more."""
+        """Return the fewest hops, and the first of the sender's trees that takes no more."""
         return min((self.hops_on(tree, sender, receivers), tree) for tree in self._unequal[sender])
 
     def hops(self, sender: int, receivers: int) -> int:
-        """The fewest hops from a host to a set of hosts on any of its trees."""
+        """Return the fewest hops from a host to a set of hosts on any of its trees."""
         return self.best(sender, receivers)[0]
 
     @cached_property
     def distances(self) -> NDArray[np.int64]:
-        """(hosts, hosts): hops of a packet from one to another."""
+        """Hops of a packet from one host to another, of shape (hosts, hosts)."""
         found = np.empty((len(self.hosts), len(self.hosts)), np.int64)
         for number, up in enumerate(self._up):
             senders = [sender for sender, trees in enumerate(self.of_sender) if trees[0] == number]
@@ -222,13 +228,13 @@ class Trees:
 
     @cached_property
     def neighbours(self) -> tuple[int, ...]:
-        """For each host the set of others at most NEIGHBOUR_HOPS away."""
+        """The set of other hosts at most NEIGHBOUR_HOPS away, for each host."""
         near = self.distances <= NEIGHBOUR_HOPS
         return tuple(sum(1 << int(other) for other in np.flatnonzero(row)) & ~(1 << h) for h, row in enumerate(near))
 
 
 def links_above(tree: Tree, is_free: Callable[[str, str], bool] = lambda a, b: False) -> dict[str, int]:
-    """For each node the links between it and the root as a set of bits, without those that are free."""
+    """Return for each node the links between it and the root as a set of bits, without those that are free."""
     found = {tree.root: 0}
     for number, (parent, child) in enumerate(tree.links):
         assert child not in found, "a tree has one parent for each node"
@@ -288,7 +294,7 @@ class _Graph:
         ]
 
     def _choices(self, distances: Mapping[int, int]) -> dict[str, int]:
-        """For each tier the most parents that one of its nodes could take."""
+        """Return for each tier the most parents that one of its nodes could take."""
         found: dict[str, int] = {}
         for node in distances:
             if distances[node]:
@@ -336,7 +342,8 @@ Edge = tuple[str, str]
 
 
 class SteinerTrees:
-    """Of the hosts of some breadth-first trees. Hosts never forward, so trees are sought among switches."""
+    """Steiner trees of the hosts of some breadth-first trees. Hosts never forward, so trees are sought among
+    switches."""
 
     def __init__(self, trees: Trees) -> None:
         self._hosts = trees.hosts
@@ -372,7 +379,7 @@ class SteinerTrees:
         return bits_of({int(self._at[host]) for host in members(receivers)})
 
     def hops(self, receivers: int) -> NDArray[np.int64] | None:
-        """For each host the fewest links between it and a set of others, shape (hosts,); None: these are too many."""
+        """Return for each host the fewest links between it and a set of others, of shape (hosts,); None: too many."""
         ends = self._ends(receivers)
         if ends.bit_count() > MOST_RECEIVERS:
             return None
@@ -381,7 +388,7 @@ class SteinerTrees:
         return found
 
     def _costs(self, ends: int) -> NDArray[np.int32]:
-        """For each switch the links of a least tree that joins it with the ends."""
+        """Return for each switch the links of a least tree that joins it with the ends."""
         found = self._joined.get(ends)
         if found is None:
             if ends.bit_count() == 1:
@@ -392,13 +399,14 @@ class SteinerTrees:
         return found
 
     def _meeting(self, ends: int) -> NDArray[np.int32]:
-        """The same for trees of two or more parts that meet in the switch."""
+        """Return the links of least trees of two or more parts that meet in each switch."""
         halves = [(self._costs(one), self._costs(other)) for one, other in _halves(ends)]
         found: NDArray[np.int32] = (np.array([one for one, _ in halves]) + [other for _, other in halves]).min(axis=0)
         return found
 
     def tree(self, sender: int, receivers: int) -> Tree:
-        """One of as few links as `hops` says; its root is the sender. It reaches these hosts and no others."""
+        """Return a tree of as few links as `hops` gives. Its root is the sender; it reaches these hosts and no
+        others."""
         hosts = [self._hosts[sender], *(self._hosts[host] for host in members(receivers))]
         links = [
             (self._names[a], self._names[b]) for a, b in self._links(self._ends(receivers), int(self._at[sender]))
@@ -407,7 +415,7 @@ class SteinerTrees:
         return rooted(hosts[0], links)
 
     def _links(self, ends: int, node: int) -> Iterator[tuple[int, int]]:
-        """Of a least tree of the ends and a switch."""
+        """Return the links of a least tree of the ends and a switch."""
         if ends.bit_count() == 1:
             yield from self._path(node, ends.bit_length() - 1)
             return
@@ -426,7 +434,7 @@ class SteinerTrees:
 
 
 def _halves(ends: int) -> Iterator[tuple[int, int]]:
-    """All ways to part a set in two; the first one has the least member."""
+    """Yield all ways to part a set in two; the first one has the least member."""
     first = ends & -ends
     rest = part = ends ^ first
     while part:
@@ -445,7 +453,7 @@ class JoinedTrees:
         self._kept: list[tuple[str, set[str], set[frozenset[str]]]] = []
 
     def add(self, tree: Tree) -> int:
-        """The place of a tree that has this one as a part."""
+        """Return the place of a tree that has this one as a part."""
         links = set(map(frozenset, tree.links))
         nodes = {node for link in tree.links for node in link}
         for place, (_, other_nodes, other_links) in enumerate(self._kept):
@@ -458,12 +466,12 @@ class JoinedTrees:
 
     @property
     def trees(self) -> tuple[Tree, ...]:
-        """By place."""
+        """The joined trees by place."""
         return tuple(rooted(root, ((a, b) for a, b in sorted(map(sorted, links)))) for root, _, links in self._kept)
 
 
 def rooted(root: str, links: Iterable[Edge]) -> Tree:
-    """The links of a tree in their order from a host."""
+    """Return the links of a tree in their order from a host."""
     beside: defaultdict[str, list[str]] = defaultdict(list)
     for a, b in links:
         beside[a].append(b)

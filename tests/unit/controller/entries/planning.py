@@ -14,8 +14,8 @@ from gradbed.controller.entries.settings import EntriesSettings
 from gradbed.controller.planning.plan import Plan
 from gradbed.controller.planning.routing import shortest_routes
 from gradbed.switch.program_cache import compiled_files
+from gradbed.topo.generators import leaf_spine
 from gradbed.topo.graph import Topology
-from gradbed.topo.shapes import leaf_spine
 
 SOURCE = Path(__file__).parent / "everything.p4"
 TOPOLOGY = leaf_spine(2, 2, 2)

@@ -17,7 +17,7 @@ from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
 from gradbed.emulation.switches.fabric_layout import fabric_config
 from gradbed.switch.program_cache import compiled_files
 from gradbed.switch.virtual import HostInterface, VirtualFabric
-from gradbed.topo.shapes import star
+from gradbed.topo.generators import star
 from tests.unit.controller.entries.planning import SOURCE, Written
 
 TOPOLOGY = star(3)

@@ -12,8 +12,8 @@ from gradbed.controller.entries.planner import EntriesPlanner
 from gradbed.controller.entries.sections import Reader
 from gradbed.controller.planning.plan import Plan
 from gradbed.controller.planning.routing import Routes, shortest_routes
+from gradbed.topo.generators import leaf_spine
 from gradbed.topo.graph import Topology
-from gradbed.topo.shapes import leaf_spine
 from tests.unit.controller.entries.planning import TOPOLOGY, settings
 
 ROUTES = """

@@ -19,7 +19,7 @@ from gradbed.controller.planning.plan import (
     Ternary,
 )
 from gradbed.controller.planning.routing import shortest_routes
-from gradbed.topo.shapes import fat_tree, leaf_spine
+from gradbed.topo.generators import fat_tree, leaf_spine
 from tests.unit.controller.entries.planning import TOPOLOGY, Written
 
 

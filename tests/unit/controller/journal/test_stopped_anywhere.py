@@ -20,7 +20,7 @@ from gradbed.controller.core.controller import Controller
 from gradbed.controller.core.jobs import Journal
 from gradbed.controller.core.term import Superseded, Term, take_charge
 from gradbed.controller.planning.plan import Plan
-from gradbed.topo.shapes import star
+from gradbed.topo.generators import star
 from tests.unit.controller.fake_southbound import FakeSouthbound
 from tests.unit.controller.journal.traced import Traced, on_x86_64
 from tests.unit.controller.lamps import LAMPS

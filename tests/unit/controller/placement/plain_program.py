@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 import scipy.optimize
 
-from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem, returned_sum_links
-from gradbed.controller.systems.aggregation.placement.rates.rate_program import ReturnedSums
+from gradbed.controller.systems.aggregation.placement.problem import AggregationProblem, returned_sum_links
+from gradbed.controller.systems.aggregation.placement.rate_program import ReturnedSums
 
 Flow = tuple[str, ...]
 

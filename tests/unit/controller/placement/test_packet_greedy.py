@@ -8,18 +8,17 @@ from itertools import combinations
 import pytest
 
 from gradbed.controller.planning.hosts import choose_hosts
-from gradbed.controller.systems.aggregation.placement import assignment as assignment_module
 from gradbed.controller.systems.aggregation.placement import greedy as greedy_module
-from gradbed.controller.systems.aggregation.placement.assignment import designations
-from gradbed.controller.systems.aggregation.placement.baselines import highest_degree
+from gradbed.controller.systems.aggregation.placement import labels as assignment_module
 from gradbed.controller.systems.aggregation.placement.greedy import exchanged, greedy, packet_greedy, packet_rate_bps
-from gradbed.controller.systems.aggregation.placement.place import place
+from gradbed.controller.systems.aggregation.placement.labels import designations
+from gradbed.controller.systems.aggregation.placement.lp_planner import place
 from gradbed.controller.systems.aggregation.placement.planner import Rates
-from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
-from gradbed.controller.systems.aggregation.placement.rates.rates import RateSolver
+from gradbed.controller.systems.aggregation.placement.problem import AggregationProblem, highest_degree
+from gradbed.controller.systems.aggregation.placement.rate_solver import RateSolver
 from gradbed.formats.aggregation import Designation
+from gradbed.topo.generators import fat_tree
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes import fat_tree
 from tools.bench.placement import random_fabric
 
 FABRICS, FEW = range(40), 8

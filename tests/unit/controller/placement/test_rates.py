@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from gradbed.controller.systems.aggregation.placement.rates.equitable import quotient
-from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
-from gradbed.controller.systems.aggregation.placement.rates.rate_program import ReturnedSums
-from gradbed.controller.systems.aggregation.placement.rates.rates import SPLITS, RateSolver, solve_rates
+from gradbed.controller.systems.aggregation.placement.problem import AggregationProblem
+from gradbed.controller.systems.aggregation.placement.rate_program import ReturnedSums
+from gradbed.controller.systems.aggregation.placement.rate_solver import SPLITS, RateSolver, quotient, solve_rates
+from gradbed.topo.generators import fat_tree, star
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes import fat_tree, star
 from tests.examples import examples
 from tests.unit.controller.placement.examples import problems_with_switches, two_racks
 from tests.unit.controller.placement.plain_program import plain_gamma

@@ -6,14 +6,14 @@ import pytest
 
 from gradbed.controller.planning.hosts import choose_hosts
 from gradbed.controller.planning.routing import shortest_routes
-from gradbed.controller.systems.aggregation.placement.place import LpPlanner
-from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem, returned_sum_links
-from gradbed.controller.systems.aggregation.placement.rates.rates import solve_rates
-from gradbed.controller.systems.aggregation.placement.rates.realised import realised_rates
+from gradbed.controller.systems.aggregation.placement.labels import achievable_rates
+from gradbed.controller.systems.aggregation.placement.lp_planner import LpPlanner
+from gradbed.controller.systems.aggregation.placement.problem import AggregationProblem, returned_sum_links
+from gradbed.controller.systems.aggregation.placement.rate_solver import solve_rates
 from gradbed.formats.aggregation import Designation
+from gradbed.topo.generators import fat_tree
 from gradbed.topo.link import LinkModel
 from gradbed.topo.registry import parse_topology
-from gradbed.topo.shapes import fat_tree
 
 
 def leaf_spine_problem() -> AggregationProblem:
@@ -30,7 +30,7 @@ def test_gradients_that_travel_with_returned_sums_share_their_links() -> None:
     number = problem.topology.switch("l2").number
     labels = dict.fromkeys(problem.workers, (Designation(number, 4),))
     # h5 and h6 send over s1 -> l2: 2 packets of gradients, and one of global sums.
-    without, full = realised_rates(problem, labels), realised_rates(problem, labels, returned_sums=True)
+    without, full = achievable_rates(problem, labels), achievable_rates(problem, labels, returned_sums=True)
     assert (without.gamma_bps, without.link_packets["s1", "l2"]) == (5, 2)
     assert full.gamma_bps == pytest.approx(10 / 3)
     assert (full.link_packets["s1", "l2"], full.bottleneck) == (3, ("s1", "l2"))
@@ -59,5 +59,5 @@ def test_eight_workers_on_a_fat_tree_reach_the_bound_with_returned_sums_counted(
     choice = LpPlanner(maximum, "greedy").choose(topology, routes, workers, server)
     problem = AggregationProblem(topology, routes, workers, server)
     bound_bps = solve_rates(problem, choice.programmable).gamma_bps
-    reached = realised_rates(problem, choice.designations, returned_sums=True)
+    reached = achievable_rates(problem, choice.designations, returned_sums=True)
     assert share * bound_bps <= reached.gamma_bps <= bound_bps * (1 + 1e-6)

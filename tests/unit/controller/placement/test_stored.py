@@ -12,16 +12,17 @@ import pytest
 from gradbed.common.errors import UserError
 from gradbed.controller.planning.hosts import choose_hosts
 from gradbed.controller.planning.routing import Routes, shortest_routes
-from gradbed.controller.systems.aggregation.placement import place, stored
-from gradbed.controller.systems.aggregation.placement.place import METHODS, LpPlanner
-from gradbed.controller.systems.aggregation.placement.planners import PlannerOptions
-from gradbed.controller.systems.aggregation.placement.rates import rates
-from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
-from gradbed.controller.systems.aggregation.placement.rates.rates import solve_rates
-from gradbed.controller.systems.aggregation.placement.stored import StoredPlanner, stored_rates
+from gradbed.controller.systems.aggregation.placement import lp_planner as place
+from gradbed.controller.systems.aggregation.placement import options as stored
+from gradbed.controller.systems.aggregation.placement import rate_solver as rates
+from gradbed.controller.systems.aggregation.placement.lp_planner import LpPlanner
+from gradbed.controller.systems.aggregation.placement.methods import METHODS
+from gradbed.controller.systems.aggregation.placement.options import PlannerOptions, StoredPlanner, stored_rates
+from gradbed.controller.systems.aggregation.placement.problem import AggregationProblem
+from gradbed.controller.systems.aggregation.placement.rate_solver import solve_rates
+from gradbed.topo.generators import fat_tree
 from gradbed.topo.graph import Topology
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes import fat_tree
 
 OPTIONS = {"maximum": 2, "method": "highest-degree", "switch_capacity_bps": None, "seed": 1, "demand_bps": None}
 
@@ -139,7 +140,7 @@ def test_the_solvers_code_is_all_in_the_digest(monkeypatch: pytest.MonkeyPatch) 
     stored._solver.__wrapped__()
     names = {path.name for path in files}
     assert {Path(module.__file__ or "").name for module in (place, rates)} < names
-    assert {"assignment.py", "greedy.py", "problem.py", "rate_program.py"} < names
+    assert {"labels.py", "methods.py", "greedy.py", "problem.py", "rate_program.py"} < names
 
 
 def test_what_is_refused_is_refused_again(solved: list[Any], cache: Path) -> None:

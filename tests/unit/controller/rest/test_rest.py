@@ -21,9 +21,9 @@ from gradbed.controller.rest.address import unix_path
 from gradbed.controller.rest.interface import create_app
 from gradbed.controller.rest.server import RestServer, inherited_socket, listening_socket
 from gradbed.controller.southbound.interface import CounterCell, SouthboundError, SouthboundTimeout
+from gradbed.topo.generators import fat_tree
 from gradbed.topo.graph import Topology
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes import fat_tree
 from tests.unit.controller.fake_southbound import FakeSouthbound
 
 TOPOLOGY = fat_tree(4, LinkModel(rate_bps=10_000_000))

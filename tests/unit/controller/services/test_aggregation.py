@@ -24,8 +24,8 @@ from gradbed.controller.systems.aggregation.placement.planner import (
 )
 from gradbed.formats.addresses import MulticastAddress
 from gradbed.formats.aggregation import DIRECT, Designation
+from gradbed.topo.generators import fat_tree, leaf_spine, star
 from gradbed.topo.graph import Topology
-from gradbed.topo.shapes import fat_tree, leaf_spine, star
 from tests.examples import examples
 from tests.unit.controller.networks import REGULAR, network, random_networks, routes_alone
 from tests.unit.controller.plan_walker import PlanWalker

@@ -12,7 +12,7 @@ from gradbed.controller.core.controller import Controller
 from gradbed.controller.core.service import ServiceConfig, load_services
 from gradbed.controller.systems.aggregation.entries import SlotRange
 from gradbed.controller.systems.aggregation.job_plan import AggregationJob
-from gradbed.topo.shapes import fat_tree
+from gradbed.topo.generators import fat_tree
 from tests.unit.controller.fake_southbound import FakeSouthbound
 
 TOPOLOGY = fat_tree(4)

@@ -7,9 +7,9 @@ import pytest
 from gradbed.common.errors import UserError
 from gradbed.controller.planning.routing import shortest_routes
 from gradbed.controller.systems.compression.service import CompressionService, CompressionSettings, JobRequest
+from gradbed.topo.generators import fat_tree
 from gradbed.topo.graph import Topology
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes import fat_tree
 
 
 def service(topology: Topology, packets: int | None = None) -> CompressionService:

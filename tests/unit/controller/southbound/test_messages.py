@@ -18,7 +18,7 @@ from gradbed.controller.southbound.p4runtime import codec
 from gradbed.controller.southbound.p4runtime.p4runtime import P4RuntimeSouthbound
 from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
 from gradbed.controller.switches import unrouted_programs
-from gradbed.topo.shapes import star
+from gradbed.topo.generators import star
 from tests.unit.p4runtime.network import Network, frame, running, write_program
 from tests.waiting import wait_until
 

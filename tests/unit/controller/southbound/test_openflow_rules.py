@@ -38,7 +38,7 @@ from gradbed.controller.systems.aggregation.entries import (
 )
 from gradbed.controller.systems.aggregation.service import AggregationService
 from gradbed.formats.addresses import mac_number
-from gradbed.topo.shapes import leaf_spine
+from gradbed.topo.generators import leaf_spine
 from tests.unit.controller.fake_openflow import FakeSwitch
 from tests.unit.controller.networks import routes_alone
 

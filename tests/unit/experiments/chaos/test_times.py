@@ -11,7 +11,7 @@ from gradbed.experiments.configuration.faults import fault_of_text
 from gradbed.experiments.engine.faults import schedule
 from gradbed.experiments.runtimes.interface import Runtime
 from gradbed.experiments.scale import Scale
-from gradbed.topo.shapes import star
+from gradbed.topo.generators import star
 
 
 class Clock:

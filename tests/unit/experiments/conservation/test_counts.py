@@ -24,7 +24,7 @@ from gradbed.experiments.systems.aggregation.counts import (
     received_from,
     sent_to,
 )
-from gradbed.topo.shapes import star
+from gradbed.topo.generators import star
 
 TOPOLOGY = star(4)
 """Host hN at port N of s1."""

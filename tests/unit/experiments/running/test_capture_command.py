@@ -11,7 +11,7 @@ import pytest
 
 from gradbed.emulation.statistics import DataPlaneStatistics
 from gradbed.experiments.prompt.traffic_commands import CaptureCommands
-from gradbed.topo.shapes import star
+from gradbed.topo.generators import star
 
 
 @dataclass

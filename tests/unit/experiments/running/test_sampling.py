@@ -10,8 +10,8 @@ from gradbed.common.errors import UserError
 from gradbed.experiments.configuration.sections import SampleOrder, SamplesSection
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.traffic.configuration import TrafficSection
+from gradbed.topo.generators import star
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes import star
 from tests.unit.traffic.bare import run_sampled
 
 INTERVAL_US = 10_000

@@ -13,8 +13,8 @@ import pytest
 from gradbed.emulation.statistics import DataPlaneStatistics, DirectionStatistics
 from gradbed.experiments.validity.monitor import TICKS_PER_S, NetworkCounts, RealtimeMonitor, achieved_rates, measures
 from gradbed.experiments.validity.processes import MachineTimes, ThreadTimes, machine_times, thread_times
+from gradbed.topo.generators import star
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes import star
 
 TOPOLOGY = star(3, LinkModel(rate_bps=10_000_000)).with_links([("h3", "s1")], rate_bps=5_000_000)
 

@@ -9,21 +9,19 @@ import pytest
 from gradbed.common.errors import UserError
 from gradbed.controller.systems.shuffle.scheduling import clusters
 from gradbed.controller.systems.shuffle.scheduling.bounds import bounds, cut_bound, packet_bound, regions
-from gradbed.controller.systems.shuffle.scheduling.checking import check_schedule
 from gradbed.controller.systems.shuffle.scheduling.clusters import Column, Exact, Improved, best_columns
-from gradbed.controller.systems.shuffle.scheduling.instance import Instance
-from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
+from gradbed.controller.systems.shuffle.scheduling.instance import ShuffleInstance, epochs
+from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule, Transmission, check_schedule
 from gradbed.controller.systems.shuffle.scheduling.schedulers import SCHEDULERS
-from gradbed.controller.systems.shuffle.scheduling.storage import epochs
 from gradbed.controller.systems.shuffle.scheduling.trees import Trees, members
+from gradbed.topo.generators import fat_tree
 from gradbed.topo.registry import parse_topology
-from gradbed.topo.shapes import fat_tree
 
 LENDING = ("hop-aware", "hop-aware-loans-counted")
 """Schedulers that let neighbours lend."""
 
 
-def drawn(fabric: str, share: float, samples: int, seed: int = 1, variants: int = 2) -> tuple[Instance, Trees]:
+def drawn(fabric: str, share: float, samples: int, seed: int = 1, variants: int = 2) -> tuple[ShuffleInstance, Trees]:
     topology = parse_topology(fabric)
     instance = next(epochs([host.name for host in topology.hosts], [10] * samples, share, seed))
     return instance, Trees(topology, instance.hosts, variants)
@@ -52,7 +50,7 @@ def _packets_without_loans(schedule: Schedule) -> list[Transmission]:
     return [sent for sent in schedule.transmissions if sent.lent_for is None and sent.number not in with_loans]
 
 
-def _least_walk(instance: Instance, trees: Trees, packet: Transmission) -> int:
+def _least_walk(instance: ShuffleInstance, trees: Trees, packet: Transmission) -> int:
     """Around a packet's tree and back: the sum of its receivers' distances from holders, and the largest again."""
     away = [
         min(int(trees.distances[holder, worker]) for holder in members(instance.holders[sample]))
@@ -70,7 +68,7 @@ def test_with_one_copy_of_every_sample_nothing_can_be_saved() -> None:
 
 def test_a_cluster_in_a_rack_reaches_the_bound() -> None:
     """Three workers of a rack each store what the two others need, and a fourth all of it: 4 hops, not 6."""
-    instance = Instance(
+    instance = ShuffleInstance(
         workers=("h1", "h2", "h3", "h4"),
         sizes_bytes=(10,) * 3,
         stored=((1, 2), (0, 2), (0, 1), (0, 1, 2)),
@@ -84,7 +82,9 @@ def test_a_cluster_in_a_rack_reaches_the_bound() -> None:
 
 def test_what_enters_and_leaves_a_pod_crosses_its_host_rack_and_pod() -> None:
     """One sample from pod 1 to two workers of pod 2, in one rack: out of 3 cuts, into 3, and into another host."""
-    instance = Instance(workers=("h1", "h5", "h6"), sizes_bytes=(10,), stored=((0,), (), ()), needed=((), (0,), (0,)))
+    instance = ShuffleInstance(
+        workers=("h1", "h5", "h6"), sizes_bytes=(10,), stored=((0,), (), ()), needed=((), (0,), (0,))
+    )
     trees = Trees(fat_tree(4), instance.hosts)
     assert cut_bound(instance, trees) == 7
     assert Exact().schedule(instance, trees, seed=1).hops == 7
@@ -101,7 +101,7 @@ def test_regions_are_hosts_racks_and_pods_and_servers_of_a_bcube() -> None:
 
 
 def test_a_sample_for_several_workers_is_multicast() -> None:
-    instance = Instance(
+    instance = ShuffleInstance(
         workers=("h1", "h5", "h6", "h7"),
         sizes_bytes=(10,),
         stored=((0,), (), (), ()),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from gradbed.controller.systems.shuffle.scheduling.instance import epochs
 from gradbed.controller.systems.shuffle.scheduling.schedulers import SCHEDULERS, scheduler_named
-from gradbed.controller.systems.shuffle.scheduling.storage import epochs
 from gradbed.controller.systems.shuffle.scheduling.trees import Trees
 from gradbed.topo.registry import parse_topology
 

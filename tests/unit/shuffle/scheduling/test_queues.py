@@ -4,36 +4,36 @@ from __future__ import annotations
 
 import pytest
 
-from gradbed.controller.systems.shuffle.scheduling.instance import Instance
-from gradbed.controller.systems.shuffle.scheduling.queues import Loan, Packet, Queues, Timing
+from gradbed.controller.systems.shuffle.scheduling.instance import ShuffleInstance
+from gradbed.controller.systems.shuffle.scheduling.queues import CodedPacket, Loan, SendQueues, Timing
 from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule
 from gradbed.controller.systems.shuffle.scheduling.trees import Trees
-from gradbed.topo.shapes import star
+from gradbed.topo.generators import star
 
 HOST_US, ROUTER_US = 10, 4
 LOAN_US = ROUTER_US + HOST_US
 """A loan takes two hops: (2 - 1) * router + host."""
 
 
-def queues(threshold_us: int) -> Queues:
+def queues(threshold_us: int) -> SendQueues:
     """Workers 0 and 1 send; 0 stores even samples, 1 odd ones; whoever receives is 2 or 3."""
     samples = 40
-    instance = Instance(
+    instance = ShuffleInstance(
         workers=("h1", "h2", "h3", "h4"),
         sizes_bytes=(10,) * samples,
         stored=(tuple(range(0, samples, 2)), tuple(range(1, samples, 2)), (), ()),
         needed=((), (), tuple(range(samples)), ()),
     )
-    return Queues(instance, Trees(star(4), instance.hosts), Timing(HOST_US, ROUTER_US, threshold_us))
+    return SendQueues(instance, Trees(star(4), instance.hosts), Timing(HOST_US, ROUTER_US, threshold_us))
 
 
-def plain(sample: int) -> Packet:
-    return Packet(sample % 2, ((2, sample),), 0, 2)
+def plain(sample: int) -> CodedPacket:
+    return CodedPacket(sample % 2, ((2, sample),), 0, 2)
 
 
-def lent(sender: int, sample: int) -> Packet:
+def lent(sender: int, sample: int) -> CodedPacket:
     """A packet of the sender's, for which the other lends it the sample."""
-    return Packet(sender, ((2, sample),), 0, 2, (Loan(1 - sender, sender, sample),))
+    return CodedPacket(sender, ((2, sample),), 0, 2, (Loan(1 - sender, sender, sample),))
 
 
 def kinds(schedule: Schedule, sender: int) -> str:
@@ -103,6 +103,6 @@ def test_a_loan_to_a_receiver_keeps_no_sender_waiting() -> None:
     found = queues(threshold_us=0)
     loan = Loan(1, 2, 1)
     assert found.fits(0, [loan])
-    found.add(Packet(0, ((2, 0),), 0, 2, (loan,)))
+    found.add(CodedPacket(0, ((2, 0),), 0, 2, (loan,)))
     assert kinds(found.schedule(""), 0) == "C"
     assert kinds(found.schedule(""), 1) == "B"

@@ -10,19 +10,17 @@ from pydantic import TypeAdapter
 
 from gradbed.common.errors import UserError
 from gradbed.controller.systems.shuffle.messages import ShuffleRequest
-from gradbed.controller.systems.shuffle.scheduling.checking import BadSchedule, check_schedule
-from gradbed.controller.systems.shuffle.scheduling.instance import Instance
-from gradbed.controller.systems.shuffle.scheduling.queues import Loan, Packet, Queues, Timing
-from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule
+from gradbed.controller.systems.shuffle.scheduling.instance import ShuffleInstance, epochs
+from gradbed.controller.systems.shuffle.scheduling.queues import CodedPacket, Loan, SendQueues, Timing
+from gradbed.controller.systems.shuffle.scheduling.schedule import BadSchedule, Schedule, check_schedule
 from gradbed.controller.systems.shuffle.scheduling.schedulers import SCHEDULERS, scheduler_named
-from gradbed.controller.systems.shuffle.scheduling.storage import epochs
 from gradbed.controller.systems.shuffle.scheduling.trees import Trees
 from gradbed.experiments.systems.shuffle.configuration import ShuffleSection
+from gradbed.topo.generators import star
 from gradbed.topo.registry import parse_topology
-from gradbed.topo.shapes import star
 
 
-def small(share: float = 0.4, samples: int = 48, fabric: str = "fat-tree:4") -> tuple[Instance, Trees]:
+def small(share: float = 0.4, samples: int = 48, fabric: str = "fat-tree:4") -> tuple[ShuffleInstance, Trees]:
     topology = parse_topology(fabric)
     *workers, master = (host.name for host in topology.hosts)
     instance = next(epochs(workers, [100] * samples, share, seed=3, master=master))
@@ -41,22 +39,22 @@ def test_every_schedule_serves_every_demand(name: str) -> None:
 def test_instance_and_schedule_survive_json() -> None:
     instance, trees = small()
     schedule = scheduler_named("coded-largest").schedule(instance, trees, seed=1)
-    for kind, value in ((Instance, instance), (Schedule, schedule)):
+    for kind, value in ((ShuffleInstance, instance), (Schedule, schedule)):
         adapter = TypeAdapter(kind)
         assert adapter.validate_json(adapter.dump_json(value)) == value
 
 
-def lending() -> tuple[Instance, Trees, Schedule]:
+def lending() -> tuple[ShuffleInstance, Trees, Schedule]:
     """Worker 0 needs 0, worker 1 needs 1, and worker 2 sends both: it borrows 1 of worker 3; worker 0 has 1 of 4."""
-    instance = Instance(
+    instance = ShuffleInstance(
         workers=("h1", "h2", "h3", "h4", "h5"),
         sizes_bytes=(10, 20),
         stored=((), (0,), (0,), (1,), (1,)),
         needed=((0,), (1,), (), (), ()),
     )
     trees = Trees(star(5), instance.hosts)
-    queues = Queues(instance, trees)
-    queues.add(Packet(2, ((0, 0), (1, 1)), 0, 3, (Loan(3, 2, 1), Loan(4, 0, 1))))
+    queues = SendQueues(instance, trees)
+    queues.add(CodedPacket(2, ((0, 0), (1, 1)), 0, 3, (Loan(3, 2, 1), Loan(4, 0, 1))))
     return instance, trees, queues.schedule("by hand")
 
 
@@ -100,16 +98,16 @@ def test_a_demand_that_is_left_is_found() -> None:
 
 def test_queues_that_wait_for_each_other_are_found() -> None:
     """Two A packets, each before the loan that the other waits for."""
-    instance = Instance(
+    instance = ShuffleInstance(
         workers=("h1", "h2", "h3", "h4"),
         sizes_bytes=(10,) * 4,
         stored=((0, 2), (1, 3), (1, 2), (0, 3)),
         needed=((), (), (0, 3), (1, 2)),
     )
     trees = Trees(star(4), instance.hosts)
-    queues = Queues(instance, trees)
-    queues.add(Packet(0, ((2, 0), (3, 1)), 0, 3, (Loan(1, 0, 1),)))
-    queues.add(Packet(1, ((2, 3), (3, 2)), 0, 3, (Loan(0, 1, 2),)))
+    queues = SendQueues(instance, trees)
+    queues.add(CodedPacket(0, ((2, 0), (3, 1)), 0, 3, (Loan(1, 0, 1),)))
+    queues.add(CodedPacket(1, ((2, 3), (3, 2)), 0, 3, (Loan(0, 1, 2),)))
     schedule = queues.schedule("by hand")
     check_schedule(instance, schedule, trees.topology)
     turned = replace(schedule, queues=tuple(queue[::-1] for queue in schedule.queues))
@@ -127,13 +125,13 @@ def test_queues_that_wait_for_each_other_are_found() -> None:
 )
 def test_impossible_instances(stored: dict[str, list[int]], needed: dict[str, list[int]], message: str) -> None:
     with pytest.raises(UserError, match=message):
-        Instance.of(stored, needed, sizes_bytes=[5, 5])
+        ShuffleInstance.of(stored, needed, sizes_bytes=[5, 5])
 
 
 def test_a_master_is_no_worker_and_the_classical_scheme_needs_one() -> None:
     with pytest.raises(UserError, match="a host of its own"):
-        Instance.of({"h1": [0]}, {}, [5], master="h1")
-    instance = Instance.of({"h1": [0], "h2": []}, {"h2": [0]}, [5])
+        ShuffleInstance.of({"h1": [0]}, {}, [5], master="h1")
+    instance = ShuffleInstance.of({"h1": [0], "h2": []}, {"h2": [0]}, [5])
     with pytest.raises(UserError, match="needs a master"):
         scheduler_named("coded-master").schedule(instance, Trees(star(2), instance.hosts), seed=1)
 
@@ -174,7 +172,7 @@ def test_the_default_is_as_safe_as_unicast_and_no_dearer(seed: int) -> None:
     stored = {host: draw.sample(samples, draw.randint(0, len(samples))) for host in hosts}
     stored[hosts[0]] = list(samples)
     needed = {host: draw.sample(samples, draw.randint(0, len(samples))) for host in hosts}
-    instance = Instance.of(stored, needed, [10] * len(samples))
+    instance = ShuffleInstance.of(stored, needed, [10] * len(samples))
     trees = Trees(topology, instance.hosts, variants=draw.randint(1, 3))
     schedule = scheduler_named(ShuffleRequest.model_fields["scheduler"].default).schedule(instance, trees, seed)
     check_schedule(instance, schedule, trees.topology)

@@ -6,15 +6,15 @@ import random
 
 import pytest
 
-from gradbed.controller.systems.shuffle.scheduling.instance import Instance
-from gradbed.controller.systems.shuffle.scheduling.queues import Loan, Packet, Queues, Timing
+from gradbed.controller.systems.shuffle.scheduling.instance import ShuffleInstance
+from gradbed.controller.systems.shuffle.scheduling.queues import CodedPacket, Loan, SendQueues, Timing
 from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule
 from gradbed.controller.systems.shuffle.scheduling.trees import Trees
 from gradbed.experiments.systems.shuffle.checks import planned_wait_failures
-from gradbed.topo.shapes import star
+from gradbed.topo.generators import star
 
 WORKERS, SAMPLES, PACKET_US, DELAY_US = 5, 100, 10, 3
-INSTANCE = Instance(
+INSTANCE = ShuffleInstance(
     workers=tuple(f"h{worker + 1}" for worker in range(WORKERS)),
     sizes_bytes=(10,) * SAMPLES,
     stored=tuple(tuple(range(worker, SAMPLES, WORKERS)) for worker in range(WORKERS)),
@@ -26,7 +26,7 @@ TREES = Trees(star(WORKERS), INSTANCE.hosts)
 def random_schedule(seed: int, most_loans: int, threshold_us: int) -> Schedule:
     """Packets with up to so many loans, to their senders and receivers, of those that fit."""
     draw = random.Random(seed)
-    queues = Queues(INSTANCE, TREES, Timing(PACKET_US, PACKET_US, threshold_us, DELAY_US))
+    queues = SendQueues(INSTANCE, TREES, Timing(PACKET_US, PACKET_US, threshold_us, DELAY_US))
     for _ in range(30):
         sender = draw.randrange(WORKERS)
         loans = []
@@ -35,7 +35,7 @@ def random_schedule(seed: int, most_loans: int, threshold_us: int) -> Schedule:
             if lender != borrower:
                 loans.append(Loan(lender, borrower, draw.choice(INSTANCE.stored[lender])))
         if queues.fits(sender, loans):
-            queues.add(Packet(sender, (((sender + 1) % WORKERS, 0),), 0, 2, tuple(loans)))
+            queues.add(CodedPacket(sender, (((sender + 1) % WORKERS, 0),), 0, 2, tuple(loans)))
     return queues.schedule("random")
 
 
@@ -53,10 +53,10 @@ def test_no_packet_waits_longer_than_the_threshold(most_loans: int) -> None:
 def test_a_loan_does_not_delay_an_earlier_one_of_its_packet() -> None:
     """The lender has nothing else to send: its loan to the sender comes 26 us later, by when the sender, who has
     nothing else to send either, may send the packet. Behind the loan to a receiver it would come at 36 us."""
-    queues = Queues(INSTANCE, TREES, Timing(PACKET_US, PACKET_US, threshold_us=26, hop_delay_us=DELAY_US))
+    queues = SendQueues(INSTANCE, TREES, Timing(PACKET_US, PACKET_US, threshold_us=26, hop_delay_us=DELAY_US))
     loans = (Loan(lender=1, borrower=0, sample=1), Loan(lender=1, borrower=2, sample=6))
     assert queues.fits(0, loans)
-    queues.add(Packet(0, ((3, 0),), 0, 2, loans))
+    queues.add(CodedPacket(0, ((3, 0),), 0, 2, loans))
     schedule = queues.schedule("two loans")
     assert schedule.queues[1] == (0, 1)
     assert schedule.transmissions[2].wait_us == 26

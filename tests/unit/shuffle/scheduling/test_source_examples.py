@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import random
 
-from gradbed.controller.systems.shuffle.scheduling.checking import check_schedule
 from gradbed.controller.systems.shuffle.scheduling.dependencies import Cluster, DependencyGraph
 from gradbed.controller.systems.shuffle.scheduling.hop_aware import Growth, HopAware, Limits
-from gradbed.controller.systems.shuffle.scheduling.instance import Instance
-from gradbed.controller.systems.shuffle.scheduling.queues import Loan, Queues, Timing
+from gradbed.controller.systems.shuffle.scheduling.instance import ShuffleInstance
+from gradbed.controller.systems.shuffle.scheduling.queues import Loan, SendQueues, Timing
+from gradbed.controller.systems.shuffle.scheduling.schedule import check_schedule
 from gradbed.controller.systems.shuffle.scheduling.trees import Trees, members
-from gradbed.topo.shapes import fat_tree
+from gradbed.topo.generators import fat_tree
 
 HOSTS = ("h1", "h5", "h9", "h10", "h13")
 """Machines #3 and #4 share a rack; the others are in pods of their own."""
 
 
-def machines(fifth: tuple[int, ...] = (3, 7)) -> Instance:
+def machines(fifth: tuple[int, ...] = (3, 7)) -> ShuffleInstance:
     """Figure 2 of the source, as far as the examples tell it. fifth: what machine #5 stores."""
-    return Instance(
+    return ShuffleInstance(
         workers=HOSTS,
         sizes_bytes=(100,) * 11,
         stored=((3, 4), (4, 7, 9), (7, 10), (3,), fifth),
@@ -26,9 +26,9 @@ def machines(fifth: tuple[int, ...] = (3, 7)) -> Instance:
     )
 
 
-def growth(instance: Instance, loans: int, threshold_us: int = 1200, *, count_loans: bool = True) -> Growth:
+def growth(instance: ShuffleInstance, loans: int, threshold_us: int = 1200, *, count_loans: bool = True) -> Growth:
     trees = Trees(fat_tree(4), instance.hosts)
-    queues = Queues(instance, trees, Timing(threshold_us=threshold_us))
+    queues = SendQueues(instance, trees, Timing(threshold_us=threshold_us))
     limits = Limits(loans=loans)
     return Growth(DependencyGraph(instance), trees, queues, limits, count_loans, random.Random(1))
 
@@ -98,7 +98,7 @@ def test_example_5_pays_by_the_sources_loss_and_not_by_that_with_loans() -> None
 
 def test_a_sender_whose_loan_comes_too_late_is_none() -> None:
     """S4.3 asks S5: nothing else is queued, so the whole way of the loan is waiting."""
-    instance = Instance(
+    instance = ShuffleInstance(
         workers=HOSTS,
         sizes_bytes=(100,) * 2,
         stored=((1,), (0,), (0,), (1,), ()),

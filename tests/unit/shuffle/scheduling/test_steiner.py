@@ -12,9 +12,9 @@ import pytest
 
 from gradbed.controller.systems.shuffle.delivery import hosts_behind
 from gradbed.controller.systems.shuffle.scheduling import trees as trees_module
-from gradbed.controller.systems.shuffle.scheduling.checking import BadSchedule, check_schedule
 from gradbed.controller.systems.shuffle.scheduling.clusters import Exact, Improved, Network
-from gradbed.controller.systems.shuffle.scheduling.instance import Instance
+from gradbed.controller.systems.shuffle.scheduling.instance import ShuffleInstance
+from gradbed.controller.systems.shuffle.scheduling.schedule import BadSchedule, check_schedule
 from gradbed.controller.systems.shuffle.scheduling.trees import JoinedTrees, SteinerTrees, Tree, Trees, bits_of
 from gradbed.topo.graph import Topology, is_hop
 from gradbed.topo.registry import parse_topology
@@ -94,7 +94,7 @@ def test_trees_are_joined_where_no_circle_comes_of_it() -> None:
         assert set(map(frozenset, whole.branches(first, others))) == set(map(frozenset, tree.links))
 
 
-def corner() -> tuple[Instance, Trees]:
+def corner() -> tuple[ShuffleInstance, Trees]:
     """On BCube(4,1) servers 11, 12 and 21 need a sample that 00 alone stores."""
     topology = parse_topology("bcube:4,1")
     hosts = tuple(host.name for host in topology.hosts)
@@ -103,7 +103,7 @@ def corner() -> tuple[Instance, Trees]:
     stored[0] = (0,)
     for worker in (5, 6, 9):
         needed[worker] = (0,)
-    return Instance(hosts, (10,), tuple(stored), tuple(needed)), Trees(topology, hosts, variants=2)
+    return ShuffleInstance(hosts, (10,), tuple(stored), tuple(needed)), Trees(topology, hosts, variants=2)
 
 
 @pytest.mark.parametrize("scheduler", [Improved(), Exact()])

@@ -7,7 +7,7 @@ from itertools import islice, pairwise
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.controller.systems.shuffle.scheduling.storage import Replacement, epochs
+from gradbed.controller.systems.shuffle.scheduling.instance import Replacement, epochs
 
 HOSTS = ["h1", "h2", "h3", "h4"]
 

@@ -8,13 +8,16 @@ from itertools import pairwise
 import networkx as nx
 import pytest
 
-from gradbed.controller.systems.shuffle.scheduling.checking import check_schedule
-from gradbed.controller.systems.shuffle.scheduling.instance import Instance
-from gradbed.controller.systems.shuffle.scheduling.queues import Packet, Queues
-from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule
+from gradbed.controller.systems.shuffle.scheduling.instance import ShuffleInstance, epochs
+from gradbed.controller.systems.shuffle.scheduling.queues import CodedPacket, SendQueues
+from gradbed.controller.systems.shuffle.scheduling.schedule import (
+    TREE_CHOICES,
+    Schedule,
+    TreeChoice,
+    check_schedule,
+    with_trees_chosen,
+)
 from gradbed.controller.systems.shuffle.scheduling.schedulers import SCHEDULERS, scheduler_named
-from gradbed.controller.systems.shuffle.scheduling.storage import epochs
-from gradbed.controller.systems.shuffle.scheduling.tree_choice import TREE_CHOICES, TreeChoice, with_trees_chosen
 from gradbed.controller.systems.shuffle.scheduling.trees import Trees
 from gradbed.topo.graph import Topology
 from gradbed.topo.registry import parse_topology
@@ -22,7 +25,7 @@ from gradbed.topo.registry import parse_topology
 FAST = [name for name in SCHEDULERS if name != "exact"]
 
 
-def drawn(fabric: str, name: str, samples: int = 240, variants: int = 4) -> tuple[Instance, Trees, Schedule]:
+def drawn(fabric: str, name: str, samples: int = 240, variants: int = 4) -> tuple[ShuffleInstance, Trees, Schedule]:
     topology = parse_topology(fabric)
     hosts = [host.name for host in topology.hosts]
     master = hosts.pop() if name == "coded-master" else None
@@ -31,7 +34,7 @@ def drawn(fabric: str, name: str, samples: int = 240, variants: int = 4) -> tupl
     return instance, trees, scheduler_named(name).schedule(instance, trees, seed=1)
 
 
-def loads(topology: Topology, instance: Instance, schedule: Schedule) -> Counter[tuple[str, str]]:
+def loads(topology: Topology, instance: ShuffleInstance, schedule: Schedule) -> Counter[tuple[str, str]]:
     """Packets on every direction of every link, by networkx: the union of paths on the tree."""
     found: Counter[tuple[str, str]] = Counter()
     graphs = [nx.Graph(tree.links) for tree in schedule.trees]
@@ -81,7 +84,7 @@ def test_large_samples_count_for_more_than_small_ones() -> None:
     hosts = [host.name for host in topology.hosts]
     stored = [(place,) if place < 5 else () for place in range(10)]
     needed = [() if place < 5 else (place - 5,) for place in range(10)]
-    instance = Instance(tuple(hosts), (1000, 100, 100, 100, 100), tuple(stored), tuple(needed))
+    instance = ShuffleInstance(tuple(hosts), (1000, 100, 100, 100, 100), tuple(stored), tuple(needed))
     trees = Trees(topology, instance.hosts, variants=2)
     drawn = (scheduler_named("unicast-nearest").schedule(instance, trees, seed) for seed in range(100))
     schedule = next(each for each in drawn if each.transmissions[0].samples == (0,))
@@ -100,12 +103,12 @@ def test_the_busiest_link_of_a_tree_decides() -> None:
     needed: list[tuple[int, ...]] = [()] * 9
     for sample, (sender, receiver) in enumerate(ends):
         stored[sender], needed[receiver] = (sample,), (sample,)
-    instance = Instance(tuple(hosts), (500, 300, 100), tuple(stored), tuple(needed))
+    instance = ShuffleInstance(tuple(hosts), (500, 300, 100), tuple(stored), tuple(needed))
     trees = Trees(topology, instance.hosts, variants=2)
-    queues = Queues(instance, trees)
+    queues = SendQueues(instance, trees)
     for sample, (sender, receiver) in enumerate(ends):
         hops, tree = trees.best(sender, 1 << receiver)
-        queues.add(Packet(sender, ((receiver, sample),), tree, hops))
+        queues.add(CodedPacket(sender, ((receiver, sample),), tree, hops))
     chosen = with_trees_chosen(queues.schedule("by hand"), instance, trees, "least-loaded", seed=1)
     first, second, third = (sent.tree for sent in chosen.transmissions)
     assert second != first and third == second

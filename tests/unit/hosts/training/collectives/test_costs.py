@@ -19,8 +19,8 @@ from gradbed.hosts.systems.training.collectives.costs import (
     of_topology,
     star,
 )
+from gradbed.topo.generators import fat_tree
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes import fat_tree
 from tests.examples import examples
 from tests.unit.hosts.training.collectives.packet_network import PacketNetwork
 

@@ -12,20 +12,21 @@ from hypothesis import strategies as st
 from gradbed.common.errors import UserError
 from gradbed.controller.planning.hosts import choose_hosts
 from gradbed.controller.planning.routing import shortest_routes
-from gradbed.controller.systems.aggregation.placement.assignment import (
+from gradbed.controller.systems.aggregation.placement.labels import (
+    achievable_rates,
     best_period,
     designations,
     destination_shares,
     rounded_counts,
 )
-from gradbed.controller.systems.aggregation.placement.place import METHODS, LpPlanner
+from gradbed.controller.systems.aggregation.placement.lp_planner import LpPlanner
+from gradbed.controller.systems.aggregation.placement.methods import METHODS
 from gradbed.controller.systems.aggregation.placement.planner import Rates
-from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
-from gradbed.controller.systems.aggregation.placement.rates.rates import SPLITS, solve_rates
-from gradbed.controller.systems.aggregation.placement.rates.realised import realised_rates
+from gradbed.controller.systems.aggregation.placement.problem import AggregationProblem
+from gradbed.controller.systems.aggregation.placement.rate_solver import SPLITS, solve_rates
 from gradbed.formats.aggregation import DIRECT, Designation
+from gradbed.topo.generators import fat_tree
 from gradbed.topo.link import LinkModel
-from gradbed.topo.shapes import fat_tree
 from tests.examples import examples
 from tests.unit.controller.networks import network
 from tests.unit.controller.placement.examples import problems_with_switches, two_racks
@@ -46,7 +47,7 @@ def test_labels_are_consistent(example: tuple[AggregationProblem, tuple[str, ...
         for other in problem.workers:
             if rates.y_bps[one] == rates.y_bps[other]:
                 assert labels[one] == labels[other]
-    reached = realised_rates(problem, labels)
+    reached = achievable_rates(problem, labels)
     assert reached.gamma_bps <= rates.gamma_bps * (1 + 1e-6)
 
 
@@ -84,7 +85,7 @@ def test_the_two_racks_reach_the_bound() -> None:
     problem = two_racks()
     rates = solve_rates(problem, ("s2", "s3"), arrivals=True)
     assert best_period(problem, rates) == 5
-    assert realised_rates(problem, designations(problem, rates, 5)).gamma_bps == pytest.approx(6.25)
+    assert achievable_rates(problem, designations(problem, rates, 5)).gamma_bps == pytest.approx(6.25)
 
 
 @given(problems_with_switches(), st.sampled_from([16, 50]))
@@ -154,8 +155,8 @@ def test_fragments_of_a_switch_come_evenly(period: int) -> None:
 
 def test_straight_packets_and_no_labels_are_one() -> None:
     problem = two_racks()
-    none = realised_rates(problem, dict.fromkeys(problem.workers, ()))
-    straight = realised_rates(problem, dict.fromkeys(problem.workers, (DIRECT,) * 3))
+    none = achievable_rates(problem, dict.fromkeys(problem.workers, ()))
+    straight = achievable_rates(problem, dict.fromkeys(problem.workers, (DIRECT,) * 3))
     assert none.gamma_bps == straight.gamma_bps == 10 / 8
     assert none.link_packets["s1", "h1"] == 8
 
@@ -166,7 +167,7 @@ def test_periods_must_fit() -> None:
         designations(problem, solve_rates(problem, ()), 0)
     labels = dict.fromkeys(problem.workers, (DIRECT,) * 3)
     with pytest.raises(UserError, match="same period"):
-        realised_rates(problem, {**labels, "h2": (DIRECT,) * 2})
+        achievable_rates(problem, {**labels, "h2": (DIRECT,) * 2})
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -176,7 +177,7 @@ def test_the_planner(method: str) -> None:
     choice = planner.choose(problem.topology, shortest_routes(problem.topology), problem.workers, problem.server)
     assert choice.rates is not None
     assert choice.designations.keys() == set(problem.workers)
-    reached = realised_rates(problem, choice.designations).gamma_bps
+    reached = achievable_rates(problem, choice.designations).gamma_bps
     assert 0.98 * choice.rates.gamma_bps <= reached <= choice.rates.gamma_bps * (1 + 1e-6)
     if method == "none":
         assert set(choice.designations.values()) == {()}
@@ -208,7 +209,7 @@ def test_packets_come_near_the_bound_on_a_fat_tree(method: str, share: float) ->
     for splits in SPLITS:
         rates = solve_rates(problem, choice.programmable, arrivals=True, splits=splits)
         labels = designations(problem, rates, best_period(problem, rates))
-        gradients = max(gradients, realised_rates(problem, labels).gamma_bps)
+        gradients = max(gradients, achievable_rates(problem, labels).gamma_bps)
     assert 0.94 * bound < gradients <= bound * (1 + 1e-6)
-    reached = realised_rates(problem, choice.designations, returned_sums=True).gamma_bps
+    reached = achievable_rates(problem, choice.designations, returned_sums=True).gamma_bps
     assert share * bound < reached <= bound * (1 + 1e-6)

@@ -1,24 +1,49 @@
-"""Graphs of known shapes by their sizes: star, leaf-spine, fat-tree, dragonfly, torus and BCube. topo/registry.py
-finds them by word.
+"""Topology generators: star, leaf-spine, fat-tree, dragonfly, torus and BCube by their sizes.
+
+A generator takes whole numbers and, last, the model of every link. `topology_generator` registers it under the word
+before the colon of "fat-tree:4": command line, experiment files and messages take it from there (topo/registry.py).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from itertools import combinations, product
+from typing import TypeVar
 
 from gradbed.common.errors import UserError
 from gradbed.topo.addressing import MAX_HOSTS_PER_SWITCH, make_host, make_switch
 from gradbed.topo.graph import MAX_SWITCH_NUMBER, RELAY, Endpoint, Host, Link, Topology
 from gradbed.topo.link import UNLIMITED, LinkModel
 
+Generator = TypeVar("Generator", bound=Callable[..., Topology])
+
+GENERATORS: dict[str, Callable[..., Topology]] = {}
+"""Topology generators by the word before the colon, in the order in which they are registered."""
+
+
+def topology_generator(word: str) -> Callable[[Generator], Generator]:
+    """Register a generator under a word, so that `WORD:SIZES` names its topologies."""
+
+    def register(generator: Generator) -> Generator:
+        GENERATORS[word] = generator
+        return generator
+
+    return register
+
+
 # ---- Star ----
 #
 # One switch (s1) with all hosts on it: h1 on port 1, h2 on port 2, and so on, in 10.0.0.0/24.
 
 
+@topology_generator("star")
 def star(hosts: int, model: LinkModel = UNLIMITED) -> Topology:
-    """The star of that many hosts; `model`: of every link. UserError if it cannot be."""
+    """Return the star of that many hosts, with `model` for every link.
+
+    Raises:
+        UserError: There cannot be so many.
+    """
     if not 1 <= hosts <= MAX_HOSTS_PER_SWITCH:
         raise UserError(f"a star has 1 to {MAX_HOSTS_PER_SWITCH} hosts, got {hosts}")
     hub = make_switch("s1", 1, "hub")
@@ -42,8 +67,13 @@ MAX_SWITCHES_PER_TIER = 250
 """Keeps every port number below v1model's special ones (510 and 511)."""
 
 
+@topology_generator("leaf-spine")
 def leaf_spine(leaves: int, spines: int, hosts_per_leaf: int, model: LinkModel = UNLIMITED) -> Topology:
-    """The network; `model`: of every link. UserError for sizes that cannot be built."""
+    """Return the leaf-spine network of these sizes, with `model` for every link.
+
+    Raises:
+        UserError: It cannot be built in these sizes.
+    """
     for what, count, limit in (
         ("leaves", leaves, MAX_SWITCHES_PER_TIER),
         ("spines", spines, MAX_SWITCHES_PER_TIER),
@@ -90,8 +120,13 @@ def leaf_spine(leaves: int, spines: int, hosts_per_leaf: int, model: LinkModel =
 # Names count over the whole network (c1.., a1.., e1.., h1..); so do the numbers: core, then aggregation, then edge.
 
 
+@topology_generator("fat-tree")
 def fat_tree(k: int, model: LinkModel = UNLIMITED) -> Topology:
-    """The fat-tree of k-port switches; `model`: of every link. UserError for an impossible k."""
+    """Return the fat-tree of k-port switches, with `model` for every link.
+
+    Raises:
+        UserError: There is no such fat-tree.
+    """
     if k < 2 or k % 2:
         raise UserError(f"a fat-tree needs an even k >= 2, got {k}")
     if 5 * k * k // 4 > MAX_SWITCH_NUMBER:
@@ -139,17 +174,21 @@ def fat_tree(k: int, model: LinkModel = UNLIMITED) -> Topology:
 # Names: routers r0_0, r0_1, .. (group, router); hosts h1... Router r of group g has 10.g.r.0/24.
 
 
-MOST_GROUPS = 250
-"""Groups, and routers of a group: they are a byte of an address each."""
+MAX_GROUPS = 250
+"""Group and router number are a byte of an address each."""
 
 
-def dragonfly(groups: int, routers: int, hosts: int, model: LinkModel = UNLIMITED) -> Topology:
-    """The network of so many groups, routers of a group and hosts of a router; `model`: of every link. UserError for
-    sizes that cannot be built."""
+@topology_generator("dragonfly")
+def dragonfly(groups: int, routers: int, hosts_per_router: int, model: LinkModel = UNLIMITED) -> Topology:
+    """Return the dragonfly of so many groups, routers in each group and hosts at each router.
+
+    Raises:
+        UserError: It cannot be built in these sizes.
+    """
     for what, count, limit in (
-        ("groups", groups, MOST_GROUPS),
-        ("routers in a group", routers, MOST_GROUPS),
-        ("hosts per router", hosts, MAX_HOSTS_PER_SWITCH),
+        ("groups", groups, MAX_GROUPS),
+        ("routers in a group", routers, MAX_GROUPS),
+        ("hosts per router", hosts_per_router, MAX_HOSTS_PER_SWITCH),
     ):
         if not 1 <= count <= limit:
             raise UserError(f"a dragonfly has 1 to {limit} {what}, got {count}")
@@ -168,7 +207,7 @@ def dragonfly(groups: int, routers: int, hosts: int, model: LinkModel = UNLIMITE
         return Endpoint(node=node, port=used[node])
 
     for (g, r), switch in switches.items():
-        for x in range(hosts):
+        for x in range(hosts_per_router):
             members.append(make_host(f"h{len(members) + 1}", f"10.{g}.{r}", x, switch))
             links.append(Link(a=Endpoint(node=members[-1].name, port=0), b=end(switch.name), model=model))
     for g in range(groups):
@@ -182,7 +221,7 @@ def dragonfly(groups: int, routers: int, hosts: int, model: LinkModel = UNLIMITE
             ends = switches[g, k // share].name, switches[other, (groups - 2 - k) // share].name
             links.append(Link(a=end(ends[0]), b=end(ends[1]), model=model))
     return Topology(
-        name=f"dragonfly:{groups},{routers},{hosts}",
+        name=f"dragonfly:{groups},{routers},{hosts_per_router}",
         hosts=tuple(members),
         switches=tuple(switches.values()),
         links=tuple(links),
@@ -199,17 +238,20 @@ def dragonfly(groups: int, routers: int, hosts: int, model: LinkModel = UNLIMITE
 # the i-th /24.
 
 
-MOST_PLACES = 62_500
-"""Places: 10.0.0.0/24 to 10.249.249.0/24."""
+MAX_PLACES = 62_500
+"""Each place has a subnet of its own: 10.0.0.0/24 to 10.249.249.0/24."""
 
 
+@topology_generator("torus")
 def torus(x: int, y: int, z: int, model: LinkModel = UNLIMITED) -> Topology:
-    """The torus of these sizes; `model`: of every link. UserError for sizes that cannot be built."""
+    """Return the torus of these sizes, with `model` for every link.
+
+    Raises:
+        UserError: It cannot be built in these sizes.
+    """
     sizes = (x, y, z)
-    if min(sizes) < 1 or x * y * z > MOST_PLACES:
-        raise UserError(
-            f"a torus has at least one place in each dimension and at most {MOST_PLACES}, got {x},{y},{z}"
-        )
+    if min(sizes) < 1 or x * y * z > MAX_PLACES:
+        raise UserError(f"a torus has at least one place in each dimension and at most {MAX_PLACES}, got {x},{y},{z}")
     places = list(product(*map(range, sizes)))
     switches = {
         place: make_switch(f"t{'_'.join(map(str, place))}", i + 1, "router") for i, place in enumerate(places)
@@ -259,9 +301,13 @@ MAX_BCUBE_PORTS = 509
 """Keeps port numbers below v1model's special ones."""
 
 
+@topology_generator("bcube")
 def bcube(n: int, k: int, model: LinkModel = UNLIMITED) -> Topology:
-    """BCube(n, k); `model`: of every link but those inside servers. UserError for sizes that cannot be
-    built."""
+    """Return BCube(n, k), with `model` for every link but those inside servers.
+
+    Raises:
+        UserError: It cannot be built in these sizes.
+    """
     if not 2 <= n <= MAX_BCUBE_PORTS or not 0 <= k < 16:
         raise UserError(f"a BCube has switches of 2 to {MAX_BCUBE_PORTS} ports and k from 0 to 15, got n={n}, k={k}")
     servers, per_level = n ** (k + 1), n**k

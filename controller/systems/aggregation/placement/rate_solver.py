@@ -1,4 +1,4 @@
-"""The highest rate at which every worker's gradients can be aggregated, and the flows that reach it."""
+"""Solves problem P2 of the source (claim 3): the highest rate of every worker, and the flows that reach it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,9 @@ import scipy  # of which a part is loaded when it is used: half a second
 
 from gradbed.common.errors import UserError
 from gradbed.controller.systems.aggregation.placement.planner import Rates
-from gradbed.controller.systems.aggregation.placement.rates.equitable import (
-    Floats,
-    Signature,
-    SparseProgram,
-    quotient,
-)
-from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem
-from gradbed.controller.systems.aggregation.placement.rates.rate_program import (
+from gradbed.controller.systems.aggregation.placement.problem import AggregationProblem
+from gradbed.controller.systems.aggregation.placement.quotient import Floats, Signature, SparseProgram, quotient
+from gradbed.controller.systems.aggregation.placement.rate_program import (
     GAMMA,
     A,
     B,
@@ -47,17 +42,27 @@ def solve_rates(
     splits: Splits = "free",
     returned_sums: ReturnedSums | None = None,
 ) -> Rates:
-    """Optimal rates for these programmable switches (the server's ToR is one more of them unless server_tor is
-    False). arrivals, returned_sums: nearer to what packets can do (rate_program.RateProgram). UserError for names
-    that cannot be programmable."""
+    """Return optimal rates for these programmable switches (P2 of the source, claim 3).
+
+    Args:
+        problem: The job and its network.
+        programmable: S: names of the programmable switches.
+        server_tor: Whether the server's ToR sums, too, as sd does in P2.
+        arrivals: Hold what packets obey on arrival (`RateProgram`; ours).
+        splits: Which of the optimal solutions.
+        returned_sums: Count the global sums that come back (`RateProgram`; ours).
+
+    Raises:
+        UserError: Some of these switches cannot be programmable.
+    """
     problem.check_programmable(programmable)
     return RateSolver(problem, arrivals, returned_sums).rates(programmable, server_tor, splits)
 
 
 class RateSolver:
-    """Solves the program for many sets of programmable switches of one problem.
+    """Solves P2 (s13 of the source) for many sets of programmable switches of one problem.
 
-    Programs that are alike are solved once. solved, asked: programs solved, and asked for.
+    Programs that are alike are solved once.
     """
 
     def __init__(
@@ -66,11 +71,12 @@ class RateSolver:
         self.problem = problem
         self.model = RateProgram(problem, arrivals, returned_sums)
         self.solved = self.asked = 0
+        """Programs solved, and programs asked for."""
         self._bound = 2.0**-20
         self._known: dict[Signature, float] = {}
 
     def gamma(self, programmable: Sequence[str], server_tor: bool = True) -> float:
-        """The optimum, in shares of the fastest link's rate."""
+        """Return gamma, the optimum of P2, as a share of the fastest link's rate."""
         program = self.model.program(programmable, server_tor)
         while True:
             gamma = self._optimum(self.model.without_slack_rows(program, self._bound))
@@ -79,14 +85,18 @@ class RateSolver:
             self._bound *= 2
 
     def headroom(self, programmable: Sequence[str], gamma: float) -> float:
-        """The highest sum of all workers' rates while each has at least `gamma`, in shares of the fastest link's
-        rate: what tells two sets with the same gamma apart."""
+        """Return the highest sum of all workers' rates while each has at least `gamma` (ours; it breaks ties of s14).
+
+        Rates are shares of the fastest link's rate.
+        """
         program = self.model.program(programmable)
         return self._optimum(_at_least(program, gamma, profit=self.model.worker_rates(len(programmable))))
 
     def rates(self, programmable: Sequence[str], server_tor: bool = True, splits: Splits = "free") -> Rates:
-        """An optimal solution, chosen among the others as `splits` says; it sums at sd rather than sending two sums
-        to the server where this makes no difference."""
+        """Return an optimal solution, chosen among the others as `splits` says.
+
+        It sums at sd rather than sending two sums to the server where this makes no difference.
+        """
         count = len(programmable)
         program = self.model.with_spread(self.model.program(programmable, server_tor), count, splits == "same")
         gamma = float(_solve(program)[GAMMA])
@@ -141,7 +151,7 @@ def _solve(program: SparseProgram) -> Floats:
 
 
 def _highs(program: SparseProgram) -> Floats:
-    """An optimal solution by HiGHS (Huangfu and Hall, "Parallelizing the dual revised simplex method", 2018)."""
+    """Solve by HiGHS (Huangfu and Hall, "Parallelizing the dual revised simplex method", 2018)."""
     result = scipy.optimize.linprog(
         -program.profit,
         A_ub=program.matrix,

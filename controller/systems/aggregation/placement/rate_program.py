@@ -1,4 +1,7 @@
-"""The linear program of aggregation rates as a sparse matrix (docs/placement.md derives it).
+"""Problem P2 of the source (claim 3), the linear program of aggregation rates, as a sparse matrix.
+
+The source's formulas are lost images; docs/placement.md reconstructs them from the text as constraints 1 to 5, which
+the comments name. What crosses which link (constraint 5) is claim 4.
 
 Everything is divided by the fastest link's rate, so that coefficients and bounds are near 1. The workers of a group
 share one column each for x, y(sd) and y(s), which is the rate of one worker.
@@ -8,9 +11,9 @@ share one column each for x, y(sd) and y(s), which is the rate of one worker.
     rows      rate of each group; access link of each group; f >= y(g, sd); capacity of sd; each link; then for each s
               b(s) <= f; capacity of s; y(g, s) <= a(s) + b(s) for each group
 
-The source's program lets sd merge the sums of different switches as if they were of the same fragments, though the
-fragments that a worker sends to two switches are different ones. With `arrivals` the program holds what packets
-obey: yb(g, s) of y(g, s) goes on by way of sd, which needs f >= y(g, sd) + sum of yb(g, s) over s.
+The rest is ours. The source's program lets sd merge the sums of different switches as if they were of the same
+fragments, though the fragments that a worker sends to two switches are different ones. With `arrivals` the program
+holds what packets obey: yb(g, s) of y(g, s) goes on by way of sd, which needs f >= y(g, sd) + sum of yb(g, s) over s.
 
     columns   for each s also yb(g, s) for each group
     rows      f >= y(g, sd) + ... in place of f >= y(g, sd); for each s also y(g, s) - yb(g, s) <= a(s) and
@@ -22,8 +25,7 @@ sd ("by-switch"). A link of all these trees carries gamma, for a fragment that t
 workers send most fragments to several switches, one tree through all of them ("together") is nearer to the truth.
 
     columns   also r, after the y(g, sd)
-    rows      also gamma <= r + sum of a(s) + b(s) over s
-"""
+    rows      also gamma <= r + sum of a(s) + b(s) over s"""
 
 from __future__ import annotations
 
@@ -36,22 +38,22 @@ from typing import Literal
 import numpy as np
 import scipy  # of which a part is loaded when it is used: half a second
 
-from gradbed.controller.systems.aggregation.placement.rates.equitable import Floats, Integers, SparseProgram
-from gradbed.controller.systems.aggregation.placement.rates.problem import AggregationProblem, returned_sum_links
+from gradbed.controller.systems.aggregation.placement.problem import AggregationProblem, returned_sum_links
+from gradbed.controller.systems.aggregation.placement.quotient import Floats, Integers, SparseProgram
 
 ReturnedSums = Literal["by-switch", "together"]
 """How global sums come back: on a tree for each programmable switch, or on one through all of them."""
 
 GAMMA, F = 0, 1
-"""Columns."""
+"""The columns of gamma and f."""
 
 A, B = 0, 1
-"""Columns of a switch's block; its y follow."""
+"""The columns of a(s) and b(s) in a switch's block; its y(g, s) follow."""
 
 
 @dataclass(frozen=True)
 class _Entries:
-    """Non-zero coefficients; rows and columns at or above the number of shared ones belong to the switch's block."""
+    """Non-zero coefficients. Rows and columns from the number of shared ones on belong to the switch's block."""
 
     rows: Integers
     columns: Integers
@@ -59,10 +61,11 @@ class _Entries:
 
 
 class RateProgram:
-    """Makes the program of any set of programmable switches; the parts of each switch are computed once.
+    """Builds P2 for any set of programmable switches; the parts of each switch are computed once.
 
-    arrivals: with the fragments' arrival at the server. returned_sums: with the global sums that come back, by trees
-    of these kinds.
+    Args:
+        arrivals: Hold what packets obey when they arrive at the server.
+        returned_sums: Count the global sums that come back, on trees of this kind.
     """
 
     def __init__(
@@ -88,25 +91,27 @@ class RateProgram:
         self._trees: dict[tuple[str, ...], Integers] = {}
 
     def x(self, group: int) -> int:
+        """Return the column of a group's x."""
         return 2 + group
 
     def y_server_tor(self, group: int) -> int:
+        """Return the column of a group's y for sd."""
         return 2 + self._groups + group
 
     def y(self, place: int, group: int) -> int:
-        """Of the place-th programmable switch."""
+        """Return the column of a group's y for the place-th programmable switch."""
         return self.block(place) + 2 + group
 
     def block(self, index: int) -> int:
-        """The first column of the index-th programmable switch."""
+        """Return the first column of the index-th programmable switch, that of a(s)."""
         return self.shared_columns + index * self.block_columns
 
     def columns(self, programmable: int) -> int:
-        """How many columns a program with so many programmable switches has."""
+        """Return the number of columns of a program with so many programmable switches."""
         return self.block(programmable)
 
     def program(self, programmable: Sequence[str], server_tor: bool = True) -> SparseProgram:
-        """Maximise gamma. server_tor False: sd forwards only, and no switch sums."""
+        """Return P2 for these switches. server_tor False: sd forwards only, and no switch sums."""
         parts = [self._shared]
         if not server_tor:
             kept = self._shared.columns < self.y_server_tor(0)
@@ -138,8 +143,9 @@ class RateProgram:
         return SparseProgram(matrix[bounding], upper[bounding], profit, np.zeros(shape[1]))
 
     def without_slack_rows(self, program: SparseProgram, bound: float) -> SparseProgram:
-        """The program without the rows that no useful solution with gamma <= `bound` can fill, and with
-        gamma <= 2 bound. Its optimum is that of the program if it is at most the bound.
+        """Drop the rows that no useful solution with gamma <= `bound` can fill, and add gamma <= 2 bound.
+
+        The optimum is that of the whole program if it is at most the bound.
 
         Whatever exceeds gamma can be cut off a solution: then a group's rates add up to gamma, and a(s) + b(s), b(s)
         and f are at most gamma. So a load is at most gamma times the coefficients of the workers and sums that can
@@ -159,7 +165,7 @@ class RateProgram:
         )
 
     def _owners(self, columns: int) -> Integers:
-        """For each column whose rates it belongs to: a group's (from 0), f, r, or a switch's."""
+        """Return for each column whose rates it belongs to: a group's (from 0), f, r, or a switch's."""
         groups = np.arange(self._groups)
         owners = [np.array([self._groups, self._groups]), groups, groups]
         if self._returned_sums:
@@ -171,8 +177,10 @@ class RateProgram:
         return np.concatenate(owners)
 
     def with_spread(self, program: SparseProgram, programmable: int, same: bool = False) -> SparseProgram:
-        """The program with a last column m >= y(g, sd) more, so that m + sum of a(s) + b(s) is gamma if all workers
-        split their fragments alike, and more the less they do. same: it may not be more than gamma."""
+        """Add a last column m >= y(g, sd), so that m + sum of a(s) + b(s) is gamma if all workers split alike (ours).
+
+        The less they do, the more it is. same: it may not be more than gamma.
+        """
         rows, columns = program.matrix.shape
         added = _Collector()
         for group in range(self._groups):
@@ -200,7 +208,7 @@ class RateProgram:
         )
 
     def spread(self, programmable: int) -> Floats:
-        """For each column of with_spread what one unit adds to m + sum of a(s) + b(s), (columns + 1,)."""
+        """Return for each column of `with_spread` what one unit adds to m + sum of a(s) + b(s)."""
         spread = np.zeros(self.columns(programmable) + 1)
         spread[-1] = 1
         for place in range(programmable):
@@ -208,7 +216,7 @@ class RateProgram:
         return spread
 
     def link_loads(self, programmable: Sequence[str]) -> Floats:
-        """For each column how much one unit of it adds to the loads of all links together, (columns,)."""
+        """Return for each column how much one unit of it adds to the loads of all links together."""
         groups = self.problem.groups
         loads = np.zeros(self.columns(len(programmable)))
         loads[F] = 1
@@ -224,7 +232,7 @@ class RateProgram:
         return loads
 
     def worker_rates(self, programmable: int) -> Floats:
-        """For each column how much one unit of it adds to the rates of all workers together, (columns,)."""
+        """Return for each column how much one unit of it adds to the rates of all workers together."""
         sent = np.zeros(self.columns(programmable))
         for first in (self.x(0), self.y_server_tor(0), *(self.y(place, 0) for place in range(programmable))):
             sent[first : first + self._groups] = self.sizes
@@ -235,7 +243,7 @@ class RateProgram:
 
     @cached_property
     def access_bound(self) -> float:
-        """What gamma is at most, since every gradient leaves its worker by one link."""
+        """An upper bound of gamma: every gradient leaves its worker by one link."""
         return min(group.access_rate_bps for group in self.problem.groups) / self.scale_bps
 
     @cached_property
@@ -258,13 +266,14 @@ class RateProgram:
     def _shared(self) -> _Entries:
         problem, found = self.problem, _Collector()
         for index, group in enumerate(problem.groups):
-            found.add(self._rate_rows + index, GAMMA, 1)
+            found.add(self._rate_rows + index, GAMMA, 1)  # constraint 1
             for column in (self.x(index), self.y_server_tor(index)):
                 found.add(self._rate_rows + index, column, -1)
-                found.add(self._access_rows + index, column, 1)
-            found.add(self._merge_rows + index, self.y_server_tor(index), 1)
+                found.add(self._access_rows + index, column, 1)  # constraint 5, the worker's own link
+            found.add(self._merge_rows + index, self.y_server_tor(index), 1)  # constraint 3
             found.add(self._merge_rows + index, F, -1)
-            found.add(self._sd_row, self.y_server_tor(index), len(group))
+            found.add(self._sd_row, self.y_server_tor(index), len(group))  # constraint 4
+            # Constraint 5 (claim 4): x(w) runs to the server, y(w, sd) to sd, f over the server's link.
             self._cross(found, problem.path(group.tor, problem.server), self.x(index), len(group))
             self._cross(found, problem.path(group.tor, problem.server_tor), self.y_server_tor(index), len(group))
         self._cross(found, problem.path(problem.server_tor, problem.server), F, 1)
@@ -275,20 +284,21 @@ class RateProgram:
             problem, found = self.problem, _Collector()
             first_row, first_column = self._shared_rows, self.shared_columns
             a, b = first_column + A, first_column + B
+            # Constraint 5 (claim 4): a(s) runs to the server, b(s) to sd, y(w, s) to s.
             self._cross(found, problem.path(switch, problem.server), a, 1)
             self._cross(found, problem.path(switch, problem.server_tor), b, 1)
-            found.add(self._sd_row, b, 1)
-            found.add(first_row, b, 1)
+            found.add(self._sd_row, b, 1)  # constraint 4
+            found.add(first_row, b, 1)  # constraint 3
             found.add(first_row, F, -1)
             for index, group in enumerate(problem.groups):
                 y = first_column + 2 + index
-                found.add(self._rate_rows + index, y, -1)
-                found.add(self._access_rows + index, y, 1)
-                found.add(first_row + 1, y, len(group))
-                found.add(first_row + 2 + index, y, 1)
+                found.add(self._rate_rows + index, y, -1)  # constraint 1
+                found.add(self._access_rows + index, y, 1)  # constraint 5
+                found.add(first_row + 1, y, len(group))  # constraint 4
+                found.add(first_row + 2 + index, y, 1)  # constraint 2
                 found.add(first_row + 2 + index, a, -1)
                 found.add(first_row + 2 + index, b, -1)
-                if self._arrivals:
+                if self._arrivals:  # docs/placement.md, "Arrival"
                     yb = y + self._groups
                     found.add(self._merge_rows + index, yb, 1)
                     direct_row, merged_row = (
@@ -305,7 +315,7 @@ class RateProgram:
         return self._blocks[switch]
 
     def _returned(self, programmable: Sequence[str]) -> _Entries:
-        """What global sums that come back load links with; rows and columns as in the whole program."""
+        """Return the loads of global sums that come back (docs/placement.md, "Returned sums")."""
         found = _Collector()
         found.add(self._rest_row, GAMMA, 1)
         found.add(self._rest_row, self._rest, -1)
@@ -324,7 +334,7 @@ class RateProgram:
         return found.entries()
 
     def _tree(self, *switches: str) -> Integers:
-        """Indices of the links along which a global sum comes back through these switches and sd."""
+        """Return indices of the links along which a global sum comes back through these switches and sd."""
         if switches not in self._trees:
             pairs = returned_sum_links(self.problem, (*switches, self.problem.server_tor))
             self._trees[switches] = np.array([self.problem.link_index[pair] for pair in pairs], dtype=np.int64)

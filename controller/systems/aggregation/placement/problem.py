@@ -1,8 +1,7 @@
-"""What the planning of aggregation is asked: a network, the routes in force, a job, what its switches can sum.
+"""The question of problem P2 (claim 3): a network, the routes in force, a job, and what its switches can sum.
 
 Rates are in bit/s. Gradients travel from the workers to the server, so a link counts in the direction of travel
-only, and its two directions are two links here.
-"""
+only, and its two directions are two links here."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from gradbed.controller.planning.routing import Routes, shortest_routes
 from gradbed.topo.graph import Topology
 
 NodePair = tuple[str, str]
-"""(from, to) of a link's direction."""
+"""A link direction: (from, to)."""
 
 
 @dataclass(frozen=True)
@@ -42,18 +41,20 @@ class WorkerGroup:
 
 @dataclass(frozen=True)
 class AggregationProblem:
-    """Workers and server are hosts of the topology; routes hold for every switch as destination.
+    """Workers W that send gradients to server d over the routes in force.
 
-    switch_capacity_bps: gradient bits that one switch can take in for summing per second (C of the linear program);
-    None: as many as its links bring. Making one raises UserError for hosts that cannot be a job's, a capacity that
-    is not positive, and links without a rate.
+    Raises:
+        UserError: The hosts cannot be a job's, the capacity is not positive, or a link has no rate.
     """
 
     topology: Topology
     routes: Routes
+    """For every switch as destination: the shortest paths of claim 4."""
     workers: tuple[str, ...]
     server: str
     switch_capacity_bps: float | None = None
+    """C of claim 3: gradient bits that one switch can take in for summing in a second; None: all that its links
+    bring."""
 
     def __post_init__(self) -> None:
         self._check_hosts()
@@ -87,22 +88,30 @@ class AggregationProblem:
     def of(
         cls, topology: Topology, workers: Sequence[str], server: str, switch_capacity_bps: float | None = None
     ) -> AggregationProblem:
-        """With the routes that the controller installs; UserError if the network is not connected."""
+        """Make the problem with the routes that the controller installs.
+
+        Raises:
+            UserError: The network is not connected.
+        """
         return cls(topology, shortest_routes(topology), tuple(workers), server, switch_capacity_bps)
 
     @cached_property
     def server_tor(self) -> str:
-        """The server's top-of-rack switch, sd of the linear program."""
+        """The server's top-of-rack switch, sd of claim 3."""
         return self.topology.attachment(self.server).name
 
     @cached_property
     def candidates(self) -> tuple[str, ...]:
-        """Where a programmable switch can be placed: all switches but the server's ToR, in order of number."""
+        """The switches to choose from (s11): all but the server's ToR, in order of number."""
         switches = sorted(self.topology.switches, key=lambda switch: switch.number)
         return tuple(switch.name for switch in switches if switch.name != self.server_tor)
 
     def check_programmable(self, names: Sequence[str]) -> None:
-        """UserError unless these are distinct switches other than the server's ToR."""
+        """Check that these are distinct switches other than the server's ToR.
+
+        Raises:
+            UserError: They are not.
+        """
         for name in names:
             self.topology.switch(name)
             if name == self.server_tor:
@@ -120,14 +129,14 @@ class AggregationProblem:
         return tuple(WorkerGroup(tuple(names), tor, rate) for (tor, rate), names in members.items())
 
     def rate_bps(self, a: str, b: str) -> float:
-        """Of the link between two nodes, in either direction."""
+        """Return the rate of the link between two nodes, in either direction."""
         rate = self.topology.link(a, b).model.rate_bps
         assert rate is not None  # __post_init__
         return float(rate)
 
     @cached_property
     def link_index(self) -> dict[NodePair, int]:
-        """(from, to) of the links that several workers can share: those between switches, and sd -> server."""
+        """Indices of the link directions that workers can share: between switches, and from sd to the server."""
         pairs = [
             pair
             for link in self.topology.switch_links
@@ -137,11 +146,11 @@ class AggregationProblem:
 
     @cached_property
     def link_rates_bps(self) -> NDArray[np.float64]:
-        """Rates in the order of link_index."""
+        """Rates in the order of `link_index`."""
         return np.array([self.rate_bps(*pair) for pair in self.link_index])
 
     def path(self, switch: str, destination: str) -> list[int]:
-        """Link indices on the route in force from a switch to a switch, or to the server."""
+        """Return the link indices of the route in force from a switch to a switch, or to the server (claim 4)."""
         goal = self.server_tor if destination == self.server else destination
         nodes = self.routes.path(switch, goal)
         links = [self.link_index[pair] for pair in pairwise(nodes)]
@@ -152,10 +161,17 @@ class AggregationProblem:
 
 
 def returned_sum_links(problem: AggregationProblem, switches: Iterable[str]) -> tuple[NodePair, ...]:
-    """The links between switches, in direction of travel, that an ACK crosses on its way from the server to all
-    workers and through all `switches`. ACKs carry the global sums, so they are as large as gradients.
+    """Return the links between switches that an ACK crosses from the server to all workers, through all `switches`.
+
+    ACKs carry the global sums, so they are as large as gradients.
 
     Links of hosts are not among them: what an ACK takes there a gradient takes in the other direction.
     """
     tree = multicast_tree(problem.topology, problem.server, problem.workers, switches)
     return tuple(edge for edge in tree.edges() if edge in problem.link_index)
+
+
+def highest_degree(problem: AggregationProblem, maximum: int) -> tuple[str, ...]:
+    """Return the `maximum` switches with the most links, the lower number first among equal ones."""
+    degree = {switch: len(problem.topology.neighbours(switch)) for switch in problem.candidates}
+    return tuple(sorted(problem.candidates, key=lambda switch: -degree[switch])[:maximum])

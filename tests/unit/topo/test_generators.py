@@ -9,11 +9,11 @@ import networkx
 import pytest
 
 from gradbed.common.errors import UserError
+from gradbed.topo.generators import GENERATORS, bcube, dragonfly, fat_tree, leaf_spine, star, torus
 from gradbed.topo.graph import Topology, is_hop
 from gradbed.topo.link import LinkModel
 from gradbed.topo.optical_electrical import optical_electrical
-from gradbed.topo.registry import SHAPES, parse_topology, usage
-from gradbed.topo.shapes import bcube, dragonfly, fat_tree, leaf_spine, star, torus
+from gradbed.topo.registry import parse_topology, usage
 
 
 def _tier(topology: Topology, tier: str) -> list[str]:
@@ -227,7 +227,7 @@ def test_unknown_words_name_the_known_ones(text: str) -> None:
     with pytest.raises(UserError) as caught:
         parse_topology(text)
     word = text.partition(":")[0]
-    shown = [word] if word in SHAPES else SHAPES
+    shown = [word] if word in GENERATORS else GENERATORS
     assert all(usage(shape) in str(caught.value) for shape in shown)
     assert "\n" not in str(caught.value)
 

@@ -13,7 +13,7 @@ ALL = "all"
 
 
 @dataclass(frozen=True)
-class Place:
+class Selection:
     """A link, seen from its first-named node; or a host with all its interfaces. name: as it is written."""
 
     name: str
@@ -21,16 +21,20 @@ class Place:
     links: tuple[Link, ...]
 
 
-def place(topology: Topology, word: str) -> Place:
-    """The link A-B, or the host, by names or labels of nodes. UserError for what is neither."""
+def select(topology: Topology, word: str) -> Selection:
+    """Return the link A-B, or the host, that names or labels of nodes select.
+
+    Raises:
+        UserError: It is neither.
+    """
     hosts = {host.name for host in topology.hosts}
     word = with_node_names(topology, word)
     if word in hosts:
         links = [link for link in topology.host_links if word in (link.a.node, link.b.node)]
-        return Place(word, word, tuple(sorted(links, key=lambda link: link.end(word).port)))
+        return Selection(word, word, tuple(sorted(links, key=lambda link: link.end(word).port)))
     a, dash, b = word.partition("-")
     if dash and b in topology.graph.adj.get(a, ()):
-        return Place(word, None, (topology.link(a, b),))
+        return Selection(word, None, (topology.link(a, b),))
     if word in topology.graph:
         near = " or ".join(f"{word}-{other}" for other in topology.neighbours(word))
         raise UserError(f"{word} is a switch: name a host, or a link of it, {near}")
@@ -42,10 +46,10 @@ def place(topology: Topology, word: str) -> Place:
 
 
 def with_node_names(topology: Topology, word: str) -> str:
-    """With names of nodes in place of labels, which may have dashes themselves."""
+    """Return the text with names of nodes in place of labels, which may have dashes themselves."""
     if word in topology.graph or not topology.labels:
         return word
-    dashes = [place for place, letter in enumerate(word) if letter == "-"]
+    dashes = [index for index, letter in enumerate(word) if letter == "-"]
     for a, b in ((word[:dash], word[dash + 1 :]) for dash in dashes):
         ends = topology.node_name(a), topology.node_name(b)
         if all(end in topology.graph for end in ends):
@@ -53,12 +57,16 @@ def with_node_names(topology: Topology, word: str) -> str:
     return topology.node_name(word)
 
 
-def places(topology: Topology, words: Sequence[str]) -> tuple[Place, ...]:
-    """Each once; `all` are all links. UserError."""
-    found: dict[object, Place] = {}
+def select_all(topology: Topology, words: Sequence[str]) -> tuple[Selection, ...]:
+    """Return what the words select, each once; `all` selects all links.
+
+    Raises:
+        UserError: A word selects nothing.
+    """
+    found: dict[object, Selection] = {}
     for word in words:
         for name in [_names(link)[0] for link in topology.links] if word == ALL else [word]:
-            each = place(topology, name)
+            each = select(topology, name)
             found.setdefault((each.host, each.links), each)
     return tuple(found.values())
 

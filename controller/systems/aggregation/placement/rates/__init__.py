@@ -1,1 +1,0 @@
-"""Rates of jobs under a placement: the problem, its linear program, what is realised of it."""
