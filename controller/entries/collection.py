@@ -26,7 +26,7 @@ T = TypeVar("T")
 _logger = logging.getLogger(__name__)
 
 
-class Rank(NamedTuple):
+class Precedence(NamedTuple):
     """The rank of a value, of which the greater holds where two contradict each other; in one rank it is a mistake.
     scope: all switches, a tier, or one switch. written: rather than made by a rule."""
 
@@ -46,7 +46,7 @@ class EntryRates:
 @dataclass(frozen=True)
 class _Kept(Generic[T]):
     value: T
-    rank: Rank
+    rank: Precedence
     place: FilePosition
 
 
@@ -58,7 +58,7 @@ class Collection:
     skip_invalid: bool = False
     _kept: dict[Hashable, _Kept[object]] = field(default_factory=dict)
 
-    def add(self, value: object, rank: Rank, place: FilePosition) -> None:
+    def add(self, value: object, rank: Precedence, place: FilePosition) -> None:
         """Add a value. An entry of priority 0 in a table that needs one gets it in `plan`: the first the highest."""
         key = _key(value)
         earlier = self._kept.get(key)

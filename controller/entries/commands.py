@@ -15,7 +15,7 @@ from typing import Any
 from finsy.proto import p4r
 
 from gradbed.common.errors import UserError
-from gradbed.controller.entries.collection import Collection, Rank
+from gradbed.controller.entries.collection import Collection, Precedence
 from gradbed.controller.entries.document import FilePosition, blamed
 from gradbed.controller.planning.plan import DefaultAction, MeterCell, MeterRates, RegisterValue
 from gradbed.controller.southbound.p4runtime.codec import (
@@ -29,7 +29,7 @@ from gradbed.controller.southbound.p4runtime.schema import ProgramSchema
 from gradbed.switch.simple_switch.cli.arguments import CommandError
 from gradbed.switch.simple_switch.cli.command import SimpleSwitchShell
 
-_RANK = Rank(2)
+_RANK = Precedence(2)
 OF_THE_NETWORK = {
     "set_queue_depth": "queues are those of the links: queue_packets in the topology, or --queue-packets",
     "set_queue_rate": "rates are those of the links: rate_mbps in the topology, or --rate-mbps",

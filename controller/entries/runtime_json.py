@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradbed.controller.entries.collection import Collection, Rank
+from gradbed.controller.entries.collection import Collection, Precedence
 from gradbed.controller.entries.document import Element
 from gradbed.controller.entries.sections import read_table
 from gradbed.controller.entries.values import Variables
@@ -14,7 +14,7 @@ MARKS = ("target", "table_entries", "bmv2_json")
 
 _KNOWN = ("target", "p4info", "bmv2_json", "table_entries", "multicast_group_entries", "clone_session_entries")
 _ENTRY = ("table", "match", "action_name", "default_action", "action_params", "priority")
-_RANK = Rank(2)
+_RANK = Precedence(2)
 
 
 def is_runtime_json(document: Element) -> bool:

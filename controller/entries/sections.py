@@ -10,7 +10,7 @@ from typing import Any
 import networkx as nx
 
 from gradbed.common.suggestion import suggestion
-from gradbed.controller.entries.collection import Collection, EntryRates, Rank
+from gradbed.controller.entries.collection import Collection, EntryRates, Precedence
 from gradbed.controller.entries.document import Element
 from gradbed.controller.entries.values import Values, Variables, parse_match, parse_param
 from gradbed.controller.planning.plan import (
@@ -42,7 +42,9 @@ _FIELDS = ("match", "action", "params", "priority", "meter", "default_action", "
 RATES = ("committed_rate", "committed_burst", "peak_rate", "peak_burst")
 
 
-def read_item(table: TableSchema, item: Element, variables: Variables, collection: Collection, rank: Rank) -> None:
+def read_item(
+    table: TableSchema, item: Element, variables: Variables, collection: Collection, rank: Precedence
+) -> None:
     """Take in one item of a table's list: an entry, a rule, or the default action."""
     read_table(table, item.fields(_FIELDS), item, variables, collection, rank)
 
@@ -53,7 +55,7 @@ def read_table(
     item: Element,
     variables: Variables,
     collection: Collection,
-    rank: Rank,
+    rank: Precedence,
 ) -> None:
     """Read entries of a table as `read_item` does, from the item's fields."""
     if "default_action" in fields:
@@ -63,7 +65,7 @@ def read_table(
         raise item.error(f"{table.name}: the program has its entries as constants")
     if "action" not in fields:
         raise item.error("action is missing")
-    rank = Rank(rank.scope, written="routes" not in fields and "each" not in fields)
+    rank = Precedence(rank.scope, written="routes" not in fields and "each" not in fields)
     entry = _entries(table, fields, item)
     for values in _of_rule(fields, variables):
         collection.add(entry(variables if values is None else variables.bound(values)), rank, item.place)
@@ -137,7 +139,7 @@ def _read_default(
     item: Element,
     variables: Variables,
     collection: Collection,
-    rank: Rank,
+    rank: Precedence,
 ) -> None:
     name = fields["default_action"]
     for other, element in fields.items():
@@ -222,7 +224,7 @@ class Reader:
         return Variables(self.topology, self.routes, self.switch)
 
     def _read_sections(self, sections: Mapping[str, Element], collection: Collection, scope: int) -> None:
-        reading: Mapping[str, Callable[[Element, Element, Collection, Rank], None]] = {
+        reading: Mapping[str, Callable[[Element, Element, Collection, Precedence], None]] = {
             "tables": self._table,
             "multicast": self._multicast,
             "clone": self._clone,
@@ -232,9 +234,9 @@ class Reader:
         for name, element in sections.items():
             for key, value in element.pairs():
                 with collection.leaving_out():
-                    reading[name](key, value, collection, Rank(scope))
+                    reading[name](key, value, collection, Precedence(scope))
 
-    def _table(self, key: Element, value: Element, collection: Collection, rank: Rank) -> None:
+    def _table(self, key: Element, value: Element, collection: Collection, rank: Precedence) -> None:
         if self._is_of_others(key, lambda schema: schema.tables, rank):
             return
         with key.blamed():
@@ -243,16 +245,16 @@ class Reader:
             with collection.leaving_out():
                 read_item(table, item, self.variables, collection, rank)
 
-    def _multicast(self, key: Element, value: Element, collection: Collection, rank: Rank) -> None:
+    def _multicast(self, key: Element, value: Element, collection: Collection, rank: Precedence) -> None:
         collection.add(MulticastGroup(id=_group_number(key), **self._copies(value)), rank, key.place)
 
-    def _clone(self, key: Element, value: Element, collection: Collection, rank: Rank) -> None:
+    def _clone(self, key: Element, value: Element, collection: Collection, rank: Precedence) -> None:
         fields = value.fields(("ports", "truncate_bytes"), ("ports",)) if value.is_mapping else {"ports": value}
         cut = fields["truncate_bytes"].integer(least=1) if "truncate_bytes" in fields else 0
         session = CloneSession(id=_group_number(key), truncate_bytes=cut, **self._copies(fields["ports"]))
         collection.add(session, rank, key.place)
 
-    def _register(self, key: Element, value: Element, collection: Collection, rank: Rank) -> None:
+    def _register(self, key: Element, value: Element, collection: Collection, rank: Precedence) -> None:
         if self._is_of_others(key, lambda schema: schema.registers, rank):
             return
         with key.blamed():
@@ -265,7 +267,7 @@ class Reader:
             place = None if index is None else self._index(index, array, "register")
             collection.add(RegisterValue(register_name=array.name, index=place, value=number), rank, content.place)
 
-    def _meter(self, key: Element, value: Element, collection: Collection, rank: Rank) -> None:
+    def _meter(self, key: Element, value: Element, collection: Collection, rank: Precedence) -> None:
         if self._is_of_others(key, lambda schema: schema.meters, rank):
             return
         with key.blamed():
@@ -286,7 +288,7 @@ class Reader:
             array.check_index(kind, index)
         return index
 
-    def _is_of_others(self, key: Element, names: Callable[[ProgramSchema], Names[Any]], rank: Rank) -> bool:
+    def _is_of_others(self, key: Element, names: Callable[[ProgramSchema], Names[Any]], rank: Precedence) -> bool:
         """Return whether a name in a section for several switches is that of another program alone."""
         return (
             rank.scope != _SWITCH
@@ -329,14 +331,14 @@ class Reader:
         return [self.topology.port(self.switch.name, name) for name in tree[self.switch.name]]
 
 
-def _read_rates_of_all(array: ArraySchema, value: Element, collection: Collection, rank: Rank) -> None:
+def _read_rates_of_all(array: ArraySchema, value: Element, collection: Collection, rank: Precedence) -> None:
     """Read the rates of each cell, or of each entry of the table that has the meter."""
     rates = read_rates(value)
     if array.table:
         collection.add(EntryRates(array.table, array.name, rates), rank, value.place)
     for index in range(array.size):
         cell = MeterCell(meter_name=array.name, index=index, rates=rates)
-        collection.add(cell, Rank(rank.scope, written=False), value.place)
+        collection.add(cell, Precedence(rank.scope, written=False), value.place)
 
 
 def _group_number(key: Element) -> int:

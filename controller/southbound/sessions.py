@@ -17,7 +17,7 @@ from gradbed.controller.southbound.interface import (
 )
 
 
-class Session:
+class SwitchSession:
     """One switch. `refused` is set while it is there but does not accept what it is sent: trying again will not help
     a person who waits, though the session does."""
 
@@ -46,7 +46,7 @@ class Session:
             self._on_change(status)
 
 
-AnySession = TypeVar("AnySession", bound=Session)
+AnySession = TypeVar("AnySession", bound=SwitchSession)
 
 
 class SessionsSouthbound(Generic[AnySession]):

@@ -61,7 +61,7 @@ def describe_node_link(data: Mapping[str, Any]) -> Described:
     return _described_graph(graph)
 
 
-class _Node(BaseModel):
+class _GraphNode(BaseModel):
     model_config = ConfigDict(extra="allow")
     id: int | str
 
@@ -74,7 +74,7 @@ class _Edge(BaseModel):
 
 class _NodeLink(BaseModel):
     directed: bool = False
-    nodes: Annotated[list[_Node], Field(min_length=1)]
+    nodes: Annotated[list[_GraphNode], Field(min_length=1)]
     links: list[_Edge] | None = None
     edges: list[_Edge] = Field(default_factory=list)
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from gradbed.common.errors import UserError
 from gradbed.topo.files.description import Described
-from gradbed.topo.files.p4_utils import Network
+from gradbed.topo.files.p4_utils import P4UtilsNetwork
 
 _PROGRAM = Path(__file__).with_name("network_script_process.py")
 _found: dict[tuple[str, int, int], dict[str, Any]] = {}
@@ -43,7 +43,7 @@ def describe(path: Path) -> Described:
     links = [(a, b, dict(options)) for a, b, options in network["links"]]
     copied = {kind: {name: dict(each) for name, each in network[kind].items()} for kind in ("hosts", "switches")}
     form = "network.py of p4-utils"
-    return Network(**{**network, **copied, "links": links, "form": form}).described()
+    return P4UtilsNetwork(**{**network, **copied, "links": links, "form": form}).described()
 
 
 def _run(script: Path) -> dict[str, Any]:

@@ -19,7 +19,7 @@ STRATEGIES = ("l2", "mixed", "l3", "manual")
 
 
 @dataclass
-class Network:
+class P4UtilsNetwork:
     """A network as it is described to p4-utils. Without a strategy hosts keep their addresses, or take the next ones
     of 10.0.0.0/8."""
 
@@ -59,18 +59,18 @@ class Network:
         return found
 
 
-class _Switch(BaseModel):
+class _P4UtilsSwitch(BaseModel):
     device_id: int | None = None
 
 
 class _Network(BaseModel):
     hosts: dict[str, dict[str, Any]]
-    switches: dict[str, _Switch]
+    switches: dict[str, _P4UtilsSwitch]
     links: list[Annotated[list[Any], Field(min_length=2, max_length=3)]]
     default: dict[str, Any] | None = None
 
 
-class _File(BaseModel):
+class _P4UtilsFile(BaseModel):
     """The fields that the file must have, and their types."""
 
     topology: _Network
@@ -84,7 +84,7 @@ def describe(data: Mapping[str, Any]) -> Described:
     Raises:
         ValidationError: Of pydantic.
     """
-    _File.model_validate(data)
+    _P4UtilsFile.model_validate(data)
     network = data["topology"]
     usual = network.get("default") or {}
     for a, b, *options in network["links"]:
@@ -93,7 +93,7 @@ def describe(data: Mapping[str, Any]) -> Described:
     strategy = network.get("assignment_strategy")
     if strategy not in (None, *STRATEGIES):
         raise UserError(f"assignment_strategy {strategy!r}: {', '.join(STRATEGIES)} are known; or give hosts an ip")
-    return Network(
+    return P4UtilsNetwork(
         hosts=dict(network["hosts"]),
         switches=dict(network["switches"]),
         links=[(link[0], link[1], {**usual, **(link[2] if len(link) > 2 else {})}) for link in network["links"]],
@@ -131,7 +131,7 @@ class _Addresses:
     that is free. MAC addresses are 00:00 and the IP address, those of gateways 00:01. manual:
     Mininet's own, 10.0.0.I/8 for the I-th host."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: P4UtilsNetwork) -> None:
         self._network = network
         given = {name: int(each["device_id"]) for name, each in network.switches.items() if each.get("device_id")}
         free = (number for number in range(1, 1 << 16) if number not in given.values())

@@ -15,7 +15,7 @@ FORM = "p4app.json of p4lang/p4app"
 MULTISWITCH = "multiswitch"
 
 
-class _Switch(BaseModel):
+class _P4AppSwitch(BaseModel):
     entries: str | None = None
     program: str | None = None
 
@@ -23,10 +23,10 @@ class _Switch(BaseModel):
 class _Target(BaseModel):
     links: list[Annotated[list[Any], Field(min_length=2, max_length=4)]]
     hosts: dict[str, Any] = Field(default_factory=dict)
-    switches: dict[str, _Switch] = Field(default_factory=dict)
+    switches: dict[str, _P4AppSwitch] = Field(default_factory=dict)
 
 
-class _File(BaseModel):
+class _P4AppFile(BaseModel):
     """Nodes may be named in links alone: hosts begin with h, switches with s."""
 
     program: str | None = None
@@ -39,7 +39,7 @@ def describe(data: Mapping[str, Any]) -> Described:
     Raises:
         UserError: No target has links; also pydantic's ValidationError.
     """
-    file = _File.model_validate(data)
+    file = _P4AppFile.model_validate(data)
     found = [name for name, each in file.targets.items() if isinstance(each, dict) and "links" in each]
     if not found:
         raise UserError(f"no target has links, as {MULTISWITCH} does: {', '.join(file.targets) or 'there is none'}")

@@ -20,16 +20,16 @@ _NEIGHBOUR = re.compile(r"(?:arp\s.*-s|neigh\s+add)\s+([0-9.]+)\s+(?:lladdr\s+)?
 FORM = "topology.json of p4lang/tutorials"
 
 
-class _Host(BaseModel):
+class _TutorialHost(BaseModel):
     ip: str | None
     mac: str | None = None
     commands: tuple[str, ...] = ()
 
 
-class _File(BaseModel):
+class _TutorialFile(BaseModel):
     """The fields that the file must have, and their types."""
 
-    hosts: dict[str, _Host]
+    hosts: dict[str, _TutorialHost]
     switches: dict[str, dict[str, Any]]
     links: list[Annotated[list[Any], Field(min_length=2, max_length=4)]]
 
@@ -52,7 +52,7 @@ def describe(data: Mapping[str, Any]) -> Described:
         _OldFile.model_validate(data)
         links = ordered_links(data["links"], data["hosts"], data["switches"])
         return _with_switches(data, numbered_hosts(data["hosts"], links), links)
-    _File.model_validate(data)
+    _TutorialFile.model_validate(data)
     hosts = tuple(_host(name, host) for name, host in data["hosts"].items())
     return _with_switches(data, hosts, tuple(_link(link, data["hosts"]) for link in data["links"]))
 

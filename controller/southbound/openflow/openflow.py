@@ -35,7 +35,7 @@ from gradbed.controller.southbound.openflow.openflow_codec import (
     held_flows,
     reported_flow_delete,
 )
-from gradbed.controller.southbound.sessions import Session, SessionsSouthbound
+from gradbed.controller.southbound.sessions import SessionsSouthbound, SwitchSession
 
 _logger = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ REPLY_TIMEOUT_S = 30.0
 LABEL = "forward (OpenFlow 1.3)"
 
 
-class SwitchRefuses(SouthboundError):
+class FlowsRefused(SouthboundError):
     """The switch is there, and answers a request with an error."""
 
 
@@ -67,7 +67,7 @@ class _Message:
     subject: str
 
 
-class OpenFlowSession(Session):
+class OpenFlowSession(SwitchSession):
     """Methods may be called from any thread but the one that calls `message` and `left`: they wait for answers.
 
     generation: with which this controller becomes the switch's master (OpenFlow 1.3.5, section 6.3.5). From then on
@@ -133,7 +133,7 @@ class OpenFlowSession(Session):
                 self._become_master()
                 self._bring_to_plan()
             except (SouthboundError, UserError) as error:
-                self.refused = not isinstance(error, SouthboundError) or isinstance(error, SwitchRefuses)
+                self.refused = not isinstance(error, SouthboundError) or isinstance(error, FlowsRefused)
                 self._set_status(SwitchStatus(self.name, False, error=str(error).removeprefix(f"{self.name}: ")))
                 datapath.close()
 
@@ -271,7 +271,7 @@ class OpenFlowSession(Session):
         if self._datapath is not datapath:
             raise SouthboundError(f"{self.name}: the connection was lost ({exchange.error})")
         if exchange.error:
-            raise SwitchRefuses(f"{self.name}: {exchange.error}")
+            raise FlowsRefused(f"{self.name}: {exchange.error}")
         if not answered:
             raise SouthboundTimeout(f"{self.name}: no answer within {REPLY_TIMEOUT_S:g} s ({messages[0].subject})")
         return exchange

@@ -79,7 +79,7 @@ _EVERY_CLONE_SESSION = p4r.Entity(
 )
 
 
-class SwitchRefuses(SouthboundError):
+class WriteRefused(SouthboundError):
     """The switch is there but does not accept what it is sent; sending it again will not help."""
 
 
@@ -323,7 +323,7 @@ class SwitchContents:
         return p4r.WriteRequest(device_id=self._device_id, election_id=self.election_id, updates=updates)
 
     def _failure(self, error: grpc.aio.AioRpcError, what: str, subjects: Sequence[str] = ()) -> SouthboundError:
-        kind = SouthboundError if is_away(error) else SwitchRefuses
+        kind = SouthboundError if is_away(error) else WriteRefused
         if error.code() == grpc.StatusCode.DEADLINE_EXCEEDED:
             kind = SouthboundTimeout
         if error.code() == grpc.StatusCode.FAILED_PRECONDITION and what != PUSH:

@@ -27,14 +27,14 @@ from gradbed.controller.southbound.p4runtime.contents import (
     CALL_TIMEOUT_S,
     PUSH_TIMEOUT_S,
     SwitchContents,
-    SwitchRefuses,
+    WriteRefused,
     describe,
     is_away,
 )
 from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
 from gradbed.controller.southbound.p4runtime.schema import ProgramSchema
 from gradbed.controller.southbound.p4runtime.thrift import ThriftReader
-from gradbed.controller.southbound.sessions import Session, SessionsSouthbound
+from gradbed.controller.southbound.sessions import SessionsSouthbound, SwitchSession
 
 # ---- One switch: stream and arbitration, and a plan that it is kept to ----
 
@@ -51,7 +51,7 @@ def time_as_bid(at_least: int) -> int:
     return max(at_least, time.time_ns())
 
 
-class SwitchSession(Session):
+class P4RuntimeSession(SwitchSession):
     """Keeps one switch connected and at its plan. All methods run on one event loop."""
 
     def __init__(
@@ -86,7 +86,7 @@ class SwitchSession(Session):
                 reason, self.refused = describe(error, "stream"), not is_away(error)
             except SouthboundError as error:
                 reason = str(error).removeprefix(f"{self.name}: ")
-                self.refused = isinstance(error, SwitchRefuses)
+                self.refused = isinstance(error, WriteRefused)
             except UserError as error:
                 reason, self.refused = str(error), True
             if self.status.connected:
@@ -210,7 +210,7 @@ CHANNEL_OPTIONS = (
 )
 
 
-class P4RuntimeSouthbound(SessionsSouthbound[SwitchSession]):
+class P4RuntimeSouthbound(SessionsSouthbound[P4RuntimeSession]):
     """Implements gradbed.controller.southbound.interface.Southbound.
 
     targets: where each switch is. pipelines: the programs that plans name. Every switch gets its pipeline anew
@@ -280,7 +280,7 @@ class P4RuntimeSouthbound(SessionsSouthbound[SwitchSession]):
         for name, target in self._targets.items():
             if target.address not in self._channels:
                 self._channels[target.address] = grpc.aio.insecure_channel(target.address, options=CHANNEL_OPTIONS)
-            self._sessions[name] = SwitchSession(
+            self._sessions[name] = P4RuntimeSession(
                 name,
                 target,
                 self._channels[target.address],

@@ -40,7 +40,7 @@ class AggregationSettings(BaseModel):
     congestion_packets: int | None = Field(default=None, ge=1)
 
 
-class JobRequest(PlannerOptions):
+class AggregationJobRequest(PlannerOptions):
     """A job to add. Without a placement the controller takes its own. slots: how many of each of its switches the job
     gets for itself, all if null; with slot policy static alone."""
 

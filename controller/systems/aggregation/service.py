@@ -16,8 +16,8 @@ from gradbed.controller.systems.aggregation.entries import (
 )
 from gradbed.controller.systems.aggregation.job_plan import AggregationJob, JobPlan, choose_job, job_plan
 from gradbed.controller.systems.aggregation.messages import (
+    AggregationJobRequest,
     AggregationSettings,
-    JobRequest,
     ListedJob,
     NewJob,
     listed_job,
@@ -27,11 +27,11 @@ from gradbed.controller.systems.aggregation.placement.planner import SharedPathP
 from gradbed.formats.aggregation import SlotPolicy
 
 
-class AggregationService(Service[AggregationSettings, JobRequest, AggregationJob, NewJob]):
+class AggregationService(Service[AggregationSettings, AggregationJobRequest, AggregationJob, NewJob]):
     """Implements gradbed.controller.core.service.Service."""
 
     Settings = AggregationSettings
-    Request = JobRequest
+    Request = AggregationJobRequest
     State = AggregationJob
     Answer = NewJob
     Listed = ListedJob
@@ -43,7 +43,9 @@ class AggregationService(Service[AggregationSettings, JobRequest, AggregationJob
         names = [switch.name for switch in self.topology.switches]
         return congestion_plan(self.topology, names, self.settings.congestion_packets, AGGREGATION_PROGRAM)
 
-    def admit(self, number: int, request: JobRequest, others: Mapping[int, AggregationJob]) -> AggregationJob:
+    def admit(
+        self, number: int, request: AggregationJobRequest, others: Mapping[int, AggregationJob]
+    ) -> AggregationJob:
         planner = request.planner() or SharedPathPlacement()
         slots = self.settings.slots
         job = choose_job(self.topology, self.routes, request.workers, request.server, planner, slots)

@@ -28,7 +28,7 @@ class CompressionSettings(BaseModel, frozen=True, extra="forbid"):
     congestion_packets: int | None = Field(default=None, ge=1)
 
 
-class JobRequest(BaseModel):
+class CompressionJobRequest(BaseModel):
     """Workers that send their gradients to a server."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra={"example": _REQUEST_EXAMPLE})
@@ -37,7 +37,7 @@ class JobRequest(BaseModel):
     server: str
 
 
-class AdmittedJob(BaseModel, frozen=True):
+class AdmittedCompressionJob(BaseModel, frozen=True):
     """server_link_bps: B1, the rate of the link between the server and its switch; null: it has none."""
 
     job: int
@@ -45,10 +45,17 @@ class AdmittedJob(BaseModel, frozen=True):
     server_link_bps: int | None
 
 
-class CompressionService(Service[CompressionSettings, JobRequest, JobRequest, AdmittedJob]):
+class CompressionService(
+    Service[CompressionSettings, CompressionJobRequest, CompressionJobRequest, AdmittedCompressionJob]
+):
     """Implements gradbed.controller.core.service.Service."""
 
-    Settings, Request, State, Answer = CompressionSettings, JobRequest, JobRequest, AdmittedJob
+    Settings, Request, State, Answer = (
+        CompressionSettings,
+        CompressionJobRequest,
+        CompressionJobRequest,
+        AdmittedCompressionJob,
+    )
     programs = (PROGRAM,)
 
     def base(self) -> Plan:
@@ -57,19 +64,21 @@ class CompressionService(Service[CompressionSettings, JobRequest, JobRequest, Ad
         names = [switch.name for switch in self.topology.switches]
         return congestion_plan(self.topology, names, self.settings.congestion_packets, PROGRAM)
 
-    def admit(self, number: int, request: JobRequest, others: Mapping[int, JobRequest]) -> JobRequest:
+    def admit(
+        self, number: int, request: CompressionJobRequest, others: Mapping[int, CompressionJobRequest]
+    ) -> CompressionJobRequest:
         check_hosts(self.topology, request.workers, request.server)
         return request
 
-    def plan(self, number: int, state: JobRequest) -> Plan:
+    def plan(self, number: int, state: CompressionJobRequest) -> Plan:
         group = number * GROUPS_PER_JOB
         tree = multicast_tree(self.topology, state.server, state.workers, ())
         return Plan(switches=multicast_plan(self.topology, tree, group, multicast_address(group).ip, PROGRAM))
 
-    def answer(self, number: int, state: JobRequest) -> AdmittedJob:
+    def answer(self, number: int, state: CompressionJobRequest) -> AdmittedCompressionJob:
         address = multicast_address(number * GROUPS_PER_JOB)
         link = self.topology.link(state.server, self.topology.attachment(state.server).name)
-        return AdmittedJob(job=number, multicast=address, server_link_bps=link.model.rate_bps)
+        return AdmittedCompressionJob(job=number, multicast=address, server_link_bps=link.model.rate_bps)
 
     def plain(self, switch: str, entry: TableEntry) -> TableEntry | None:
         # Switches that only forward do not mark, whatever their queues hold.

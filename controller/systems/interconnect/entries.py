@@ -35,19 +35,19 @@ class Rule(IntEnum):
 
 
 @dataclass(frozen=True)
-class Policy:
+class RoutingPolicy:
     """plane: between the two optical switches. order: between the mesh first and light first."""
 
     plane: Rule
     order: Rule
 
 
-POLICIES: Mapping[PolicyName, Policy] = {
-    "least-loaded": Policy(Rule.LEAST_LOADED, Rule.LEAST_LOADED),
-    "random-plane": Policy(Rule.RANDOM, Rule.LEAST_LOADED),
-    "fixed-plane": Policy(Rule.FIRST, Rule.LEAST_LOADED),
-    "mesh-first": Policy(Rule.LEAST_LOADED, Rule.FIRST),
-    "ecmp": Policy(Rule.FLOW_HASH, Rule.FLOW_HASH),
+POLICIES: Mapping[PolicyName, RoutingPolicy] = {
+    "least-loaded": RoutingPolicy(Rule.LEAST_LOADED, Rule.LEAST_LOADED),
+    "random-plane": RoutingPolicy(Rule.RANDOM, Rule.LEAST_LOADED),
+    "fixed-plane": RoutingPolicy(Rule.FIRST, Rule.LEAST_LOADED),
+    "mesh-first": RoutingPolicy(Rule.LEAST_LOADED, Rule.FIRST),
+    "ecmp": RoutingPolicy(Rule.FLOW_HASH, Rule.FLOW_HASH),
 }
 """least-loaded is the source's; the others have one of its two decisions made otherwise, ecmp both."""
 
@@ -61,7 +61,7 @@ SUBNET_BITS = 24
 
 
 def self_entry(
-    reach: Reach, place: SwitchPosition, policy: Policy, per_wavelength: bool, flowlet_us: int, seed: int
+    reach: Reach, place: SwitchPosition, policy: RoutingPolicy, per_wavelength: bool, flowlet_us: int, seed: int
 ) -> TableEntry:
     """Return the entry of the switch's own number and its policy.
 

@@ -41,7 +41,7 @@ class NextHop:
 
 
 @dataclass(frozen=True)
-class Policy:
+class LoadBalancing:
     """name: of the rule. seed: of this switch's hashes. flowlet_us: of a pause after which a flow chooses anew."""
 
     name: PolicyName
@@ -117,7 +117,7 @@ class Paths:
         for host in topology.hosts:
             self._hosts.setdefault(topology.attachment(host.name).name, []).append(host)
 
-    def entries(self, switch: str, policy: Policy) -> Iterator[TableEntry]:
+    def entries(self, switch: str, policy: LoadBalancing) -> Iterator[TableEntry]:
         """Return the entries of a switch.
 
         Raises:

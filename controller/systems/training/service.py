@@ -14,7 +14,7 @@ from gradbed.controller.planning.entries import congestion_plan
 from gradbed.controller.planning.multicast import GROUPS_PER_JOB, multicast_address, multicast_plan, multicast_tree
 from gradbed.controller.planning.plan import Plan, SwitchPlan, TableEntry
 from gradbed.controller.planning.routing import hash_seed
-from gradbed.controller.systems.training.entries import Paths, Policy, PolicyName
+from gradbed.controller.systems.training.entries import LoadBalancing, Paths, PolicyName
 from gradbed.formats.addresses import MulticastAddress
 from gradbed.topo.graph import Topology
 
@@ -67,7 +67,7 @@ class GroupRequest(BaseModel, frozen=True, extra="forbid"):
     members: Annotated[tuple[str, ...], Field(min_length=1)]
 
 
-class JobRequest(BaseModel):
+class TrainingJobRequest(BaseModel):
     """A training job. hosts: of its ranks, in their order. groups: the multicast groups that it asks for."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra={"example": _REQUEST_EXAMPLE})
@@ -76,17 +76,17 @@ class JobRequest(BaseModel):
     groups: Annotated[tuple[GroupRequest, ...], Field(max_length=GROUPS_PER_JOB)] = ()
 
 
-class AdmittedJob(BaseModel, frozen=True):
+class AdmittedTrainingJob(BaseModel, frozen=True):
     """groups: the addresses of its multicast groups, in the order in which it asked."""
 
     job: int
     groups: tuple[MulticastAddress, ...]
 
 
-class TrainingService(Service[TrainingSettings, JobRequest, JobRequest, AdmittedJob]):
+class TrainingService(Service[TrainingSettings, TrainingJobRequest, TrainingJobRequest, AdmittedTrainingJob]):
     """Implements gradbed.controller.core.service.Service."""
 
-    Settings, Request, State, Answer = TrainingSettings, JobRequest, JobRequest, AdmittedJob
+    Settings, Request, State, Answer = TrainingSettings, TrainingJobRequest, TrainingJobRequest, AdmittedTrainingJob
     programs = (PROGRAM,)
 
     def base(self) -> Plan:
@@ -95,8 +95,8 @@ class TrainingService(Service[TrainingSettings, JobRequest, JobRequest, Admitted
         paths, settings = Paths(self.topology), self.settings
         names = [switch.name for switch in self.topology.switches]
 
-        def policy(switch: str) -> Policy:
-            return Policy(settings.policy, hash_seed(settings.seed, switch), settings.flowlet_us)
+        def policy(switch: str) -> LoadBalancing:
+            return LoadBalancing(settings.policy, hash_seed(settings.seed, switch), settings.flowlet_us)
 
         routing = Plan(switches={name: SwitchPlan.of(PROGRAM, paths.entries(name, policy(name))) for name in names})
         marking = settings.marking
@@ -113,11 +113,13 @@ class TrainingService(Service[TrainingSettings, JobRequest, JobRequest, Admitted
         )
         return routing.merged(marks)
 
-    def admit(self, number: int, request: JobRequest, others: Mapping[int, JobRequest]) -> JobRequest:
+    def admit(
+        self, number: int, request: TrainingJobRequest, others: Mapping[int, TrainingJobRequest]
+    ) -> TrainingJobRequest:
         check_job(self.topology, request)
         return request
 
-    def plan(self, number: int, state: JobRequest) -> Plan:
+    def plan(self, number: int, state: TrainingJobRequest) -> Plan:
         first = number * GROUPS_PER_JOB
         plans = []
         for group, asked in enumerate(state.groups, first):
@@ -126,17 +128,17 @@ class TrainingService(Service[TrainingSettings, JobRequest, JobRequest, Admitted
             plans.append(Plan(switches=multicast_plan(self.topology, tree, group, address, PROGRAM)))
         return Plan(switches={}).merged(*plans)
 
-    def answer(self, number: int, state: JobRequest) -> AdmittedJob:
+    def answer(self, number: int, state: TrainingJobRequest) -> AdmittedTrainingJob:
         first = number * GROUPS_PER_JOB
         addresses = tuple(multicast_address(first + place) for place in range(len(state.groups)))
-        return AdmittedJob(job=number, groups=addresses)
+        return AdmittedTrainingJob(job=number, groups=addresses)
 
     def plain(self, switch: str, entry: TableEntry) -> TableEntry | None:
         # Switches that only forward have the controller's routes, one path for each destination, and do not mark.
         return entry if entry.table == "multicast_routes" else None
 
 
-def check_job(topology: Topology, request: JobRequest) -> None:
+def check_job(topology: Topology, request: TrainingJobRequest) -> None:
     """Raise UserError unless ranks are on distinct hosts, and groups are made of them."""
     for name in request.hosts:
         topology.host(name)

@@ -12,7 +12,7 @@ from typing import Any
 from gradbed.common.errors import UserError
 from gradbed.controller.planning.routing import Routes, shortest_routes
 from gradbed.controller.systems.aggregation.job_plan import check_hosts
-from gradbed.controller.systems.aggregation.messages import JobRequest
+from gradbed.controller.systems.aggregation.messages import AggregationJobRequest
 from gradbed.controller.systems.aggregation.placement.options import PlannerOptions
 from gradbed.controller.systems.aggregation.placement.planner import AggregationChoice
 from gradbed.controller.systems.aggregation.placement.problem import AggregationProblem
@@ -47,8 +47,8 @@ class ProgrammableChoice:
     switches: tuple[str, ...]
     """Switches that sum for some job, the servers' ToRs among them."""
     requests: tuple[Mapping[str, Any], ...]
-    """Per job, the fields of gradbed.controller.systems.aggregation.messages.JobRequest that ask for its part in
-    the switches.
+    """Per job, the fields of gradbed.controller.systems.aggregation.messages.AggregationJobRequest that ask for its
+    part in the switches.
     """
 
 
@@ -276,7 +276,7 @@ class AggregationPhase(Phase):
         name: str,
         exchange: Exchange,
         jobs: Sequence[AggregationJobSetup],
-        requests: Sequence[JobRequest],
+        requests: Sequence[AggregationJobRequest],
         shared: SharedSetup,
     ) -> None:
         super().__init__(name, requests)

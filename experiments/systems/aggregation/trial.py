@@ -9,7 +9,7 @@ from typing import Any
 from gradbed.common.errors import UserError
 from gradbed.controller.planning.hosts import choose_hosts_of_jobs
 from gradbed.controller.planning.legacy import OPENFLOW
-from gradbed.controller.systems.aggregation.messages import AggregationSettings, JobRequest
+from gradbed.controller.systems.aggregation.messages import AggregationJobRequest, AggregationSettings
 from gradbed.experiments.conservation.checks import uncounted_hosts
 from gradbed.experiments.conservation.host_links import HostAccount, disagreements, first_lines, rows
 from gradbed.experiments.phases import PhaseResult, Trial, TrialResult
@@ -98,7 +98,7 @@ class AggregationTrial(Trial[AggregationConfiguration]):
             else AggregationPhase
         )
         asked = [
-            JobRequest(workers=list(workers), server=server, **request)
+            AggregationJobRequest(workers=list(workers), server=server, **request)
             for (workers, server), request in zip(hosts, requests, strict=True)
         ]
         return kind(name, exchange, self.jobs, asked, self._shared)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gradbed.controller.systems.compression.service import JobRequest
+from gradbed.controller.systems.compression.service import CompressionJobRequest
 from gradbed.experiments.configuration.faults import AgentFault
 from gradbed.experiments.configuration.sections import describe
 from gradbed.experiments.phases import Phase, Progress
@@ -124,7 +124,7 @@ class CompressionPhase(Phase):
         task: TrialTask[CompressionConfiguration],
     ) -> None:
         self.workers, self.server = tuple(hosts[0]), hosts[1]
-        super().__init__("compression", [JobRequest(workers=self.workers, server=self.server)])
+        super().__init__("compression", [CompressionJobRequest(workers=self.workers, server=self.server)])
         self.background_sender = background_sender
         """Host that sends competing traffic; None: there is none."""
         self.topology = topology

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gradbed.controller.systems.training.service import JobRequest
+from gradbed.controller.systems.training.service import TrainingJobRequest
 from gradbed.experiments.phases import OtherRequest, Phase, Progress
 from gradbed.experiments.runtimes.agents import AgentSpec
 from gradbed.experiments.setup import TrialTask
@@ -51,7 +51,7 @@ class TrainingPhase(Phase):
             switched: groups whose collectives switches carry out.
             service: name of the service that these groups' requests go to.
         """
-        own = [JobRequest(hosts=tuple(hosts)) for hosts in jobs]
+        own = [TrainingJobRequest(hosts=tuple(hosts)) for hosts in jobs]
         super().__init__("training", [*own, *(OtherRequest(service, each.streams.request) for each in switched)])
         self.switched = switched
         self.jobs = jobs

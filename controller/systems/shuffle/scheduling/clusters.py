@@ -41,7 +41,7 @@ class Column:
     """Hops less than its receivers' unicasts from their nearest holders take."""
 
 
-class Network:
+class ClusterCosts:
     """Costs of clusters on a network; shared by all lists of an instance."""
 
     def __init__(self, instance: ShuffleInstance, trees: Trees) -> None:
@@ -109,7 +109,7 @@ class Network:
         return found & ~bits_of(worker for worker, _ in demands)
 
 
-def compatible(network: Network, demands: Sequence[Demand]) -> NDArray[np.bool_]:
+def compatible(network: ClusterCosts, demands: Sequence[Demand]) -> NDArray[np.bool_]:
     """Return which two demands fit into one packet, of shape (demands, demands).
 
     Each worker stores the other's sample, or needs the same one.
@@ -122,7 +122,7 @@ def compatible(network: Network, demands: Sequence[Demand]) -> NDArray[np.bool_]
     return found
 
 
-def near_enough(network: Network, demands: Sequence[Demand]) -> NDArray[np.bool_]:
+def near_enough(network: ClusterCosts, demands: Sequence[Demand]) -> NDArray[np.bool_]:
     """Return which two demands could save hops on their own, of shape (demands, demands).
 
     A packet for both takes at least half of their distance and their unicasts.
@@ -134,7 +134,7 @@ def near_enough(network: Network, demands: Sequence[Demand]) -> NDArray[np.bool_
 
 
 def columns(
-    network: Network, demands: Sequence[Demand], *, every: bool = False, most: int | None = None
+    network: ClusterCosts, demands: Sequence[Demand], *, every: bool = False, most: int | None = None
 ) -> Iterator[Column]:
     """Clusters of two and more demands that save hops, each once.
 
@@ -215,7 +215,7 @@ SENDERS = 16
 """Up to so many holders of a cluster all may send it; of more, those that are nearest to its receivers."""
 
 
-def emit(name: str, network: Network, clusters: Sequence[Sequence[Demand]], seed: int) -> Schedule:
+def emit(name: str, network: ClusterCosts, clusters: Sequence[Sequence[Demand]], seed: int) -> Schedule:
     """A packet for each cluster and for every demand that is in none, in any order: one worker after the other would
     all be sent to at the same time.
 
@@ -260,7 +260,7 @@ class Exact:
     name: str = "exact"
 
     def schedule(self, instance: ShuffleInstance, trees: Trees, seed: int) -> Schedule:
-        network = Network(instance, trees)
+        network = ClusterCosts(instance, trees)
         offered = list(islice(columns(network, instance.demands, every=True), MAX_COLUMNS + 1))
         if len(offered) > MAX_COLUMNS:
             raise UserError(
@@ -305,7 +305,7 @@ class Improved:
 
     def schedule(self, instance: ShuffleInstance, trees: Trees, seed: int) -> Schedule:
         draw = random.Random(seed)
-        network = Network(instance, trees)
+        network = ClusterCosts(instance, trees)
         found = [[demand] for demand in instance.demands]
         if self._parts(network, found, draw) > 1:
             for inside in _areas(network):
@@ -319,12 +319,12 @@ class Improved:
             found = self._solved(network, found, self.every)
         return emit(self.name, network, [cluster for cluster in found if len(cluster) > 1], seed)
 
-    def _solved_in_parts(self, network: Network, clusters: list[Cluster], draw: random.Random) -> list[Cluster]:
+    def _solved_in_parts(self, network: ClusterCosts, clusters: list[Cluster], draw: random.Random) -> list[Cluster]:
         parts = self._parts(network, clusters, draw)
         mixed = draw.sample(clusters, len(clusters))
         return [cluster for part in range(parts) for cluster in self._solved(network, mixed[part::parts])]
 
-    def _parts(self, network: Network, clusters: Sequence[Cluster], draw: random.Random) -> int:
+    def _parts(self, network: ClusterCosts, clusters: Sequence[Cluster], draw: random.Random) -> int:
         """Into how many groups to part the demands by chance, so that each has about as many pairs as are allowed."""
         demands = [demand for cluster in clusters for demand in cluster]
         probe = draw.sample(demands, min(PROBED, len(demands)))
@@ -334,7 +334,7 @@ class Improved:
         size = max(2, int((2 * self.pairs / density) ** 0.5)) if density else len(demands)
         return -(-len(demands) // size)
 
-    def _solved(self, network: Network, clusters: Sequence[Cluster], every: int = 0) -> list[Cluster]:
+    def _solved(self, network: ClusterCosts, clusters: Sequence[Cluster], every: int = 0) -> list[Cluster]:
         """Return the same demands in clusters that take fewer hops, or as many."""
         demands = [demand for cluster in clusters for demand in cluster]
         offered = list(islice(columns(network, demands, every=True), every + 1)) if every else []
@@ -347,7 +347,9 @@ class Improved:
         alone = [(place,) for place in range(len(demands)) if place not in taken]
         return [[demands[place] for place in places] for places in (*chosen, *alone)]
 
-    def _former(self, network: Network, clusters: Sequence[Cluster], demands: Sequence[Demand]) -> Iterator[Column]:
+    def _former(
+        self, network: ClusterCosts, clusters: Sequence[Cluster], demands: Sequence[Demand]
+    ) -> Iterator[Column]:
         """Return the clusters of before as columns."""
         nearest = network.nearest(demands).tolist()
         place = 0
@@ -360,7 +362,7 @@ class Improved:
                 yield Column(places, hops, sum(nearest[each] for each in places) - hops)
 
 
-def _areas(network: Network) -> list[int]:
+def _areas(network: ClusterCosts) -> list[int]:
     """Racks, pods, everything, as sets of workers."""
     everybody = (1 << len(network.instance.workers)) - 1
     found = [inside & everybody for inside in regions(network.trees)]

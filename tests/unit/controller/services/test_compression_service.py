@@ -6,7 +6,11 @@ import pytest
 
 from gradbed.common.errors import UserError
 from gradbed.controller.planning.routing import shortest_routes
-from gradbed.controller.systems.compression.service import CompressionService, CompressionSettings, JobRequest
+from gradbed.controller.systems.compression.service import (
+    CompressionJobRequest,
+    CompressionService,
+    CompressionSettings,
+)
 from gradbed.topo.generators import fat_tree
 from gradbed.topo.graph import Topology
 from gradbed.topo.link import LinkModel
@@ -19,7 +23,7 @@ def service(topology: Topology, packets: int | None = None) -> CompressionServic
 def test_sums_reach_all_workers_along_one_tree() -> None:
     topology = fat_tree(4, LinkModel(rate_bps=10_000_000))
     made = service(topology)
-    job = JobRequest(workers=("h3", "h9", "h16"), server="h1")
+    job = CompressionJobRequest(workers=("h3", "h9", "h16"), server="h1")
     plan, answer = made.plan(5, job), made.answer(5, job)
     reached: set[str] = set()
     for name, switch in plan.switches.items():
@@ -52,4 +56,4 @@ def test_every_port_marks_where_that_is_asked_for() -> None:
 )
 def test_a_job_that_makes_no_sense_is_refused(workers: tuple[str, ...], server: str, words: str) -> None:
     with pytest.raises(UserError, match=words):
-        service(fat_tree(4)).admit(1, JobRequest(workers=workers, server=server), {})
+        service(fat_tree(4)).admit(1, CompressionJobRequest(workers=workers, server=server), {})

@@ -17,8 +17,8 @@ from gradbed.controller.planning.plan import Lpm, Plan, TableEntry
 from gradbed.controller.planning.routing import link_name, remaining_network, shortest_routes
 from gradbed.controller.systems.training.service import (
     GroupRequest,
-    JobRequest,
     Marking,
+    TrainingJobRequest,
     TrainingService,
     TrainingSettings,
 )
@@ -205,7 +205,7 @@ def test_plans_name_what_the_program_has_and_fit_into_its_tables(policy: str) ->
     topology = parse_topology("leaf-spine:3,20,2")
     marking = Marking(k_min=10, k_max=40, p_max=0.5)
     made = service(topology, policy=policy, marking=marking)
-    job = JobRequest(hosts=("h1", "h2", "h5"), groups=(GroupRequest(root="h1", members=("h2", "h5")),))
+    job = TrainingJobRequest(hosts=("h1", "h2", "h5"), groups=(GroupRequest(root="h1", members=("h2", "h5")),))
     plan = made.base().merged(made.plan(3, made.admit(3, job, {})))
     for switch in plan.switches.values():
         held = {entry.table for entry in switch.entries}
@@ -263,7 +263,7 @@ def test_groups_reach_their_members_alone() -> None:
     topology = parse_topology("fat-tree:4")
     made = service(topology)
     groups = (GroupRequest(root="h1", members=("h3", "h9", "h16")), GroupRequest(root="h9", members=("h1", "h16")))
-    job = JobRequest(hosts=("h1", "h3", "h9", "h16"), groups=groups)
+    job = TrainingJobRequest(hosts=("h1", "h3", "h9", "h16"), groups=groups)
     answer, plan = made.answer(5, job), made.plan(5, made.admit(5, job, {}))
     assert [address.ip for address in answer.groups] == ["239.66.0.80", "239.66.0.81"]
     walker = PlanWalker(topology, plan)
@@ -275,7 +275,7 @@ def test_groups_reach_their_members_alone() -> None:
 def test_switches_that_only_forward_hold_the_groups_alone() -> None:
     topology = parse_topology("fat-tree:4")
     made = service(topology, marking=Marking(k_min=5))
-    job = JobRequest(hosts=("h1", "h3"), groups=(GroupRequest(root="h1", members=("h3",)),))
+    job = TrainingJobRequest(hosts=("h1", "h3"), groups=(GroupRequest(root="h1", members=("h3",)),))
     assert {made.plain("e1", entry) for entry in made.base()["e1"].entries} == {None}
     entries = [entry for switch in made.plan(1, job).switches.values() for entry in switch.entries]
     assert entries and [made.plain("e1", entry) for entry in entries] == entries
@@ -293,7 +293,7 @@ def test_switches_that_only_forward_hold_the_groups_alone() -> None:
 )
 def test_a_job_that_makes_no_sense_is_refused(job: dict[str, Any], words: str) -> None:
     with pytest.raises(UserError, match=words):
-        service(parse_topology("fat-tree:4")).admit(1, JobRequest.model_validate(job), {})
+        service(parse_topology("fat-tree:4")).admit(1, TrainingJobRequest.model_validate(job), {})
 
 
 def test_more_ways_than_can_be_chosen_from_are_refused() -> None:

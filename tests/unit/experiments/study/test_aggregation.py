@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from gradbed.common.errors import UserError
-from gradbed.controller.systems.aggregation.messages import AggregationSettings, JobRequest
+from gradbed.controller.systems.aggregation.messages import AggregationJobRequest, AggregationSettings
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.systems.aggregation.configuration import (
@@ -45,7 +45,7 @@ def test_rates_and_times_are_emulated_and_counts_stay() -> None:
     planned = trial(made, Scale(0.2))
     (phase,) = planned.phases
     (request,) = phase.requests
-    assert isinstance(request, JobRequest)
+    assert isinstance(request, AggregationJobRequest)
     assert request.switch_capacity_mbps == 16.0
     phase.agents([ANSWER])
     (job,) = phase.descriptions

@@ -12,7 +12,7 @@ import pytest
 
 from gradbed.controller.systems.shuffle.delivery import hosts_behind
 from gradbed.controller.systems.shuffle.scheduling import trees as trees_module
-from gradbed.controller.systems.shuffle.scheduling.clusters import Exact, Improved, Network
+from gradbed.controller.systems.shuffle.scheduling.clusters import ClusterCosts, Exact, Improved
 from gradbed.controller.systems.shuffle.scheduling.instance import ShuffleInstance
 from gradbed.controller.systems.shuffle.scheduling.schedule import BadSchedule, check_schedule
 from gradbed.controller.systems.shuffle.scheduling.trees import JoinedTrees, SteinerTrees, Tree, Trees, bits_of
@@ -123,7 +123,7 @@ def test_a_steiner_tree_is_strictly_better(scheduler: Improved | Exact) -> None:
 @pytest.mark.parametrize("every", [True, False])
 def test_clusters_are_judged_by_what_they_take_on_steiner_trees(every: bool) -> None:
     """To list clusters the same seven links count as for sending, and not the eight of breadth-first trees."""
-    network = Network(*corner())
+    network = ClusterCosts(*corner())
     assert network.least_hops(1, bits_of((5, 6, 9)), every=every) == network.hops(0, bits_of((5, 6, 9))) == 7
 
 
