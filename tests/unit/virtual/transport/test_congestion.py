@@ -5,6 +5,9 @@ The peer is a host without a card: the test itself acknowledges, marks and notif
 
 from __future__ import annotations
 
+import io
+import re
+import tokenize
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -18,6 +21,7 @@ from hypothesis import strategies as st
 from gradbed.common.errors import UserError
 from gradbed.formats.roce import Opcode
 from gradbed.hosts.agents.queue_pairs import CONGESTION_CONTROLS
+from gradbed.hosts.transport.congestion_window import CONGESTION_CONTROLS as WINDOW_CONTROLS
 from gradbed.topo.link import LinkModel
 from tests.command import ROOT
 from tests.examples import examples
@@ -329,13 +333,57 @@ def test_hosts_and_engine_have_the_same_controls() -> None:
     assert numbers == len(CONGESTION_CONTROLS) + 1, "all controls but that of callbacks are known to hosts"
 
 
+WINDOW_FILES = {
+    "hosts/transport/congestion_window.py",
+    "hosts/transport/congestion_window.h",
+    "hosts/systems/aggregation/worker/sender.py",
+}
+"""Where a control of the other senders is named."""
+
+
+def is_named(name: str, source: str, *, python: bool) -> bool:
+    """Whether code names a control: in an identifier, or as a whole string. Comments and other strings may."""
+    if name not in source:
+        return False
+    word = re.compile(f"(?<![a-z0-9]){re.escape(name)}(?![a-z0-9])", re.IGNORECASE)
+    if not python:
+        return bool(word.search(re.sub(r"/\*.*?\*/|//[^\n]*", "", source, flags=re.DOTALL)))
+    return any(
+        word.search(token.string) if token.type == tokenize.NAME else token.string.strip("\"'") == name
+        for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        if token.type in (tokenize.NAME, tokenize.STRING)
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "python", "expected"),
+    [
+        ('"""As fast as it is."""\n# fast\nx = "not fast"\nfaster = 1\n', True, False),
+        ('x = {"fast": 1}\n', True, True),
+        ("FAST_GAIN = fast_gain\n", True, True),
+        ("/* fast,\n * fast */\nint faster; // fast\n", False, False),
+        ("extern const struct congestion_control congestion_fast;\n", False, True),
+        ('.name = "fast",\n', False, True),
+    ],
+)
+def test_what_names_a_control(source: str, python: bool, expected: bool) -> None:
+    assert is_named("fast", source, python=python) == expected
+
+
 @pytest.mark.parametrize("name", sorted(CONGESTION_CONTROLS.keys() - {"none"}))
 def test_a_control_is_named_in_three_files(name: str) -> None:
-    """Its own, and the lists of the engine and of hosts (CONTRIBUTING.md, "Add a congestion control")."""
+    """Its own, and the lists of the engine and of hosts (CONTRIBUTING.md, "Add a congestion control").
+
+    One that windows have as well may be named in three more.
+    """
     folders = ("common", "controller", "hosts", "switch", "experiments")
     paths = (path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".c", ".h"))
-    found = {path.relative_to(ROOT).as_posix() for path in paths if name in path.read_text(encoding="utf-8")}
-    assert found == {
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for path in paths
+        if is_named(name, path.read_text(encoding="utf-8"), python=path.suffix == ".py")
+    }
+    assert found - (WINDOW_FILES if name in WINDOW_CONTROLS else set()) == {
         f"switch/runtime/engine/transport/congestion/{name}.c",
         "switch/runtime/engine/transport/congestion.c",
         "hosts/agents/queue_pairs.py",

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradbed.hosts.systems.aggregation.worker.sender import Sender
+from gradbed.hosts.transport.congestion_window import CONGESTION_CONTROLS
 from tests.examples import examples
 from tests.unit.hosts.aggregation.worker.reference.sender import Sender as ReferenceSender
 
@@ -103,7 +104,7 @@ def options(chance: random.Random) -> dict[str, object]:
         "window_fragments": chance.choice([1, 2, 4, 16, 64]),
         "min_timeout_us": chance.choice([1, 100, 1000, 300_000]),
         "paths": [chance.randrange(3) for _ in range(chance.choice([1, 2, 4]))],
-        "congestion_control": chance.choice(["aimd", "ecn", "none"]),
+        "congestion_control": chance.choice(list(CONGESTION_CONTROLS)),
         "span_fragments": chance.choice([None, 1, 4, 20, 100]),
         "retries": chance.choice([0, 1, 3]),
         "seed": chance.choice([0, 1, NUMBERS**2 - 1]),
