@@ -12,7 +12,7 @@ from gradbed.common.errors import UserError
 if TYPE_CHECKING:
     from scapy.packet import Packet
 
-    from gradbed.experiments.sessions.session import Held
+    from gradbed.experiments.sessions.session import NetworkSession
     from gradbed.topo.graph import Topology
 
 
@@ -26,8 +26,8 @@ class Host:
         gateway_mac: Where frames to other networks go.
     """
 
-    def __init__(self, held: Held, topology: Topology, name: str) -> None:
-        self._held, self._topology, self.name = held, topology, name
+    def __init__(self, session: NetworkSession, topology: Topology, name: str) -> None:
+        self._session, self._topology, self.name = session, topology, name
         host = topology.host(name)
         self.ip, self.mac, self.gateway_mac = host.ip, host.mac, host.gateway_mac
         self._waiting: list[Packet] = []
@@ -45,7 +45,7 @@ class Host:
         from scapy.packet import Packet
 
         several = [packets] if isinstance(packets, (bytes, Packet)) else list(packets)
-        self._held.send(self.name, [self._frame(each) for each in several])
+        self._session.send(self.name, [self._frame(each) for each in several])
 
     def receive(self, *, timeout_us: int = 1_000_000, where: Callable[[Packet], bool] | None = None) -> Packet | None:
         """Return the next packet received, with all its layers; None if none arrives in time.
@@ -57,17 +57,17 @@ class Host:
             where: Returns whether a packet is wanted; others are dropped. On the real clock a host receives ARP and
                 neighbour discovery, too.
         """
-        end_us = self._held.now_us() + timeout_us
+        end_us = self._session.now_us() + timeout_us
         while True:
             self._take()
             while self._waiting:
                 packet = self._waiting.pop(0)
                 if where is None or where(packet):
                     return packet
-            left_us = end_us - self._held.now_us()
+            left_us = end_us - self._session.now_us()
             if left_us <= 0:
                 return None
-            self._held.wait_for_frame(self.name, left_us)
+            self._session.wait_for_frame(self.name, left_us)
 
     def received(self) -> list[Packet]:
         """Return all packets received and not yet returned; time does not advance."""
@@ -86,7 +86,7 @@ class Host:
             UserError: It did not end in time; or the network is on the virtual clock, whose hosts run no programs.
         """
         arguments = ["sh", "-c", command] if isinstance(command, str) else [str(word) for word in command]
-        status, output, errors = self._held.run(self.name, arguments, timeout_s)
+        status, output, errors = self._session.run(self.name, arguments, timeout_s)
         return subprocess.CompletedProcess(arguments, status, output, errors)
 
     def ping(self, to: Host | str, *, count: int = 1) -> bool:
@@ -100,7 +100,7 @@ class Host:
     def _take(self) -> None:
         from scapy.layers.l2 import Ether
 
-        for time_us, frame in self._held.received(self.name):
+        for time_us, frame in self._session.received(self.name):
             packet = Ether(frame)
             packet.time = time_us / 1e6
             self._waiting.append(packet)

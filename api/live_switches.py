@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gradbed.common.errors import UserError
 
 if TYPE_CHECKING:
-    from gradbed.experiments.sessions.session import Held
+    from gradbed.experiments.sessions.session import NetworkSession
 
 
 class Table:
@@ -19,8 +19,8 @@ class Table:
     and the variables of docs/entries.md ("$h1.mac").
     """
 
-    def __init__(self, held: Held, switch: str, name: str) -> None:
-        self._held, self._switch, self.name = held, switch, name
+    def __init__(self, session: NetworkSession, switch: str, name: str) -> None:
+        self._session, self._switch, self.name = session, switch, name
 
     def insert(
         self,
@@ -43,7 +43,7 @@ class Table:
         Raises:
             UserError: The program has no such thing, a value does not fit, or the entry is there already.
         """
-        self._held.insert(self._switch, self.name, _entry(match, action, params, priority, meter))
+        self._session.insert(self._switch, self.name, _entry(match, action, params, priority, meter))
 
     def modify(
         self,
@@ -55,19 +55,19 @@ class Table:
         meter: Mapping[str, int] | None = None,
     ) -> None:
         """Give an entry another action, or other arguments. UserError if there is none with this match."""
-        self._held.modify(self._switch, self.name, _entry(match, action, params, priority, meter))
+        self._session.modify(self._switch, self.name, _entry(match, action, params, priority, meter))
 
     def delete(self, match: Mapping[str, Any], *, priority: int = 0) -> None:
         """Remove the entry with this match, and this priority if several have the match."""
-        self._held.delete(self._switch, self.name, dict(match), priority)
+        self._session.delete(self._switch, self.name, dict(match), priority)
 
     def clear(self) -> None:
         """Remove all entries."""
-        self._held.clear(self._switch, self.name)
+        self._session.clear(self._switch, self.name)
 
     def set_default(self, action: str, params: Mapping[str, Any] | None = None) -> None:
         """Set the action for packets that match no entry."""
-        self._held.insert(self._switch, self.name, {"default_action": action, "params": dict(params or {})})
+        self._session.insert(self._switch, self.name, {"default_action": action, "params": dict(params or {})})
 
     @property
     def entries(self) -> list[dict[str, Any]]:
@@ -75,7 +75,7 @@ class Table:
 
         `insert(**entry)` writes it again.
         """
-        return self._held.entries(self._switch, self.name)
+        return self._session.entries(self._switch, self.name)
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -87,16 +87,16 @@ class Table:
 class Register:
     """A register array of a switch, as the packets left it: register[3], register[3] = 7, list(register)."""
 
-    def __init__(self, held: Held, switch: str, name: str) -> None:
-        self._held, self._switch, self.name = held, switch, name
+    def __init__(self, session: NetworkSession, switch: str, name: str) -> None:
+        self._session, self._switch, self.name = session, switch, name
 
     def read(self) -> list[int | None]:
         """Return all cells; None where BMv2 does not report one."""
-        return self._held.registers(self._switch, self.name)
+        return self._session.registers(self._switch, self.name)
 
     def fill(self, value: int) -> None:
         """Write every cell."""
-        self._held.write_register(self._switch, self.name, None, value)
+        self._session.write_register(self._switch, self.name, None, value)
 
     def __getitem__(self, index: int) -> int | None:
         cells = self.read()
@@ -105,7 +105,7 @@ class Register:
         return cells[index]
 
     def __setitem__(self, index: int, value: int) -> None:
-        self._held.write_register(self._switch, self.name, index, value)
+        self._session.write_register(self._switch, self.name, index, value)
 
     def __iter__(self) -> Iterator[int | None]:
         return iter(self.read())
@@ -120,12 +120,12 @@ class Register:
 class Counter:
     """A counter array of a switch: counter[3].packets, counter[3].bytes."""
 
-    def __init__(self, held: Held, switch: str, name: str) -> None:
-        self._held, self._switch, self.name = held, switch, name
+    def __init__(self, session: NetworkSession, switch: str, name: str) -> None:
+        self._session, self._switch, self.name = session, switch, name
 
     def read(self) -> dict[int, Count]:
         """Return the cells that are not zero, by index."""
-        cells = self._held.counters(self._switch)[self.name]
+        cells = self._session.counters(self._switch)[self.name]
         return {index: Count(packets, count_bytes) for index, (packets, count_bytes) in cells.items()}
 
     def __getitem__(self, index: int) -> Count:
@@ -165,15 +165,17 @@ class Count(tuple[int, int]):
 class Parts:
     """Tables, registers or counters of a switch by name: in full, or by a last part that only one has."""
 
-    def __init__(self, kind: type[Any], what: str, held: Held, switch: str, names: Sequence[str]) -> None:
-        self._kind, self._what, self._held, self._switch, self._names = kind, what, held, switch, names
+    def __init__(
+        self, kind: type[Any], what: str, session: NetworkSession, switch: str, names: Sequence[str]
+    ) -> None:
+        self._kind, self._what, self._session, self._switch, self._names = kind, what, session, switch, names
 
     def __getitem__(self, name: str) -> Any:
         if name in self._names:
-            return self._kind(self._held, self._switch, name)
+            return self._kind(self._session, self._switch, name)
         found = [each for each in self._names if each.endswith(f".{name}")]
         if len(found) == 1:
-            return self._kind(self._held, self._switch, found[0])
+            return self._kind(self._session, self._switch, found[0])
         if found:
             raise UserError(f"{self._what} {name!r} may be {' or '.join(found)}")
         from gradbed.common.suggestion import suggestion
@@ -201,30 +203,30 @@ class Switch:
         counters: By name: `Counter`.
     """
 
-    def __init__(self, held: Held, name: str) -> None:
-        self._held, self.name = held, name
+    def __init__(self, session: NetworkSession, name: str) -> None:
+        self._session, self.name = session, name
 
     @property
     def tables(self) -> Parts:
         """The tables, by name."""
-        return Parts(Table, "table", self._held, self.name, self._held.names(self.name)["tables"])
+        return Parts(Table, "table", self._session, self.name, self._session.names(self.name)["tables"])
 
     @property
     def registers(self) -> Parts:
         """The register arrays, by name."""
-        return Parts(Register, "register", self._held, self.name, self._held.names(self.name)["registers"])
+        return Parts(Register, "register", self._session, self.name, self._session.names(self.name)["registers"])
 
     @property
     def counters(self) -> Parts:
         """The counter arrays, by name."""
-        return Parts(Counter, "counter", self._held, self.name, self._held.names(self.name)["counters"])
+        return Parts(Counter, "counter", self._session, self.name, self._session.names(self.name)["counters"])
 
     def write(self, sections: Mapping[str, Any]) -> None:
         """Write sections of an entries file (docs/entries.md) in addition to what the switch holds.
 
         They are tables, multicast ({1: [2, 3]}), clone, registers and meters.
         """
-        self._held.merge(self.name, dict(sections))
+        self._session.merge(self.name, dict(sections))
 
     def __repr__(self) -> str:
         return f"<Switch {self.name}>"

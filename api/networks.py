@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas
 
     from gradbed.controller.southbound.interface import Message
-    from gradbed.experiments.sessions.session import Held
+    from gradbed.experiments.sessions.session import NetworkSession
 
 
 class Members(dict[str, Any]):
@@ -37,17 +37,17 @@ class Members(dict[str, Any]):
 class Link:
     """A link between two nodes, both directions."""
 
-    def __init__(self, held: Held, a: str, b: str) -> None:
-        self._held = held
+    def __init__(self, session: NetworkSession, a: str, b: str) -> None:
+        self._session = session
         self.a, self.b = a, b
 
     def down(self) -> None:
         """Cut the link: packets on it are lost, and the ports at its switches go down."""
-        self._held.set_link_up(self.a, self.b, False)
+        self._session.set_link_up(self.a, self.b, False)
 
     def up(self) -> None:
         """Bring the link up again."""
-        self._held.set_link_up(self.a, self.b, True)
+        self._session.set_link_up(self.a, self.b, True)
 
     def change(self, *, rate_mbps: float | None = None, **fields: Any) -> None:
         """Change the link from now on.
@@ -58,13 +58,13 @@ class Link:
         """
         from gradbed.common.suggestion import suggestion
 
-        known = self._held.link_model(self.a, self.b)
+        known = self._session.link_model(self.a, self.b)
         for name in fields:
             if name not in known:
                 raise UserError(f"a link has no {name!r}{suggestion(name, ['rate_mbps', *known])}")
         if rate_mbps is not None:
             fields["rate_bps"] = round(rate_mbps * 1e6)
-        self._held.change_link(self.a, self.b, fields)
+        self._session.change_link(self.a, self.b, fields)
 
     def __repr__(self) -> str:
         return f"<Link {self.a}-{self.b}>"
@@ -79,48 +79,48 @@ class Network:
         topology: Hosts, switches and links as values, with addresses and ports.
     """
 
-    def __init__(self, held: Held, topology: Topology) -> None:
-        self._held = held
+    def __init__(self, session: NetworkSession, topology: Topology) -> None:
+        self._session = session
         self.topology = topology.graph
         self.hosts: Mapping[str, Host] = Members(
-            "host", {host.name: Host(held, self.topology, host.name) for host in self.topology.hosts}
+            "host", {host.name: Host(session, self.topology, host.name) for host in self.topology.hosts}
         )
         self.switches: Mapping[str, Switch] = Members(
-            "switch", {switch.name: Switch(held, switch.name) for switch in self.topology.switches}
+            "switch", {switch.name: Switch(session, switch.name) for switch in self.topology.switches}
         )
 
     def link(self, a: str, b: str) -> Link:
         """Return the link between two nodes. UserError if there is none."""
         self.topology.link(a, b)
-        return Link(self._held, a, b)
+        return Link(self._session, a, b)
 
     @property
     def links(self) -> pandas.DataFrame:
         """A row for each direction of each link: from, to, packets, bytes, queue_drops, losses, queued, ..."""
         import pandas
 
-        rows = pandas.DataFrame(self._held.link_statistics())
+        rows = pandas.DataFrame(self._session.link_statistics())
         return rows.rename(columns={"from_node": "from", "to_node": "to"})
 
     @property
     def now_us(self) -> int:
         """Microseconds since the network is up."""
-        return self._held.now_us()
+        return self._session.now_us()
 
     def wait(self, duration_us: int) -> None:
         """Let time go on for so long. On the virtual clock nothing happens but in this, `settle` and `receive`."""
-        self._held.wait(duration_us)
+        self._session.wait(duration_us)
 
     def settle(self, timeout_s: float = 2.0) -> bool:
         """Let time go on until no packet is on its way any more; False if some are after timeout_s."""
-        return self._held.settle(timeout_s)
+        return self._session.settle(timeout_s)
 
     def messages(self) -> list[tuple[str, Message]]:
         """Return what switches have sent to their controller since the last call.
 
         Each is the switch's name and a Digest (name, entries) or a PacketIn (payload, metadata).
         """
-        return self._held.messages()
+        return self._session.messages()
 
     def __repr__(self) -> str:
         return f"<Network {self.topology.name}: {len(self.hosts)} hosts, {len(self.switches)} switches>"
@@ -166,16 +166,16 @@ def up(
         "seed": seed,
     }
     if clock == "real":
-        from gradbed.experiments.sessions.remote import hold
+        from gradbed.experiments.sessions.remote import open_session
 
-        with hold(order) as held:
-            yield Network(held, found)
+        with open_session(order) as session:
+            yield Network(session, found)
     else:
         from gradbed.common.scratch import scratch_folder
-        from gradbed.experiments.sessions.virtual import hold_ordered
+        from gradbed.experiments.sessions.virtual import open_session_of
 
-        with scratch_folder() as folder, hold_ordered(order, folder) as held:
-            yield Network(held, found)
+        with scratch_folder() as folder, open_session_of(order, folder) as session:
+            yield Network(session, found)
 
 
 def virtual(topology: Topology | str | Path, program: Program | str | Path | None = None, **options: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Lets the faults of a configuration happen, and keeps when what happened in a phase."""
+"""Inject the faults of a configuration, and record the timeline of a phase."""
 
 from __future__ import annotations
 
@@ -30,10 +30,16 @@ def schedule(
     note: Callable[[Fault], None] = lambda fault: None,
     begun_us: int | None = None,
 ) -> None:
-    """Let faults happen at their times, those of one time in the order in which they stand.
+    """Schedule faults at their times, those of one time in the order in which they stand.
 
-    jobs: the controller's numbers of the jobs that run. note: called with each as it happens. begun_us: from when
-    times count (Runtime.now_us); what is overdue happens at once. None: from now on."""
+    Args:
+        runtime: Where they are injected.
+        faults: The faults.
+        scale: Scale of their times.
+        jobs: The controller's numbers of the jobs that run.
+        note: Called with each fault as it is injected.
+        begun_us: When times begin to count (Runtime.now_us); what is overdue happens at once. None: now.
+    """
     passed_us = 0 if begun_us is None else runtime.now_us() - begun_us
     for fault in faults:
         runtime.call_after(
@@ -65,7 +71,7 @@ def _apply(fault: Fault, runtime: Runtime, scale: Scale, jobs: Sequence[int], no
 
 
 def _job(fault: AgentFault | AgentPause, jobs: Sequence[int]) -> int:
-    """The controller's number. UserError if there are not so many."""
+    """Return the controller's number of the fault's job. UserError if there are not so many."""
     if fault.job > len(jobs):
         raise UserError(f"{fault.fault} {fault.agent}: there is no job {fault.job}, they are 1 to {len(jobs)}")
     return jobs[fault.job - 1]
@@ -75,11 +81,11 @@ def _job(fault: AgentFault | AgentPause, jobs: Sequence[int]) -> int:
 
 
 MEASURING, COMPLETE = "measuring begins", "complete"
-"""Between these loads of links are measured; without the first since the agents begin."""
+"""Link throughput is measured between these; without the first, since the agents begin."""
 
 
 class Timeline:
-    """Takes notes from when it is made, which is when the agents begin."""
+    """Records when what happened in a phase, from when it is made, which is when the agents begin."""
 
     def __init__(self, runtime: Runtime, scale: Scale) -> None:
         self._runtime = runtime
@@ -98,15 +104,18 @@ class Timeline:
         row["count"] += 1
 
     def measuring(self) -> None:
-        """From here on, later than the agents begin, links are measured."""
+        """Record that links are measured from now on, later than the agents begin."""
         self._add("phase", MEASURING)
 
     def complete(self) -> None:
         self._add("phase", COMPLETE)
 
     def rows(self) -> list[dict[str, Any]]:
-        """In the order of their beginnings: what ("fault", "event", "phase"), name, count, and the times of the first
-        and the last, time_us and last_us: nominal microseconds since the agents began."""
+        """Return the rows in the order of their first times.
+
+        Columns: what ("fault", "event", "phase"), name, count, and time_us and last_us, the times of the first and
+        the last in nominal microseconds since the agents began.
+        """
         return sorted(self._rows, key=lambda row: row["time_us"])
 
     def _add(self, what: str, name: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Who looks on while trials run: told what happens, and part of none of it."""
+"""Observers of trials: callbacks while a trial runs, without a part in it."""
 
 from __future__ import annotations
 
@@ -13,38 +13,45 @@ from gradbed.experiments.setup import NetworkSetup, TrialTask
 
 
 class TrialObserver:
-    """A subclass overrides what it wants to hear of. What it reads changes no result, but on the real clock takes the
-    machine's time."""
+    """Receive callbacks while a trial runs.
+
+    Override the hooks that you need. Observers must not change the network; on the real clock the time that they take
+    is taken from the trial.
+    """
 
     def on_network_up(self, runtime: Runtime, network: NetworkSetup, task: TrialTask[Any], system: str) -> None:
-        """A trial begins."""
+        """Called when the network is up, before the first phase."""
 
     def measuring(self) -> AbstractContextManager[object]:
-        """Around what is measured in a phase: its agents are ready, and nothing has been sent; at the end the network
-        is at rest."""
+        """Return a context around the measured part of a phase.
+
+        At its beginning the agents are ready and nothing has been sent; at its end the network is at rest.
+        """
         return nullcontext()
 
     def on_phase_start(self, phase: Phase, jobs: Sequence[int]) -> None:
-        """Its agents are ready. jobs: the controller's numbers."""
+        """Called when the agents of a phase are ready. jobs: the controller's numbers."""
 
     def on_agent_event(self, event: Mapping[str, Any]) -> None:
-        """An event of an agent, before the phase takes it in."""
+        """Called with each agent event, before the phase processes it."""
 
-    def on_progress(self, bars: Sequence[Progress]) -> None: ...
+    def on_progress(self, bars: Sequence[Progress]) -> None:
+        """Called after each agent event, with how far every job is."""
 
-    def on_fault(self, fault: Fault) -> None: ...
+    def on_fault(self, fault: Fault) -> None:
+        """Called when a fault is injected."""
 
     def on_phase_end(self, phase: Phase) -> None:
-        """The network is at rest, its agents have stopped, and its jobs still stand."""
+        """Called when the network is at rest and the agents have stopped, while the jobs still stand."""
 
     def on_network_stop(self) -> None:
-        """The trial is over, or has broken; the network still stands."""
+        """Called just before the network is torn down, also after an error."""
 
     def on_trial_end(self) -> None:
-        """However it did, and nothing of its network is left. Trials in sandboxes alone tell it."""
+        """Called in the sandbox when nothing of the network is left, whatever the outcome (real clock alone)."""
 
     def on_abort(self) -> None:
-        """Somebody ended the command before its end."""
+        """Called when the command is interrupted."""
 
 
 NO_OBSERVER = TrialObserver()

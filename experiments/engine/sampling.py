@@ -1,4 +1,4 @@
-"""Samples while a phase runs: what waits in queues, what links carry, and what registers hold."""
+"""Samples while a phase runs: queue lengths, link throughput and register values."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from gradbed.experiments.scale import Scale
 from gradbed.topo.graph import Direction
 
 
-class Carried:
-    """What links carry while a phase is going on, from so long after the agents begin until everything is sent: what
-    waits in queues afterwards belongs to no time that is measured."""
+class LinkThroughput:
+    """Measures the bytes that links carry in a phase, from a while after the agents begin until everything is sent.
+
+    What waits in queues afterwards belongs to no time that is measured.
+    """
 
     def __init__(self, runtime: Runtime, from_us: int, note: Callable[[], None]) -> None:
-        """Now the agents begin. from_us: emulated. note: called then, if that is later than now."""
+        """Begin when the agents do, or from_us (emulated) later. note: called then, if that is later than now."""
         self._runtime = runtime
         self._begin_us = runtime.now_us()
         self._note = note
-        self._taken: LinkBytes | None = None
+        self._measured: LinkBytes | None = None
         if from_us:
             runtime.call_after(from_us, self._open_later)
         self._open()
@@ -32,18 +34,18 @@ class Carried:
         self._open()
 
     def _open(self) -> None:
-        # Links are asked last here and first in `taken`: they carried it in no shorter time.
+        # Links are asked last here and first in `measured`: they carried it in no shorter time.
         self._from_us = self._runtime.now_us()
         self._before = self._rows()
 
     def _rows(self) -> LinkRows:
         return {(row.from_node, row.to_node): row for row in self._runtime.fabric.link_statistics()}
 
-    def taken(self) -> LinkBytes:
-        """Up to the first time that it is asked."""
-        if self._taken is None:
-            self._taken = self._take()
-        return self._taken
+    def measured(self) -> LinkBytes:
+        """Return what was carried up to the first call."""
+        if self._measured is None:
+            self._measured = self._take()
+        return self._measured
 
     def _take(self) -> LinkBytes:
         now, before = self._rows(), self._before
@@ -66,17 +68,16 @@ class Sampler:
         self._last: Mapping[Direction, DirectionStatistics] = {}
 
     def start(self) -> None:
-        """Now is the time 0; the first samples come after an interval."""
+        """Set the time to 0; the first samples come after an interval."""
         self._begin_us = self._last_us = self._runtime.now_us()
         self._last = self._read()
         self._later(1)
 
     def rows(self) -> dict[str, list[dict[str, Any]]]:
-        """Rows by table, in the order of their times, which are nominal; empty tables are left out.
+        """Return rows by table, in the order of their times, which are nominal; empty tables are left out.
 
-        link_samples: time_us, from_node, to_node, queue_packets (that wait now; None: nobody
-        tells), and since the sample before:
-        packets, bytes, queue_drops, and load, the part of the link's rate that was used (None: it has none).
+        link_samples: time_us, from_node, to_node, queue_packets (that wait now; None: unknown), and since the sample
+        before: packets, bytes, queue_drops, and load, the part of the link's rate that was used (None: it has none).
         register_samples: time_us, switch, register, index, value; of cells that are not zero.
         """
         tables = {"link_samples": self._links, "register_samples": self._registers}

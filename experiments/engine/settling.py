@@ -1,8 +1,8 @@
-"""Waiting until a network is at rest, for as long as packets come forward; and what keeps it from being so.
+"""Wait until a network is quiescent, for as long as packets make progress, and find forwarding loops.
 
-That packets go round is concluded, not guessed: on a way that ends, a packet crosses at most MOST_HOPS links, or,
-flooded, every link in both directions. When links have carried more than that for every packet that was on its way,
-some of them go round and will not end.
+Loops are concluded, not guessed: on a path that ends, a packet crosses at most MOST_HOPS links, or, flooded, every
+link in both directions. When links have carried more than that for every packet that was in flight, some packets
+loop.
 """
 
 from __future__ import annotations
@@ -15,45 +15,45 @@ from gradbed.experiments.runtimes.interface import Runtime
 from gradbed.experiments.scale import Scale
 from gradbed.topo.graph import Topology
 
-LOOK_S = 0.5
-"""So often it is looked whether packets come forward."""
+POLL_INTERVAL_S = 0.5
+"""Interval at which to check whether packets make progress."""
 
 STILL_S = 5.0
-"""Besides what the slowest link takes for a packet: when none came forward for so long, none will."""
+"""When no packet made progress for so long, besides the time of a packet on the slowest link, none will."""
 
 MOST_HOPS = 256
-"""A time to live has eight bits."""
+"""Upper bound of hops on a path that ends: a time to live has eight bits."""
 
 LONGEST_FRAME_BYTES = 65_553
 _NAMED = 3
 
 
 def settle(runtime: Runtime, before: Counts, still_s: float) -> str:
-    """Wait until no packet is on its way between switches; "", or in words why some always will be.
+    """Wait until no packet is in flight between switches; return "", or in words why some always will be.
 
-    before: counted when the phase began. still_s: for so long packets may stand still (longest_stand_s).
+    before: counts when the phase began. still_s: how long packets may stand still (longest_stand_s).
     """
     start = last = Counts.of_links(runtime)
-    in_flight, still_looks = runtime.fabric.packets_in_flight(), 0
+    in_flight, still_polls = runtime.fabric.packets_in_flight(), 0
     if in_flight is None:
         # So many at most.
         in_flight = _entered(runtime.topology, start.since(before))
     hops = max(MOST_HOPS, 2 * len(runtime.topology.links))
-    while not runtime.fabric.quiesce(LOOK_S):
+    while not runtime.fabric.quiesce(POLL_INTERVAL_S):
         now = Counts.of_links(runtime)
         since = now.since(start)
         crossings = sum(tally.packets for tally in since.delivered.values())
         if crossings > hops * (in_flight + _entered(runtime.topology, since)):
             return _again(now.since(before)) or f"packets go round in a circle without end{_where(since)}"
-        still_looks = still_looks + 1 if (now.delivered, now.effects) == (last.delivered, last.effects) else 0
-        if still_looks * LOOK_S > still_s:
+        still_polls = still_polls + 1 if (now.delivered, now.effects) == (last.delivered, last.effects) else 0
+        if still_polls * POLL_INTERVAL_S > still_s:
             return _again(now.since(before)) or "packets stay where they are"
         last = now
     return ""
 
 
 def longest_stand_s(topology: Topology, faults: Sequence[Fault], scale: Scale) -> float:
-    """How long nothing may be seen to move although packets come forward. topology: in emulated units."""
+    """Return how long nothing may be seen to move although packets make progress. topology: in emulated units."""
     rates = [link.model.rate_bps for link in topology.links]
     delays = [link.model.delay_us + link.model.jitter_us + link.model.turn_us for link in topology.links]
     for fault in faults:
@@ -67,18 +67,18 @@ def longest_stand_s(topology: Topology, faults: Sequence[Fault], scale: Scale) -
 
 
 def _entered(topology: Topology, counts: Counts) -> int:
-    """Packets that hosts brought in."""
+    """Return the number of packets that hosts sent."""
     return sum(tally.packets for (sender, _), tally in counts.delivered.items() if topology.is_host(sender))
 
 
 def _where(since: Counts) -> str:
-    """The links that carried most."""
+    """Name the links that carried most."""
     busiest = sorted(since.delivered.items(), key=lambda item: -item[1].packets)[:_NAMED]
     return ": " + ", ".join(f"{a} to {b} carried {tally.packets:,}" for (a, b), tally in busiest if tally.packets)
 
 
 def _again(counts: Counts) -> str:
-    """Which switch handles packets again and again; "": none does, or none tells."""
+    """Name the switch that handles packets again and again; "": none does, or none tells."""
     again = {
         switch: device["recirculated"] + device["resubmitted"] + device["cloned"]
         for switch, device in counts.devices.items()

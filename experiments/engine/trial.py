@@ -28,7 +28,7 @@ from gradbed.experiments.conservation.counts import Counts
 from gradbed.experiments.conservation.host_links import first_lines
 from gradbed.experiments.engine.faults import Timeline, schedule
 from gradbed.experiments.engine.observer import NO_OBSERVER, TrialObserver
-from gradbed.experiments.engine.sampling import Carried, Sampler
+from gradbed.experiments.engine.sampling import LinkThroughput, Sampler
 from gradbed.experiments.engine.settling import longest_stand_s, settle
 from gradbed.experiments.phases import (
     AgentResults,
@@ -195,7 +195,7 @@ def run_phase(
         if not phase.waits:
             runtime.begin()
         timeline = Timeline(runtime, task.scale)
-        carried = Carried(runtime, warm_up_us, timeline.measuring)
+        throughput = LinkThroughput(runtime, warm_up_us, timeline.measuring)
         sampler = _started(Sampler(runtime, samples, task.scale)) if samples else None
         faults = task.configuration.faults
         schedule(runtime, faults, task.scale, jobs, _both(timeline.fault, observer.on_fault), timeline.begun_us)
@@ -204,7 +204,7 @@ def run_phase(
         try:
             specs += _events(runtime, phase, on_progress, _both(timeline.event, observer.on_agent_event))
             timeline.complete()
-            carried.taken()
+            throughput.measured()
             runtime.cancel_calls()
             unsettled = settle(runtime, before, longest_stand_s(runtime.topology, faults, task.scale))
         except EndlessCircle as circle:
@@ -225,7 +225,7 @@ def run_phase(
         NetworkCounts(
             counts,
             counts.link_rows(meter.achieved_rates(), task.scale.nominal_time),
-            carried.taken(),
+            throughput.measured(),
             cells,
             plan,
             _when(phase, unsettled),

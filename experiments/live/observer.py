@@ -233,9 +233,9 @@ class LiveObserver(TrialObserver):
             if self._starts_paused:
                 self._pace.pause()
             self._tell_clock()
-            runtime.look_on(self._look_virtual)
+            runtime.set_periodic_hook(self._look_virtual)
         else:
-            runtime.look_on(self._look_real)
+            runtime.set_periodic_hook(self._look_real)
 
     def on_phase_start(self, phase: Phase, jobs: Sequence[int]) -> None:
         self._phase = phase.name
@@ -265,7 +265,7 @@ class LiveObserver(TrialObserver):
 
     def on_network_stop(self) -> None:
         assert self._runtime is not None
-        self._runtime.look_on(None)
+        self._runtime.set_periodic_hook(None)
         self._frame_if_new()
         self._contents.close()
         self.tell({"kind": "end"})
@@ -282,7 +282,7 @@ class LiveObserver(TrialObserver):
         self._feed.send({"kind": row["kind"], "t_us": round(self._scale.nominal_time(passed_us), 3), **row})
 
     def _look_virtual(self) -> int:
-        """As of Runtime.look_on."""
+        """As of Runtime.set_periodic_hook."""
         assert self._runtime is not None
         now_us, now_s = self._runtime.now_us(), time.monotonic()
         if now_s < self._next_look_s and self._pace.is_free:
@@ -321,7 +321,7 @@ class LiveObserver(TrialObserver):
                     return  # the network goes
 
         assert self._runtime is not None
-        self._runtime.look_on(None)
+        self._runtime.set_periodic_hook(None)
         thread = threading.Thread(target=look, name="live view", daemon=True)
         thread.start()
         try:

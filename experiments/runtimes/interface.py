@@ -1,4 +1,4 @@
-"""A network that runs, with its controller and its agents: what the engine needs of it, whatever the clock."""
+"""The interface of a runtime: a running network with its controller and its agents, on either clock."""
 
 from __future__ import annotations
 
@@ -24,24 +24,27 @@ if TYPE_CHECKING:
 
 
 class Meter(Protocol):
-    """Watches a phase: a context manager around it, which then tells."""
+    """Measures a phase: a context manager around it, to be asked afterwards."""
 
     def achieved_rates(self) -> Mapping[tuple[str, str], float]:
-        """What part of its rate a direction of a link achieved while packets waited for it; those without: it cannot
-        be told."""
+        """Return the share of its rate that each link direction achieved while packets waited for it.
+
+        Directions for which it cannot be told are left out.
+        """
 
     def report(self, socket_drops: int, socket_packets: int) -> ValidityReport:
-        """Whether the clock could keep its promise; the arguments are the agents' own counts."""
+        """Return whether the machine kept up with the clock; the arguments are the agents' own counts."""
 
 
 class Runtime(ABC):
-    """A context manager: up when entered, gone when left. UserError for what the user can put right.
+    """A running network: up when the context is entered, gone when it is left.
 
-    fabric: what switches and links can do; what somebody else has to hear of goes by the runtime's own methods.
+    Methods raise UserError for what the user can put right.
     """
 
     topology: Topology
     fabric: Fabric
+    """What switches and links can do. What the controller has to hear of, too, goes by the runtime's own methods."""
     _agents: Agents
     _cut: frozenset[LinkName] = frozenset()
 
@@ -56,50 +59,53 @@ class Runtime(ABC):
     # Jobs and counters, by the controller.
     @abstractmethod
     def add_job(self, request: BaseModel, service: str | None = None) -> dict[str, Any]:
-        """service: by name; None: the system's own."""
+        """Ask a service for a job and return its answer. service: its name; None: the system's own."""
 
     @abstractmethod
     def delete_job(self, number: int, service: str | None = None) -> None: ...
 
     @abstractmethod
     def plan(self) -> Plan:
-        """What the switches are to hold now."""
+        """Return what the switches are to hold now."""
 
     @abstractmethod
     def counters(self, switch: str) -> dict[str, list[dict[str, int]]]:
-        """Counter name -> its cells that are not zero: index, packets, bytes."""
+        """Return the cells that are not zero (index, packets, bytes), by name of the counter."""
 
     def all_counters(self) -> dict[str, dict[str, list[dict[str, int]]]]:
-        """Of every switch."""
+        """Return `counters` of every switch."""
         return {switch.name: self.counters(switch.name) for switch in self.topology.switches}
 
     @abstractmethod
     def registers(self, switch: str, name: str) -> Mapping[int, int | None]:
-        """The cells of a register array that are not zero, by index; None: larger than the switch can tell (BMv2). A
-        switch that has just restarted has none, or is waited for."""
+        """Return the cells of a register array that are not zero, by index.
+
+        None stands for a value that is larger than the switch can tell (BMv2). A switch that has just restarted has
+        none, or is waited for.
+        """
 
     # Agents.
     def start_agents(self, specs: Sequence[AgentSpec]) -> None:
-        """Return when all are ready."""
+        """Start agents, and return when all of them are ready."""
         self._agents.start(specs)
 
     def begin(self) -> None:
-        """Let those work that wait for it."""
+        """Let the agents work that wait for it."""
         self._agents.begin()
 
     @abstractmethod
     def event(self) -> Mapping[str, Any]:
-        """The next event of an agent. Calls that come due before it are made (call_after)."""
+        """Return the next event of an agent, after making the calls that come due before it (call_after)."""
 
     def stop_agents(self) -> dict[tuple[int, str], dict[str, Any]]:
-        """End all agents of all jobs: the last statistics of each, by job number and agent name."""
+        """End all agents of all jobs, and return the last statistics of each, by job number and agent name."""
         return self._agents.stop()
 
     def kill_agent(self, job: int, name: str) -> None:
         self._agents.kill(job, name)
 
     def pause_agent(self, job: int, name: str) -> None:
-        """It does nothing more, as if its host had stopped, until it is resumed."""
+        """Stop an agent, as if its host had stopped, until it is resumed."""
         self._agents.pause(job, name)
 
     def resume_agent(self, job: int, name: str) -> None:
@@ -112,29 +118,32 @@ class Runtime(ABC):
     # What packets reach.
     @abstractmethod
     def coverage(self) -> list[CoverageReport]:
-        """What of each program packets have reached so far; none where that was not asked for."""
+        """Return what of each program packets have reached so far; nothing where that was not asked for."""
 
     @abstractmethod
     def trace(self) -> list[dict[str, Any]]:
-        """The way of the packet that was asked for: hop, switch, port, time_us and text; none where it was not."""
+        """Return a row for each hop of the traced packet: hop, switch, port, time_us, text; none without a trace."""
 
     # Time.
     @abstractmethod
     def now_us(self) -> int:
-        """Of a clock that never goes back; emulated."""
+        """Return the time of a monotonic clock, in emulated microseconds."""
 
     @abstractmethod
     def call_after(self, delay_us: int, action: Callable[[], None]) -> None:
-        """Call that much later, while somebody waits for an event."""
+        """Call the action that much later, during a call of `event`."""
 
     @abstractmethod
     def cancel_calls(self) -> None: ...
 
     @abstractmethod
-    def look_on(self, look: Callable[[], int] | None) -> None:
-        """Call `look` again and again while somebody waits for an event: it reads, changes nothing, and says when
-        (now_us) it is to be called again at the latest. None: nobody looks on any more. Unlike `call_after` it is no
-        part of what happens, and it goes on while the network comes to rest (virtual clock)."""
+    def set_periodic_hook(self, hook: Callable[[], int] | None) -> None:
+        """Call `hook` repeatedly during calls of `event`; None removes it.
+
+        The hook reads and changes nothing, and returns when (now_us) it is to be called again at the latest. Unlike
+        actions of `call_after` it is no part of what happens, and it is called while the network comes to rest, too
+        (virtual clock).
+        """
 
     # Faults.
     def set_link_up(self, a: str, b: str, up: bool) -> None:
@@ -146,7 +155,7 @@ class Runtime(ABC):
 
     @abstractmethod
     def _tell_controller(self, a: str, b: str, up: bool) -> None:
-        """That a link went down or came up."""
+        """Tell the controller that a link went down or came up."""
 
     def restart_controller(self) -> None:
         """Kill the controller as it stands; its successor takes over jobs from the journal and the rest from what
@@ -155,7 +164,7 @@ class Runtime(ABC):
         self._tell_successor()
 
     def fail_over_controller(self) -> None:
-        """As `restart_controller`, but the successor stood by, and the next one stands by from now on."""
+        """Do as `restart_controller`, but with a successor that stood by; the next one stands by from now on."""
         self._fail_over_controller()
         self._tell_successor()
 
@@ -165,10 +174,10 @@ class Runtime(ABC):
 
     @abstractmethod
     def _restart_controller(self) -> None:
-        """Return when the successor is there."""
+        """Replace the controller, and return when its successor is there."""
 
     def _fail_over_controller(self) -> None:
-        """Return when the successor is there. Where controllers take no time to start it is no other."""
+        """Let the standby take over, and return when it has; by default a restart, where that takes no time."""
         self._restart_controller()
 
     def change_link(self, a: str, b: str, **fields: Any) -> None:
@@ -176,9 +185,9 @@ class Runtime(ABC):
         self.fabric.change_link(a, b, **fields)
 
     def restart_switch(self, switch: str) -> None:
-        """A switch loses program, tables and registers, and gets its part of the plan again."""
+        """Restart a switch: it loses program, tables and registers, and gets its part of the plan again."""
         self.fabric.restart_switch(switch)
 
     @abstractmethod
     def meter(self) -> AbstractContextManager[Meter]:
-        """Whether the clock keeps its promise from now on."""
+        """Return a monitor of whether the machine keeps up with the clock."""

@@ -51,8 +51,8 @@ REST_ADDRESS = "127.0.0.1:8080"
 START_TIMEOUT_S, READY_TIMEOUT_S = 90.0, 60.0
 """For small networks: of the controller as a whole, and of its switches."""
 
-PATIENCE = 4
-"""Times the estimate of what a network takes to come up (emulation/size.py): machines have more to do."""
+START_TIMEOUT_FACTOR = 4
+"""Of the estimated time in which a network comes up (emulation/size.py), since machines have more to do."""
 
 STOP_TIMEOUT_S = 3.0
 CONNECTION_POLL_S = 0.02
@@ -118,7 +118,7 @@ class RealRuntime(Runtime):
         self._standby: JsonLinesProcess | None = None
         self._needs_standby = needs_standby(task.configuration.faults)
         self._controllers = int(loading is not None)
-        self._patience_s = PATIENCE * estimate(setup.topology).time_s
+        self._start_timeout_s = START_TIMEOUT_FACTOR * estimate(setup.topology).time_s
         self._agents = Agents(
             task.folder,
             self.network,
@@ -129,8 +129,8 @@ class RealRuntime(Runtime):
             rates_bps=_host_rates_bps(setup.topology),
         )
         self._calls: list[tuple[float, int, Callable[[], None]]] = []
-        self._look: Callable[[], int] | None = None
-        self._look_us = 0
+        self._hook: Callable[[], int] | None = None
+        self._hook_us = 0
         self._restarted: set[str] = set()
 
     def __enter__(self) -> Self:
@@ -221,7 +221,7 @@ class RealRuntime(Runtime):
 
     def _await_ready(self, controller: JsonLinesProcess) -> None:
         """Return once it has programmed all switches. ProcessLost if the switches have gone meanwhile."""
-        ends_s = time.monotonic() + START_TIMEOUT_S + self._patience_s
+        ends_s = time.monotonic() + START_TIMEOUT_S + self._start_timeout_s
         while not controller.has_event(PROCESS_CHECK_S) and time.monotonic() < ends_s:
             self.fabric.check_alive()
         controller.expect("ready", max(0.0, ends_s - time.monotonic()))
@@ -276,11 +276,11 @@ class RealRuntime(Runtime):
     def event(self) -> Mapping[str, Any]:
         while True:
             self._make_due_calls()
-            self._look_if_due()
+            self._call_hook_if_due()
             self._check_processes()
             times_s = [time.monotonic() + PROCESS_CHECK_S, *(call[0] for call in self._calls[:1])]
-            if self._look is not None:
-                times_s.append(self._look_us / 1e6)
+            if self._hook is not None:
+                times_s.append(self._hook_us / 1e6)
             if (event := self._agents.event_within(min(times_s) - time.monotonic())) is not None:
                 return event
 
@@ -347,12 +347,12 @@ class RealRuntime(Runtime):
     def cancel_calls(self) -> None:
         self._calls.clear()
 
-    def look_on(self, look: Callable[[], int] | None) -> None:
-        self._look, self._look_us = look, 0
+    def set_periodic_hook(self, hook: Callable[[], int] | None) -> None:
+        self._hook, self._hook_us = hook, 0
 
-    def _look_if_due(self) -> None:
-        if self._look is not None and self.now_us() >= self._look_us:
-            self._look_us = self._look()
+    def _call_hook_if_due(self) -> None:
+        if self._hook is not None and self.now_us() >= self._hook_us:
+            self._hook_us = self._hook()
 
     def _make_due_calls(self) -> None:
         while self._calls and self._calls[0][0] <= time.monotonic():
@@ -416,7 +416,7 @@ class RealRuntime(Runtime):
             journal=self.folder / "controller.journal",
             rest_fd=self._rest_fd,
             rest_address=REST_ADDRESS,
-            ready_timeout_s=READY_TIMEOUT_S + self._patience_s,
+            ready_timeout_s=READY_TIMEOUT_S + self._start_timeout_s,
             hand_over=setup.hand_over,
         )
         self._configuration_path.write_text(config.model_dump_json(by_alias=True, indent=1))

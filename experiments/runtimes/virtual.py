@@ -183,9 +183,9 @@ class VirtualRuntime(Runtime):
             pass
         return found
 
-    def add_step_hook(self, look: Callable[[], None]) -> None:
-        """Call `look` whenever time has gone on a little, and several times a second of real time meanwhile."""
-        self._switches.after_running.append(look)
+    def add_step_hook(self, hook: Callable[[], None]) -> None:
+        """Call `hook` whenever time has advanced a little, and several times a second of real time meanwhile."""
+        self._switches.after_running.append(hook)
 
     def restart_agent(self, job: int, name: str) -> None:
         self._agents.launch([self._agents.started(job, name)])
@@ -217,8 +217,8 @@ class VirtualRuntime(Runtime):
             call.cancel()
         self._calls.clear()
 
-    def look_on(self, look: Callable[[], int] | None) -> None:
-        self.clock.look_on(None if look is None else lambda: 1000 * look())
+    def set_periodic_hook(self, hook: Callable[[], int] | None) -> None:
+        self.clock.look_on(None if hook is None else lambda: 1000 * hook())
 
     def _later(self, trips: int, action: Callable[[], None]) -> None:
         """After so many trips between controller and switch."""

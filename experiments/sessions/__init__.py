@@ -1,1 +1,1 @@
-"""A network that a program holds in its hands: tables, registers, packets and links, a call each, on either clock."""
+"""Interactive sessions with a network, for programs: tables, registers, packets and links, on either clock."""

@@ -1,4 +1,4 @@
-"""A network of the kernel, held inside its sandbox."""
+"""A session with a network of the kernel, inside its sandbox."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gradbed.controller.southbound.p4runtime.p4runtime import P4RuntimeSouthboun
 from gradbed.experiments.custom_program import CustomProgramSystem
 from gradbed.experiments.runtimes.real import RealRuntime
 from gradbed.experiments.runtimes.switch_programs import pipelines_of
-from gradbed.experiments.sessions.session import Held, Received, plan_of
+from gradbed.experiments.sessions.session import NetworkSession, ReceivedFrame, plan_of
 from gradbed.experiments.setup import NetworkSetup, TrialTask
 
 READY_TIMEOUT_S = 60.0
@@ -31,8 +31,8 @@ _SOL_PACKET, _PACKET_IGNORE_OUTGOING = 263, 23
 _SO_RCVBUFFORCE, _SO_TIMESTAMPNS = 33, 35
 
 
-class RealSession(Held):
-    """For use inside `hold`. Hosts' own kernels see, and answer, what comes, too."""
+class RealSession(NetworkSession):
+    """A session on the real clock, made by `open_session`. The hosts' kernels see, and answer, what comes, too."""
 
     def __init__(
         self, runtime: RealRuntime, setup: NetworkSetup, southbound: P4RuntimeSouthbound, stack: ExitStack
@@ -71,14 +71,14 @@ class RealSession(Held):
             except OSError as error:
                 raise UserError(f"{host} cannot send {len(frame)} bytes: {error.strerror}") from None
 
-    def received(self, host: str) -> list[Received]:
-        found: list[Received] = []
+    def received(self, host: str) -> list[ReceivedFrame]:
+        found: list[ReceivedFrame] = []
         for each in self._sockets[host]:
             while (frame := self._next(each)) is not None:
                 found.append(frame)
         return sorted(found, key=lambda frame: frame[0])
 
-    def _next(self, source: socket.socket) -> Received | None:
+    def _next(self, source: socket.socket) -> ReceivedFrame | None:
         try:
             frame, more, _, _ = source.recvmsg(LONGEST_FRAME_BYTES, socket.CMSG_SPACE(16))
         except BlockingIOError:
@@ -113,8 +113,8 @@ class RealSession(Held):
 
 
 @contextmanager
-def hold(system: CustomProgramSystem, task: TrialTask[Any]) -> Iterator[RealSession]:
-    """The network, up, for use in a sandbox. UserError as on the virtual clock."""
+def open_session(system: CustomProgramSystem, task: TrialTask[Any]) -> Iterator[RealSession]:
+    """Yield a session, for use in a sandbox. UserError as on the virtual clock."""
     setup = replace(system.network(task), hand_over=True)
     with ExitStack() as stack:
         runtime = stack.enter_context(RealRuntime(system, setup, task))

@@ -1,4 +1,4 @@
-"""A network of the kernel that another process holds for this one, so that this one stays in its own namespaces."""
+"""A session in another process, so that this one stays in its own namespaces (real clock)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from gradbed.common.errors import UserError
 from gradbed.common.json_lines import ended, own_program, process_lost
 from gradbed.common.namespaces import require_root
 from gradbed.common.scratch import scratch_folder
-from gradbed.experiments.sessions.session import Held
+from gradbed.experiments.sessions.session import NetworkSession
 
 STOP_TIMEOUT_S = 20.0
 
 
-class Remote:
-    """Has the methods of Held, each carried out by the other process."""
+class RemoteSession:
+    """Has the methods of NetworkSession; each call is carried out by the other process."""
 
     def __init__(self, connection: Connection, process: subprocess.Popen[bytes], log: Path) -> None:
         self._connection, self._process, self._log = connection, process, log
@@ -49,9 +49,11 @@ class Remote:
 
 
 @contextmanager
-def hold(order: Mapping[str, Any]) -> Iterator[Held]:
-    """The network, up. order: as of gradbed.experiments.sessions.session.
-    UserError for what is wrong with them, and without root."""
+def open_session(order: Mapping[str, Any]) -> Iterator[NetworkSession]:
+    """Yield a session whose network lives in another process.
+
+    order: as of gradbed.experiments.sessions.session.task_of. UserError for what is wrong with it, and without root.
+    """
     require_root("gradbed.up on the real clock")
     ours, theirs = socket.socketpair()
     with scratch_folder() as folder, Connection(ours.detach()) as connection:
@@ -66,9 +68,9 @@ def hold(order: Mapping[str, Any]) -> Iterator[Held]:
                 pass_fds=[theirs.fileno()],
             )
         try:
-            remote = Remote(connection, process, log)
+            remote = RemoteSession(connection, process, log)
             remote._ask(dict(order))
-            yield cast(Held, remote)
+            yield cast(NetworkSession, remote)
         finally:
             connection.close()
             try:

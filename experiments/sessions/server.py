@@ -1,5 +1,5 @@
 """A network of the kernel in a process of its own: `python -m gradbed.experiments.sessions.server SOCKET`, a socket's
-descriptor, through which calls of Held come and their results go (multiprocessing.connection)."""
+descriptor, through which calls of NetworkSession come and their results go (multiprocessing.connection)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from gradbed.common.errors import UserError
 from gradbed.common.sandbox import run_in_sandbox
 from gradbed.common.scratch import scratch_folder
-from gradbed.experiments.sessions.session import ordered
+from gradbed.experiments.sessions.session import task_of
 
 
 def main(descriptor: int) -> int:
@@ -26,15 +26,15 @@ def main(descriptor: int) -> int:
 
 
 def _serve(connection: Connection, order: Mapping[str, Any], folder: Path) -> int:
-    from gradbed.experiments.sessions.real import hold
+    from gradbed.experiments.sessions.real import open_session
 
     try:
-        with hold(*ordered(order, folder)) as held:
+        with open_session(*task_of(order, folder)) as session:
             connection.send(("done", None))
             while True:
                 verb, arguments = connection.recv()
                 try:
-                    connection.send(("done", getattr(held, verb)(*arguments)))
+                    connection.send(("done", getattr(session, verb)(*arguments)))
                 except UserError as error:
                     connection.send(("refused", str(error)))
     except EOFError:

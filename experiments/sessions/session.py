@@ -1,5 +1,6 @@
-"""The verbs of a network that is held, what its switches hold, and what is asked for to hold it. Values go in and
-come out plain, so that they can cross a pipe.
+"""Interactive sessions with a network: their verbs, what switches hold, and how a session is asked for.
+
+Values go in and come out plain, so that they can cross a pipe.
 """
 
 from __future__ import annotations
@@ -38,15 +39,15 @@ _PLACE = re.compile(r"^<values>:\d+:\d+: ")
 _IPV4_BITS = 32
 
 
-class Contents:
-    """The plan of one switch. What changes it returns the new one; UserError for what does not fit the program."""
+class SwitchContents:
+    """Edits the plan of one switch: each method returns a new one. UserError for what does not fit the program."""
 
     def __init__(self, topology: Topology, routes: Routes, switch: str, schema: ProgramSchema) -> None:
         self._reader = Reader(topology, routes, topology.switch(switch), schema)
         self._schema = schema
 
     def read(self, sections: Mapping[str, Any], program: str) -> SwitchPlan:
-        """What a mapping in the form of a file of entries says for this switch alone."""
+        """Return the plan that a mapping in the form of a file of entries says for this switch alone."""
         try:
             text = yaml.safe_dump(dict(sections), sort_keys=False)
         except yaml.YAMLError as error:
@@ -59,7 +60,7 @@ class Contents:
             raise UserError(_PLACE.sub("", str(error))) from None
 
     def inserted(self, plan: SwitchPlan, table: str, entry: Mapping[str, Any], known: bool) -> SwitchPlan:
-        """With one entry more, or (known) with other contents of one that is there."""
+        """Return the plan with one entry more, or (known) with other contents of one that is there."""
         name = self._schema.tables[table].name
         if "default_action" in entry:
             made = self.read({"tables": {name: [entry]}}, plan.program)
@@ -79,7 +80,7 @@ class Contents:
         return plan.model_copy(update={"entries": (*kept, *new.values())})
 
     def without(self, plan: SwitchPlan, table: str, match: Mapping[str, Any], priority: int) -> SwitchPlan:
-        """Without the entry of this match."""
+        """Return the plan without the entry of this match."""
         schema = self._schema.tables[table]
         if schema.is_const:
             raise UserError(f"{schema.name}: the program has its entries as constants")
@@ -96,18 +97,18 @@ class Contents:
         return plan.model_copy(update={"entries": tuple(each for each in plan.entries if each is not found[0])})
 
     def cleared(self, plan: SwitchPlan, table: str) -> SwitchPlan:
-        """Without any entry of a table."""
+        """Return the plan without any entry of a table."""
         name = self._schema.tables[table].name
         return plan.model_copy(update={"entries": tuple(each for each in plan.entries if each.table != name)})
 
     def entries(self, plan: SwitchPlan, table: str) -> list[dict[str, Any]]:
-        """Each entry as `inserted` takes it."""
+        """Return the entries of a table, each as `inserted` takes it."""
         schema = self._schema.tables[table]
         bits = {field.name: field.bits for field in schema.fields}
         return [_as_given(each, bits) for each in plan.entries if each.table == schema.name]
 
     def merged(self, plan: SwitchPlan, sections: Mapping[str, Any]) -> SwitchPlan:
-        """With all that the sections say, in place of what has the same keys."""
+        """Return the plan with all that the sections say, in place of what has the same keys."""
         new = self.read(sections, plan.program)
         return SwitchPlan.of(
             plan.program,
@@ -122,8 +123,10 @@ class Contents:
     def with_register(
         self, plan: SwitchPlan, name: str, index: int | None, value: int
     ) -> tuple[SwitchPlan, SwitchPlan]:
-        """Two plans, to be written one after the other: without the cell, and with it. A cell that the program has
-        changed since it was written would else be left as it is."""
+        """Return two plans, to be written one after the other: without the cell, and with it.
+
+        Otherwise a cell that the program has changed since it was written would be left as it is.
+        """
         array = self._schema.registers[name]
         if index is not None:
             array.check_index("register", index)
@@ -137,7 +140,7 @@ class Contents:
         return first, first.model_copy(update={"registers": (*others, *cell.registers)})
 
     def _match(self, table: str, match: Mapping[str, Any], program: str) -> Mapping[str, Match]:
-        """As entries of the table have it: read as part of one whose action does nothing to the match."""
+        """Return a match as entries of the table have it."""
         schema = self._schema.tables[table]
         action = next(iter(schema.actions))
         params = {param.name: 0 for param in action.params}
@@ -172,12 +175,12 @@ def _match_value(how: Match, bits: int) -> int | str:
 # ---- The network ----
 
 
-Received = tuple[int, bytes]
+ReceivedFrame = tuple[int, bytes]
 """When a frame arrived, in microseconds since the network is up, and the frame."""
 
 
-class Inbox:
-    """gradbed.controller.southbound.interface.SouthboundListener: keeps what switches send."""
+class MessageBuffer:
+    """Keeps what switches send, as a gradbed.controller.southbound.interface.SouthboundListener."""
 
     def __init__(self) -> None:
         self.messages: list[tuple[str, Message]] = []
@@ -189,13 +192,13 @@ class Inbox:
 
 
 def plan_of(setup: NetworkSetup) -> Plan:
-    """What the entries say that switches hold at first."""
+    """Return what switches hold at first, as the entries say."""
     assert isinstance(setup.settings, EntriesSettings)
     return EntriesPlanner(setup.settings).plan(setup.topology, shortest_routes(setup.topology))
 
 
-class Held(ABC):
-    """A network that is up, whose only controller is who calls this. UserError for what cannot be done."""
+class NetworkSession(ABC):
+    """A network that is up, and whose only controller is the caller. UserError for what cannot be done."""
 
     def __init__(
         self,
@@ -215,45 +218,47 @@ class Held(ABC):
         )
         routes = shortest_routes(topology)
         self._schemas = {name: schemas[switch.program] for name, switch in plan.switches.items()}
-        self._contents = {name: Contents(topology, routes, name, self._schemas[name]) for name in self._plan.switches}
-        self._inbox = Inbox()
+        self._switch_contents = {
+            name: SwitchContents(topology, routes, name, self._schemas[name]) for name in self._plan.switches
+        }
+        self._inbox = MessageBuffer()
         southbound.listen(self._inbox)
 
     # ---- Switches ----
 
     def insert(self, switch: str, table: str, entry: Mapping[str, Any]) -> None:
-        self._write(switch, self._contents[switch].inserted(self._plan[switch], table, entry, known=False))
+        self._write(switch, self._switch_contents[switch].inserted(self._plan[switch], table, entry, known=False))
 
     def modify(self, switch: str, table: str, entry: Mapping[str, Any]) -> None:
-        self._write(switch, self._contents[switch].inserted(self._plan[switch], table, entry, known=True))
+        self._write(switch, self._switch_contents[switch].inserted(self._plan[switch], table, entry, known=True))
 
     def delete(self, switch: str, table: str, match: Mapping[str, Any], priority: int) -> None:
-        self._write(switch, self._contents[switch].without(self._plan[switch], table, match, priority))
+        self._write(switch, self._switch_contents[switch].without(self._plan[switch], table, match, priority))
 
     def clear(self, switch: str, table: str) -> None:
-        self._write(switch, self._contents[switch].cleared(self._plan[switch], table))
+        self._write(switch, self._switch_contents[switch].cleared(self._plan[switch], table))
 
     def entries(self, switch: str, table: str) -> list[dict[str, Any]]:
-        return self._contents[switch].entries(self._plan[switch], table)
+        return self._switch_contents[switch].entries(self._plan[switch], table)
 
     def merge(self, switch: str, sections: Mapping[str, Any]) -> None:
-        """Sections of a file of entries: tables, multicast, clone, registers, meters."""
-        self._write(switch, self._contents[switch].merged(self._plan[switch], sections))
+        """Add sections of a file of entries: tables, multicast, clone, registers, meters."""
+        self._write(switch, self._switch_contents[switch].merged(self._plan[switch], sections))
 
     def write_register(self, switch: str, name: str, index: int | None, value: int) -> None:
         """Write one cell of a register, or every cell if the index is None."""
-        for plan in self._contents[switch].with_register(self._plan[switch], name, index, value):
+        for plan in self._switch_contents[switch].with_register(self._plan[switch], name, index, value):
             self._write(switch, plan)
 
     def registers(self, switch: str, name: str) -> list[int | None]:
-        """All cells."""
+        """Return all cells of a register array."""
         try:
             return list(self._southbound.registers(switch, name))
         except SouthboundError as error:
             raise UserError(str(error)) from None
 
     def counters(self, switch: str) -> dict[str, dict[int, tuple[int, int]]]:
-        """By short name: packets and bytes of each cell that is not zero."""
+        """Return packets and bytes of each cell that is not zero, by the counter's short name."""
         try:
             found = self._southbound.counters(switch)
         except SouthboundError as error:
@@ -264,7 +269,7 @@ class Held(ABC):
         }
 
     def names(self, switch: str) -> dict[str, list[str]]:
-        """Of tables, registers and counters of the switch's program, in full."""
+        """Return the full names of tables, registers and counters of the switch's program."""
         schema = self._schemas[switch]
         return {
             "tables": [each.name for each in schema.tables],
@@ -273,7 +278,7 @@ class Held(ABC):
         }
 
     def messages(self) -> list[tuple[str, Message]]:
-        """Digests and packet-ins since the last call: (switch, message)."""
+        """Return digests and packet-ins since the last call: (switch, message)."""
         found, self._inbox.messages = self._inbox.messages, []
         return found
 
@@ -291,14 +296,14 @@ class Held(ABC):
         self._fabric.set_link_up(a, b, up)
 
     def change_link(self, a: str, b: str, fields: Mapping[str, Any]) -> None:
-        """Fields of gradbed.topo.link.LinkModel."""
+        """Change fields of a link's model (gradbed.topo.link.LinkModel)."""
         self._fabric.change_link(a, b, **fields)
 
     def link_model(self, a: str, b: str) -> dict[str, Any]:
         return asdict(self._fabric.link_model(a, b))
 
     def link_statistics(self) -> list[dict[str, Any]]:
-        """A row for each direction."""
+        """Return a row for each link direction."""
         return [asdict(row) for row in self._fabric.link_statistics()]
 
     # ---- Hosts and time ----
@@ -307,19 +312,19 @@ class Held(ABC):
     def send(self, host: str, frames: Sequence[bytes]) -> None: ...
 
     @abstractmethod
-    def received(self, host: str) -> list[Received]:
-        """What has come since the last call."""
+    def received(self, host: str) -> list[ReceivedFrame]:
+        """Return the frames that have come since the last call."""
 
     @abstractmethod
     def wait_for_frame(self, host: str, timeout_us: int) -> None:
-        """Until a frame waits at the host, but no longer."""
+        """Let time advance until a frame waits at the host, or the timeout."""
 
     @abstractmethod
     def wait(self, duration_us: int) -> None:
-        """Let time go on."""
+        """Let time advance."""
 
     def settle(self, timeout_s: float) -> bool:
-        """Let time go on until no packet is on its way; False if some still are."""
+        """Let time advance until no packet is in flight; return False if some still are."""
         return self._fabric.quiesce(timeout_s)
 
     @abstractmethod
@@ -327,16 +332,20 @@ class Held(ABC):
 
     @abstractmethod
     def run(self, host: str, command: Sequence[str], timeout_s: float) -> tuple[int, str, str]:
-        """A command on a host: status, output, error output."""
+        """Run a command on a host, and return its status, output and error output."""
 
 
-# ---- What is to be held ----
+# ---- What is to be session ----
 
 
-def ordered(
+def task_of(
     order: Mapping[str, Any], folder: Path
 ) -> tuple[CustomProgramSystem, TrialTask[CustomProgramConfiguration]]:
-    """values: of OwnProgramConfiguration; program, entries and macros as in OwnProgram; seed. folder: for logs."""
+    """Return the system and task of a session.
+
+    order: values (of CustomProgramConfiguration), program, entries and macros (as in CustomProgram), and seed. folder: for
+    logs.
+    """
     system = CustomProgramSystem(CustomProgram(order["program"], order["entries"], macros=order["macros"]))
     configuration = CustomProgramConfiguration.model_validate(order["values"])
     return system, TrialTask(configuration, order["seed"], Scale(), folder)

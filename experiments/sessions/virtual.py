@@ -1,4 +1,4 @@
-"""A network on the virtual clock: time stands still but for the calls that let it go on."""
+"""A session on the virtual clock: time advances only during calls that let it."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from gradbed.common.errors import UserError
 from gradbed.emulation.switches.fabric_layout import interface_name
 from gradbed.experiments.custom_program import CustomProgramSystem
 from gradbed.experiments.runtimes.virtual import VirtualRuntime
-from gradbed.experiments.sessions.session import Held, Received, ordered, plan_of
+from gradbed.experiments.sessions.session import NetworkSession, ReceivedFrame, plan_of, task_of
 from gradbed.experiments.setup import NetworkSetup, TrialTask
 from gradbed.switch.virtual import HostInterface
 from gradbed.topo.graph import Topology
 
 
-class VirtualSession(Held):
-    """For use inside `hold`."""
+class VirtualSession(NetworkSession):
+    """A session on the virtual clock, made by `open_session`."""
 
     def __init__(self, runtime: VirtualRuntime, setup: NetworkSetup) -> None:
         super().__init__(setup.topology, runtime.fabric, runtime.southbound, runtime.pipelines, plan_of(setup))
         self._clock = runtime.clock
         self._interfaces = _by_host(setup.topology, runtime.interfaces)
-        self._received: dict[str, list[Received]] = {host: [] for host in self._interfaces}
+        self._received: dict[str, list[ReceivedFrame]] = {host: [] for host in self._interfaces}
         for host, interfaces in self._interfaces.items():
             for interface in interfaces:
                 self._clock.listen(interface, partial(self._take, host, interface))
@@ -44,7 +44,7 @@ class VirtualSession(Held):
         for frame in frames:
             interface.send(np.frombuffer(frame, np.uint8)[None, :])
 
-    def received(self, host: str) -> list[Received]:
+    def received(self, host: str) -> list[ReceivedFrame]:
         found, self._received[host] = self._received[host], []
         return found
 
@@ -69,7 +69,7 @@ class VirtualSession(Held):
 
 
 def _by_host(topology: Topology, interfaces: Mapping[str, HostInterface]) -> dict[str, list[HostInterface]]:
-    """In the order of their ports."""
+    """Return the interfaces of each host, in the order of their ports."""
     found: dict[str, list[HostInterface]] = {host.name: [] for host in topology.hosts}
     ends = [end for link in topology.host_links for end in (link.a, link.b) if end.node in found]
     for end in sorted(ends, key=lambda end: end.port):
@@ -78,15 +78,15 @@ def _by_host(topology: Topology, interfaces: Mapping[str, HostInterface]) -> dic
 
 
 @contextmanager
-def hold_ordered(order: Mapping[str, Any], folder: Path) -> Iterator[VirtualSession]:
-    """As gradbed.experiments.sessions.remote.hold."""
-    with hold(*ordered(order, folder)) as held:
-        yield held
+def open_session_of(order: Mapping[str, Any], folder: Path) -> Iterator[VirtualSession]:
+    """Yield a session, as gradbed.experiments.sessions.remote.open_session does."""
+    with open_session(*task_of(order, folder)) as session:
+        yield session
 
 
 @contextmanager
-def hold(system: CustomProgramSystem, task: TrialTask[Any]) -> Iterator[VirtualSession]:
-    """The network, up. UserError, as a rule with FILE:LINE:COLUMN, for what is wrong with program and entries."""
+def open_session(system: CustomProgramSystem, task: TrialTask[Any]) -> Iterator[VirtualSession]:
+    """Yield a session. UserError, as a rule with FILE:LINE:COLUMN, for what is wrong with program and entries."""
     setup = system.network(task)
     with VirtualRuntime(system, setup, task) as runtime:
         yield VirtualSession(runtime, setup)

@@ -28,7 +28,7 @@ from gradbed.common.namespaces import MS_NODEV, MS_NOSUID, mount, require_root
 from gradbed.common.sandbox import run_in_sandbox
 from gradbed.common.scratch import scratch_folder
 from gradbed.experiments.programs import FORWARD
-from gradbed.experiments.sessions.remote import hold
+from gradbed.experiments.sessions.remote import open_session
 from gradbed.experiments.tables.console import make_console, rows_table
 from tools.bench.memory_profile import files_below, networks_of, processes
 
@@ -155,7 +155,7 @@ def by_program() -> None:
         "macros": {},
         "seed": 1,
     }
-    with hold(order) as network:
+    with open_session(order) as network:
         if not network.names("s1")["tables"]:
             raise ResourceLeak("the switch of a network for a program has no tables")
 
