@@ -1,4 +1,4 @@
-"""What a system says of one trial: its phases, and what these found."""
+"""A trial of a system: its phases, and their results."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrialResult:
-    """What a trial found.
-
-    metrics: values of the system's metrics, in emulated units. decisions: all that was chosen or drawn by chance
-    (placement, labels, losses of links), as plain JSON values: equal for equal configuration and seed. tables:
-    further rows by table name (rounds, hosts). failures: what makes the trial worthless, such as wrong sums.
-    validity: the engine's, but of a trial that is computed.
-    """
+    """What came out of a trial."""
 
     metrics: Mapping[str, Value]
+    """Values of the system's metrics, in emulated units."""
     decisions: Mapping[str, Any] = field(default_factory=dict)
+    """All that was chosen or random (placement, labels, losses of links), as plain JSON values: equal for equal
+    configuration and seed."""
     tables: Mapping[str, Sequence[Row]] = field(default_factory=dict)
+    """Further rows, by table name (rounds, hosts)."""
     failures: Sequence[str] = ()
+    """What makes the trial worthless, such as wrong sums, a line each."""
     validity: ValidityReport = field(default_factory=ValidityReport)
+    """Set by the engine, except of a trial that is computed."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a phase is, for people: a bar each."""
+    """How far a phase is: a progress bar each."""
 
     label: str
     completed: int
@@ -121,45 +121,47 @@ class OtherRequest:
 
 
 class Phase(ABC):
-    """A part of a trial: jobs that run at the same time. The phases of a trial share its network, one after the
-    other.
+    """A part of a trial: jobs that run at the same time.
 
-    requests: the jobs, as the system's service is asked for them. waits: whether agents begin only when `take` says
-    so; else they do as soon as all are ready. keep_open: as of NetworkSetup. tells_unfinished: whether the trial's
-    result says something of the last phase although that was not complete when time stopped (EndlessCircle).
+    The phases of a trial use its network one after the other.
     """
 
     waits: bool = False
+    """Whether agents begin only when `take` says so; otherwise they begin as soon as all are ready."""
     tells_unfinished: bool = False
+    """Whether the trial has a result although its last phase was not complete when time stopped (EndlessCircle)."""
     keep_open: Sequence[int] = ()
+    """As of NetworkSetup."""
 
     def __init__(self, name: str, requests: Sequence[BaseModel | OtherRequest]) -> None:
+        """Keep the jobs of the phase, as services are asked for them."""
         self.name = name
         self.requests = requests
 
     @property
     def own_requests(self) -> Sequence[BaseModel]:
-        """Those for the system's own service."""
+        """Return the requests for the system's own service."""
         return [each for each in self.requests if not isinstance(each, OtherRequest)]
 
     @abstractmethod
     def agents(self, answers: Sequence[Mapping[str, Any]]) -> Sequence[AgentSpec]:
-        """Who runs where, once the service has answered every request."""
+        """Return the agents to start, once the service has answered every request."""
 
     @abstractmethod
     def take(self, event: Mapping[str, Any]) -> Sequence[AgentSpec] | None:
-        """Take in an agent's event: keep what it tells, note what is wrong. UserError ends the trial.
+        """Process an agent's event: keep what it reports, note what is wrong. UserError ends the trial.
 
-        Further agents to start because of it, before all that wait begin; None, as a rule: nothing is to be done."""
+        Return further agents to start because of it, before all that wait begin; as a rule None.
+        """
 
     @property
     @abstractmethod
     def complete(self) -> bool:
-        """Whether all has been told that the phase waits for; then its agents are stopped."""
+        """Whether the phase has all events that it waits for; then its agents are stopped."""
 
     @abstractmethod
     def progress(self) -> Sequence[Progress]:
-        """How far every job is."""
+        """Return how far every job is."""
 
 
 class Trial(ABC, Generic[Configuration]):
@@ -176,4 +178,4 @@ class Trial(ABC, Generic[Configuration]):
 
     @abstractmethod
     def result(self, measured: Sequence[PhaseResult]) -> TrialResult:
-        """What the phases left, in their order, as metrics, tables and failures."""
+        """Make metrics, tables and failures of the results of the phases, in their order."""

@@ -59,33 +59,36 @@ class TrialTask(Generic[Configuration_co]):
 
     @property
     def compute_times(self) -> ComputeTimes:
-        """What an agent's computations take, in the emulated network's time."""
+        """Return what an agent's computations take, in the emulated network's time."""
         timing = self.configuration.timing
         return ComputeTimes(timing.compute_us / self.scale.factor, timing.compute_distribution, self.seed)
 
 
 @dataclass(frozen=True)
 class Underlay:
-    """A network whose switches carry the IPv4 unicast packets of other systems' agents, and do nothing else for them.
-
-    topology: with links as these switches need them. switches: what each runs. service: their part of the controller.
-    """
+    """A network whose switches carry the IPv4 unicast packets of other systems' agents, and do nothing else for
+    them."""
 
     topology: Topology
+    """With links as these switches need them."""
     switches: Mapping[str, SwitchProgram]
+    """What each switch runs."""
     service: ServiceConfig
+    """Their part of the controller."""
 
 
 @dataclass(frozen=True)
 class StreamGroup:
-    """Hosts for which switches sum, or copy. members: in the order of ranks. other: the host that adds up what
-    switches could not, of sums; of copies the member that sends them. request: of the service's job. streams: of each
-    end, by its host, once the service has answered."""
+    """Hosts for which switches sum, or copy."""
 
     members: tuple[str, ...]
+    """In the order of ranks."""
     other: str
+    """For sums the host that adds up what switches could not; for copies the member that sends them."""
     request: BaseModel
+    """For the job of the service."""
     streams: Callable[[Mapping[str, Any]], Mapping[str, StreamOptions]]
+    """Makes of the service's answer the streams of each end, by its host."""
 
 
 @dataclass(frozen=True)
@@ -100,36 +103,38 @@ class SwitchCollectives:
 
 @dataclass(frozen=True)
 class NetworkSetup:
-    """The network of a trial, before it is up.
-
-    switches: what every switch of the topology runs. links: of the kernel (veth) or queues in memory, between P4
-    switches. settings: of the system's service at the controller; services: of other
-    systems (Underlay). capture: hosts whose
-    access links are captured where a study says `pcap: true`. preload: modules of agents, which take a while to
-    load. keep_open: descriptors that agents inherit (real clock). hand_over: once the switches hold their plan, the
-    controller lets go of them for another one (real clock). samples: what is sampled while phases run.
-    registers: (switch, name) of those that are read at the end of each phase. coverage: whether to tell what of the
-    programs packets reach; trace: which packet's way through all switches to tell (gradbed's switches; one of the
-    two). warm_up_us: what links carry counts from so long after the agents begin, emulated.
-    classes: of packets, which hosts and links count apart (experiments/conservation/checks.py). mtu_bytes: of
-    the kernel's interfaces (real clock). notes: what of the files that describe it has no
-    effect, in lines for people.
-    """
+    """The network of a trial, before it is up."""
 
     topology: Topology
     switches: Mapping[str, SwitchProgram]
+    """What every switch of the topology runs."""
     settings: BaseModel
+    """Settings of the system's service at the controller."""
     links: Literal["memory", "veth"] = "memory"
+    """Whether links between P4 switches are of the kernel (veth) or queues in memory."""
     services: Sequence[ServiceConfig] = ()
+    """Services of other systems (Underlay)."""
     capture: Sequence[str] = ()
+    """Hosts whose access links are captured where a study says `pcap: true`."""
     preload: Sequence[str] = ()
+    """Modules of agents, which take a while to load."""
     keep_open: Sequence[int] = ()
+    """Descriptors that agents inherit (real clock)."""
     hand_over: bool = False
+    """Whether the controller releases the switches for another one once they hold their plan (real clock)."""
     samples: SampleOrder | None = None
+    """What is sampled while phases run."""
     registers: Sequence[tuple[str, str]] = ()
+    """Switch and name of the registers that are read at the end of each phase."""
     coverage: bool = False
+    """Whether to report what packets reach of the programs (gradbed's switches)."""
     trace: Callable[[bytes], bool] | None = None
+    """Chooses the packet that is traced through all switches (gradbed's switches); not together with coverage."""
     warm_up_us: int = 0
+    """How long after the agents begin the measurement of link throughput starts, emulated."""
     classes: Sequence[PacketClass] = BY_PROTOCOL
+    """Packet classes that hosts and links count separately (experiments/conservation/checks.py)."""
     mtu_bytes: int = USUAL_MTU_BYTES
+    """MTU of the kernel's interfaces (real clock)."""
     notes: Sequence[str] = ()
+    """What of the files that describe the network has no effect, in lines for people."""

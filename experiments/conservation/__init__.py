@@ -1,1 +1,1 @@
-"""Do the counts of hosts, links and switches agree?"""
+"""Conservation checks: do the counts of hosts, links and switches agree?"""

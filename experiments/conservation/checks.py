@@ -1,4 +1,4 @@
-"""Is every packet accounted for? At hosts and their links, in switches, and by its class; for any system."""
+"""Conservation checks of any system: at hosts and their links, in switches, and by packet class."""
 
 from __future__ import annotations
 

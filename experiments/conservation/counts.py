@@ -1,6 +1,4 @@
-"""Counts of a network at one moment: the switches' counters by P4Runtime, and what links did to packets; and what
-these carried between two times.
-"""
+"""Counts of a network at one time (switch counters and link statistics), and what links carried between two times."""
 
 from __future__ import annotations
 
@@ -22,28 +20,30 @@ Cells = Mapping[int, Tally]
 
 @dataclass(frozen=True)
 class Counts:
-    """counters: by switch and by the last part of the counter's name. delivered: what links brought to the far end,
-    whatever it was; effects: what they did to the rest. Links that cannot tell losses count as having none.
-    devices: by switch, what became of packets that did not leave it (Fabric.device_statistics). program_drops: by
-    switch and by where in the program (Fabric.program_drops). classes: what links and switches counted by class,
-    where all counters were asked for."""
+    """Counts of a whole network at one time."""
 
     counters: Mapping[str, Mapping[str, Cells]] = field(default_factory=dict)
+    """P4 counters, by switch and by the last part of the counter's name."""
     delivered: Mapping[Direction, Tally] = field(default_factory=dict)
+    """What each link direction delivered."""
     effects: Mapping[Direction, LinkEffect] = field(default_factory=dict)
+    """What each link direction did to the rest. Links that cannot tell losses count as having none."""
     devices: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """By switch, what became of packets that did not leave it (Fabric.device_statistics)."""
     program_drops: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """By switch and by where in the program (Fabric.program_drops)."""
     classes: ClassCounts = field(default_factory=ClassCounts)
+    """What links and switches counted by packet class, where all counters were asked for."""
 
     @classmethod
     def read(cls, runtime: Runtime) -> Counts:
-        """Ask every switch and every link now."""
+        """Read the counters of every switch and every link."""
         counters = {switch: _by_name(found) for switch, found in runtime.all_counters().items()}
         return replace(cls.of_links(runtime), counters=counters, classes=runtime.fabric.classes())
 
     @classmethod
     def of_links(cls, runtime: Runtime) -> Counts:
-        """Without the counters of programs, which take a while."""
+        """Read the counts without the counters of programs, which take a while."""
         links = runtime.fabric.link_statistics()
         return cls(
             delivered={(row.from_node, row.to_node): Tally(row.packets, row.bytes) for row in links},
@@ -64,7 +64,7 @@ class Counts:
         )
 
     def since(self, before: Counts) -> Counts:
-        """What was counted between `before` and this. A switch that lost its counters meanwhile counts from zero."""
+        """Return what was counted since `before`. A switch that lost its counters meanwhile counts from zero."""
         return Counts(
             counters={
                 switch: {

@@ -1,4 +1,4 @@
-"""Do the switches' counters agree with what the hosts counted?
+"""Conservation of packets on the links of hosts: switches' counters against what hosts counted.
 
 For a host behind port p of its switch, in packets and in bytes of whole Ethernet frames:
 
@@ -17,8 +17,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-MOST_LINES = 5
-"""Of a kind of failure that a trial tells."""
+MAX_LINES = 5
+"""Of one kind of failure, in a trial."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,14 @@ class Tally:
 
 @dataclass(frozen=True)
 class Pauses:
-    """PFC of one direction of a link, by priority: pauses that its receiver sent, that its transmitter took, and
-    nanoseconds that it paused."""
+    """PFC pauses of one link direction, by priority (IEEE 802.1Qbb)."""
 
     sent: tuple[int, ...] = ()
+    """Pauses that the receiver sent."""
     received: tuple[int, ...] = ()
+    """Pauses that the transmitter took."""
     paused_ns: tuple[int, ...] = ()
+    """How long the transmitter paused."""
 
     def __sub__(self, other: Pauses) -> Pauses:
         return Pauses(
@@ -65,7 +67,7 @@ class LinkEffect:
     queue_drops: Tally = Tally()
     pauses: Pauses = Pauses()
     socket_drops: int = 0
-    """Packets, in front of the link: of these nobody knows how long they were."""
+    """Packets dropped by the socket in front of the link, whose lengths are unknown."""
     from_outside: bool = False
     """The sender is no switch of ours: what it counted is in front of the queue."""
 
@@ -81,19 +83,19 @@ class LinkEffect:
 
     @property
     def change(self) -> Tally:
-        """What it adds to the packets that a switch at its beginning has counted as sent, socket drops apart."""
+        """What the direction adds to the packets that its sender has counted, apart from socket drops."""
         made = self.duplicates - self.losses
         return made - self.queue_drops if self.from_outside else made
 
     @property
     def lost_packets(self) -> int:
-        """That it did not deliver, for any reason."""
+        """Packets that it did not deliver, for any reason."""
         return self.losses.packets + self.queue_drops.packets + self.socket_drops
 
 
 @dataclass(frozen=True)
 class HostAccount:
-    """One host's access link seen from both ends."""
+    """A host's access link as counted at both ends."""
 
     host: str
     host_sent: Tally
@@ -106,7 +108,7 @@ class HostAccount:
 
     @property
     def expected_at_switch(self) -> Tally:
-        """But for what the socket in front of the link dropped."""
+        """What the switch should count, but for what the socket in front of the link dropped."""
         link = self.towards_switch
         return self.host_sent + link.duplicates - link.losses - link.queue_drops
 
@@ -115,7 +117,7 @@ class HostAccount:
         return self.switch_sent + self.towards_host.change
 
     def disagreements(self) -> list[str]:
-        """One line for each equation that does not hold."""
+        """Return one line for each equation that does not hold."""
         lines = []
         drops = self.towards_switch.socket_drops
         if not _is_explained(self.expected_at_switch - self.switch_received, drops):
@@ -135,19 +137,19 @@ class HostAccount:
 
 
 def disagreements(accounts: Iterable[HostAccount]) -> list[str]:
-    """All lines in which switches and hosts disagree; empty when the counts can be trusted."""
+    """Return all lines in which switches and hosts disagree; empty when the counts can be trusted."""
     return [line for account in accounts for line in account.disagreements()]
 
 
 def first_lines(lines: Iterable[str]) -> list[str]:
-    """Of one kind of failure, and how many more there are."""
+    """Return the first lines of one kind of failure, and how many more there are."""
     found = list(lines)
-    more = len(found) - MOST_LINES
-    return [*found[:MOST_LINES], *([f"and {more} more"] if more > 0 else [])]
+    more = len(found) - MAX_LINES
+    return [*found[:MAX_LINES], *([f"and {more} more"] if more > 0 else [])]
 
 
 def rows(phase: str, job: int, accounts: Sequence[HostAccount]) -> list[dict[str, object]]:
-    """The accounts as rows for a CSV file."""
+    """Return the checked links as rows for a CSV file."""
     return [
         {
             "phase": phase,
@@ -169,7 +171,7 @@ def rows(phase: str, job: int, accounts: Sequence[HostAccount]) -> list[dict[str
 
 
 def _is_explained(missing: Tally, socket_drops: int) -> bool:
-    """A frame that a socket dropped has an unknown size, so bytes are compared only without drops."""
+    """Return whether socket drops explain what is missing; bytes are compared only without drops."""
     return missing.packets == socket_drops and (socket_drops > 0 or missing.bytes == 0)
 
 

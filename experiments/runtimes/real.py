@@ -31,7 +31,7 @@ from gradbed.experiments.runtimes.agents import Agents
 from gradbed.experiments.runtimes.interface import Runtime
 from gradbed.experiments.runtimes.loading import Loading, controller_process
 from gradbed.experiments.runtimes.switch_programs import PacketWatch, watch_level
-from gradbed.experiments.validity.monitor import NetworkCounts, RealtimeMonitor
+from gradbed.experiments.validity.monitor import MonitorReading, RealtimeMonitor
 from gradbed.experiments.validity.processes import raise_priorities
 from gradbed.switch.insight.recorder import InstrumentedProgram, Level, build_instrumented
 from gradbed.switch.server.addresses import OutsideAddress
@@ -373,7 +373,7 @@ class RealRuntime(Runtime):
             self._meter.rates_changed()
 
     def meter(self) -> AbstractContextManager[RealtimeMonitor]:
-        self._meter = RealtimeMonitor(self.topology, lambda: NetworkCounts.read(self.fabric))
+        self._meter = RealtimeMonitor(self.topology, lambda: MonitorReading.read(self.fabric))
         return self._meter
 
     # The controller.

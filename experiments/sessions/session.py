@@ -343,8 +343,8 @@ def task_of(
 ) -> tuple[CustomProgramSystem, TrialTask[CustomProgramConfiguration]]:
     """Return the system and task of a session.
 
-    order: values (of CustomProgramConfiguration), program, entries and macros (as in CustomProgram), and seed. folder: for
-    logs.
+    order: values (of CustomProgramConfiguration), program, entries and macros (as in CustomProgram), and seed.
+    folder: for logs.
     """
     system = CustomProgramSystem(CustomProgram(order["program"], order["entries"], macros=order["macros"]))
     configuration = CustomProgramConfiguration.model_validate(order["values"])

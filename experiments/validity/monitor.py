@@ -37,7 +37,7 @@ LEAST_BACKLOG_NS = 200_000_000
 
 
 @dataclass(frozen=True)
-class NetworkCounts:
+class MonitorReading:
     """What links and switches counted up to one moment; data_plane is None where nobody counts.
 
     rates_bps: of links, from that moment on; those of the topology where it has none.
@@ -48,7 +48,7 @@ class NetworkCounts:
     rates_bps: Mapping[frozenset[str], int | None] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, fabric: Fabric) -> NetworkCounts:
+    def read(cls, fabric: Fabric) -> MonitorReading:
         return cls(fabric.link_statistics(), fabric.data_plane_statistics(), fabric.changed_rates_bps())
 
 
@@ -59,14 +59,14 @@ class RealtimeMonitor:
     /proc in between.
     """
 
-    def __init__(self, topology: Topology, read_network: Callable[[], NetworkCounts]) -> None:
+    def __init__(self, topology: Topology, read_network: Callable[[], MonitorReading]) -> None:
         self._topology = topology
         self._read_network = read_network
         self._stop = threading.Event()
         self._sampler = threading.Thread(target=self._sample_until_stopped, name="fidelity", daemon=True)
         self._first: dict[tuple[int, int], ThreadTimes] = {}
         self._last: dict[tuple[int, int], ThreadTimes] = {}
-        self._between: list[NetworkCounts] = []
+        self._between: list[MonitorReading] = []
 
     def __enter__(self) -> RealtimeMonitor:
         self.begin()
@@ -140,9 +140,9 @@ def measures(
     machine: MachineTimes,
     threads: Sequence[tuple[ThreadTimes, ThreadTimes]],
     topology: Topology,
-    before: NetworkCounts,
-    after: NetworkCounts,
-    between: Sequence[NetworkCounts] = (),
+    before: MonitorReading,
+    after: MonitorReading,
+    between: Sequence[MonitorReading] = (),
     socket_drops: int,
     socket_packets: int,
 ) -> ValidityMeasures:
@@ -175,7 +175,7 @@ def measures(
     )
 
 
-def achieved_rates(topology: Topology, moments: Sequence[NetworkCounts]) -> dict[tuple[str, str], float]:
+def achieved_rates(topology: Topology, moments: Sequence[MonitorReading]) -> dict[tuple[str, str], float]:
     """Rate achieved over rate configured, of each link direction that was backlogged long enough between the first
     and the last of these moments, of which each tells the rates until the next."""
     taken_ns: Counter[tuple[str, str]] = Counter()

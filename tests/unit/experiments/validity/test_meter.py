@@ -11,7 +11,13 @@ from pathlib import Path
 import pytest
 
 from gradbed.emulation.statistics import DataPlaneStatistics, DirectionStatistics
-from gradbed.experiments.validity.monitor import TICKS_PER_S, NetworkCounts, RealtimeMonitor, achieved_rates, measures
+from gradbed.experiments.validity.monitor import (
+    TICKS_PER_S,
+    MonitorReading,
+    RealtimeMonitor,
+    achieved_rates,
+    measures,
+)
 from gradbed.experiments.validity.processes import MachineTimes, ThreadTimes, machine_times, thread_times
 from gradbed.topo.generators import star
 from gradbed.topo.link import LinkModel
@@ -32,7 +38,7 @@ def times(role: str, busy_ms: int, waiting_ms: int = 0, waits: int = 0, tid: int
 def test_the_rate_of_links_that_were_backlogged_long_enough() -> None:
     before = [link("h1", "s1", 1000, 100), link("s1", "h3", 0, 0)]
     after = [link("h1", "s1", 251_000, 300), link("s1", "h3", 150_000, 300), link("h2", "s1", 9, 199)]
-    rates = achieved_rates(TOPOLOGY, [NetworkCounts(before), NetworkCounts(after)])
+    rates = achieved_rates(TOPOLOGY, [MonitorReading(before), MonitorReading(after)])
     assert rates == {("h1", "s1"): 1.0, ("s1", "h3"): 0.8}
 
 
@@ -40,10 +46,10 @@ def test_a_rate_that_changes_is_the_one_to_be_achieved_from_then_on() -> None:
     """100 ms at 10 Mbit/s, 200 ms at a quarter of that, 100 ms at the whole: all that it could; h2 half of it."""
     quarter = {frozenset(("h1", "s1")): 2_500_000}
     moments = [
-        NetworkCounts([link("h1", "s1", 500, 50)]),
-        NetworkCounts([link("h1", "s1", 125_500, 150), link("h2", "s1", 0, 0)], rates_bps=quarter),
-        NetworkCounts([link("h1", "s1", 188_000, 350)], rates_bps={frozenset(("h1", "s1")): 10_000_000}),
-        NetworkCounts([link("h1", "s1", 313_000, 450), link("h2", "s1", 250_000, 400)]),
+        MonitorReading([link("h1", "s1", 500, 50)]),
+        MonitorReading([link("h1", "s1", 125_500, 150), link("h2", "s1", 0, 0)], rates_bps=quarter),
+        MonitorReading([link("h1", "s1", 188_000, 350)], rates_bps={frozenset(("h1", "s1")): 10_000_000}),
+        MonitorReading([link("h1", "s1", 313_000, 450), link("h2", "s1", 250_000, 400)]),
     ]
     assert achieved_rates(TOPOLOGY, moments) == {("h1", "s1"): 1.0, ("h2", "s1"): 0.5}
 
@@ -62,8 +68,8 @@ def test_shares_of_the_busiest_thread_and_lateness_from_the_histogram() -> None:
             (times("controller", 0), times("controller", 2000, 2000)),
         ],
         topology=TOPOLOGY,
-        before=NetworkCounts((), early),
-        after=NetworkCounts((), late),
+        before=MonitorReading((), early),
+        after=MonitorReading((), late),
         socket_drops=5,
         socket_packets=50,
     )
@@ -84,7 +90,7 @@ def test_of_all_links_the_one_that_is_furthest_from_its_rate(share: float) -> No
     after = [link(*way, round(each * 250_000), 200) for way, each in sent.items()]
     found = measures(
         duration_s=1.0, machine=MachineTimes(0, 0, 0), threads=[], topology=TOPOLOGY,
-        before=NetworkCounts([link(row.from_node, row.to_node, 0, 0) for row in after]), after=NetworkCounts(after),
+        before=MonitorReading([link(row.from_node, row.to_node, 0, 0) for row in after]), after=MonitorReading(after),
         socket_drops=0, socket_packets=0,
     )  # fmt: skip
     assert (found.link_achieved, found.links_backlogged) == (share, 3)
@@ -95,7 +101,7 @@ def test_what_other_programs_used_is_what_the_run_did_not() -> None:
         return measures(
             duration_s=2.0, machine=MachineTimes(busy=2 * TICKS_PER_S, idle=2 * TICKS_PER_S, stolen=0),
             threads=[(times("fabric", 0), times("fabric", own_ms))], topology=TOPOLOGY,
-            before=NetworkCounts(), after=NetworkCounts(), socket_drops=0, socket_packets=0,
+            before=MonitorReading(), after=MonitorReading(), socket_drops=0, socket_packets=0,
         ).machine_others  # fmt: skip
 
     # Two processors for two seconds, half of that used.
@@ -107,7 +113,7 @@ def test_what_other_programs_used_is_what_the_run_did_not() -> None:
 def test_without_timers_and_rates() -> None:
     found = measures(
         duration_s=1.0, machine=MachineTimes(0, 0, 0), threads=[], topology=star(2),
-        before=NetworkCounts(), after=NetworkCounts(), socket_drops=0, socket_packets=0,
+        before=MonitorReading(), after=MonitorReading(), socket_drops=0, socket_packets=0,
     )  # fmt: skip
     assert found.late_p99_us is None
     assert found.packet_time_us is None
@@ -148,7 +154,7 @@ def test_two_busy_processes_on_one_processor_are_seen_to_wait() -> None:
     program = f"import os; os.sched_setaffinity(0, [{processor}])\nwhile True: pass  # gradbed.hosts.agents"
     busy = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(2)]
     try:
-        with RealtimeMonitor(TOPOLOGY, NetworkCounts) as meter:
+        with RealtimeMonitor(TOPOLOGY, MonitorReading) as meter:
             deadline = time.monotonic() + 20
             # Each must have waited for a fifth of a second, however busy the machine is otherwise.
             while sum(t.waiting_ns > 2e8 for t in thread_times().values() if t.pid in [p.pid for p in busy]) < 2:
