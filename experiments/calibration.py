@@ -1,7 +1,7 @@
 """How fast a network this machine carries: one factor by which studies are slowed down (experiments/scale.py).
 
 The factor is measured on a reference network, for a nominal rate of NOMINAL_RATE_MBPS on every link: the fastest rate
-at which a run's fidelity is valid, over the nominal rate. It is kept for each machine, since a home folder may be
+at which a run's verdict is valid, over the nominal rate. It is kept for each machine, since a home folder may be
 shared between several.
 """
 
@@ -119,7 +119,7 @@ def find_factor(
     """(factor, fastest valid rate in Mbit/s, trials), by runs at rising rates until two in turn are not valid.
 
     One bad run may be somebody else's doing, so a rate that fails is tried a second time. If even the slowest fails,
-    that rate is taken, and the fidelity of each run will tell.
+    that rate is taken, and the verdict on each run will tell.
     """
     trials: list[CalibrationRun] = []
     carried_mbps = RATES_MBPS[0]

@@ -46,7 +46,7 @@ def run_calibration(anyway: bool = False) -> int:
 
 
 def measure_at(rate_mbps: float) -> ValidityReport:
-    """The fidelity of the reference network with links of this emulated rate."""
+    """Return the verdict on the reference network with links of this emulated rate."""
     configuration = find_system(DEFAULT_SYSTEM).calibration(rate_mbps, TRIAL_S)
     trial = run_single_trial(DEFAULT_SYSTEM, configuration, Scale(rate_mbps / NOMINAL_RATE_MBPS))
     return ValidityReport.of_columns(trial.row)

@@ -286,7 +286,7 @@ def conclude(run: StudyRun, assurance: str, console: Console, refused: Sequence[
     stored = {trial.digest: trial for trial in run.done}
     # Of a single run the verdict is its own, whatever stands beside it.
     own = {trial.digest: trial.row for trial in run.done if not trial.other_clock}
-    _say_fidelity(list(own.values()) if len(own) == 1 else [trial.row for trial in stored.values()], console)
+    _print_verdicts(list(own.values()) if len(own) == 1 else [trial.row for trial in stored.values()], console)
     failures = [trial for trial in stored.values() if trial.failures]
     for trial in failures:
         for line in trial.failures:
@@ -301,7 +301,7 @@ def conclude(run: StudyRun, assurance: str, console: Console, refused: Sequence[
     return int(has_failed)
 
 
-def _say_fidelity(rows: list[dict[str, Any]], console: Console) -> None:
+def _print_verdicts(rows: list[dict[str, Any]], console: Console) -> None:
     verdicts = Counter(str(row["verdict"]) for row in rows)
     counted = ", ".join(f"{count} {word}" for word, count in sorted(verdicts.items())) if len(rows) > 1 else ""
     if len(rows) == 1:
@@ -311,4 +311,4 @@ def _say_fidelity(rows: list[dict[str, Any]], console: Console) -> None:
     scaled = (
         f"; links ran at {factors[0]:g} of their rate, all figures are nominal" if factors not in ([], [1.0]) else ""
     )
-    console.print(f"fidelity: {counted}{scaled}")
+    console.print(f"verdict: {counted}{scaled}")

@@ -63,7 +63,7 @@ class RealtimeMonitor:
         self._topology = topology
         self._read_network = read_network
         self._stop = threading.Event()
-        self._sampler = threading.Thread(target=self._sample_until_stopped, name="fidelity", daemon=True)
+        self._sampler = threading.Thread(target=self._sample_until_stopped, name="realtime monitor", daemon=True)
         self._first: dict[tuple[int, int], ThreadTimes] = {}
         self._last: dict[tuple[int, int], ThreadTimes] = {}
         self._between: list[MonitorReading] = []

@@ -1,4 +1,4 @@
-"""What was measured of a run's fidelity, and the verdict on it. Why these limits: docs/experiments.md, "Fidelity"."""
+"""Measures of realtime validity, and the verdict on them; docs/experiments.md says why the limits are as they are."""
 
 from __future__ import annotations
 
@@ -20,61 +20,70 @@ GRAVITY: Sequence[VerdictWord] = ("model", "valid", "unknown", "doubtful", "inva
 
 @dataclass(frozen=True)
 class ValidityMeasures:
-    """None: not measured here (BMv2 keeps no timers; a link was never backlogged for long).
+    """What tells whether the machine kept up; None: not measured.
 
-    duration_s: of the measured phase. machine_busy, machine_stolen, machine_others: share of all processors, 0 to 1,
-    used at all, taken by a hypervisor, and used by programs that are no part of the run.
-    switch_busy: share of one processor that the busiest thread of any switch process used; switch_waiting: share of
-    the time in which that role's worst thread was ready to run but had no processor; agent_busy and agent_waiting
-    likewise; agent_wait_us: mean wait for a processor, over all agents.
-    link_achieved: of the links that were backlogged long enough, the rate achieved over the rate configured that is
-    furthest from 1.
-    late_mean_us, late_p99_us, late_max_us: how late the link model's timers were; packet_time_us: what one full
-    packet takes on the slowest link that has a rate, to compare with.
-    socket_drops, socket_packets: frames that packet sockets (switch ports, agents) lost for want of buffer, of how
-    many.
+    BMv2 keeps no timers, for example, and a link may never have been backlogged for long.
     """
 
     duration_s: float = 0.0
+    """Duration of the measured phase."""
     machine_busy: float | None = None
+    """Share of all processors that was used, 0 to 1."""
     machine_stolen: float | None = None
+    """Share of all processors that a hypervisor took away."""
     machine_others: float | None = None
+    """Share of all processors that programs used which are no part of the run."""
     switch_busy: float | None = None
+    """Share of one processor that the busiest thread of any switch process used."""
     switch_waiting: float | None = None
+    """Share of the time in which the worst such thread was runnable without a processor."""
     agent_busy: float | None = None
+    """As switch_busy, of agents."""
     agent_waiting: float | None = None
+    """As switch_waiting, of agents."""
     agent_wait_us: float | None = None
+    """Mean scheduling delay, over all agents."""
     link_achieved: float | None = None
+    """Rate achieved over rate configured of the link for which it is furthest from 1, of those that were backlogged
+    long enough."""
     links_backlogged: int = 0
+    """How many links were backlogged long enough."""
     late_mean_us: float | None = None
+    """Mean lateness of the link model's timers."""
     late_p99_us: float | None = None
+    """99th percentile of that lateness."""
     late_max_us: float | None = None
+    """Its maximum."""
     packet_time_us: float | None = None
+    """Transmission time of a full packet on the slowest link that has a rate, to compare with."""
     socket_drops: int = 0
+    """Frames that packet sockets (switch ports, agents) lost for want of buffer."""
     socket_packets: int = 0
+    """Frames that were offered to these sockets."""
 
 
 @dataclass(frozen=True)
 class ValidityReport:
-    """Measures, and what they say: a verdict with its reasons, the worst first."""
+    """Measures, and the verdict on them with its reasons, the worst first."""
 
     measures: ValidityMeasures = field(default_factory=ValidityMeasures)
     verdict: VerdictWord = "unknown"
     reasons: Sequence[str] = ()
 
     def columns(self) -> dict[str, Any]:
-        """For the trials table: every measure with the prefix "fidelity_", the verdict, and the reasons as text."""
+        """Return the columns of the table of trials: every measure with the prefix "validity_", the verdict, and the
+        reasons as text."""
         return {
             "verdict": self.verdict,
             "verdict_reasons": "; ".join(self.reasons),
-            **{f"fidelity_{name}": value for name, value in asdict(self.measures).items()},
+            **{f"validity_{name}": value for name, value in asdict(self.measures).items()},
         }
 
     @classmethod
     def of_columns(cls, row: Mapping[str, Any]) -> ValidityReport:
-        """The inverse of columns."""
+        """Make a report of the columns that `columns` returns."""
         names = {each.name for each in fields(ValidityMeasures)}
-        measures = ValidityMeasures(**{name: row[f"fidelity_{name}"] for name in names})
+        measures = ValidityMeasures(**{name: row[f"validity_{name}"] for name in names})
         return cls(measures, row["verdict"], tuple(filter(None, row["verdict_reasons"].split("; "))))
 
 
@@ -88,12 +97,16 @@ NOTED_OTHERS = 0.1
 
 @dataclass(frozen=True)
 class Limit:
-    """One rule. value: None if it cannot be told; from `doubtful` on a run is doubtful, from `invalid` on invalid."""
+    """A rule of the verdict."""
 
     what: str
+    """What is measured, for messages."""
     value: Callable[[ValidityMeasures], float | None]
+    """Returns the value, or None if it cannot be told."""
     doubtful: float
+    """Value from which on a run is doubtful."""
     invalid: float
+    """Value from which on a run is invalid."""
     unit: str = "%"
 
     def words(self, value: float) -> str:
@@ -145,7 +158,7 @@ NO_EVIDENCE = "no link has a rate, or none of its timers was measured: nothing s
 
 
 def judge(measures: ValidityMeasures) -> ValidityReport:
-    """The verdict is that of the worst rule; reasons name every rule that was broken, invalidating ones first, and at
+    """Return the verdict of the worst rule; reasons name every rule that was broken, invalidating ones first, and at
     last other programs, if they may be the cause. Where no rule is broken, but neither the timers of links nor a
     backlogged link tell whether the machine kept up, the verdict is unknown."""
     broken: dict[VerdictWord, list[str]] = {"invalid": [], "doubtful": []}
@@ -168,5 +181,5 @@ def judge(measures: ValidityMeasures) -> ValidityReport:
 
 
 def worst_report(reports: Sequence[ValidityReport]) -> ValidityReport:
-    """The one with the gravest verdict, the first of several."""
+    """Return the report with the gravest verdict, the first of several."""
     return max(reports, key=lambda report: GRAVITY.index(report.verdict))

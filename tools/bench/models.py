@@ -94,5 +94,5 @@ def _run(name: str, words: str) -> ModelRun:
         )
     said = outcome.stdout + outcome.stderr
     exact = outcome.returncode == 0 and find_system(name).report.assurance in " ".join(said.split())
-    verdict = re.search(r"fidelity: (\w+)", said)
+    verdict = re.search(r"verdict: (\w+)", said)
     return ModelRun(exact, verdict[1] if verdict else "none", time.monotonic() - start_s, said)

@@ -62,8 +62,8 @@ def test_a_killed_sweep_goes_on_and_decides_the_same_again(tmp_path: Path) -> No
         assert (float(row["link_rate_bps"]), float(row["scale_factor"])) == (50e6, 0.2)
         # Bytes that lost and repeated packets cost are not in the throughput, so the bound holds with them too.
         assert 0 < float(row["throughput_bps"]) <= float(row["bound_bps"])
-        assert float(row["fidelity_late_p99_us"]) > 0
-        assert float(row["fidelity_agent_busy"]) > 0
+        assert float(row["validity_late_p99_us"]) > 0
+        assert float(row["validity_agent_busy"]) > 0
     carried = rows(first / "links.csv")
     for row in found:
         own = [int(link["bytes"]) for link in carried if link["digest"] == row["digest"]]

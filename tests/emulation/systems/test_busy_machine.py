@@ -1,6 +1,6 @@
 """Every system in Mininet while others keep all processors busy: slower, and exact all the same.
 
-A busy machine may cost the verdict of fidelity, never a result: `run` ends with status 1 where measured and expected
+A busy machine may cost the verdict, never a result: `run` ends with status 1 where measured and expected
 differ or an agent gives up.
 """
 

@@ -41,7 +41,7 @@ def test_workers_that_leave_in_the_middle_are_not_waited_for_over_tcp(tmp_path: 
     (trial,) = rows(folder / "trials.csv")
     assert trial["failures"] == ""
     # Never more than the rate that the link has now; how near it comes is the machine's affair.
-    assert float(trial["fidelity_link_achieved"]) < 1.1
+    assert float(trial["validity_link_achieved"]) < 1.1
     assert [row["summed_workers"] for row in rows(folder / "rounds.csv")] == ["4", "2"]
 
 

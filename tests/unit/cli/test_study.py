@@ -39,7 +39,7 @@ def write(tmp_path: Path, text: str = STUDY) -> str:
 def test_a_study_ends_with_a_table_and_figures(tmp_path: Path, gradbed_here: GradbedHere) -> None:
     said = gradbed_here("run", write(tmp_path), "--output", str(tmp_path))
     assert said.status == 0
-    assert "fidelity: 2 valid" in said.out
+    assert "verdict: 2 valid" in said.out
     assert "heads.svg" in said.out
     assert "not calibrated" in said.err
     assert "[2/2] count=4, seed 1" in said.err

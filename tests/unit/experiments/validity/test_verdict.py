@@ -132,5 +132,5 @@ def test_limits_are_in_order() -> None:
 def test_columns_are_flat() -> None:
     columns = judge(replace(GOOD, machine_busy=0.9)).columns()
     assert columns["verdict"] == "doubtful"
-    assert columns["fidelity_link_achieved"] == 0.995
+    assert columns["validity_link_achieved"] == 0.995
     assert all(value is None or isinstance(value, (str, int, float)) for value in columns.values())
