@@ -8,7 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from gradbed.experiments.plotting.series import (
     Places,
     Range,
     Series,
+    SeriesPoint,
     beside,
     cut,
     draw_companion,
@@ -67,6 +68,9 @@ def draw_lines(sheet: Sheet) -> None:
     measured = results.series(section.x, section.shown, section.series)
     is_bars = section.kind == "bars"
     places = _places(measured, is_bars)
+    measured = _on_axes(sheet, measured, places)
+    if not any(measured.values()):
+        raise NothingToDraw("no value has a place on its log axis")
     metric = sheet.metrics.get(section.y)
     names = dict(zip(measured, short_names(list(measured)), strict=True))
     for number, (label, points) in enumerate(measured.items()):
@@ -83,14 +87,14 @@ def draw_lines(sheet: Sheet) -> None:
         )
     for companion, dashes, word in ((section.bound, "--", "bound"), (section.expected, ":", "expected")):
         if companion is not None:
-            _draw_companions(axes, results, section, companion + suffix, dashes, word, places)
+            _draw_companions(sheet, companion + suffix, dashes, word, places)
     if section.saturation is not None:
         _draw_saturations(axes, results, section, section.saturation)
     explain_marks(axes, verdicts(measured))
     if places is not None:
         axes.set_xticks(list(places.values()), short_names(list(places)))
     else:
-        axes.set_xscale(section.x_scale)
+        _scale_x(axes, section, [point.x for points in measured.values() for point in points])
         whole_numbers = all(isinstance(point.x, int) for points in measured.values() for point in points)
         if whole_numbers and section.x_scale == "linear":
             axes.xaxis.get_major_locator().set_params(integer=True)
@@ -98,17 +102,48 @@ def draw_lines(sheet: Sheet) -> None:
     label_axes(axes, section, path_words(section.x), label)
 
 
-def _draw_companions(
-    axes: Any,
-    results: StudyResults,
-    section: FigureSection,
-    column: str,
-    dashes: str,
-    word: str,
-    places: Places | None,
-) -> None:
-    """One curve if it is the same for all series, else one for each."""
-    found = results.series(section.x, column, section.series)
+def _on_axes(sheet: Sheet, series: Series, places: Places | None) -> dict[Any, list[SeriesPoint]]:
+    """Return the points without those that a log axis has no place for; the sheet notes what is left out."""
+    section = sheet.section
+    is_log_x = section.x_scale == "log" and places is None
+    found: dict[Any, list[SeriesPoint]] = {}
+    for label, points in series.items():
+        shown = found.setdefault(label, [])
+        for point in points:
+            if is_log_x and not sheet.has_place("x", point.x):
+                continue
+            if section.y_scale == "log":
+                values, invalid, other_clock = point.values, point.invalid, point.other_clock
+                # An estimate from those repetitions alone that are above 0 would be a wrong one.
+                if values and not sheet.has_place("y", confidence_interval(values, section.statistic).estimate):
+                    continue
+                invalid = tuple(value for value in invalid if sheet.has_place("y", value))
+                other_clock = tuple(value for value in other_clock if sheet.has_place("y", value))
+                if not (values or invalid):
+                    continue
+                point = replace(point, invalid=invalid, other_clock=other_clock)
+            shown.append(point)
+    return found
+
+
+def _scale_x(axes: Any, section: FigureSection, xs: Sequence[float]) -> None:
+    """Set the scale of x. A symlog axis from 0 is linear up to the smallest x above it, with a tick at every x."""
+    above = [x for x in xs if x > 0]
+    if section.x_scale != "symlog" or not above or min(xs) < 0:
+        axes.set_xscale(section.x_scale)
+        return
+    axes.set_xscale("symlog", linthresh=min(above))
+    axes.set_xlim(left=0)
+    ticks = sorted(set(xs))
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.set_xticks([], minor=True)
+
+
+def _draw_companions(sheet: Sheet, column: str, dashes: str, word: str, places: Places | None) -> None:
+    """Draw one curve if it is the same for all series, else one for each."""
+    [axes], section = sheet.axes, sheet.section
+    found = _on_axes(sheet, sheet.results.series(section.x, column, section.series), places)
+    found = {label: points for label, points in found.items() if points}
     curves = {tuple((point.x, (*point.values, *point.invalid)[0]) for point in points) for points in found.values()}
     together = len(curves) == 1
     for number, points in enumerate(list(found.values())[: 1 if together else None]):
@@ -121,7 +156,12 @@ def _draw_companions(
 
 def _draw_saturations(axes: Any, results: StudyResults, section: FigureSection, column: str) -> None:
     found = [
-        {value for point in points for value in (*point.values, *point.invalid)}
+        {
+            value
+            for point in points
+            for value in (*point.values, *point.invalid)
+            if section.x_scale != "log" or value > 0
+        }
         for points in results.series(section.x, column, section.series).values()
     ]
     together = len({frozenset(each) for each in found}) == 1
@@ -229,10 +269,11 @@ def draw_course(sheet: Sheet) -> str | None:
     possible = (None, None) if metric is None else metric.possible
     least, most = (None if limit is None else course.y_times * limit for limit in possible)
     for (value, dashed, _), line in found.items():
+        xs, ys = _line_on_axes(sheet, line)
         draw_line(
             axes,
-            line.xs,
-            line.ys,
+            xs,
+            ys,
             label=None if dashed and course.dashed_label else _filled_in(course.label, line.row, rows) or None,
             number=numbers[value],
             dashed=dashed,
@@ -246,6 +287,18 @@ def draw_course(sheet: Sheet) -> str | None:
         axes.xaxis.get_major_locator().set_params(integer=True)
     label_axes(axes, section, course.x or course.step, course.y)
     return sheet.results.heading_of_first if course.repetitions == "first" else None
+
+
+def _line_on_axes(sheet: Sheet, line: Course) -> tuple[list[float], list[Interval]]:
+    """Return x and y of a line's steps without those that a log axis has no place for."""
+    section = sheet.section
+    shown = [
+        (x, y)
+        for x, y in zip(line.xs, line.ys, strict=True)
+        if (section.x_scale != "log" or sheet.has_place("x", x))
+        and (section.y_scale != "log" or sheet.has_place("y", y.estimate))
+    ]
+    return [x for x, _ in shown], [y for _, y in shown]
 
 
 def _filled_in(label: str, row: Row, rows: Sequence[Row]) -> str:
@@ -321,15 +374,19 @@ def draw_distribution(sheet: Sheet) -> str:
     names = dict(zip(found, short_names(list(found)), strict=True))
     for number, (label, each) in enumerate(found.items()):
         colour, marker = series_style(number)
+        # A log axis shows the staircase from its first value above 0, at the height that it has there.
+        is_shown = [section.x_scale != "log" or sheet.has_place("x", float(value)) for value in each.values]
+        first = is_shown.index(True) if any(is_shown) else len(is_shown)
         axes.plot(
-            [each.values[0], *each.values],
-            [0.0, *each.shares],
+            [*each.values[first : first + 1], *each.values[first:]],
+            [*([0.0, *each.shares][first : first + 1] if any(is_shown) else []), *each.shares[first:]],
             "--" if number >= len(COLOURS) else "-",
             drawstyle="steps-post",
             color=colour,
             label=None if label is None else section.names.get(str(label), names[label]),
         )
-        axes.plot([each.quantile(0.5)], [0.5], marker, color=colour)
+        if section.x_scale != "log" or each.quantile(0.5) > 0:
+            axes.plot([each.quantile(0.5)], [0.5], marker, color=colour)
     axes.plot([], [], "o", color="grey", label="median")
     axes.set_xscale(section.x_scale)
     metric = None if section.table is not None else sheet.metrics.get(section.x)
@@ -407,6 +464,9 @@ def draw_links(sheet: Sheet) -> None:
 
 # ---- All figures of a study ----
 
+NAMED = 3
+"""Values left out of a figure that its line names."""
+
 
 def draw_figures(
     results: StudyResults,
@@ -414,13 +474,17 @@ def draw_figures(
     metrics: Mapping[str, Metric],
     say: Callable[[str], None] = print,
 ) -> list[Path]:
-    """Draw every figure that has trials, into the run's folder; the files. say: takes a line for each other one."""
+    """Draw every figure that has trials into the run's folder, and return the files.
+
+    Args:
+        say: takes a line for each other figure, and for values that a log axis has no place for.
+    """
     written: list[Path] = []
     for name, section in figures.items():
         try:
             if section.y and not any(results.series(section.x, section.y, section.series).values()):
                 raise NothingToDraw
-            written += _draw(results, section, metrics, results.folder / name)
+            written += _draw(results, section, metrics, results.folder / name, say)
         except NothingToDraw as nothing:
             why = str(nothing) or "there is nothing to draw, as no trial that it shows has ended with a result"
             say(f"no figure {name}: {why}")
@@ -432,15 +496,33 @@ def kinds() -> Mapping[str, Kind]:
     return KINDS
 
 
-def _draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
+def _draw(
+    results: StudyResults,
+    section: FigureSection,
+    metrics: Mapping[str, Metric],
+    path: Path,
+    say: Callable[[str], None],
+) -> list[Path]:
     kind = KINDS[section.kind]
     columns, rows = (
         count if isinstance(count, int) else count(results, section) for count in (kind.columns, kind.rows)
     )
     size = section.width_in or kind.width_in, section.height_in or kind.height_in
     with figure(*size, columns, rows) as (made, axes):
-        heading = kind.draw(Sheet(axes, results, section, metrics))
+        sheet = Sheet(axes, results, section, metrics)
+        try:
+            heading = kind.draw(sheet)
+        finally:
+            if sheet.left_out:
+                say(f"figures.{path.name}: {_left_out_words(sheet)}")
         return save(made, path, results.heading if heading is None else heading)
+
+
+def _left_out_words(sheet: Sheet) -> str:
+    values = [f"{axis} = {value:g}" for axis, value in sorted(sheet.left_out)]
+    named = values if len(values) <= NAMED else [*values[:NAMED], f"{len(values) - NAMED} more"]
+    verbs = ("has", "is") if len(values) == 1 else ("have", "are")
+    return f"{', '.join(named)} {verbs[0]} no place on a log axis and {verbs[1]} left out"
 
 
 # ---- The same as a table: the file that documents quote (docs/data) ----

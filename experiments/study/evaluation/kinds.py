@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -20,12 +20,22 @@ Count = int | Callable[[StudyResults, FigureSection], int]
 
 @dataclass(frozen=True)
 class Sheet:
-    """What a figure is drawn on and of. axes: of its panels, row by row."""
+    """What a figure is drawn on and of."""
 
     axes: Sequence[Any]
+    """Those of its panels, row by row."""
     results: StudyResults
     section: FigureSection
     metrics: Mapping[str, Metric]
+    left_out: set[tuple[str, float]] = field(default_factory=set)
+    """Axis (x or y) and value of what log axes have no place for; the same set for all panels."""
+
+    def has_place(self, axis: str, value: float) -> bool:
+        """Return whether a log axis has a place for the value; if not, note that it is left out."""
+        if value > 0:
+            return True
+        self.left_out.add((axis, value))
+        return False
 
 
 Draw = Callable[[Sheet], str | None]

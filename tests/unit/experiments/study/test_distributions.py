@@ -68,6 +68,14 @@ def test_a_step_at_every_value_counted_by_hand() -> None:
     assert axes.get_legend_handles_labels()[1] == ["slow", "fast", "median"]
 
 
+def test_a_log_axis_begins_above_0_at_the_height_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(WAITS, "slow", [0.0, 0.0, 1.0, 3.0])
+    trials = trial("slow", 0), trial("slow", 1)
+    axes = drawn(*trials, x="wait_us", table="waits", x_scale="log")
+    assert curves(axes) == [([1, 1, 3], [0.5, 0.75, 1])]
+    assert medians(axes) == []
+
+
 def test_values_of_points_are_those_of_good_repetitions() -> None:
     bad = trial("slow", 7, verdict="invalid"), trial("slow", 8, failures=1)
     axes = drawn(*(trial("slow", n) for n in range(4)), *bad, x="wait_s")

@@ -143,7 +143,8 @@ def test_a_study_without_metrics_shows_the_systems_main_ones_that_have_values(
         return [str(column.header) for column in summary_table(study, results).columns][2:-1]
 
     every = titles()
-    monkeypatch.setattr(type(study.system), "main_metrics", ("heads", "limit"))
+    report = replace(study.system.report, main_metrics=("heads", "limit"))
+    monkeypatch.setattr(type(study.system), "report", report)
     assert titles() == ["heads", "limit"] and len(every) > 2
     for trial in results.trials:
         monkeypatch.setitem(trial.values, "limit", None)
@@ -221,3 +222,51 @@ def test_data_of_figures_are_one_small_table(tmp_path: Path) -> None:
     assert {row["heads"] for row in rows[4:]} == {""}, "what is invalid is in no figure"
     assert [row["limit"] for row in rows] == ["20"] * 4 + [""] * 2
     assert "limit_half" not in rows[0]
+
+
+FAIR = "{x: coins.bias, y: heads, series: coins.verdict, "
+
+
+def drawn_from_zero(
+    tmp_path: Path, section: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> tuple[Any, str]:
+    """The axes of a figure of a sweep that begins at 0, and what was printed."""
+    monkeypatch.setattr(f"{__name__}.STUDY", STUDY.replace("[0.2, 0.8]", "[0, 0.2, 0.8]"))
+    axes = drawn(tmp_path, section, monkeypatch)
+    return axes, capsys.readouterr().out
+
+
+def test_a_log_axis_leaves_out_0_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    axes, said = drawn_from_zero(tmp_path, FAIR + "bound: limit, x_scale: log}", monkeypatch, capsys)
+    assert said == "figures.one: x = 0 has no place on a log axis and is left out\n"
+    assert {float(x) for line in axes.lines for x in line.get_xdata()} == {0.2, 0.8}
+    assert axes.get_xlim()[0] > 0.1
+
+
+def test_a_log_axis_of_y_leaves_out_a_mean_of_0(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    axes, said = drawn_from_zero(tmp_path, FAIR + "y_scale: log}", monkeypatch, capsys)
+    assert said == "figures.one: y = 0 has no place on a log axis and is left out\n"
+    assert {float(x) for line in axes.lines for x in line.get_xdata()} == {0.2, 0.8}
+
+
+def test_a_figure_with_nothing_above_0_is_not_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(f"{__name__}.STUDY", STUDY.replace("[0.2, 0.8]", "[0]"))
+    with pytest.raises(IndexError):
+        drawn(tmp_path, FAIR + "x_scale: log}", monkeypatch)
+    assert "no figure one: no value has a place on its log axis" in capsys.readouterr().out
+
+
+def test_a_symlog_axis_begins_at_0_and_has_ticks_at_the_swept_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    axes, said = drawn_from_zero(tmp_path, FAIR + "x_scale: symlog}", monkeypatch, capsys)
+    assert not said
+    assert axes.get_xlim()[0] == 0
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["0", "0.2", "0.8"]
+    assert axes.xaxis.get_transform().linthresh == 0.2
