@@ -185,6 +185,10 @@ class System(ABC, Generic[Configuration]):
         """
         raise NotImplementedError
 
+    def warnings(self, configuration: Configuration) -> Sequence[str]:
+        """Return what users should know of this configuration before a run; each line is printed once for a study."""
+        return ()
+
     # ---- What is reported ----
 
     def closing(self, results: StudyResults) -> str:

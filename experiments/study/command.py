@@ -249,6 +249,9 @@ def run_study(study: Study, options: RunOptions, on_begin: Callable[[], None] = 
     for kind in dict.fromkeys(trial.configuration.topology.kind for trial in study.trials):
         if line := unused_programs_line(study.system, topology_file(kind)):
             print(f"gradbed: {line}", file=sys.stderr)
+    warnings = [line for trial in study.trials for line in study.system.warnings(trial.configuration)]
+    for line in dict.fromkeys(warnings):
+        print(f"gradbed: {line}", file=sys.stderr)
     if study.needs_network:
         # Said before anything is begun.
         for topology in {trial.configuration.topology.kind: trial for trial in study.trials}.values():

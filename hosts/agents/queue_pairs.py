@@ -99,14 +99,18 @@ class QueuePairControl:
     """Acknowledgements carry the marked bytes (gradbed.formats.roce)."""
     has_fixed_timers: bool = False
     """Its timers are those of fast links, and do not stretch when a network is emulated slower than it is."""
+    heeds_marks: bool = True
+    """Marks of switches slow it down."""
+    heeds_losses: bool = True
+    """Losses slow it down."""
 
 
 CONGESTION_CONTROLS: Mapping[str, QueuePairControl] = {
-    "none": QueuePairControl("none (a window of constant size)"),
+    "none": QueuePairControl("none (a window of constant size)", heeds_marks=False, heeds_losses=False),
     # RFC 8257: ECN marks reduce a window.
     "dctcp": QueuePairControl("dctcp", needs_window=True, echoes_marks=True),
     # Zhu et al., SIGCOMM 2015: congestion notification packets reduce a rate.
-    "dcqcn": QueuePairControl("dcqcn", has_fixed_timers=True),
+    "dcqcn": QueuePairControl("dcqcn", has_fixed_timers=True, heeds_losses=False),
 }
 """By name; switch/runtime/engine/transport/congestion.c has the same ones."""
 

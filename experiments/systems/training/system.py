@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from gradbed.common.capabilities import VIRTUAL_CLOCK
 from gradbed.common.errors import UserError
@@ -81,6 +81,15 @@ class TrainingSystem(System[TrainingConfiguration]):
             topology.host(host)
             if host not in used and configuration.ranks.placement != "random":
                 raise UserError(f"--slow: no rank lives on {host}")
+
+    def warnings(self, configuration: TrainingConfiguration) -> Sequence[str]:
+        name, switches = configuration.transport.congestion_control, configuration.switches
+        control = queue_pair_control(name)
+        has_other_switches = switches.underlay != "none" or configuration.collectives.in_network != "none"
+        if not control.heeds_marks or switches.k_min is not None or has_other_switches:
+            return ()
+        consequence = "it follows losses alone" if control.heeds_losses else "its rate stays the link's"
+        return [f"--congestion-control {name}: no switch marks packets; take --k-min, or {consequence}"]
 
     def trial(self, task: TrialTask[TrainingConfiguration]) -> TrainingTrial:
         return TrainingTrial(task)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gradbed.experiments.systems import find_system
+from gradbed.experiments.systems.training.configuration import TrainingConfiguration
 from gradbed.experiments.systems.training.phase import TrainingPhase
 from gradbed.hosts.agents.queue_pairs import SEND, NicCollective
 from gradbed.hosts.systems.training import rank as rank_module
@@ -16,6 +19,7 @@ from gradbed.hosts.systems.training.contents import contents
 from gradbed.hosts.systems.training.messages import Messages
 from gradbed.hosts.systems.training.processor import Processor
 from gradbed.hosts.systems.training.rank import Rank
+from tests.command import gradbed
 from tests.unit.training.runs import CONTENTS, run
 
 TRANSFORMER = {"preset": "tiny", "dp": 2, "tp": 2, "batch": 8, "layers": 2}
@@ -111,3 +115,43 @@ def test_what_is_broken_is_seen(what: str, monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("workload", [{"size_bytes": 4000}, TRANSFORMER], ids=["collective", "transformer"])
 def test_what_is_not_broken_passes(workload: dict[str, Any]) -> None:
     assert failures(workload) == []
+
+
+@pytest.mark.parametrize(
+    ("control", "sections", "consequence"),
+    [
+        ("none", {}, None),
+        ("dctcp", {}, "it follows losses alone"),
+        ("dcqcn", {}, "its rate stays the link's"),
+        ("dctcp", {"switches": {"k_min": 20}}, None),
+        ("dctcp", {"collectives": {"in_network": "aggregation"}}, None),
+        ("dctcp", {"switches": {"underlay": "interconnect:least-loaded"}}, None),
+    ],
+)
+def test_a_control_without_marks_is_warned_of(
+    control: str, sections: dict[str, Any], consequence: str | None
+) -> None:
+    """Other switches than training's know no k_min: it would be no remedy."""
+    configuration = TrainingConfiguration.model_validate({"transport": {"congestion_control": control}, **sections})
+    expected = f"--congestion-control {control}: no switch marks packets; take --k-min, or {consequence}"
+    assert list(find_system("training").warnings(configuration)) == ([expected] if consequence else [])
+
+
+STUDY = """
+name: unmarked
+system: training
+topology: {kind: "star:4", link: {rate_mbps: 100000, delay_us: 1}}
+workload: {kind: collective, size_bytes: 1000}
+sweep:
+  product:
+    transport.congestion_control: [none, dctcp]
+    transport.mtu_bytes: [1000, 4096]
+"""
+
+
+def test_a_study_says_once_that_nothing_marks(tmp_path: Path) -> None:
+    (tmp_path / "unmarked.yaml").write_text(STUDY)
+    ended = gradbed("run", tmp_path / "unmarked.yaml", "--output", tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    line = "gradbed: --congestion-control dctcp: no switch marks packets; take --k-min, or it follows losses alone\n"
+    assert ended.stderr.count(line) == ended.stderr.count("--congestion-control") == 1
