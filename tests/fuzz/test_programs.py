@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz.programs.case import Case, Finding, case_of, judge
+from tests.command import ROOT
+from tests.fuzz.programs.case import FRAMES, Case, Finding, case_of, judge
+from tests.fuzz.programs.constructs import CONSTRUCTS
 from tests.fuzz.programs.page import page, programs_by_construct
 from tests.fuzz.programs.search import Coverage, Outcome, search
 from tests.fuzz.programs.shrinking import shrink
@@ -48,6 +50,16 @@ def test_a_page_tells_what_was_counted() -> None:
     assert "| `enum` | 1 | - |" in text
     counted = programs_by_construct(text)
     assert (counted["|+| of bit"], counted["enum"], counted["exit"]) == (2, 1, 0)
+
+
+def test_the_documented_page_is_of_a_thousand_programs_of_this_generator() -> None:
+    text = (ROOT / "docs" / "random-programs.md").read_text(encoding="utf-8")
+    assert f"{NIGHTLY_SEEDS:,} programs of {FRAMES} frames each, none with a difference" in text
+    counted = programs_by_construct(text)
+    assert tuple(counted) == CONSTRUCTS, (
+        "docs/random-programs.md: write it again (python -m tests.fuzz.programs --page)"
+    )
+    assert min(counted.values()) > 0
 
 
 def test_a_seed_names_a_case(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--optimise", default="-O0", help="what the C compiler is told")
     parser.add_argument("--shrink", type=int, default=400, metavar="ATTEMPTS", help="for each finding")
     parser.add_argument("--findings", type=Path, default=Path("findings"), help="folder for programs with findings")
-    parser.add_argument("--page", type=Path, help="where to write what was covered, such as docs/random_programs.md")
+    parser.add_argument("--page", type=Path, help="where to write what was covered, such as docs/random-programs.md")
     options = parser.parse_args(arguments)
     began = time.monotonic()
     coverage, found, done = Coverage(), Counter[str](), 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,9 @@ from gradbed.switch.insight.source import SourceMap
 from gradbed.switch.insight.traced_switch import TracedSwitch
 from gradbed.switch.reference import ReferenceSwitch
 from gradbed.switch.reference.stf import ReferenceTarget
+from gradbed.switch.reference.tables import Entry as TableEntry
+from gradbed.switch.reference.tables import Table
+from gradbed.switch.reference.values import Value
 from gradbed.switch.stf.engine_target import EngineTarget
 from gradbed.switch.stf.parser import parse_stf
 from gradbed.switch.stf.statements import Add, MeterSetRates, Packet, SetDefault, ValueSetAdd
@@ -27,6 +30,10 @@ from tests.fuzz.programs.program import Program, draw_program
 from tests.fuzz.programs.tables import Matched
 
 FRAMES = 40
+OBSERVED_FRAMES = 12
+"""Entries are made for keys of so many frames."""
+MOST_DRAWN = 10
+"""Entries of a table that are drawn with the program; their priorities are at most this."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +100,47 @@ def make_case(
     source.write_text(program.text)
     compiled = compile_p4(source)
     frames = tuple(draw_frame(program, compiled.json, f"{seed} frame {number}") for number in numbers)
-    return Case(program, compiled.json, frames)
+    return Case(_with_entries_for(program, frames, seed), compiled.json, frames)
+
+
+def _with_entries_for(program: Program, frames: Sequence[Frame], seed: int) -> Program:
+    """Add entries that some of the frames hit: those that are drawn with the program seldom match anything.
+
+    The interpreter says what the keys of the first frames are.
+    """
+    seen: dict[str, list[tuple[int, ...]]] = {each.name: [] for each in program.open_tables}
+    if not seen:
+        return program
+    try:
+        switch = _reference_of(program)
+        for name, keys in seen.items():
+            _watch(switch.table(name), keys)
+        for port, frame in frames[:OBSERVED_FRAMES]:
+            switch.process(port, frame)
+    except Exception:
+        return program  # what the interpreter cannot read is found when the case is run
+    c = Choices(random.Random(f"{seed} entries"))
+    entries = list(program.entries)
+    for table in program.open_tables:
+        taken = {tuple(part.text for part in each.match) for each in entries if each.table == table.name}
+        for number, values in enumerate(list(dict.fromkeys(seen[table.name]))[: c.below(5)], MOST_DRAWN + 1):
+            entry = table.entry(c, values, number)
+            if (text := tuple(part.text for part in entry.match)) not in taken:
+                taken.add(text)
+                entries.append(entry)
+    return replace(program, entries=tuple(entries))
+
+
+def _watch(table: Table, keys: list[tuple[int, ...]]) -> None:
+    """Note the key of each lookup, without what only selects a member."""
+    find = table.find
+
+    def noted(values: Sequence[Value]) -> TableEntry | None:
+        matched = zip(values, table.keys, strict=True)
+        keys.append(tuple(int(value) for value, key in matched if key.match != "selector"))
+        return find(values)
+
+    table.find = noted  # type: ignore[method-assign]
 
 
 def case_of(seed: int, folder: Path, frames: int = FRAMES) -> Case:
@@ -248,13 +295,19 @@ def _observed(case: Case, switch: EngineTarget, outputs: list[list[Frame]], dige
 # ---- The specification ----
 
 
+def _reference_of(program: Program) -> ReferenceSwitch:
+    """Return an interpreter with the program's entries."""
+    # Port 8, which no program names, is the engine's to its controller.
+    switch = ReferenceSwitch(program.text)
+    target = ReferenceTarget(switch)
+    for statement in parse_stf("\n".join(commands(program)), Path("random.stf")).statements:
+        target.apply(statement)
+    return switch
+
+
 def run_reference(case: Case) -> Observed:
     """By an interpreter of the source that shares nothing with compiler and switch."""
-    # Port 8, which no program names, is the engine's to its controller.
-    switch = ReferenceSwitch(case.program.text)
-    target = ReferenceTarget(switch)
-    for statement in parse_stf("\n".join(commands(case.program)), Path("random.stf")).statements:
-        target.apply(statement)
+    switch = _reference_of(case.program)
     outputs = [sorted(switch.process(port, frame)) for port, frame in case.frames]
     return Observed(
         outputs,

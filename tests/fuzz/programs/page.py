@@ -1,4 +1,4 @@
-"""docs/random_programs.md: what a run of random programs covered, by construct."""
+"""docs/random-programs.md: what a run of random programs covered, by construct."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ HEAD = """# What random programs cover
 
 The first number counts programs with the construct. The second counts frames that came by, in every {probes_every}th
 program, which is also built with probes. Of several lines with the construct it is the one that most frames reached;
-`-` is of lines that have no code of their own, such as declarations. `tests/fuzz/programs/constructs.py` has the
-list, and [Own programs](conformance.md#own-programs) says how programs are drawn and compared.
+`-` is of lines that have no code of their own, such as declarations. The code of a table is where it is declared, so
+lines that apply it show 0. `tests/fuzz/programs/constructs.py` has the list, and
+[Own programs](conformance.md#own-programs) says how programs are drawn and compared.
 
 | construct | programs | frames |
 |---|---|---|

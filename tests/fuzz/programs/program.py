@@ -9,7 +9,7 @@ from types import MappingProxyType
 from tests.fuzz.programs.choices import Choices
 from tests.fuzz.programs.expressions import draw_width, literal
 from tests.fuzz.programs.statements import Lines, Names, Statements
-from tests.fuzz.programs.tables import Default, Entry, TableWriter
+from tests.fuzz.programs.tables import Default, Entry, OpenTable, TableWriter
 from tests.fuzz.programs.values import (
     BOOL,
     VOID,
@@ -58,6 +58,7 @@ class Program:
     constructs: dict[str, list[int]]
     entries: tuple[Entry, ...]
     defaults: tuple[Default, ...]
+    open_tables: tuple[OpenTable, ...]
     groups: dict[int, tuple[tuple[int, int], ...]]
     sessions: dict[int, tuple[int, ...]]
     value_sets: dict[str, tuple[int, ...]]
@@ -97,6 +98,7 @@ class _Writer:
         self.varbits: list[HeaderPlace] = []
         self.entries: list[Entry] = []
         self.defaults: list[Default] = []
+        self.open_tables: list[OpenTable] = []
         self.registers: list[str] = []
         self.counters: list[str] = []
         self.counted: list[str] = []
@@ -135,6 +137,7 @@ class _Writer:
             constructs,
             tuple(self.entries),
             tuple(self.defaults),
+            tuple(self.open_tables),
             groups,
             {number: (c.below(PORTS),) for number in (1, 2)},
             self.value_sets,
@@ -474,6 +477,8 @@ class _Writer:
                 self.entries += table.entries
                 if table.default is not None:
                     self.defaults.append(table.default)
+                if table.open is not None:
+                    self.open_tables.append(table.open)
         scope.tables = made
 
     def _pipeline(self, name: str, kind: str, controls: list[Callee]) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from tests.fuzz.programs.choices import Choices
 from tests.fuzz.programs.statements import Lines, Statements
 from tests.fuzz.programs.values import (
     Bits,
@@ -65,12 +67,57 @@ class Default:
     arguments: tuple[tuple[str, int], ...]
 
 
+@dataclass(frozen=True)
+class OpenTable:
+    """A table to which the control plane may add entries."""
+
+    name: str
+    keys: tuple[tuple[str, str, int], ...]
+    """Name, kind and width in bits of each."""
+    actions: tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
+    """Name, and what the control plane gives it: name and width in bits of each parameter."""
+
+    def entry(self, c: Choices, values: Sequence[int], number: int) -> Entry:
+        """Draw an entry that these values of the key match.
+
+        Args:
+            c: Where choices come from.
+            values: One for each key.
+            number: The entry's priority, where the table has priorities.
+        """
+        match = tuple(
+            _around(c, key, kind, width, value) for (key, kind, width), value in zip(self.keys, values, strict=True)
+        )
+        action, parameters = c.pick(self.actions)
+        arguments = tuple((name, c.number(width)) for name, width in parameters)
+        priorities = _has_priorities([kind for _, kind, _ in self.keys])
+        return Entry(self.name, match, action, arguments, number if priorities else None)
+
+
+def _around(c: Choices, key: str, kind: str, width: int, value: int) -> Matched:
+    full = (1 << width) - 1
+    match kind:
+        case "lpm":
+            bits = c.between(0, width)
+            return Matched(key, kind, width, value >> width - bits << width - bits, prefix_bits=bits)
+        case "ternary":
+            mask = c.pick((full, 1, c.number(width)))
+            return Matched(key, kind, width, value & mask, mask)
+        case "optional":
+            return Matched(key, kind, width, value, full)
+        case "range":
+            low, high = value - min(value, c.below(3)), value + min(full - value, c.below(3))
+            return Matched(key, kind, width, low, high=high)
+    return Matched(key, kind, width, value)
+
+
 @dataclass
 class MadeTable:
     use: TableUse
     lines: Lines
     entries: list[Entry] = field(default_factory=list)
     default: Default | None = None
+    open: OpenTable | None = None
 
 
 class TableWriter(Statements):
@@ -131,11 +178,12 @@ class TableWriter(Statements):
         drawn = self._entries(keys) if keys else []
         if drawn and plain and not profile and (not outermost or c.below(2)):
             lines += self._own_entries(keys, drawn, plain)
-        elif drawn and plain and outermost:
+        elif keys and used and outermost:
             lines.append("size = 64;")
             priorities = _has_priorities(kinds)
+            made.open = OpenTable(name, tuple((key, kind, of.width) for key, kind, of in keys), _given(used))
             for number, match in enumerate(drawn, 1):
-                action = c.pick(plain)
+                action = c.pick(used)
                 more = c.below(4) if profile == "action_selector" else 0
                 made.entries.append(
                     Entry(
@@ -145,13 +193,14 @@ class TableWriter(Statements):
                         self._drawn_arguments(action),
                         number if priorities else None,
                         tuple(
-                            (each.name, self._drawn_arguments(each)) for each in (c.pick(plain) for _ in range(more))
+                            (each.name, self._drawn_arguments(each)) for each in (c.pick(used) for _ in range(more))
                         ),
                         f"{name}_{number}" if named else "",
                     )
                 )
             if any(each.others for each in made.entries):
                 lines.append(mark("group of several members") + "/* groups */")
+        defaults = [each for each in used if each not in hits]
         if outermost and defaults and not profile and not constant and c.below(3) == 0:
             action = c.pick(defaults)
             made.default = Default(name, action.name, self._drawn_arguments(action))
@@ -231,6 +280,17 @@ class TableWriter(Statements):
                 given = f"{mark('entry with a priority')}priority = {numbers.pop(c.below(len(numbers)))} : "
             lines.append(f"{given}{label} : {self._call_text(c.pick(actions))};")
         return [*lines, "}"]
+
+
+def _given(actions: Sequence[Callee]) -> tuple[tuple[str, tuple[tuple[str, int], ...]], ...]:
+    """Return the actions with the parameters that the control plane gives, which are of type bit."""
+    return tuple(
+        (
+            each.name,
+            tuple((p.name, p.type.width) for p in each.parameters if not p.direction and isinstance(p.type, Bits)),
+        )
+        for each in actions
+    )
 
 
 def _has_priorities(kinds: list[str]) -> bool:
