@@ -12,6 +12,7 @@ tests hold the two against each other.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Protocol
 
 from pydantic import AfterValidator
@@ -143,19 +144,31 @@ class PluginWindow:
         statistics.last = self.fragments
 
 
-CONGESTION_CONTROLS: Mapping[str, Callable[[int], CongestionWindow]] = {
-    "aimd": AimdWindow,
-    "ecn": lambda maximum: AimdWindow(maximum, heeds_losses=False),
-    "none": lambda maximum: AimdWindow(maximum, adapts=False),
+@dataclass(frozen=True)
+class WindowControl:
+    """A congestion control of a window."""
+
+    open: Callable[[int], CongestionWindow]
+    """Called with the window's maximum in fragments."""
+    summary: str
+    """For the help of options."""
+
+
+CONGESTION_CONTROLS: Mapping[str, WindowControl] = {
+    "aimd": WindowControl(AimdWindow, "aimd"),
+    "ecn": WindowControl(lambda maximum: AimdWindow(maximum, heeds_losses=False), "ecn (without heed of losses)"),
+    "none": WindowControl(lambda maximum: AimdWindow(maximum, adapts=False), "none"),
 }
-"""By name: what opens a window of so many fragments at most."""
-CONGESTION_CONTROL_HELP = "Of the window: aimd, ecn (without heed of losses), none, or a plug-in's."
+"""By name."""
+CONGESTION_CONTROL_HELP = (
+    f"Of the window: {', '.join(each.summary for each in CONGESTION_CONTROLS.values())}, or a plug-in's."
+)
 
 
 def congestion_window(maximum_fragments: int, control: str) -> CongestionWindow:
     """Open the window of a congestion control."""
     if control in CONGESTION_CONTROLS:
-        return CONGESTION_CONTROLS[control](maximum_fragments)
+        return CONGESTION_CONTROLS[control].open(maximum_fragments)
     return PluginWindow(control, maximum_fragments)
 
 

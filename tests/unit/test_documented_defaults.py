@@ -27,7 +27,7 @@ def table() -> list[str]:
 
 def _shown(value: object) -> str:
     if value is None or value == ():
-        return "none"
+        return "(not set)"
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 

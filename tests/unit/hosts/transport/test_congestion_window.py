@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gradbed.hosts.transport.congestion_window import (
+    CONGESTION_CONTROL_HELP,
+    CONGESTION_CONTROLS,
     INITIAL_FRAGMENTS,
     LEAST_AFTER_LOSS_FRAGMENTS,
     LEAST_FRAGMENTS,
@@ -81,3 +83,8 @@ def test_what_each_control_heeds(control: str, after_loss: int, after_mark: int)
     assert window.fragments == after_mark
     assert window.statistics.congestion_marks == 1
     assert window.statistics.mean > 30 or control != "none"
+
+
+def test_the_help_names_every_control() -> None:
+    rest = CONGESTION_CONTROL_HELP.removeprefix("Of the window: ")
+    assert [part.split()[0] for part in rest.split(", ")] == [*CONGESTION_CONTROLS, "or"]
