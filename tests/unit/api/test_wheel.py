@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from gradbed.common.modules import FOLDERS
-from tests.tiny import install_tiny
+from tests.tiny import FOLDER as TINY
 
 ROOT = Path(__file__).resolve().parents[3]
 PURELIB = Path(sysconfig.get_paths()["purelib"])
@@ -59,12 +60,17 @@ class Installed:
         self.site = venv / PURELIB.relative_to(sys.prefix)
         (self.site / "others.pth").write_text(f"{PURELIB}\n")
         self.python, self.gradbed = venv / "bin" / "python", venv / "bin" / "gradbed"
-        pip = [sys.executable, "-m", "pip", "--python", str(self.python), "install", "--quiet"]
-        subprocess.run([*pip, "--no-deps", "--no-index", "--no-compile", str(wheel)], check=True, timeout=300)
+        self.install(wheel)
         self.folder = place / "folder"
         self.folder.mkdir()
         for name in FOLDERS:
             (self.folder / f"{name}.py").write_text(f"raise RuntimeError('the user\\'s {name}.py was loaded')\n")
+
+    def install(self, package: Path) -> None:
+        """Let pip install a wheel or a folder."""
+        pip = [sys.executable, "-m", "pip", "--python", str(self.python), "install", "--quiet"]
+        options = ["--no-deps", "--no-index", "--no-compile", "--no-build-isolation"]
+        subprocess.run([*pip, *options, str(package)], check=True, timeout=300)
 
     def run(self, *command: object) -> subprocess.CompletedProcess[str]:
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -154,9 +160,11 @@ TORCH_HOOK = "from gradbed import torch_hook; print(torch_hook.available(), torc
 
 
 @pytest.mark.thorough
-def test_plugins_of_other_packages(installed: Installed) -> None:
+def test_plugins_of_other_packages(installed: Installed, tmp_path: Path) -> None:
     """A system, a topology and a compressor that pip has put beside it, and the hook that docs/torch.md names."""
-    install_tiny(installed.site)
+    # The build writes beside pyproject.toml: not into this checkout.
+    sources = shutil.copytree(TINY, tmp_path / "sources")
+    installed.install(sources)
     for words in (
         ["aggregation", "--rounds", "2"],
         ["tiny", "--topology", "circle:4", "--packets", "20"],
