@@ -76,8 +76,9 @@ def _states(places: Iterable[Path]) -> _States:
 
 @functools.cache
 def _compiler_digest() -> str:
-    """Of our compiler; its .p4 files are among those that a program includes."""
-    return digest_of((), sorted((Path(__file__).parent / "compiler").rglob("*.py")))
+    """Of our compiler and of what it knows of externs; its .p4 files are among those that a program includes."""
+    switch = Path(__file__).parent
+    return digest_of((), [*sorted((switch / "compiler").rglob("*.py")), switch / "state/externs.py"])
 
 
 def _compile(source: Path, defines: Mapping[str, str], files: CompiledFiles) -> None:

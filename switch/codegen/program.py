@@ -63,10 +63,10 @@ def note_build(entry: Path, model: ProgramModel, library: Path) -> None:
 
 @functools.cache
 def _generator_digest() -> str:
-    """Of the code generator and of the headers that its output includes."""
+    """Of the code generator, of what it knows of externs, and of the headers that its output includes."""
     switch = Path(__file__).resolve().parents[1]
     sources = sorted(path for folder in ("bmv2_json", "codegen") for path in (switch / folder).rglob("*.py"))
-    return digest_of((), [*sources, *RUNTIME_HEADERS])
+    return digest_of((), [*sources, switch / "state/externs.py", *RUNTIME_HEADERS])
 
 
 # ---- Building ----

@@ -12,6 +12,7 @@ from typing import Any
 from gradbed.common.errors import UserError
 from gradbed.switch.compiler.analysis import analyse_program, silence_annotated
 from gradbed.switch.compiler.checker import check_program
+from gradbed.switch.compiler.checker.extern_kinds import check_extern_kinds
 from gradbed.switch.compiler.diagnostics import Abandoned, CompileError, Diagnostic, Reporter
 from gradbed.switch.compiler.emit import emit_bmv2
 from gradbed.switch.compiler.lower import lower_program
@@ -89,6 +90,7 @@ def _compile(
     reporter.raise_if_errors()
     silence_annotated(program, reporter)
     checked = check_program(program, reporter)
+    check_extern_kinds(checked, reporter)
     reporter.raise_if_errors()
     lowered = lower_program(checked, reporter)
     reporter.raise_if_errors()

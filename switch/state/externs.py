@@ -72,6 +72,21 @@ class ExternKind:
     state: type[ExternState]
 
     most_attributes: ClassVar[int] = STATE_HEADERS.constant("GB_MOST_ATTRIBUTES")
+    """Of one kind: as many as `struct gb_extern_layout` has places for."""
+    type_ids: ClassVar[range] = range(0x81, 0xFF)
+    """Those that P4Runtime leaves to architectures (P4Ids.Prefix in p4info.proto)."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for what compiler, C or P4Runtime have no place for."""
+        if len(self.attributes) > self.most_attributes:
+            raise ValueError(
+                f"extern {self.name} has {len(self.attributes)} attributes: at most {self.most_attributes} are possible"
+            )
+        if self.type_id not in self.type_ids:
+            raise ValueError(f"extern {self.name}: type id {self.type_id:#x} is outside 0x81 to 0xfe")
+        for method, roles in self.methods.items():
+            if roles.count("out") > 1:
+                raise ValueError(f"{self.name}.{method} has {roles.count('out')} results: at most one is possible")
 
     def operation(self, method: str) -> str:
         """The primitive of a method in BMv2 JSON."""
@@ -140,7 +155,22 @@ COUNT_MIN_SKETCH = ExternKind(
 # ---- The list ----
 
 
-EXTERNS: dict[str, ExternKind] = {kind.name: kind for kind in (COUNT_MIN_SKETCH,)}
+def by_name(*kinds: ExternKind) -> dict[str, ExternKind]:
+    """Return kinds by name. ValueError if two have the same name or type id."""
+    names: dict[str, ExternKind] = {}
+    owners: dict[int, str] = {}
+    for kind in kinds:
+        if kind.name in names:
+            raise ValueError(f"extern {kind.name} is listed twice")
+        if kind.type_id in owners:
+            raise ValueError(
+                f"externs {owners[kind.type_id]} and {kind.name} have the same type id {kind.type_id:#x}"
+            )
+        names[kind.name], owners[kind.type_id] = kind, kind.name
+    return names
+
+
+EXTERNS = by_name(COUNT_MIN_SKETCH)
 """By name."""
 
 

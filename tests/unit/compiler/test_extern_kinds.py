@@ -1,0 +1,98 @@
+"""A declaration in P4 and its ExternKind that do not agree are refused in one line; so is a kind that cannot be."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gradbed.switch.compiler import CompileError
+from gradbed.switch.state import externs
+from gradbed.switch.state.externs import COUNT_MIN_SKETCH, EXTERNS, by_name
+from tests.unit.compiler.programs import compile_text, control
+
+INCLUDE = "#include <gradbed.p4>\n"
+UPDATE = "CountMinSketch.update(in key, in amount, out estimate)"
+METHODS = COUNT_MIN_SKETCH.methods
+
+
+def errors(apply: str = "", locals_: str = "CountMinSketch(4, 64) counted;", before: str = INCLUDE) -> list[str]:
+    with pytest.raises(CompileError) as refused:
+        compile_text(control(apply, locals_, before=before))
+    return [each.message for each in refused.value.diagnostics]
+
+
+@pytest.mark.parametrize(
+    ("change", "declared", "described"),
+    [
+        ({"methods": {"estimate": METHODS["estimate"]}}, UPDATE, "no such method"),
+        ({"methods": {**METHODS, "update": (*METHODS["update"], "in")}}, UPDATE, "(key, in, out, in)"),
+        ({"methods": {**METHODS, "update": ("key", "in", "in")}}, UPDATE, "(key, in, in)"),
+        ({"methods": {**METHODS, "forget": ("key",)}}, "no CountMinSketch.forget", "one"),
+        (
+            {"attributes": dict(reversed(COUNT_MIN_SKETCH.attributes.items()))},
+            "CountMinSketch(rows, columns)",
+            "(columns, rows)",
+        ),
+        ({"attributes": {"rows": (1, 16)}}, "CountMinSketch(rows, columns)", "(rows)"),
+    ],
+    ids=["no method", "a role more", "another direction", "a method more", "another order", "an attribute less"],
+)
+def test_differences(change: dict[str, Any], declared: str, described: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(EXTERNS, "CountMinSketch", replace(COUNT_MIN_SKETCH, **change))
+    assert errors() == [f"gradbed.p4 declares {declared}, switch/state/externs.py has {described}: make them agree"]
+
+
+def test_an_inout_parameter_has_no_role() -> None:
+    before = """
+extern CountMinSketch {
+    CountMinSketch(bit<32> rows, bit<32> columns);
+    void update<T>(in T key, in bit<32> amount, inout bit<32> estimate);
+    void estimate<T>(in T key, out bit<32> estimate);
+}
+"""
+    assert errors(before=before) == [
+        "test.p4 declares CountMinSketch.update(in key, in amount, inout estimate), "
+        "switch/state/externs.py has (key, in, out): make them agree"
+    ]
+
+
+def test_methods_return_void() -> None:
+    before = """
+extern CountMinSketch {
+    CountMinSketch(bit<32> rows, bit<32> columns);
+    bit<32> update<T>(in T key, in bit<32> amount, out bit<32> estimate);
+    void estimate<T>(in T key, out bit<32> estimate);
+}
+"""
+    assert errors(before=before) == [
+        "CountMinSketch.update returns bit<32>: a method of test.p4 returns void, and gives its result by an out "
+        "parameter"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"attributes": dict.fromkeys("abcde", (1, 2))}, "CountMinSketch has 5 attributes: at most 4 are possible"),
+        ({"type_id": 0x80}, "CountMinSketch: type id 0x80 is outside 0x81 to 0xfe"),
+        ({"methods": {"both": ("out", "out")}}, "CountMinSketch.both has 2 results: at most one is possible"),
+    ],
+)
+def test_kinds_that_cannot_be(change: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(told)):
+        replace(COUNT_MIN_SKETCH, **change)
+
+
+def test_kinds_have_names_and_type_ids_of_their_own() -> None:
+    assert list(by_name(COUNT_MIN_SKETCH, replace(COUNT_MIN_SKETCH, name="Other", type_id=0x82))) == [
+        "CountMinSketch",
+        "Other",
+    ]
+    with pytest.raises(ValueError, match="externs CountMinSketch and Other have the same type id 0x81"):
+        by_name(COUNT_MIN_SKETCH, replace(COUNT_MIN_SKETCH, name="Other"))
+    with pytest.raises(ValueError, match="extern CountMinSketch is listed twice"):
+        by_name(COUNT_MIN_SKETCH, replace(COUNT_MIN_SKETCH, type_id=0x82))
+    assert externs.ExternKind.most_attributes == 4
