@@ -1,7 +1,8 @@
-"""The one table of defaults, in docs/experiments.md, says what the models say."""
+"""The tables of defaults and of metrics in docs/experiments.md say what the models say."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from gradbed.controller.systems.aggregation.messages import AggregationSettings
@@ -34,6 +35,15 @@ def _shown(value: object) -> str:
 def test_the_table_of_defaults_is_that_of_the_models() -> None:
     section = DOCUMENT.read_text().partition("## Defaults\n")[2].partition("\n## ")[0]
     assert [line for line in section.splitlines() if line.startswith("| `")] == table()
+
+
+def test_the_table_of_metrics_has_every_metric_and_says_what_it_is() -> None:
+    section = DOCUMENT.read_text().partition("## Sections of the system `aggregation`\n")[2].partition("\n## ")[0]
+    lines = section.partition("| metric | what it is |\n")[2].partition("\n\n")[0].splitlines()[1:]
+    cells = [re.fullmatch(r"\| (.+?) \| *(.*?) *\|", line) for line in lines]
+    found = [(name, cell[2]) for cell in cells if cell for name in re.findall("`(.+?)`", cell[1])]
+    assert sorted(name for name, _ in found) == sorted(find_system(DEFAULT_SYSTEM).metrics)
+    assert all(words for _, words in found)
 
 
 def test_agents_and_controller_have_the_same_defaults() -> None:
