@@ -58,13 +58,13 @@ def with_node_names(topology: Topology, word: str) -> str:
 
 
 def select_all(topology: Topology, words: Sequence[str]) -> tuple[Selection, ...]:
-    """Return what the words select, each once; `all` selects all links.
+    """Return what the words select, each once; `all` selects all links. A plain text is one word.
 
     Raises:
         UserError: A word selects nothing.
     """
     found: dict[object, Selection] = {}
-    for word in words:
+    for word in [words] if isinstance(words, str) else words:
         for name in [_names(link)[0] for link in topology.links] if word == ALL else [word]:
             each = select(topology, name)
             found.setdefault((each.host, each.links), each)

@@ -19,6 +19,7 @@ def test_links_and_hosts_by_their_names() -> None:
 
 
 def test_all_are_all_links_and_each_comes_once() -> None:
+    assert select_all(TOPOLOGY, "all") == select_all(TOPOLOGY, ["all"])
     everything = select_all(TOPOLOGY, ["all", "s1-l1", "h1", "h1"])
     assert [each.links for each in everything if each.host is None] == [(link,) for link in TOPOLOGY.links]
     assert [each.name for each in everything if each.host is not None] == ["h1"]
