@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from gradbed.experiments.captures import CaptureOrder
 from gradbed.experiments.configuration.sections import Section
@@ -71,6 +71,16 @@ class CourseSection(Section):
     label: str = ""
 
 
+def _metric_name(value: Any) -> Any:
+    if not isinstance(value, str):
+        raise ValueError(f"must be the name of a metric, got {value!r}")
+    return value
+
+
+MetricName = Annotated[str, BeforeValidator(_metric_name)]
+"""A metric of the system, or another column of the trials table."""
+
+
 class FigureSection(Section):
     """One figure: lines of y against x, one for each value of `series` (none: a single line).
 
@@ -80,19 +90,21 @@ class FigureSection(Section):
     several values each (weight, a column of it); there is no y. panels: several of these beside each other,
     each with what differs, by dotted path; they have the legend of the first one. names: what values of the series
     are called.
-    x and series are paths of the sweep; y, bound, expected and saturation are columns of the trials table. bound is
-    drawn as a dashed line (a limit that y never crosses), expected as a dotted one (an analytic curve), saturation as
-    a dotted upright (the x from which on y cannot follow); each of every series, or once if all agree. normalised: y,
-    bound and expected in units of the link rate.
+    x and series are paths of the sweep; y, bound, expected and saturation are names of metrics, never numbers. Each
+    of the last three is drawn for every series, or once if all agree. normalised: y, bound and expected in units of
+    the link rate.
     """
 
     kind: str = "lines"
     x: str
-    y: str = ""
+    y: MetricName = ""
     series: str | None = None
-    bound: str | None = None
-    expected: str | None = None
-    saturation: str | None = None
+    bound: MetricName | None = None
+    """The metric that is a limit of y, which y never crosses; a dashed line."""
+    expected: MetricName | None = None
+    """The metric that is what theory says of y, an analytic curve; a dotted line."""
+    saturation: MetricName | None = None
+    """The metric that is the x from which on y cannot follow; a dotted upright."""
     normalised: bool = False
     x_scale: Literal["linear", "log", "symlog"] = "linear"
     y_scale: Literal["linear", "log"] = "linear"

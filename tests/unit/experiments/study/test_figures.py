@@ -13,6 +13,7 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.container import BarContainer
 
+from gradbed.common.errors import UserError
 from gradbed.experiments.plotting.series import SeriesPoint, draw_companion, draw_series
 from gradbed.experiments.plotting.style import figure
 from gradbed.experiments.results.study_results import load_results
@@ -104,6 +105,17 @@ def test_figures_are_written_in_three_formats_and_are_the_same_again(tmp_path: P
     for text in words:
         assert text in svg
     assert "made up / link rate" in (results.folder / "kinds.svg").read_text()
+
+
+@pytest.mark.parametrize("field", ["y", "bound", "expected", "saturation"])
+def test_a_number_in_place_of_a_metric_is_refused(field: str, tmp_path: Path) -> None:
+    section = {"y": "heads", field: 0.1}
+    words = ", ".join(f"{name}: {value}" for name, value in section.items())
+    (tmp_path / "study.yaml").write_text(
+        STUDY.split("figures:")[0] + f"figures:\n  one: {{x: coins.bias, {words}}}\n"
+    )
+    with pytest.raises(UserError, match=r"must be the name of a metric, got 0\.1$"):
+        load_study(tmp_path / "study.yaml")
 
 
 def test_a_figure_without_points_is_a_line_that_says_so(tmp_path: Path) -> None:
