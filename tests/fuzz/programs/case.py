@@ -18,8 +18,7 @@ from gradbed.switch.insight.source import SourceMap
 from gradbed.switch.insight.traced_switch import TracedSwitch
 from gradbed.switch.reference import ReferenceSwitch
 from gradbed.switch.reference.stf import ReferenceTarget
-from gradbed.switch.reference.tables import Entry as TableEntry
-from gradbed.switch.reference.tables import Table
+from gradbed.switch.reference.tables import RuntimeEntry, RuntimeTable
 from gradbed.switch.reference.values import Value
 from gradbed.switch.stf.engine_target import EngineTarget
 from gradbed.switch.stf.parser import parse_stf
@@ -131,11 +130,11 @@ def _with_entries_for(program: Program, frames: Sequence[Frame], seed: int) -> P
     return replace(program, entries=tuple(entries))
 
 
-def _watch(table: Table, keys: list[tuple[int, ...]]) -> None:
+def _watch(table: RuntimeTable, keys: list[tuple[int, ...]]) -> None:
     """Note the key of each lookup, without what only selects a member."""
     find = table.find
 
-    def noted(values: Sequence[Value]) -> TableEntry | None:
+    def noted(values: Sequence[Value]) -> RuntimeEntry | None:
         matched = zip(values, table.keys, strict=True)
         keys.append(tuple(int(value) for value, key in matched if key.match != "selector"))
         return find(values)

@@ -22,7 +22,7 @@ from gradbed.hosts.traffic.received_packets import ReceivedPackets
 from gradbed.topo.graph import Topology
 from gradbed.topo.registry import parse_topology
 from tests.unit import random_runs
-from tests.unit.interconnect.test_point import run
+from tests.unit.interconnect.test_trial import run
 from tests.unit.random_runs import Cards, Mistake, Outcome, RandomRuns, watched_cards
 
 RATE_MBPS, FRAME_BYTES = 100, 1000

@@ -15,7 +15,7 @@ from gradbed.experiments.phases import TrialResult
 from gradbed.experiments.programs import P4_SOURCES
 from gradbed.experiments.systems.interconnect import trial
 from gradbed.hosts.traffic.received_packets import ReceivedPackets
-from tests.unit.interconnect.test_point import run
+from tests.unit.interconnect.test_trial import run
 
 
 def run_with(

@@ -10,7 +10,7 @@ import pytest
 
 from gradbed.experiments.systems.interconnect.links import MeasurementWindow
 from gradbed.hosts.traffic.received_packets import ReceivedPackets
-from tests.unit.interconnect.test_point import run
+from tests.unit.interconnect.test_trial import run
 
 FRAME_TIMES = 80e-6 / 20e-3
 """A frame's share of the measured time: the end of one that was being sent."""

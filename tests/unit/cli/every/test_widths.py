@@ -172,7 +172,7 @@ def test_help_of_every_command(
 def test_tables(
     name: str, width: int, tmp_path: Path, terminal: Callable[[int, str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "executor", in_this_process)
+    monkeypatch.setattr(runner, "open_executor", in_this_process)
     monkeypatch.setattr(make_figures, "studies_of", lambda system: {1: tmp_path / "study.yaml"})
     for what, made_up in CALIBRATION.items():
         monkeypatch.setattr(calibration_run, what, made_up)
