@@ -15,6 +15,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+from gradbed.common.errors import UserError
+
 _StructClass = TypeVar("_StructClass", bound=type[ctypes.Structure])
 
 _SCALARS: Mapping[str, Any] = {
@@ -93,11 +95,19 @@ class CHeaders:
         return give_fields
 
     def bind(self, library: ctypes.CDLL, prefix: str = "") -> None:
-        """Give the library's functions that these headers declare, those that begin with `prefix`, their types."""
+        """Give the library's functions that these headers declare, those that begin with `prefix`, their types.
+
+        Raises UserError if the library does not have one of them.
+        """
         for result, name, arguments in _PROTOTYPE.findall(self._text):
             if not name.startswith(prefix) or result.split()[0] in ("static", "typedef"):
                 continue
-            function = getattr(library, name)
+            try:
+                function = library[name]
+            except AttributeError:
+                declared_in = next(path.name for path in self.paths if name in path.read_text())
+                raise UserError(f"no C file defines {name}, which {declared_in} declares") from None
+            setattr(library, name, function)
             function.restype = self._type(_Declaration.of(result))
             taken = [each for each in arguments.split(",") if each.strip() not in ("", "void")]
             function.argtypes = tuple(self._type(_Declaration.of(each), in_argument=True) for each in taken)
@@ -169,6 +179,24 @@ class CHeaders:
                 if declaration.type in each._declared:
                     return ctypes.POINTER(each.structures[declaration.type])
         return ctypes.c_char_p if declaration.type == "char" else ctypes.c_void_p
+
+
+class _DeclaredOnly:
+    """Of a ctypes library: only functions that headers were bound for can be called.
+
+    ctypes takes the result of any other function for an int, and cuts it to 32 bits without a word.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"no header that is bound to the library declares {name}")
+
+
+class DeclaredCDLL(_DeclaredOnly, ctypes.CDLL):
+    """A library whose functions are those that CHeaders.bind gave types."""
+
+
+class DeclaredPyDLL(_DeclaredOnly, ctypes.PyDLL):
+    """The same, called with the interpreter's lock held."""
 
 
 class _Constants(dict[str, int]):

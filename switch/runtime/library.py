@@ -9,7 +9,7 @@ import ctypes
 import functools
 from pathlib import Path
 
-from gradbed.common.c_headers import CHeaders
+from gradbed.common.c_headers import CHeaders, DeclaredCDLL
 from gradbed.common.c_library import shared_library
 
 RUNTIME_DIR = Path(__file__).resolve().parent
@@ -18,9 +18,9 @@ RUNTIME_SOURCES = tuple(sorted(RUNTIME_DIR.rglob("*.c")))
 RUNTIME_HEADERS = tuple(sorted(RUNTIME_DIR.rglob("*.h")))
 
 STATE_HEADERS = CHeaders(
-    RUNTIME_DIR / "program.h", RUNTIME_DIR / "state/state.h", RUNTIME_DIR / "externs/count_min_sketch.h"
+    RUNTIME_DIR / "program.h", RUNTIME_DIR / "state/state.h", *sorted((RUNTIME_DIR / "externs").glob("*.h"))
 )
-"""A program, and the state of a switch that runs it."""
+"""A program, and the state of a switch that runs it, with all externs."""
 ENGINE_HEADERS = CHeaders(
     RUNTIME_DIR / "engine/engine.h",
     RUNTIME_DIR / "engine/transport/queue_pairs.h",
@@ -45,4 +45,4 @@ def runtime_library() -> ctypes.CDLL:
     It is loaded with RTLD_GLOBAL, since the libraries of programs refer to its symbols: load it before them.
     Raises UserError without a C compiler.
     """
-    return ctypes.CDLL(str(build_runtime()), mode=ctypes.RTLD_GLOBAL)
+    return DeclaredCDLL(str(build_runtime()), mode=ctypes.RTLD_GLOBAL)

@@ -6,6 +6,7 @@ import ctypes
 import functools
 from collections.abc import Iterable
 
+from gradbed.common.c_headers import DeclaredPyDLL
 from gradbed.switch.bmv2_json.model import Action, Table, words_of
 from gradbed.switch.device import ActionCall
 from gradbed.switch.runtime.library import STATE_HEADERS, runtime_library
@@ -47,7 +48,7 @@ def state_library() -> ctypes.CDLL:
     They are short and never wait, so they keep the interpreter's lock: to give it up and get it back for each call
     costs a tenth of the table writes per second.
     """
-    library = ctypes.PyDLL(runtime_library()._name)
+    library = DeclaredPyDLL(runtime_library()._name)
     STATE_HEADERS.bind(library)
     return library
 

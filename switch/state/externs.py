@@ -78,9 +78,10 @@ class ExternKind:
 
     def __post_init__(self) -> None:
         """Raise ValueError for what compiler, C or P4Runtime have no place for."""
-        if len(self.attributes) > self.most_attributes:
+        count = len(self.attributes)
+        if count > self.most_attributes:
             raise ValueError(
-                f"extern {self.name} has {len(self.attributes)} attributes: at most {self.most_attributes} are possible"
+                f"extern {self.name} has {count} attributes: at most {self.most_attributes} are possible"
             )
         if self.type_id not in self.type_ids:
             raise ValueError(f"extern {self.name}: type id {self.type_id:#x} is outside 0x81 to 0xfe")

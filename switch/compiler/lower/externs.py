@@ -37,6 +37,9 @@ from gradbed.switch.state.externs import EXTERNS, ExternKind
 DROP_PORT = 511
 """What mark_to_drop writes to egress_spec."""
 
+_IN_BITS = 64
+"""Of a number that a method of our own externs takes: in C it is one uint64_t."""
+
 
 @dataclass(frozen=True)
 class _Call:
@@ -356,13 +359,22 @@ def _own_method(kind: ExternKind, call: _Call) -> None:
     parameters: list[ir.Parameter] = [ir.Ref("extern", call.object)]
     result = None
     for position, role in enumerate(kind.methods[call.target.name]):
+        declared = call.target.parameters[position]
         if role == "key":
             fields = _fields(call.arguments[position], call.node, call.code)
             parameters.append(ir.Ref("calculation", call.code.program.add_calculation("xxh64", fields, False, 0, 0)))
-        elif role == "in":
-            parameters.append(call.scalar(position))
-        else:
+            continue
+        what = f"'{declared.name}' of {kind.name}.{call.target.name}"
+        if not t.is_scalar(declared.type):
+            call.error(f"{what} is of type {declared.type}: {role} takes bits or bool")
+            return
+        if role == "out":
             result = position
+            continue
+        if (width := t.width_bits(declared.type) or 0) > _IN_BITS:
+            call.error(f"{what} has {width} bits; in takes up to {_IN_BITS}")
+            return
+        parameters.append(call.scalar(position))
     operation = kind.operation(call.target.name)
     if result is None:
         call.emit(operation, *parameters)

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from gradbed.common.c_headers import CHeaders
+from gradbed.common.c_headers import CHeaders, DeclaredCDLL, DeclaredPyDLL
 from gradbed.common.c_library import shared_library
+from gradbed.common.errors import UserError
 from gradbed.hosts.agents.frames.library import FRAMES_HEADERS, FRAMES_SOURCE
 from gradbed.hosts.systems.aggregation.worker import library as worker_library
 from gradbed.switch.codegen import layout
 from gradbed.switch.engine import queue_pairs
 from gradbed.switch.runtime.library import ENGINE_HEADERS, RUNTIME_DIR, STATE_HEADERS
+from gradbed.switch.state.abi import state_library
 from tools.bench.switch import packet_io
 
 _WORKER = Path(worker_library.__file__).parent
@@ -151,13 +153,19 @@ def test_pointers_to_declared_structs_are_typed(headers: CHeaders) -> None:
 
 
 def test_functions(headers: CHeaders, tmp_path: Path) -> None:
-    class Library:
-        class sum:
-            restype: object
-            argtypes: tuple[object, ...]
+    class sum:
+        restype: object
+        argtypes: tuple[object, ...]
 
-        class count_of(sum):
-            pass
+    class count_of(sum):
+        pass
+
+    class Library:
+        sum: type[sum]
+        count_of: type[sum]
+
+        def __getitem__(self, name: str) -> object:
+            return {"sum": sum, "count_of": count_of}[name]
 
     library = Library()
     headers.bind(library)  # type: ignore[arg-type]
@@ -165,6 +173,34 @@ def test_functions(headers: CHeaders, tmp_path: Path) -> None:
     pointer = ctypes.c_void_p
     assert library.sum.argtypes == (pointer, pointer, pointer, ctypes.c_bool)
     assert (library.count_of.restype, library.count_of.argtypes) == (ctypes.c_int, ())
+
+
+_TWO_FUNCTIONS = """
+#include <stdint.h>
+uint64_t declared(void) { return (UINT64_C(1) << 40) + 7; }
+uint64_t forgotten(void) { return (UINT64_C(1) << 40) + 7; }
+"""
+
+
+@pytest.mark.parametrize("loaded", [DeclaredCDLL, DeclaredPyDLL])
+def test_only_functions_that_a_header_declares_are_called(loaded: type[ctypes.CDLL], tmp_path: Path) -> None:
+    """ctypes would take the result of another one for an int: 7."""
+    header = tmp_path / "some.h"
+    header.write_text("uint64_t declared(void);\n")
+    library = loaded(str(shared_library("test-c-headers", (), _TWO_FUNCTIONS)))
+    CHeaders(header).bind(library)
+    assert library.declared() == (1 << 40) + 7
+    with pytest.raises(AttributeError, match=r"^no header that is bound to the library declares forgotten$"):
+        library.forgotten()
+    header.write_text("uint64_t missing(void);\n")
+    with pytest.raises(UserError, match=r"^no C file defines missing, which some\.h declares$"):
+        CHeaders(header).bind(library)
+
+
+def test_the_headers_of_all_externs_are_bound() -> None:
+    assert set((RUNTIME_DIR / "externs").glob("*.h")) <= set(STATE_HEADERS.paths)
+    with pytest.raises(AttributeError, match=r"declares gb_count_min_sketch_estimate$"):
+        _ = state_library().gb_count_min_sketch_estimate
 
 
 def test_nothing_is_read_before_it_is_asked_for(tmp_path: Path) -> None:

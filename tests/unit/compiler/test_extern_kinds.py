@@ -73,6 +73,35 @@ extern CountMinSketch {
     ]
 
 
+WIDE = """
+extern CountMinSketch {
+    CountMinSketch(bit<32> rows, bit<32> columns);
+    void update<T, A, E>(in T key, in A amount, out E estimate);
+    void estimate<T>(in T key, out bit<32> estimate);
+}
+struct pair_t { bit<8> one; bit<8> two; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("amount", "estimate", "told"),
+    [
+        ("bit<65>", "bit<32>", "'amount' of CountMinSketch.update has 65 bits; in takes up to 64"),
+        ("pair_t", "bit<32>", "'amount' of CountMinSketch.update is of type pair_t: in takes bits or bool"),
+        ("bit<64>", "pair_t", "'estimate' of CountMinSketch.update is of type pair_t: out takes bits or bool"),
+    ],
+)
+def test_arguments_that_cannot_be_handed_over(amount: str, estimate: str, told: str) -> None:
+    apply = f"{amount} much; {estimate} found; counted.update(hdr.h, much, found);"
+    assert errors(apply, before=WIDE) == [told]
+
+
+@pytest.mark.parametrize("estimate", ["bit<64>", "bit<128>", "int<8>", "bool"])
+def test_numbers_and_bools_can_be_handed_over(estimate: str) -> None:
+    apply = f"bit<64> much = 1; {estimate} found; counted.update(hdr.h, much, found);"
+    assert compile_text(control(apply, "CountMinSketch(4, 64) counted;", before=WIDE)).json["extern_instances"]
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
