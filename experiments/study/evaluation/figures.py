@@ -69,7 +69,7 @@ def draw_lines(sheet: Sheet) -> None:
     is_bars = section.kind == "bars"
     places = _places(measured, is_bars)
     measured = _on_axes(sheet, measured, places)
-    if not any(measured.values()):
+    if sheet.left_out and not any(measured.values()):
         raise NothingToDraw("no value has a place on its log axis")
     metric = sheet.metrics.get(section.y)
     names = dict(zip(measured, short_names(list(measured)), strict=True))
