@@ -129,7 +129,7 @@ def test_a_table_and_a_list_say_the_same(tmp_path: Path) -> None:
         ("from,to,mbps\nh1,h2,-1\n", "2: '-1' is no rate"),
         ("from,to,mbps\nh1,h2,1\n\nh1,h2,1\n", "4: h1 to h2 stands twice"),
         ("from,to,mbps\nh1,h1,1\n", "2: h1 cannot send to itself"),
-        ("from,to,mbps\nh1,h2,0\n", "nobody sends anything"),
+        ("from,to,mbps\nh1,h2,0\n", "no host sends anything"),
         ("", "1: a heading"),
         ("a\0b", "1: a heading|no CSV file"),
     ],
