@@ -7,6 +7,7 @@ import functools
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -43,9 +44,11 @@ def shared_library(
     include_dirs: Sequence[Path] = (),
     optimise: str = "-O2",
     extra_flags: Sequence[str] = (),
+    notice: str = "",
 ) -> Path:
     """Compile `sources` (and the C text `text`) into one shared library; return its path in the cache.
 
+    `notice`: what a terminal shows before the compiler is run, which may take long.
     Files in `include_dirs` count towards the content hash. Raises MissingPackages without a compiler and
     RuntimeError with the compiler's words if it refuses the code.
     """
@@ -53,7 +56,13 @@ def shared_library(
     headers = sorted(header for folder in include_dirs for header in folder.rglob("*.h"))
     digest = digest_of([*compiler(), *flags, text], [*sources, *headers])
     target = cache_dir() / f"{name}-{digest}.so"
-    stored(lambda built: _compile(name, flags, sources, text, include_dirs, built), target)
+
+    def build(built: Path) -> None:
+        if notice and sys.stderr.isatty():
+            print(f"gradbed: {notice} ...", file=sys.stderr, flush=True)
+        _compile(name, flags, sources, text, include_dirs, built)
+
+    stored(build, target)
     return target
 
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import re
 from pathlib import Path
 
 from gradbed.common.c_headers import CHeaders, DeclaredCDLL
 from gradbed.common.c_library import shared_library
+from gradbed.common.errors import UserError
 
 RUNTIME_DIR = Path(__file__).resolve().parent
 """C files that every program needs; includes are relative to it."""
@@ -32,10 +34,17 @@ ENGINE_HEADERS = CHeaders(
 TRACE_HEADERS = CHeaders(RUNTIME_DIR / "trace.h", uses=(STATE_HEADERS,))
 """What instrumented programs report."""
 
+_UNDEFINED = re.compile(r"undefined symbol: (\w+)")
+
 
 def build_runtime() -> Path:
-    """The library's file, built if its sources have changed. Raises UserError without a C compiler."""
-    return shared_library("gradbed-runtime", RUNTIME_SOURCES, include_dirs=(RUNTIME_DIR,))
+    """The library's file, built if its sources have changed. Raises UserError without a C compiler, and with the
+    compiler's text if it refuses a source."""
+    notice = "building the switch's runtime"
+    try:
+        return shared_library("gradbed-runtime", RUNTIME_SOURCES, include_dirs=(RUNTIME_DIR,), notice=notice)
+    except RuntimeError as error:
+        raise UserError(str(error)) from None
 
 
 @functools.cache
@@ -43,6 +52,20 @@ def runtime_library() -> ctypes.CDLL:
     """Build the runtime if it changed, and load it.
 
     It is loaded with RTLD_GLOBAL, since the libraries of programs refer to its symbols: load it before them.
-    Raises UserError without a C compiler.
+    Raises UserError as build_runtime does.
     """
     return DeclaredCDLL(str(build_runtime()), mode=ctypes.RTLD_GLOBAL)
+
+
+def program_library(path: Path) -> ctypes.CDLL:
+    """Load the library of a program, after that of the runtime.
+
+    Raises UserError if the program calls a function that the runtime does not have.
+    """
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError as error:
+        missing = _UNDEFINED.search(str(error))
+        if missing is None:
+            raise
+        raise UserError(f"no C file defines {missing[1]} (switch/runtime/externs)") from None

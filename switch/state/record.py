@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from gradbed.switch.device import Program, StateFull, StillReferenced
+from gradbed.switch.runtime.library import program_library
 from gradbed.switch.state import abi
 
 
@@ -21,7 +22,7 @@ class SwitchRecord:
         self.guard: AbstractContextManager[Any] = guard if guard is not None else nullcontext()
         library = abi.state_library()
         # The program's library, which needs that one, must stay loaded as long as the state refers to its layout.
-        self._program_library = ctypes.CDLL(str(program.library))
+        self._program_library = program_library(program.library)
         address = ctypes.addressof(ctypes.c_char.in_dll(self._program_library, "gb_program"))
         record = library.gb_switch_create(address)
         if not record:

@@ -30,6 +30,10 @@ PROCESSORS = len(os.sched_getaffinity(0))
 
 
 def main(names: Sequence[str]) -> int:
+    if {"-h", "--help"} & set(names):
+        print(__doc__.strip())
+        print(f"Lists: {', '.join(lists())}.")
+        return 0
     if list(names) == ["--table"]:
         print(tables(), end="")
         return 0

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tests.mutants.__main__ import run_failure
+from tests.mutants.__main__ import main, run_failure
 from tests.mutants.entries import ROOT, Mutant, lists, mutants_of
 from tests.mutants.places import BRACES_TOKEN, PYTHON_TOKEN, NotOnce, function_at, replaced
 from tests.mutants.table import tables
@@ -159,3 +159,9 @@ def test_the_run_of_an_entry_starts() -> None:
     run = {"system": "interconnect", "topology": topology, "traffic": {"load": 0.5, "duration_ms": 5}}
     assert run_failure(ROOT, json.dumps(run)) == ""
     assert "KeyError: 'system'" in run_failure(ROOT, "{}")
+
+
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_the_command_says_how_it_is_used(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([option]) == 0
+    assert capsys.readouterr().out.startswith("python -m tests.mutants [NAME...]: ")

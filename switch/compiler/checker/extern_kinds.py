@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gradbed.switch.compiler import syntax as s
 from gradbed.switch.compiler import types as t
 from gradbed.switch.compiler.checker.program import CheckedProgram
 from gradbed.switch.compiler.diagnostics import Reporter
 from gradbed.switch.compiler.symbols import ExternClass, ExternInstanceType, ParameterType, Signature
 from gradbed.switch.state.externs import EXTERNS, ExternKind
 
+_DECLARATIONS = "gradbed.p4"
 _DESCRIPTION = "switch/state/externs.py"
 _DIRECTION = {"key": "in", "in": "in", "out": "out"}
 """The direction that P4 declares for a parameter of each role."""
 
 
 def check_extern_kinds(checked: CheckedProgram, reporter: Reporter) -> None:
-    """Report each declared extern whose constructor or methods differ from those of its ExternKind."""
+    """Report each extern of gradbed.p4 that no ExternKind describes, and each declaration that one differs from."""
+    sources = reporter.sources
+    for node in checked.program.declarations:
+        if isinstance(node, s.ExternDeclaration) and node.name not in EXTERNS and sources.is_standard(node.loc):
+            file = sources.file_at(node.loc)[0].path.name
+            if file == _DECLARATIONS:
+                message = f"'{node.name}' is declared in {file}, and not listed in EXTERNS ({_DESCRIPTION})"
+                reporter.error(node.name_loc, message)
     for kind in EXTERNS.values():
         symbol = checked.globals.names.get(kind.name)
         if symbol is not None and isinstance(symbol.type, ExternInstanceType):

@@ -30,6 +30,18 @@ def test_compiled_once_and_again_when_something_changes(tmp_path: Path) -> None:
     assert shared_library("t", [], "int answer(void) { return 41; }", optimise="-O0") != first
 
 
+def test_a_terminal_shows_what_may_take_long(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build(value: int) -> str:
+        shared_library("t", [], f"int answer(void) {{ return {value}; }}", notice="building t")
+        return capsys.readouterr().err
+
+    assert build(1) == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert [build(2), build(2)] == ["gradbed: building t ...\n", ""]
+
+
 def test_headers_count(tmp_path: Path) -> None:
     header = tmp_path / "value.h"
     text = '#include "value.h"\nint answer(void) { return VALUE; }'

@@ -45,6 +45,15 @@ def test_differences(change: dict[str, Any], declared: str, described: str, monk
     assert errors() == [f"gradbed.p4 declares {declared}, switch/state/externs.py has {described}: make them agree"]
 
 
+def test_a_kind_that_is_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(EXTERNS, "CountMinSketch")
+    assert errors() == [
+        "'CountMinSketch' is declared in gradbed.p4, and not listed in EXTERNS (switch/state/externs.py)"
+    ]
+    own = "extern Other { Other(); void call(); }"
+    assert "extern 'Other' is not part of v1model" in errors("", "Other() other;", own)
+
+
 def test_an_inout_parameter_has_no_role() -> None:
     before = """
 extern CountMinSketch {
