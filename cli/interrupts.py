@@ -51,7 +51,7 @@ class _Interrupts:
 
     def _wait(self, since_s: float, frame: FrameType | None) -> None:
         self._waiting_since_s, self._import = since_s, _import_of(frame)
-        # No timer: a point's time limit has the only one.
+        # No timer: a trial's time limit has the only one.
         sys.setprofile(self._goes_on)
 
     def _goes_on(self, frame: FrameType, event: str, argument: Any) -> None:

@@ -28,7 +28,7 @@ from gradbed.controller.southbound.p4runtime.schema import ProgramSchema
 from gradbed.topo.graph import Switch, Topology
 
 _latest: list[tuple[object, Plan]] = []
-"""What was asked for last, and its plan: a point's check, the point and its controller ask for the same, which may be
+"""What was asked for last, and its plan: a trial's check, the trial and its controller ask for the same, which may be
 hundreds of thousands of entries."""
 
 

@@ -32,7 +32,7 @@ def replay(run: Path) -> int:
     return 0
 
 
-# ---- ConcurrentExecutor one that runs ----
+# ---- Beside one that runs ----
 
 
 GONE_S = 3.0

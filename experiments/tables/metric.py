@@ -45,7 +45,7 @@ def metric_table(title: str, metrics: Mapping[str, Metric], row: Mapping[str, An
     """Return a table of a trial's metrics, without those that have no value.
 
     Args:
-        row: of the points table.
+        row: of the table of trials.
         model: what ran the switches.
     """
     table = FittedTable(title=title)

@@ -184,10 +184,10 @@ def test_a_scheduler(outside: Path, installed: Callable[[Path], None]) -> None:
 @pytest.mark.thorough
 def test_both_on_the_command_line(outside: Path, tmp_path: Path) -> None:
     run_well(*PLACED, "near-server", "--output", tmp_path, PYTHONPATH=outside)
-    (point,) = rows(tmp_path / "aggregation" / "latest" / "points.csv")
+    (point,) = rows(tmp_path / "aggregation" / "latest" / "trials.csv")
     assert float(point["throughput_bps"]) > 0
     run_well(*SHUFFLED, "first-holder", "--output", tmp_path, PYTHONPATH=outside)
-    (point,) = rows(tmp_path / "shuffle" / "latest" / "points.csv")
+    (point,) = rows(tmp_path / "shuffle" / "latest" / "trials.csv")
     assert float(point["samples_per_packet"]) == 1
 
 

@@ -246,7 +246,7 @@ SHORT: Mapping[VerdictWord, str] = {
     "doubtful": "In real time, and the machine may have had a part in the numbers",
     "invalid": "In real time, and the machine was too slow for the network",
 }
-"""ConcurrentExecutor the verdict, wherever it stands alone."""
+"""Beside the verdict, wherever it stands alone."""
 
 MEANING: Mapping[VerdictWord, str] = {
     "model": "The virtual clock: time was computed from event to event, so the machine had no part in the numbers. "

@@ -143,7 +143,7 @@ def _trials(run: Run) -> tuple[Sequence[str], Sequence[TrialRow]]:
 
 NAME = "index.html"
 SUMMARY = "report.json"
-"""ConcurrentExecutor report.html: what the index says of a run, so that it needs not read all of it."""
+"""Beside report.html: what the index says of a run, so that it needs not read all of it."""
 
 
 @dataclass(frozen=True)

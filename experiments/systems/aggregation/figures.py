@@ -41,7 +41,7 @@ def mode(row: Mapping[str, Any]) -> str:
 
 
 def in_link_rates(row: Mapping[str, Any], name: str) -> float | None:
-    """Return a rate of a row of the points table in units of the link rate."""
+    """Return a rate of a row of the table of trials in units of the link rate."""
     value = row.get(name)
     return None if value is None else float(value) / float(row["link_rate_bps"])
 

@@ -149,7 +149,7 @@ def closing(row: Row, of_job: Sequence[Row], figure: Path, beside: bool) -> list
     Times that the host may have distorted are not interpreted.
 
     Args:
-        row: of the points table.
+        row: of the table of trials.
         beside: whether the trial's result on the other clock has been shown.
     """
     trusted = row["verdict"] in ("model", "valid")

@@ -37,7 +37,7 @@ def script_lines(trial: Row, rounds: Sequence[Row]) -> list[str]:
     """Return lines about the gradients of a PyTorch script.
 
     Args:
-        point: row of the points table.
+        point: row of the table of trials.
         rounds: rows of the table "rounds".
     """
     if not rounds:

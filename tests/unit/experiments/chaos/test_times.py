@@ -15,7 +15,7 @@ from gradbed.topo.generators import star
 
 
 class Clock:
-    """Of a test bed it has the time alone."""
+    """Of a runtime it has the time alone."""
 
     def __init__(self, now_us: int) -> None:
         self._now_us = now_us
