@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 import struct
 from collections import Counter
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from gradbed.switch.codegen import build_program
 from gradbed.switch.compiler import compile_p4
 from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, SwitchConfig
 from gradbed.switch.p4runtime.status import BatchError, RequestError, StatusCode
+from gradbed.switch.state.externs import EXTERNS, ExternKind
 from gradbed.switch.virtual import VirtualFabric
 
 ROOT = Path(__file__).parents[4]
@@ -200,9 +202,16 @@ def test_programs_of_others_are_checked() -> None:
         build_program(document)
 
 
-def test_the_documented_program_tells_who_sends_much(tmp_path: Path) -> None:
-    page = (ROOT / "docs/externs.md").read_text()
-    example = page.partition("```p4\n")[2].partition("```")[0]
+PAGE = (ROOT / "docs/externs.md").read_text()
+
+
+def example(language: str) -> str:
+    return PAGE.partition(f"```{language}\n")[2].partition("```")[0]
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """The documented ingress in a whole program."""
     source = tmp_path / "heavy.p4"
     source.write_text(
         f"""
@@ -218,10 +227,14 @@ parser P(packet_in packet, out headers_t hdr, inout metadata_t meta, inout stand
 control Check(inout headers_t hdr, inout metadata_t meta) {{ apply {{ }} }}
 control NoEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {{ apply {{ }} }}
 control D(packet_out packet, in headers_t hdr) {{ apply {{ packet.emit(hdr); }} }}
-{example}
+{example("p4")}
 V1Switch(P(), Check(), HeavyHitters(), NoEgress(), Check(), D()) main;
 """
     )
+    return source
+
+
+def test_the_documented_program_tells_who_sends_much(source: Path) -> None:
     told: list[tuple[int, int]] = []
     with VirtualFabric(NETWORK) as fabric:
         sketch = Sketch(fabric, configuration(source))
@@ -231,3 +244,20 @@ V1Switch(P(), Check(), HeavyHitters(), NoEgress(), Check(), D()) main;
                 sketch.host.send(np.frombuffer(struct.pack(">I", source_ip) + bytes(996), np.uint8)[None])
         fabric.run_until(None)
     assert told == [(1, 10_000), (3, 10_000)]
+
+
+def test_the_documented_script_reads_the_sketch(
+    source: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(source.parent)
+    exec(example("python"), {})
+    [described] = compile_p4(source).p4info.externs
+    assert capsys.readouterr().out == f"{described.instances[0].preamble.id:#x} [2048, 2048, 2048, 2048]\n"
+
+
+def test_the_page_counts_the_files_of_an_extern() -> None:
+    rows = re.findall(r"(?m)^\| `([^`]+)` \|", PAGE)
+    assert "CountMinSketch is eleven files" in PAGE and len(rows) == 11
+    assert [row for row in rows if not (ROOT / row).is_file()] == []
+    assert f"next free type id is {max(kind.type_id for kind in EXTERNS.values()) + 1:#x}" in PAGE
+    assert "at most four attributes" in PAGE and ExternKind.most_attributes == 4
