@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from scapy.utils import RawPcapReader
 
 from gradbed.switch.shims import write_shims
 from tests.emulation.engine.test_engine_veth import Bench, ethernet, make_bench
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
@@ -86,11 +87,10 @@ def frames(path: Path) -> list[bytes]:
         return [frame for frame, _ in reader]
 
 
-def wait_for(path: Path) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not path.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+def listens(path: Path) -> bool:
+    """Return whether a server takes connections there; its file exists a moment before."""
+    with socket.socket(socket.AF_UNIX) as client:
+        return client.connect_ex(str(path)) == 0
 
 
 async def control(address: str, build: Path, bench: Bench) -> None:
@@ -131,17 +131,17 @@ def test_compiled_run_and_programmed_by_their_names(bench: Bench, tools: Path, t
         cwd=tmp_path,
     )  # fmt: skip
     (tmp_path / "pcaps").mkdir()
-    socket = tmp_path / "p4rt.sock"
+    address = tmp_path / "p4rt.sock"
     command = ["simple_switch_grpc", "--no-p4", "--device-id", "3", "-i", "1@s1", "-i", "2@s2", "--pcap", "pcaps",
                "--log-console", "--thrift-port", "9090",
-               "--", "--grpc-server-addr", f"unix:{socket}", "--cpu-port", str(CPU_PORT)]  # fmt: skip
+               "--", "--grpc-server-addr", f"unix:{address}", "--cpu-port", str(CPU_PORT)]  # fmt: skip
     entered = ["nsenter", f"--target={bench.switch.pid}", "--net", *command]
     log = tmp_path / "switch.log"
     with log.open("w") as output:
         switch = subprocess.Popen(entered, cwd=tmp_path, stdout=output, stderr=subprocess.STDOUT)
     try:
-        wait_for(socket)
-        asyncio.run(asyncio.wait_for(control(f"unix:{socket}", tmp_path / "build", bench), PATIENCE_S))
+        wait_until(lambda: listens(address), PATIENCE_S)
+        asyncio.run(asyncio.wait_for(control(f"unix:{address}", tmp_path / "build", bench), PATIENCE_S))
         shell = ["nsenter", f"--target={bench.switch.pid}", "--net", "simple_switch_CLI"]
         commands = "table_num_entries hosts\nmirroring_add 5 1\ncounter_read seen 1\n"
         said = subprocess.run(shell, input=commands, capture_output=True, text=True, check=True).stdout
