@@ -16,12 +16,13 @@ from gradbed.topo.link import UNLIMITED, LinkModel
 
 
 def usage(word: str) -> str:
-    """Return how topologies of a generator are written, for instance "leaf-spine:LEAVES,SPINES,HOSTS_PER_LEAF"."""
+    """Return how topologies of a generator are written, for instance "leaf-spine:LEAVES,SPINES,HOSTS"."""
     return _usage(word, GENERATORS[word])
 
 
 def _usage(word: str, generator: Callable[..., Topology]) -> str:
-    return f"{word}:{','.join(size.upper() for size in _sizes(generator))}"
+    # The help of commands has no room for hosts_per_router.
+    return f"{word}:{','.join(size.partition('_per_')[0].upper() for size in _sizes(generator))}"
 
 
 def _sizes(generator: Callable[..., Topology]) -> list[str]:

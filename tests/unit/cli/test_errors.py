@@ -27,7 +27,7 @@ WRONG = [
     ([*AGGREGATION, "--topology", "star"], ["--topology: ", "star:HOSTS"]),
     ([*AGGREGATION, "--topology", "star:0"], ["--topology: ", "1 to 250", "got 0"]),
     ([*AGGREGATION, "--topology", "star:1"], ["9 hosts", "has 1"]),
-    ([*AGGREGATION, "--topology", "leaf-spine:4,2"], ["--topology: ", "LEAVES,SPINES,HOSTS_PER_LEAF "]),
+    ([*AGGREGATION, "--topology", "leaf-spine:4,2"], ["--topology: ", "LEAVES,SPINES,HOSTS "]),
     ([*AGGREGATION, "--topology", "leaf-spine:0,0,0"], ["--topology: ", "leaves, got 0"]),
     ([*AGGREGATION, "--workers", "16"], ["16 workers", "16"]),
     ([*AGGREGATION, "--workers", "0"], ["--workers: ", "0"]),

@@ -57,7 +57,7 @@ def is_limited(placement: str | None) -> bool:
 def _known(placement: str) -> str:
     names = placement_names()
     if placement not in names:
-        raise ValueError(f"must be one of {', '.join(map(repr, names))}")
+        raise ValueError(f"must be one of {', '.join(map(repr, names))}, got {placement!r}")
     return placement
 
 
