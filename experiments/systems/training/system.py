@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from gradbed.common.capabilities import VIRTUAL_CLOCK
+from gradbed.common.congestion_control import is_plugin
 from gradbed.common.errors import UserError
+from gradbed.common.plugins import load_plugin
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.system import (
@@ -88,6 +90,8 @@ class TrainingSystem(System[TrainingConfiguration]):
         has_other_switches = switches.underlay != "none" or configuration.collectives.in_network != "none"
         if not control.heeds_marks or switches.k_min is not None or has_other_switches:
             return ()
+        if is_plugin(name):
+            load_plugin("congestion_controls", name)  # one that does not load is the only line of its run
         consequence = "it follows losses alone" if control.heeds_losses else "its rate stays the link's"
         return [f"--congestion-control {name}: no switch marks packets; take --k-min, or {consequence}"]
 
