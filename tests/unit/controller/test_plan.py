@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -82,7 +82,17 @@ def test_json_keeps_every_value(switch: SwitchPlan) -> None:
     assert Plan.from_json(plan.to_json()) == plan
 
 
+def with_registers(*writes: RegisterValue) -> SwitchPlan:
+    return SwitchPlan.of("prog", [], [], writes)
+
+
+FILL = RegisterValue(register_name="r", index=None, value=1)
+KEPT = RegisterValue(register_name="r", index=1, value=8)
+DROPPED = RegisterValue(register_name="r", index=0, value=7)
+
+
 @pytest.mark.thorough
+@example(with_registers(FILL, DROPPED, KEPT), with_registers(FILL, KEPT))
 @given(switch_plans, switch_plans)
 @settings(deadline=None)
 def test_applying_a_difference_leads_from_one_plan_to_the_other(old: SwitchPlan, new: SwitchPlan) -> None:
